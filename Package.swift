@@ -1,0 +1,80 @@
+// swift-tools-version: 6.1
+import PackageDescription
+
+/// Every Swift target is compiled in the Swift 6 language mode with the same upcoming features.
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let package = Package(
+    name: "gifreel",
+    products: [
+        .executable(name: "gifreel", targets: ["gifreel"])
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.0.0", traits: ["YAML"]),
+        .package(url: "https://github.com/apple/swift-system", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.0.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.5.0"),
+    ],
+    targets: [
+        // C libraries, each with a module map and a shim for what Swift cannot import.
+        .systemLibrary(name: "CGIF"),
+        .systemLibrary(name: "CAV"),
+        .systemLibrary(name: "CCurl"),
+        .target(name: "CLinux", cSettings: [.define("_GNU_SOURCE")]),
+
+        // Owners of file descriptors, shared by all who move bytes.
+        .target(name: "SystemIO", dependencies: ["CLinux"], swiftSettings: strict),
+
+        // The leaves: none of them knows another.
+        .target(name: "Media", dependencies: ["CGIF", "CAV"], swiftSettings: strict),
+        .target(
+            name: "Fetch",
+            dependencies: ["CCurl", "CLinux", "SystemIO", .product(name: "Crypto", package: "swift-crypto")],
+            swiftSettings: strict),
+        .target(
+            name: "Cache",
+            dependencies: [
+                "CLinux", "SystemIO",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            swiftSettings: strict),
+        .target(name: "HTTP", dependencies: ["CLinux", "SystemIO"], swiftSettings: strict),
+
+        // The worker process around Media.
+        .target(name: "Sandbox", dependencies: ["Media", "CLinux", "SystemIO"], swiftSettings: strict),
+
+        // The composition root and the executable.
+        .target(
+            name: "Service",
+            dependencies: [
+                "Media", "Sandbox", "Fetch", "Cache", "HTTP", "SystemIO", "CLinux",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Configuration", package: "swift-configuration"),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: strict),
+        .executableTarget(
+            name: "gifreel",
+            dependencies: ["Service", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            swiftSettings: strict),
+
+        // Tests mirror the targets.
+        .target(name: "TestSupport", dependencies: ["SystemIO", "CLinux"], path: "Tests/TestSupport", swiftSettings: strict),
+        .testTarget(name: "SystemIOTests", dependencies: ["SystemIO", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "MediaTests", dependencies: ["Media", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "FetchTests", dependencies: ["Fetch", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "CacheTests", dependencies: ["Cache", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "ServiceTests", dependencies: ["Service", "TestSupport"], swiftSettings: strict),
+    ]
+)

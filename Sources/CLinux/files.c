@@ -1,0 +1,46 @@
+#include "clinux_files.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int clinux_memfd_create(const char *name) {
+    return memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+}
+
+int clinux_memfd_seal(int fd) {
+    return fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+}
+
+int clinux_memfd_seals(int fd) {
+    return fcntl(fd, F_GET_SEALS);
+}
+
+int clinux_seals_are_immutable(int seals) {
+    const int all = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
+    return seals >= 0 && (seals & all) == all;
+}
+
+int clinux_open_tmpfile(const char *directory, mode_t mode) {
+    return open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+}
+
+int clinux_link_tmpfile(int fd, int directory_fd, const char *name) {
+    char path[40];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, path, directory_fd, name, AT_SYMLINK_FOLLOW);
+}
+
+ssize_t clinux_sendfile(int out_fd, int in_fd, int64_t *offset, size_t count) {
+    off_t position = (off_t)*offset;
+    ssize_t sent = sendfile(out_fd, in_fd, &position, count);
+    *offset = (int64_t)position;
+    return sent;
+}
+
+int clinux_openat(int directory_fd, const char *path, int flags, mode_t mode) {
+    return openat(directory_fd, path, flags | O_CLOEXEC, mode);
+}

@@ -1,0 +1,9 @@
+#ifndef GIFREEL_CLINUX_H
+#define GIFREEL_CLINUX_H
+
+// What Glibc's Swift module lacks, one header a concern.
+#include "clinux_files.h"
+#include "clinux_process.h"
+#include "clinux_sockets.h"
+
+#endif

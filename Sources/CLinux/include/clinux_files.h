@@ -1,0 +1,32 @@
+#ifndef GIFREEL_CLINUX_FILES_H
+#define GIFREEL_CLINUX_FILES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/// memfd_create(2) with MFD_CLOEXEC | MFD_ALLOW_SEALING. Returns a descriptor, or -1 with errno.
+int clinux_memfd_create(const char *name);
+
+/// Seals a memfd against writing, growing, shrinking and further sealing. Returns 0, or -1 with errno.
+int clinux_memfd_seal(int fd);
+
+/// The seals a memfd carries (F_SEAL_*), or -1 with errno.
+int clinux_memfd_seals(int fd);
+
+/// Nonzero when `seals` keep the contents from changing in any way.
+int clinux_seals_are_immutable(int seals);
+
+/// open(2) of an unnamed file in `directory` with O_TMPFILE | O_RDWR | O_CLOEXEC. Returns a descriptor, or -1 with errno.
+int clinux_open_tmpfile(const char *directory, mode_t mode);
+
+/// Gives an O_TMPFILE descriptor a name (linkat(2) through /proc/self/fd). Fails with EEXIST where the name is taken.
+int clinux_link_tmpfile(int fd, int directory_fd, const char *name);
+
+/// sendfile(2), which Swift's Glibc module has no importable form of on every architecture.
+ssize_t clinux_sendfile(int out_fd, int in_fd, int64_t *offset, size_t count);
+
+/// openat(2) without variadics.
+int clinux_openat(int directory_fd, const char *path, int flags, mode_t mode);
+
+#endif

@@ -1,0 +1,4 @@
+#ifndef GIFREEL_CLINUX_PROCESS_H
+#define GIFREEL_CLINUX_PROCESS_H
+
+#endif

@@ -1,0 +1,4 @@
+#ifndef GIFREEL_CLINUX_SOCKETS_H
+#define GIFREEL_CLINUX_SOCKETS_H
+
+#endif

@@ -1,0 +1,43 @@
+internal import Glibc
+
+/// A system call that failed: its name and `errno`.
+package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The system call or operation, such as `open`.
+    package let operation: String
+    /// The value of `errno` when it failed.
+    package let code: Int32
+
+    package init(_ operation: String, code: Int32) {
+        self.operation = operation
+        self.code = code
+    }
+
+    /// The failure of `operation` with the calling thread's `errno`; to be made before anything else can change it.
+    package static func last(_ operation: String) -> SystemError {
+        SystemError(operation, code: errno)
+    }
+
+    package var description: String {
+        "\(operation): \(String(cString: strerror(code)))"
+    }
+}
+
+/// Repeats a system call that a signal interrupted (`EINTR`).
+///
+/// - Parameters:
+///   - operation: The name the error carries.
+///   - call: The call; a negative result means failure with `errno` set.
+/// - Returns: The call's result, never negative.
+/// - Throws: ``SystemError`` with the call's `errno`.
+@inline(__always)
+@discardableResult
+package func retryingOnInterrupt<Result: SignedInteger>(
+    _ operation: @autoclosure () -> String, _ call: () -> Result
+) throws(SystemError) -> Result {
+    while true {
+        let result = call()
+        if result >= 0 { return result }
+        let code = errno
+        if code != EINTR { throw SystemError(operation(), code: code) }
+    }
+}
