@@ -1,0 +1,128 @@
+/// The logical screen on which a GIF's images are laid one over the other (GIF89a §18, §23).
+///
+/// Every image is clipped to the canvas. Not thread-safe.
+package struct Canvas: ~Copyable {
+    package let width: Int
+    package let height: Int
+    let format: PixelFormat
+    /// Rows from top to bottom without padding; see ``PixelFormat``.
+    let pixels: UnsafeMutablePointer<UInt32>
+
+    private var colors = ColorTable()
+    /// What was under the last image, where it is to be restored; canvas-sized, made on first need.
+    private var saved: UnsafeMutablePointer<UInt32>?
+    private var lastDisposal = GIFFrame.Disposal.unspecified
+    private var lastRectangle = Rectangle.empty
+
+    /// A canvas without any image on it.
+    package init(width: Int, height: Int, format: PixelFormat) {
+        self.width = width
+        self.height = height
+        self.format = format
+        pixels = .allocate(capacity: width * height)
+        pixels.initialize(repeating: format.clear, count: width * height)
+    }
+
+    deinit {
+        pixels.deallocate()
+        saved?.deallocate()
+    }
+
+    /// The canvas as bytes, rows from top to bottom without padding.
+    package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        body(UnsafeRawBufferPointer(start: pixels, count: width * height * 4))
+    }
+
+    /// Disposes of the image before and lays the reader's frame on the canvas.
+    ///
+    /// - Parameters:
+    ///   - reader: Stands at the frame; gives its palette.
+    ///   - indices: The frame's pixels as ``GIFReader/readPixels()`` gives them. Pixels that are missing at the end
+    ///     leave the canvas as it is.
+    /// - Returns: A rectangle outside of which the canvas is as it was before; empty when nothing can have changed.
+    package mutating func draw(_ reader: borrowing GIFReader, indices: UnsafeBufferPointer<UInt8>) -> Rectangle {
+        let frame = reader.frame
+        let disposed = dispose()
+        let visible = frame.rectangle.clipped(toWidth: width, height: height)
+        if frame.disposal == .restore { save(visible) }
+        lastDisposal = frame.disposal
+        lastRectangle = visible
+        colors.load(from: reader, format: format)
+
+        var changed = Rectangle.empty
+        if frame.rectangle.width > 0 {
+            var rows = InterlacedRows(count: frame.rectangle.height, isInterlaced: frame.isInterlaced)
+            var offset = 0
+            while offset < indices.count, let row = rows.next() {
+                let count = min(frame.rectangle.width, indices.count - offset)
+                let y = frame.rectangle.y + row
+                if y < height && frame.rectangle.x < width {
+                    let line = UnsafeBufferPointer(rebasing: indices[offset..<offset + min(count, width - frame.rectangle.x)])
+                    let span = drawRow(line, x: frame.rectangle.x, y: y, transparent: frame.transparentIndex)
+                    changed = changed.union(span)
+                }
+                offset += count
+            }
+        }
+        return disposed.union(changed)
+    }
+
+    /// Draws one row, and returns the part of it that is not as it was.
+    private func drawRow(_ line: UnsafeBufferPointer<UInt8>, x: Int, y: Int, transparent: UInt8?) -> Rectangle {
+        let target = pixels + (y * width + x)
+        let entries = colors.entries
+        var first = Int.max
+        var last = -1
+        if let transparent {
+            for index in 0..<line.count {
+                let code = line[index]
+                if code == transparent { continue }
+                let color = entries[Int(code)]
+                if target[index] != color {
+                    target[index] = color
+                    if first == Int.max { first = index }
+                    last = index
+                }
+            }
+        } else {
+            for index in 0..<line.count {
+                let color = entries[Int(line[index])]
+                if target[index] != color {
+                    target[index] = color
+                    if first == Int.max { first = index }
+                    last = index
+                }
+            }
+        }
+        return last < 0 ? .empty : Rectangle(x: x + first, y: y, width: last - first + 1, height: 1)
+    }
+
+    /// Does with the last image's rectangle what its disposal says, and returns the rectangle where that changed it.
+    private mutating func dispose() -> Rectangle {
+        switch lastDisposal {
+        case .unspecified, .keep:
+            return .empty
+        case .clear:
+            for y in lastRectangle.y..<lastRectangle.maxY {
+                (pixels + (y * width + lastRectangle.x)).update(repeating: format.clear, count: lastRectangle.width)
+            }
+        case .restore:
+            guard let saved else { return .empty }
+            forEachRow(of: lastRectangle) { (pixels + $0).update(from: saved + $0, count: $1) }
+        }
+        return lastRectangle
+    }
+
+    private mutating func save(_ rectangle: Rectangle) {
+        let target = saved ?? .allocate(capacity: width * height)
+        saved = target
+        forEachRow(of: rectangle) { (target + $0).update(from: pixels + $0, count: $1) }
+    }
+
+    /// Calls `body` with the offset and the length of each row of the rectangle.
+    private func forEachRow(of rectangle: Rectangle, _ body: (_ offset: Int, _ count: Int) -> Void) {
+        for y in rectangle.y..<rectangle.maxY {
+            body(y * width + rectangle.x, rectangle.width)
+        }
+    }
+}

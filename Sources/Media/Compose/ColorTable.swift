@@ -1,0 +1,34 @@
+internal import CGIF
+
+/// A palette as canvas pixels: 256 entries, so that every index an image can hold has one.
+struct ColorTable: ~Copyable {
+    let entries: UnsafeMutablePointer<UInt32>
+    /// Whether the entries are the global palette's, which need not be converted again.
+    private var holdsGlobal = false
+
+    init() {
+        entries = .allocate(capacity: 256)
+        entries.initialize(repeating: 0, count: 256)
+    }
+
+    deinit {
+        entries.deallocate()
+    }
+
+    /// Converts the palette that the reader's frame is drawn by.
+    mutating func load(from reader: borrowing GIFReader, format: PixelFormat) {
+        let isGlobal = !reader.frame.hasLocalPalette
+        if isGlobal && holdsGlobal { return }
+        let entries = entries
+        reader.withPalette { palette in
+            for index in 0..<256 {
+                let color =
+                    index < palette.count
+                    ? RGB(red: palette[index].Red, green: palette[index].Green, blue: palette[index].Blue)
+                    : GIFQuirks.missingColor
+                entries[index] = format.pack(color)
+            }
+        }
+        holdsGlobal = isGlobal
+    }
+}

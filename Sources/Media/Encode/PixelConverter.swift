@@ -1,0 +1,113 @@
+/// Writes the changed part of a canvas into 4:2:0 planes.
+///
+/// The canvas holds converted colours already, so luma is copied and each 2×2 block's chroma is the rounded mean of its
+/// four pixels' (their fractional bits included). An odd side's last row or column stands twice.
+struct PixelConverter {
+    /// Planes of even width and height, as AVFrame has them.
+    struct Planes {
+        var luma: UnsafeMutablePointer<UInt8>
+        var cb: UnsafeMutablePointer<UInt8>
+        var cr: UnsafeMutablePointer<UInt8>
+        /// Bytes from one row to the next.
+        var lumaStride: Int
+        var cbStride: Int
+        var crStride: Int
+    }
+
+    /// Converts the rectangle of `canvas`, which must be of the format ``PixelFormat/yuv(background:)``.
+    ///
+    /// - Returns: Whether a sample is now another than it was.
+    static func convert(_ canvas: borrowing Canvas, _ rectangle: Rectangle, into planes: Planes) -> Bool {
+        if rectangle.isEmpty { return false }
+        let left = rectangle.x & ~1
+        let right = (rectangle.maxX + 1) & ~1
+        let top = rectangle.y & ~1
+        let bottom = (rectangle.maxY + 1) & ~1
+        // Whole pairs of columns; a last odd column is done apart.
+        let pairs = (min(right, canvas.width & ~1) - left) / 2
+        var difference: UInt32 = 0
+        for y in stride(from: top, to: bottom, by: 2) {
+            let upper = canvas.pixels + y * canvas.width
+            let lower = y + 1 < canvas.height ? upper + canvas.width : upper
+            let rows = Rows(planes: planes, y: y)
+            difference |= convertPairs(upper + left, lower + left, rows.advanced(to: left), count: pairs)
+            if right > canvas.width {
+                difference |= convertLastColumn(upper, lower, rows, x: canvas.width - 1)
+            }
+        }
+        return difference != 0
+    }
+
+    /// Where a pair of luma rows and its chroma row lie.
+    private struct Rows {
+        var upper: UnsafeMutablePointer<UInt8>
+        var lower: UnsafeMutablePointer<UInt8>
+        var cb: UnsafeMutablePointer<UInt8>
+        var cr: UnsafeMutablePointer<UInt8>
+
+        init(planes: Planes, y: Int) {
+            upper = planes.luma + y * planes.lumaStride
+            lower = upper + planes.lumaStride
+            cb = planes.cb + y / 2 * planes.cbStride
+            cr = planes.cr + y / 2 * planes.crStride
+        }
+
+        func advanced(to x: Int) -> Rows {
+            var rows = self
+            rows.upper += x
+            rows.lower += x
+            rows.cb += x / 2
+            rows.cr += x / 2
+            return rows
+        }
+    }
+
+    /// Converts `count` blocks of 2×2 pixels; returns bits that are set where a sample changed.
+    private static func convertPairs(
+        _ upper: UnsafePointer<UInt32>, _ lower: UnsafePointer<UInt32>, _ rows: Rows, count: Int
+    ) -> UInt32 {
+        var difference: UInt32 = 0
+        var index = 0
+        while index < count {
+            let x = index &* 2
+            let a = upper[x]
+            let b = upper[x &+ 1]
+            let c = lower[x]
+            let d = lower[x &+ 1]
+            let top = UInt16(truncatingIfNeeded: a & 0xff | (b & 0xff) << 8)
+            let low = UInt16(truncatingIfNeeded: c & 0xff | (d & 0xff) << 8)
+            // Four 12-bit values make 14 bits; half of what is cut off is added first.
+            let cb = (a >> 8 & 0xfff) &+ (b >> 8 & 0xfff) &+ (c >> 8 & 0xfff) &+ (d >> 8 & 0xfff) &+ 32
+            let cr = (a >> 20) &+ (b >> 20) &+ (c >> 20) &+ (d >> 20) &+ 32
+            let cb8 = UInt8(truncatingIfNeeded: cb >> 6)
+            let cr8 = UInt8(truncatingIfNeeded: cr >> 6)
+            let topPair = UnsafeMutableRawPointer(rows.upper + x)
+            let lowPair = UnsafeMutableRawPointer(rows.lower + x)
+            difference |= UInt32(topPair.loadUnaligned(as: UInt16.self) ^ top)
+            difference |= UInt32(lowPair.loadUnaligned(as: UInt16.self) ^ low)
+            difference |= UInt32(rows.cb[index] ^ cb8) | UInt32(rows.cr[index] ^ cr8)
+            topPair.storeBytes(of: top, as: UInt16.self)
+            lowPair.storeBytes(of: low, as: UInt16.self)
+            rows.cb[index] = cb8
+            rows.cr[index] = cr8
+            index &+= 1
+        }
+        return difference
+    }
+
+    /// Converts the block whose right half repeats column `x`, the canvas' last.
+    private static func convertLastColumn(
+        _ upper: UnsafePointer<UInt32>, _ lower: UnsafePointer<UInt32>, _ rows: Rows, x: Int
+    ) -> UInt32 {
+        let top = (upper[x], upper[x])
+        let low = (lower[x], lower[x])
+        return withUnsafeBytes(of: top) { top in
+            withUnsafeBytes(of: low) { low in
+                guard let top = top.baseAddress?.assumingMemoryBound(to: UInt32.self),
+                    let low = low.baseAddress?.assumingMemoryBound(to: UInt32.self)
+                else { return 0 }
+                return convertPairs(top, low, rows.advanced(to: x), count: 1)
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+internal import CGIF
+
+/// An opened GIF in memory: giflib's handle and the cursor it reads by.
+///
+/// Not thread-safe. The bytes must stay in place as long as the source lives.
+struct GIFSource: ~Copyable {
+    /// Where giflib's read callback stands in the file.
+    private struct Cursor {
+        let start: UnsafeRawPointer
+        var rest: UnsafeRawBufferPointer
+    }
+
+    let handle: UnsafeMutablePointer<GifFileType>
+    private let cursor: UnsafeMutablePointer<Cursor>
+
+    /// Reads signature, screen descriptor and global palette (GIF89a §17–19).
+    ///
+    /// - Throws: ``TranscodeError/notAGIF``, ``TranscodeError/incomplete`` or ``TranscodeError/corrupt(_:)``.
+    init(_ bytes: UnsafeRawBufferPointer) throws(TranscodeError) {
+        guard Self.beginsAsGIF(bytes), let start = bytes.baseAddress else { throw .notAGIF }
+        let cursor = UnsafeMutablePointer<Cursor>.allocate(capacity: 1)
+        cursor.initialize(to: Cursor(start: start, rest: bytes))
+        var code: Int32 = 0
+        let opened = DGifOpen(
+            cursor,
+            { gif, target, count in
+                guard let target, count > 0, let cursor = gif?.pointee.UserData?.assumingMemoryBound(to: Cursor.self)
+                else { return 0 }
+                let taken = min(Int(count), cursor.pointee.rest.count)
+                if let base = cursor.pointee.rest.baseAddress {
+                    UnsafeMutableRawPointer(target).copyMemory(from: base, byteCount: taken)
+                }
+                let rest = cursor.pointee.rest
+                cursor.pointee.rest = UnsafeRawBufferPointer(
+                    start: rest.baseAddress.map { $0 + taken }, count: rest.count - taken)
+                return Int32(taken)
+            }, &code)
+        guard let opened else {
+            let atEnd = cursor.pointee.rest.isEmpty
+            cursor.deallocate()
+            throw code == D_GIF_ERR_NOT_ENOUGH_MEM ? .outOfMemory : atEnd ? .incomplete : .corrupt(.header)
+        }
+        handle = opened
+        self.cursor = cursor
+    }
+
+    deinit {
+        var code: Int32 = 0
+        DGifCloseFile(handle, &code)
+        cursor.deallocate()
+    }
+
+    /// Whether giflib has come to the end of the bytes.
+    var isAtEnd: Bool { cursor.pointee.rest.isEmpty }
+
+    /// The byte that giflib read last; nil at the beginning.
+    var lastByte: UInt8? {
+        guard let base = cursor.pointee.rest.baseAddress, base > cursor.pointee.start else { return nil }
+        return (base - 1).load(as: UInt8.self)
+    }
+
+    /// «GIF» and a version of «87a» or «89a» (GIF89a §17).
+    private static func beginsAsGIF(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        bytes.starts(with: "GIF87a".utf8) || bytes.starts(with: "GIF89a".utf8)
+    }
+}

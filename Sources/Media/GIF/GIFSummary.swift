@@ -1,0 +1,48 @@
+/// What a GIF says of itself, found without decoding a pixel.
+package struct GIFSummary: Sendable, Equatable {
+    /// The canvas, in pixels: the logical screen, or the first frame's size where the screen has none.
+    package var width = 0
+    package var height = 0
+    /// Each image's delay as coded, in hundredths of a second.
+    package var delays: [UInt16] = []
+    /// The raw loop count; nil for «once», 0 for «for ever».
+    package var loopCount: Int?
+    /// Whether some frame has a transparent index or leaves part of the canvas untouched or cleared.
+    package var hasTransparency = false
+    /// Whether the file has no trailer.
+    package var isBrokenOff = false
+
+    /// Reads all records and holds each against the limits.
+    ///
+    /// - Throws: ``TranscodeError``; a GIF without a frame is `incomplete` or `corrupt`.
+    package init(scanning bytes: UnsafeRawBufferPointer, limits: MediaLimits) throws(TranscodeError) {
+        var reader = try GIFReader(bytes, limits: limits)
+        width = reader.screenWidth
+        height = reader.screenHeight
+        var pixels = 0
+        var duration = 0
+        while try reader.next() {
+            let frame = reader.frame
+            if delays.isEmpty {
+                // Browsers take the first frame's size where the logical screen has none.
+                if width == 0 { width = frame.rectangle.maxX }
+                if height == 0 { height = frame.rectangle.maxY }
+                try limits.check(.side, max(width, height))
+                try limits.check(.canvasPixels, width * height)
+                hasTransparency = frame.rectangle != Rectangle(x: 0, y: 0, width: width, height: height)
+            }
+            if frame.transparentIndex != nil || frame.disposal == .clear { hasTransparency = true }
+            delays.append(UInt16(frame.delay))
+            try limits.check(.frames, delays.count)
+            pixels += max(width * height, frame.rectangle.width * frame.rectangle.height)
+            try limits.check(.totalPixels, pixels)
+            duration += FrameClock.shownDelay(frame.delay)
+            try limits.check(.duration, duration)
+            _ = reader.skipPixels()
+        }
+        loopCount = reader.loopCount
+        isBrokenOff = reader.ending == .brokenOff
+        if delays.isEmpty { throw isBrokenOff ? .incomplete : .corrupt(.noFrames) }
+        if width == 0 || height == 0 { throw .corrupt(.noCanvas) }
+    }
+}

@@ -1,0 +1,161 @@
+/// GIF's variable-length-code LZW (GIF89a Appendix F) as a bounded machine that is fed data sub-blocks.
+///
+/// A code stands for a string that has been written to the output before, so the table holds where that was and how
+/// long it is; a code is expanded by one forward copy. Every read and write stays inside the output's bounds: what
+/// does not fit is dropped, a code that cannot be is the end of the image.
+struct LZWDecoder: ~Copyable {
+    /// Codes have at most 12 bits.
+    private static let maximumCodeSize: UInt32 = 12
+    private static let tableSize = 4096
+    /// Bytes behind the last pixel that copies in words of eight may touch.
+    static let slack = 8
+
+    private let starts: UnsafeMutablePointer<UInt32>
+    private let lengths: UnsafeMutablePointer<UInt32>
+
+    private var output: UnsafeMutablePointer<UInt8>
+    /// Pixels the image has; the memory behind `output` is ``slack`` bytes longer.
+    private var capacity = 0
+    /// Pixels written so far, never more than the image has.
+    private(set) var count = 0
+    /// The image's data has ended, by its end code, by a full image, or by a code that cannot be.
+    private(set) var isFinished = true
+
+    private var accumulator: UInt64 = 0
+    private var bits: UInt32 = 0
+    private var codeSize: UInt32 = 0
+    private var minimumCodeSize: UInt32 = 0
+    private var clearCode: UInt32 = 0
+    private var next: UInt32 = 0
+    private var previousStart: UInt32 = 0
+    /// Length of the string written last; 0 right after a clear code.
+    private var previousLength: UInt32 = 0
+
+    init() {
+        starts = .allocate(capacity: Self.tableSize)
+        starts.initialize(repeating: 0, count: Self.tableSize)
+        lengths = .allocate(capacity: Self.tableSize)
+        lengths.initialize(repeating: 0, count: Self.tableSize)
+        output = starts.withMemoryRebound(to: UInt8.self, capacity: 1) { $0 }
+    }
+
+    deinit {
+        starts.deallocate()
+        lengths.deallocate()
+    }
+
+    /// Begins an image.
+    ///
+    /// - Parameters:
+    ///   - minimumCodeSize: 1…8 (``GIFQuirks/codeSizes``).
+    ///   - output: Room for `pixels` indices and ``slack`` bytes more.
+    ///   - pixels: Pixels of the image, fewer than 2³².
+    mutating func begin(minimumCodeSize: Int, output: UnsafeMutablePointer<UInt8>, pixels: Int) {
+        self.output = output
+        capacity = pixels
+        count = 0
+        isFinished = pixels == 0
+        accumulator = 0
+        bits = 0
+        self.minimumCodeSize = UInt32(minimumCodeSize)
+        clearCode = 1 << UInt32(minimumCodeSize)
+        clear()
+    }
+
+    private mutating func clear() {
+        codeSize = minimumCodeSize + 1
+        next = clearCode + 2
+        previousLength = 0
+    }
+
+    /// Decodes one data sub-block. Does nothing once the image ``isFinished``.
+    mutating func decode(_ block: UnsafeBufferPointer<UInt8>) {
+        if isFinished { return }
+        var position = 0
+        // The state that changes with every code lives in locals, where it stays in registers.
+        var accumulator = self.accumulator
+        var bits = self.bits
+        var codeSize = self.codeSize
+        var next = self.next
+        var previousStart = self.previousStart
+        var previousLength = self.previousLength
+        var count = self.count
+        let end = block.count
+        let clearCode = self.clearCode
+
+        decoding: while true {
+            while bits < codeSize {
+                if position == end { break decoding }
+                accumulator |= UInt64(block[position]) << UInt64(bits)
+                position &+= 1
+                bits &+= 8
+            }
+            let code = UInt32(truncatingIfNeeded: accumulator) & ((1 << codeSize) &- 1)
+            accumulator >>= UInt64(codeSize)
+            bits &-= codeSize
+
+            let start = UInt32(truncatingIfNeeded: count)
+            var length: UInt32 = 1
+            if code < clearCode {
+                output[count] = UInt8(truncatingIfNeeded: code)
+            } else if code == clearCode {
+                codeSize = minimumCodeSize + 1
+                next = clearCode + 2
+                previousLength = 0
+                continue
+            } else if code == clearCode &+ 1 || previousLength == 0 || code > next
+                || (code == next && next >= UInt32(Self.tableSize))
+            {
+                isFinished = true
+                break
+            } else if code == next {
+                // The string being defined right now: the previous one and its own first pixel.
+                length = previousLength &+ 1
+                copy(from: previousStart, length: previousLength, to: count)
+                if count + Int(previousLength) < capacity { output[count + Int(previousLength)] = output[Int(previousStart)] }
+            } else {
+                length = lengths[Int(code)]
+                copy(from: starts[Int(code)], length: length, to: count)
+            }
+
+            if previousLength != 0 && next < UInt32(Self.tableSize) {
+                // The string before and the first pixel of this one stand side by side in the output.
+                starts[Int(next)] = previousStart
+                lengths[Int(next)] = previousLength &+ 1
+                next &+= 1
+                if next == (1 << codeSize) && codeSize < Self.maximumCodeSize { codeSize &+= 1 }
+            }
+            previousStart = start
+            previousLength = length
+            count += Int(length)
+            if count >= capacity {
+                count = capacity
+                isFinished = true
+                break
+            }
+        }
+
+        self.accumulator = accumulator
+        self.bits = bits
+        self.codeSize = codeSize
+        self.next = next
+        self.previousStart = previousStart
+        self.previousLength = previousLength
+        self.count = count
+    }
+
+    /// Copies a string that ends at or before `destination`, cut where the image ends.
+    @inline(__always)
+    private func copy(from start: UInt32, length: UInt32, to destination: Int) {
+        let wanted = min(Int(length), capacity - destination)
+        let source = UnsafeRawPointer(output + Int(start))
+        let target = UnsafeMutableRawPointer(output + destination)
+        // Words of eight: the last one may run over the string's end, into what the next code overwrites or the slack.
+        var offset = 0
+        while offset < wanted {
+            let word = source.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+            target.storeBytes(of: word, toByteOffset: offset, as: UInt64.self)
+            offset &+= 8
+        }
+    }
+}

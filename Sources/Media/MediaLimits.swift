@@ -1,0 +1,58 @@
+/// What one GIF may ask of a worker. Every limit is looked at before memory is taken or work is done for it.
+package struct MediaLimits: Sendable, Equatable {
+    /// Longest side of the canvas or of one frame, in pixels.
+    package var side: Int
+    /// Pixels of the canvas, and of any one frame.
+    package var canvasPixels: Int
+    /// Pixels in all: the sum over the frames of the larger of canvas and frame.
+    package var totalPixels: Int
+    /// Number of frames.
+    package var frames: Int
+    /// Sum of the frames' delays as they are shown, in hundredths of a second.
+    package var duration: Int
+
+    /// API.md §6: 4096, 8.3 M, 1 G, 5000, 600 s.
+    package init(
+        side: Int = 4096, canvasPixels: Int = 8_300_000, totalPixels: Int = 1_000_000_000,
+        frames: Int = 5000, duration: Int = 60_000
+    ) {
+        self.side = side
+        self.canvasPixels = canvasPixels
+        self.totalPixels = totalPixels
+        self.frames = frames
+        self.duration = duration
+    }
+
+    /// The limits by the name that an error tells; the raw value crosses the worker's border.
+    package enum Name: UInt8, Sendable {
+        case side = 1
+        case canvasPixels
+        case totalPixels
+        case frames
+        case duration
+
+        /// The limit in words, with its unit.
+        package var phrase: String {
+            switch self {
+            case .side: "longest side in pixels"
+            case .canvasPixels: "pixels of one frame"
+            case .totalPixels: "pixels of all frames together"
+            case .frames: "number of frames"
+            case .duration: "duration in hundredths of a second"
+            }
+        }
+    }
+
+    /// Throws ``TranscodeError/tooLarge(_:value:maximum:)`` when `value` exceeds the limit called `name`.
+    func check(_ name: Name, _ value: Int) throws(TranscodeError) {
+        let maximum =
+            switch name {
+            case .side: side
+            case .canvasPixels: canvasPixels
+            case .totalPixels: totalPixels
+            case .frames: frames
+            case .duration: duration
+            }
+        if value > maximum { throw .tooLarge(name, value: value, maximum: maximum) }
+    }
+}

@@ -1,0 +1,92 @@
+internal import CAV
+internal import Glibc
+
+/// Lets libavformat write an MP4 into a file descriptor, and read it back where it moves the index to the front.
+///
+/// The descriptor is borrowed: it is written by position and never closed. Not thread-safe.
+final class FileOutput {
+    private static let bufferSize: Int32 = 64 * 1024
+
+    private let descriptor: Int32
+    private var position: Int64 = 0
+    /// One past the last byte written.
+    private(set) var length: Int64 = 0
+
+    init(descriptor: Int32) {
+        self.descriptor = descriptor
+    }
+
+    /// A libavio context that writes the file from position 0. To be freed with ``free(_:)``.
+    func makeWriter() -> UnsafeMutablePointer<AVIOContext>? {
+        makeContext(writes: true)
+    }
+
+    /// A libavio context that reads the file from position 0, apart from the writer's. To be freed with ``free(_:)``.
+    func makeReader() -> UnsafeMutablePointer<AVIOContext>? {
+        FileOutput(descriptor: descriptor).makeContext(writes: false)
+    }
+
+    private func makeContext(writes: Bool) -> UnsafeMutablePointer<AVIOContext>? {
+        guard let buffer = av_malloc(Int(Self.bufferSize)) else { return nil }
+        let opaque = Unmanaged.passRetained(self)
+        let context = gifreel_avio_alloc(
+            buffer.assumingMemoryBound(to: UInt8.self), Self.bufferSize, writes ? 1 : 0, opaque.toOpaque(),
+            { FileOutput.from($0)?.read($1, $2) ?? gifreel_averror(EINVAL) },
+            { FileOutput.from($0)?.write($1, $2) ?? gifreel_averror(EINVAL) },
+            { FileOutput.from($0)?.seek($1, $2) ?? Int64(gifreel_averror(EINVAL)) })
+        guard let context else {
+            opaque.release()
+            av_free(buffer)
+            return nil
+        }
+        context.pointee.seekable = AVIO_SEEKABLE_NORMAL
+        return context
+    }
+
+    /// Frees a context made by ``makeWriter()`` or ``makeReader()``.
+    static func free(_ context: UnsafeMutablePointer<AVIOContext>) {
+        if let opaque = context.pointee.opaque { Unmanaged<FileOutput>.fromOpaque(opaque).release() }
+        av_free(context.pointee.buffer)
+        var context: UnsafeMutablePointer<AVIOContext>? = context
+        avio_context_free(&context)
+    }
+
+    private static func from(_ opaque: UnsafeMutableRawPointer?) -> FileOutput? {
+        opaque.map { Unmanaged<FileOutput>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    private func read(_ target: UnsafeMutablePointer<UInt8>?, _ count: Int32) -> Int32 {
+        while true {
+            let taken = pread(descriptor, target, Int(count), off_t(position))
+            if taken < 0 && errno == EINTR { continue }
+            if taken < 0 { return gifreel_averror(errno) }
+            position += Int64(taken)
+            return taken == 0 ? gifreel_averror_eof : Int32(taken)
+        }
+    }
+
+    private func write(_ source: UnsafePointer<UInt8>?, _ count: Int32) -> Int32 {
+        guard let source else { return 0 }
+        var done = 0
+        while done < Int(count) {
+            let written = pwrite(descriptor, source + done, Int(count) - done, off_t(position))
+            if written < 0 && errno == EINTR { continue }
+            if written < 0 { return gifreel_averror(errno) }
+            done += written
+            position += Int64(written)
+        }
+        length = max(length, position)
+        return count
+    }
+
+    private func seek(_ offset: Int64, _ whence: Int32) -> Int64 {
+        switch whence & ~AVSEEK_FORCE {
+        case SEEK_SET: position = offset
+        case SEEK_CUR: position += offset
+        case SEEK_END: position = length + offset
+        case AVSEEK_SIZE: return length
+        default: return Int64(gifreel_averror(EINVAL))
+        }
+        return position
+    }
+}

@@ -1,0 +1,137 @@
+internal import CAV
+
+/// Writes one H.264 track into an MP4 whose index comes first, through libavformat.
+///
+/// Decoding times are the frames' own times in order, so the sample durations are exactly the frames' and their sum is
+/// exactly the animation's. Where B-frames make decoding run ahead of showing, the composition offsets are signed
+/// (`ctts` version 1, ISO/IEC 14496-12 §8.6.1.3): the first frame is shown at media time 0 and no edit list is
+/// needed that a player could overlook. Not thread-safe.
+struct MP4Muxer: ~Copyable {
+    /// How far decoding times are set back so that libavformat sees none later than its showing; it writes them relative
+    /// to the first, so the distance is not in the file. Longer than any GIF is: 46 hours.
+    private static let decodingLead: Int64 = 1 << 24
+
+    private let context: UnsafeMutablePointer<AVFormatContext>
+    private let stream: UnsafeMutablePointer<AVStream>
+    private let output: FileOutput
+    /// The packet that waits for the next one: only then is it known whether it is the last.
+    private var pending: UnsafeMutablePointer<AVPacket>
+    private var hasPending = false
+    private var isFirst = true
+    /// Times of the frames that went into the encoder and whose packets have not come yet, oldest first.
+    private var times = TimeQueue()
+
+    /// Opens the container and writes its head.
+    ///
+    /// - Parameters:
+    ///   - descriptor: An empty, seekable file open for reading and writing.
+    ///   - describe: Fills in the stream's parameters.
+    init(
+        descriptor: Int32, describe: (UnsafeMutablePointer<AVCodecParameters>) throws(TranscodeError) -> Void
+    ) throws(TranscodeError) {
+        var allocated: UnsafeMutablePointer<AVFormatContext>?
+        let status = avformat_alloc_output_context2(&allocated, nil, "mp4", "")
+        guard status >= 0, let context = allocated else { throw .failed(.openMuxer, code: status) }
+        let output = FileOutput(descriptor: descriptor)
+        guard let packet = av_packet_alloc(), let stream = avformat_new_stream(context, nil),
+            let io = output.makeWriter()
+        else {
+            avformat_free_context(context)
+            throw .outOfMemory
+        }
+        context.pointee.pb = io
+        context.pointee.opaque = Unmanaged.passUnretained(output).toOpaque()
+        context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO | AVFMT_FLAG_BITEXACT
+        // The pass that moves the index to the front opens the file a second time, for reading.
+        context.pointee.io_open = { format, io, _, _, _ in
+            guard let opaque = format?.pointee.opaque else { return gifreel_averror_nomem }
+            let output = Unmanaged<FileOutput>.fromOpaque(opaque).takeUnretainedValue()
+            io?.pointee = output.makeReader()
+            return io?.pointee == nil ? gifreel_averror_nomem : 0
+        }
+        context.pointee.io_close2 = { _, io in
+            if let io { FileOutput.free(io) }
+            return 0
+        }
+        context.pointee.avoid_negative_ts = 0
+        stream.pointee.time_base = AVRational(num: 1, den: Int32(FrameClock.timescale))
+        do {
+            try describe(stream.pointee.codecpar)
+            try Self.writeHeader(context)
+        } catch {
+            FileOutput.free(io)
+            avformat_free_context(context)
+            var packet: UnsafeMutablePointer<AVPacket>? = packet
+            av_packet_free(&packet)
+            throw error
+        }
+        self.context = context
+        self.stream = stream
+        self.output = output
+        pending = packet
+    }
+
+    deinit {
+        if let io = context.pointee.pb { FileOutput.free(io) }
+        avformat_free_context(context)
+        var packet: UnsafeMutablePointer<AVPacket>? = pending
+        av_packet_free(&packet)
+    }
+
+    private static func writeHeader(_ context: UnsafeMutablePointer<AVFormatContext>) throws(TranscodeError) {
+        var options: OpaquePointer?
+        defer { av_dict_free(&options) }
+        av_dict_set(&options, "movflags", "faststart+negative_cts_offsets", 0)
+        av_dict_set(&options, "use_editlist", "0", 0)
+        av_dict_set_int(&options, "video_track_timescale", Int64(FrameClock.timescale), 0)
+        let status = avformat_write_header(context, &options)
+        guard status >= 0 else { throw .failed(.openMuxer, code: status) }
+    }
+
+    /// Announces a frame, in the order of showing, before its packet can come.
+    mutating func expect(time: Int) {
+        times.append(Int64(time))
+    }
+
+    /// Takes the next packet in decoding order. Its contents are moved away.
+    mutating func append(_ packet: UnsafeMutablePointer<AVPacket>) throws(TranscodeError) {
+        if isFirst { dropUserData(packet) }
+        isFirst = false
+        packet.pointee.dts = times.popFirst() - Self.decodingLead
+        if hasPending { try writePending(until: packet.pointee.dts) }
+        packet.pointee.stream_index = 0
+        av_packet_move_ref(pending, packet)
+        hasPending = true
+    }
+
+    /// Writes the last packet and the index.
+    ///
+    /// - Parameter end: When the animation ends; the last frame's sample lasts until then.
+    /// - Returns: The file's length in bytes.
+    mutating func finish(end: Int) throws(TranscodeError) -> Int {
+        if hasPending { try writePending(until: Int64(end) - Self.decodingLead) }
+        let status = av_write_trailer(context)
+        guard status >= 0 else { throw .failed(.mux, code: status) }
+        avio_flush(context.pointee.pb)
+        let failure = context.pointee.pb.pointee.error
+        guard failure >= 0 else { throw .failed(.write, code: failure) }
+        return Int(output.length)
+    }
+
+    private mutating func writePending(until next: Int64) throws(TranscodeError) {
+        hasPending = false
+        pending.pointee.duration = next - pending.pointee.dts
+        let timeBase = AVRational(num: 1, den: Int32(FrameClock.timescale))
+        av_packet_rescale_ts(pending, timeBase, stream.pointee.time_base)
+        let status = av_write_frame(context, pending)
+        av_packet_unref(pending)
+        guard status >= 0 else { throw .failed(.mux, code: status) }
+    }
+
+    /// Takes the encoder's own description (SEI, user data) out of the first packet: it tells a player nothing.
+    private func dropUserData(_ packet: UnsafeMutablePointer<AVPacket>) {
+        guard let data = packet.pointee.data else { return }
+        let kept = AnnexB.removeSupplementalInformation(UnsafeMutableBufferPointer(start: data, count: Int(packet.pointee.size)))
+        av_shrink_packet(packet, Int32(kept))
+    }
+}

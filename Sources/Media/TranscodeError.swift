@@ -1,0 +1,68 @@
+/// Why a GIF did not become a rendition. The description is a sentence fit for strangers.
+package enum TranscodeError: Error, Equatable, Sendable {
+    /// The bytes do not begin as a GIF does.
+    case notAGIF
+    /// The file ends before its first frame is whole.
+    case incomplete
+    /// The file is a GIF whose structure makes no frame.
+    case corrupt(Flaw)
+    /// One of ``MediaLimits`` is exceeded.
+    case tooLarge(MediaLimits.Name, value: Int, maximum: Int)
+    /// libavcodec has no libx264 here.
+    case encoderMissing
+    /// libavcodec, libavformat or the output failed; `code` is its AVERROR.
+    case failed(Stage, code: Int32)
+    /// Memory could not be had.
+    case outOfMemory
+
+    /// What is wrong with a corrupt GIF; the raw value crosses the worker's border.
+    package enum Flaw: UInt8, Sendable {
+        case header = 1
+        case noFrames
+        case noCanvas
+        case unreadableFrame
+
+        var phrase: String {
+            switch self {
+            case .header: "its header cannot be read"
+            case .noFrames: "it has no frames"
+            case .noCanvas: "its canvas and its first frame have no size"
+            case .unreadableFrame: "its first frame cannot be read"
+            }
+        }
+    }
+
+    /// Where the making failed; the raw value crosses the worker's border.
+    package enum Stage: UInt8, Sendable {
+        case openEncoder = 1
+        case encode
+        case openMuxer
+        case mux
+        case write
+
+        var phrase: String {
+            switch self {
+            case .openEncoder: "opening the encoder"
+            case .encode: "encoding"
+            case .openMuxer: "opening the muxer"
+            case .mux: "muxing"
+            case .write: "writing"
+            }
+        }
+    }
+}
+
+extension TranscodeError: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .notAGIF: "The file is not a GIF."
+        case .incomplete: "The GIF is incomplete: it ends before its first frame does."
+        case .corrupt(let flaw): "The GIF is corrupt: \(flaw.phrase)."
+        case .tooLarge(let name, let value, let maximum):
+            "The GIF is too large: the \(name.phrase) is \(value), and the limit is \(maximum)."
+        case .encoderMissing: "The H.264 encoder libx264 is missing from libavcodec."
+        case .failed(let stage, let code): "The conversion failed while \(stage.phrase) (code \(code))."
+        case .outOfMemory: "The conversion needs more memory than it may have."
+        }
+    }
+}
