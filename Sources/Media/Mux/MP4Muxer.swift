@@ -14,10 +14,12 @@ struct MP4Muxer: ~Copyable {
     private let context: UnsafeMutablePointer<AVFormatContext>
     private let stream: UnsafeMutablePointer<AVStream>
     private let output: FileOutput
-    /// The packet that waits for the next one: only then is it known whether it is the last.
-    private var pending: UnsafeMutablePointer<AVPacket>
-    private var hasPending = false
+    /// Packets that wait, in decoding order: the last one, and from the one on whose frame is shown last, because
+    /// how long the last sample and the last frame last is known only at the end. Hardly ever more than four.
+    private var waiting: [UnsafeMutablePointer<AVPacket>] = []
     private var isFirst = true
+    /// When the frame announced last is shown.
+    private var newest: Int64 = 0
     /// Times of the frames that went into the encoder and whose packets have not come yet, oldest first.
     private var times = TimeQueue()
 
@@ -33,9 +35,7 @@ struct MP4Muxer: ~Copyable {
         let status = avformat_alloc_output_context2(&allocated, nil, "mp4", "")
         guard status >= 0, let context = allocated else { throw .failed(.openMuxer, code: status) }
         let output = FileOutput(descriptor: descriptor)
-        guard let packet = av_packet_alloc(), let stream = avformat_new_stream(context, nil),
-            let io = output.makeWriter()
-        else {
+        guard let stream = avformat_new_stream(context, nil), let io = output.makeWriter() else {
             avformat_free_context(context)
             throw .outOfMemory
         }
@@ -61,20 +61,21 @@ struct MP4Muxer: ~Copyable {
         } catch {
             FileOutput.free(io)
             avformat_free_context(context)
-            var packet: UnsafeMutablePointer<AVPacket>? = packet
-            av_packet_free(&packet)
             throw error
         }
         self.context = context
         self.stream = stream
         self.output = output
-        pending = packet
     }
 
     deinit {
         if let io = context.pointee.pb { FileOutput.free(io) }
         avformat_free_context(context)
-        var packet: UnsafeMutablePointer<AVPacket>? = pending
+        for packet in waiting { Self.free(packet) }
+    }
+
+    private static func free(_ packet: UnsafeMutablePointer<AVPacket>) {
+        var packet: UnsafeMutablePointer<AVPacket>? = packet
         av_packet_free(&packet)
     }
 
@@ -90,26 +91,32 @@ struct MP4Muxer: ~Copyable {
 
     /// Announces a frame, in the order of showing, before its packet can come.
     mutating func expect(time: Int) {
-        times.append(Int64(time))
+        newest = Int64(time)
+        times.append(newest)
     }
 
     /// Takes the next packet in decoding order. Its contents are moved away.
     mutating func append(_ packet: UnsafeMutablePointer<AVPacket>) throws(TranscodeError) {
         if isFirst { dropUserData(packet) }
         isFirst = false
-        packet.pointee.dts = times.popFirst() - Self.decodingLead
-        if hasPending { try writePending(until: packet.pointee.dts) }
-        packet.pointee.stream_index = 0
-        av_packet_move_ref(pending, packet)
-        hasPending = true
+        guard let copy = av_packet_alloc() else { throw .outOfMemory }
+        av_packet_move_ref(copy, packet)
+        copy.pointee.dts = times.popFirst() - Self.decodingLead
+        copy.pointee.stream_index = 0
+        waiting.append(copy)
+        while waiting.count > 1 && waiting[0].pointee.pts < newest {
+            try write(waiting.removeFirst(), duration: 0)
+        }
     }
 
-    /// Writes the last packet and the index.
+    /// Writes the last packets and the index.
     ///
     /// - Parameter end: When the animation ends; the last frame's sample lasts until then.
     /// - Returns: The file's length in bytes.
     mutating func finish(end: Int) throws(TranscodeError) -> Int {
-        if hasPending { try writePending(until: Int64(end) - Self.decodingLead) }
+        // The track's length is the latest end of a packet, its last sample's that of the last packet: both get what the
+        // last frame lasts. The other samples' durations are the distances of the decoding times.
+        while !waiting.isEmpty { try write(waiting.removeFirst(), duration: Int64(end) - newest) }
         let status = av_write_trailer(context)
         guard status >= 0 else { throw .failed(.mux, code: status) }
         avio_flush(context.pointee.pb)
@@ -118,13 +125,12 @@ struct MP4Muxer: ~Copyable {
         return Int(output.length)
     }
 
-    private mutating func writePending(until next: Int64) throws(TranscodeError) {
-        hasPending = false
-        pending.pointee.duration = next - pending.pointee.dts
+    private func write(_ packet: UnsafeMutablePointer<AVPacket>, duration: Int64) throws(TranscodeError) {
+        defer { Self.free(packet) }
+        packet.pointee.duration = duration
         let timeBase = AVRational(num: 1, den: Int32(FrameClock.timescale))
-        av_packet_rescale_ts(pending, timeBase, stream.pointee.time_base)
-        let status = av_write_frame(context, pending)
-        av_packet_unref(pending)
+        av_packet_rescale_ts(packet, timeBase, stream.pointee.time_base)
+        let status = av_write_frame(context, packet)
         guard status >= 0 else { throw .failed(.mux, code: status) }
     }
 
