@@ -1,0 +1,200 @@
+#include "clinux_process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { most_descriptors = 4 };
+
+pid_t clinux_fork(void) {
+    return fork();
+}
+
+int clinux_message_pair(int pair[2]) {
+    return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);
+}
+
+int clinux_send_message(int socket, const void *bytes, size_t count, const int *descriptors, int descriptor_count) {
+    if (descriptor_count < 0 || descriptor_count > most_descriptors) {
+        errno = EINVAL;
+        return -1;
+    }
+    union {
+        char space[CMSG_SPACE(sizeof(int) * most_descriptors)];
+        struct cmsghdr alignment;
+    } control;
+    memset(&control, 0, sizeof control);
+    struct iovec vector = {.iov_base = (void *)bytes, .iov_len = count};
+    struct msghdr message = {.msg_iov = &vector, .msg_iovlen = 1};
+    if (descriptor_count > 0) {
+        const size_t size = sizeof(int) * (size_t)descriptor_count;
+        message.msg_control = control.space;
+        message.msg_controllen = CMSG_SPACE(size);
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(size);
+        memcpy(CMSG_DATA(header), descriptors, size);
+    }
+    ssize_t sent;
+    do {
+        sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+    return sent < 0 ? -1 : 0;
+}
+
+ssize_t clinux_receive_message(int socket, void *bytes, size_t capacity, int *descriptors, int *descriptor_count) {
+    union {
+        char space[CMSG_SPACE(sizeof(int) * most_descriptors)];
+        struct cmsghdr alignment;
+    } control;
+    struct iovec vector = {.iov_base = bytes, .iov_len = capacity};
+    struct msghdr message = {
+        .msg_iov = &vector, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof control.space};
+    ssize_t received;
+    do {
+        received = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    } while (received < 0 && errno == EINTR);
+    *descriptor_count = 0;
+    if (received < 0) {
+        return -1;
+    }
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header != NULL; header = CMSG_NXTHDR(&message, header)) {
+        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) {
+            continue;
+        }
+        const int count = (int)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+        for (int index = 0; index < count; index++) {
+            int descriptor;
+            memcpy(&descriptor, CMSG_DATA(header) + (size_t)index * sizeof(int), sizeof descriptor);
+            if (*descriptor_count < most_descriptors) {
+                descriptors[(*descriptor_count)++] = descriptor;
+            } else {
+                close(descriptor);
+            }
+        }
+    }
+    if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+        for (int index = 0; index < *descriptor_count; index++) {
+            close(descriptors[index]);
+        }
+        *descriptor_count = 0;
+        errno = EMSGSIZE;
+        return -1;
+    }
+    return received;
+}
+
+int clinux_close_from(int first) {
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, (unsigned)first, ~0U, 0) == 0) {
+        return 0;
+    }
+#endif
+    const long limit = sysconf(_SC_OPEN_MAX);
+    for (int descriptor = first; descriptor < (limit > 0 ? limit : 1024); descriptor++) {
+        close(descriptor);
+    }
+    return 0;
+}
+
+int clinux_die_with_parent(void) {
+    return prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+int clinux_no_new_privileges(void) {
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+void clinux_name_thread(const char *name) {
+    prctl(PR_SET_NAME, name);
+}
+
+/// Bytes of address space the process has now.
+static uint64_t address_space(void) {
+    unsigned long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file != NULL) {
+        if (fscanf(file, "%llu", &pages) != 1) {
+            pages = 0;
+        }
+        fclose(file);
+    }
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static int set_limit(int resource, uint64_t soft, uint64_t hard) {
+    const struct rlimit limit = {.rlim_cur = soft, .rlim_max = hard};
+    return setrlimit(resource, &limit);
+}
+
+int clinux_set_limits(const struct clinux_limits *limits) {
+    if (set_limit(RLIMIT_CORE, 0, 0) != 0) {
+        return -1;
+    }
+    if (limits->memory != 0) {
+        const uint64_t bytes = address_space() + limits->memory;
+        if (set_limit(RLIMIT_AS, bytes, bytes) != 0) {
+            return -1;
+        }
+    }
+    if (limits->cpu_seconds != 0 && set_limit(RLIMIT_CPU, limits->cpu_seconds, limits->cpu_seconds + 1) != 0) {
+        return -1;
+    }
+    if (limits->file_bytes != 0 && set_limit(RLIMIT_FSIZE, limits->file_bytes, limits->file_bytes) != 0) {
+        return -1;
+    }
+    if (limits->descriptors != 0 && set_limit(RLIMIT_NOFILE, limits->descriptors, limits->descriptors) != 0) {
+        return -1;
+    }
+    return 0;
+}
+
+int clinux_reap(struct clinux_child_exit *result) {
+    int status = 0;
+    struct rusage usage;
+    pid_t pid;
+    do {
+        pid = wait4(-1, &status, WNOHANG, &usage);
+    } while (pid < 0 && errno == EINTR);
+    if (pid < 0 && errno == ECHILD) {
+        return 0;
+    }
+    if (pid <= 0) {
+        return (int)pid;
+    }
+    result->pid = pid;
+    result->code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    result->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    result->user_microseconds = (uint64_t)usage.ru_utime.tv_sec * 1000000 + (uint64_t)usage.ru_utime.tv_usec;
+    result->system_microseconds = (uint64_t)usage.ru_stime.tv_sec * 1000000 + (uint64_t)usage.ru_stime.tv_usec;
+    result->peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
+    return 1;
+}
+
+int clinux_child_signals(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    if (sigprocmask(SIG_BLOCK, &set, NULL) != 0) {
+        return -1;
+    }
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+void clinux_reset_signals(void) {
+    for (int signal_number = 1; signal_number < NSIG; signal_number++) {
+        signal(signal_number, SIG_DFL);
+    }
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
