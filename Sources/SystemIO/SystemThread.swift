@@ -1,8 +1,8 @@
 internal import CLinux
-package import Glibc
+internal import Glibc
 
-/// Starts a thread of the operating system.
-package enum SystemThread {
+/// A thread of the operating system, which somebody has to join.
+package struct SystemThread: Sendable {
     private final class Body {
         let name: String
         let run: @Sendable () -> Void
@@ -13,13 +13,15 @@ package enum SystemThread {
         }
     }
 
-    /// Runs `body` in a new thread that its caller has to join; nil when the system gives no more threads.
+    private let handle: pthread_t
+
+    /// Runs `body` in a new thread; nil when the system gives no more threads.
     ///
     /// - Parameter name: As `top` shows it, at most 15 bytes.
-    package static func start(name: String, _ body: @escaping @Sendable () -> Void) -> pthread_t? {
-        var thread = pthread_t()
+    package static func start(name: String, _ body: @escaping @Sendable () -> Void) -> SystemThread? {
+        var handle = pthread_t()
         let context = Unmanaged.passRetained(Body(name: name, body))
-        let code = pthread_create(&thread, nil, { context in
+        let code = pthread_create(&handle, nil, { context in
             guard let context else { return nil }
             let body = Unmanaged<Body>.fromOpaque(context).takeRetainedValue()
             clinux_name_thread(body.name)
@@ -30,6 +32,11 @@ package enum SystemThread {
             context.release()
             return nil
         }
-        return thread
+        return SystemThread(handle: handle)
+    }
+
+    /// Waits for the thread's end. To be called once, and not from the thread itself.
+    package func join() {
+        pthread_join(handle, nil)
     }
 }

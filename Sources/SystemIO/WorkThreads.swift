@@ -15,7 +15,7 @@ package final class WorkThreads: @unchecked Sendable {
     private var queue: [Work] = []
     private var first = 0
     private var isClosing = false
-    private var threads: [pthread_t] = []
+    private var threads: [SystemThread] = []
 
     /// - Parameters:
     ///   - count: Threads; they begin at once.
@@ -62,7 +62,7 @@ package final class WorkThreads: @unchecked Sendable {
         threads = []
         pthread_cond_broadcast(wake)
         pthread_mutex_unlock(mutex)
-        for thread in ending { pthread_join(thread, nil) }
+        for thread in ending { thread.join() }
     }
 
     private func run() {
