@@ -1,6 +1,8 @@
 #include "clinux_process.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -104,6 +106,35 @@ int clinux_close_from(int first) {
         close(descriptor);
     }
     return 0;
+}
+
+int clinux_keep_only(const int *descriptors, int count) {
+    int copies[most_descriptors];
+    if (count < 0 || count > most_descriptors) {
+        errno = EINVAL;
+        return -1;
+    }
+    // Out of the way first: a descriptor may have a number that another is to get.
+    for (int index = 0; index < count; index++) {
+        copies[index] = fcntl(descriptors[index], F_DUPFD_CLOEXEC, 3 + most_descriptors);
+        if (copies[index] < 0) {
+            return -1;
+        }
+    }
+    for (int index = 0; index < count; index++) {
+        if (dup2(copies[index], 3 + index) < 0) {
+            return -1;
+        }
+    }
+    const int null = open("/dev/null", O_RDWR);
+    if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0) {
+        return -1;
+    }
+    return clinux_close_from(3 + count);
+}
+
+void clinux_use_one_arena(void) {
+    mallopt(M_ARENA_MAX, 1);
 }
 
 int clinux_die_with_parent(void) {

@@ -4,7 +4,7 @@ internal import Glibc
 /// Makes an MP4 of a GIF: reader ▸ canvas ▸ clock ▸ converter ▸ encoder ▸ muxer.
 ///
 /// Synchronous and without state of its own; runs on the calling thread (and x264's, where there are several).
-package struct Transcoder {
+package struct Transcoder: Sendable, Equatable {
     package var options: TranscodeOptions
     package var limits: MediaLimits
     /// Encoder threads; above 1 the bytes that come out may differ, the picture hardly.

@@ -22,6 +22,13 @@ ssize_t clinux_receive_message(int socket, void *bytes, size_t capacity, int *de
 /// Closes every descriptor from `first` on.
 int clinux_close_from(int first);
 
+/// Moves `count` descriptors (at most 4) to the numbers from 3 on, in order, and closes all above them.
+/// Standard input and output become /dev/null; standard error stays. Returns 0, or -1 with errno.
+int clinux_keep_only(const int *descriptors, int count);
+
+/// Has malloc use one arena: arenas of threads reserve address space that RLIMIT_AS would count.
+void clinux_use_one_arena(void);
+
 /// Has the calling process killed when its parent's thread ends (PR_SET_PDEATHSIG).
 int clinux_die_with_parent(void);
 

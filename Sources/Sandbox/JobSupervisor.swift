@@ -1,0 +1,66 @@
+internal import Glibc
+internal import Media
+internal import SystemIO
+
+/// Follows one worker from its fork to its end; blocks the calling thread meanwhile.
+struct JobSupervisor {
+    let zygote: Zygote
+    let clock = ContinuousClock()
+
+    /// Runs the job.
+    ///
+    /// - Throws: ``SandboxError``; what the output then holds is worthless.
+    func run(_ job: WorkerJob, input: SharedDescriptor, output: Int32) throws(SandboxError) -> (TranscodeResult, WorkerExit?) {
+        let channel: OwnedDescriptor
+        do throws(SystemError) {
+            channel = try zygote.launch(job, input: input, output: output)
+        } catch {
+            throw .unavailable(error)
+        }
+        let deadline = clock.now.advanced(by: .seconds(job.allowance.wall))
+        var reply: WorkerMessage?
+        var exit: WorkerExit?
+        while exit == nil {
+            guard waitUntilReadable(channel.number, until: deadline) else { throw .timeout }
+            let received: MessageChannel.Received?
+            do throws(SystemError) {
+                received = try MessageChannel(socket: channel.number).receive()
+            } catch {
+                throw .unavailable(error)
+            }
+            guard let received else { break }
+            for descriptor in received.descriptors { close(descriptor) }
+            if let message = received.message?.exit {
+                exit = message
+            } else if reply == nil {
+                reply = received.message
+            }
+        }
+        if let failure = reply?.failure { throw .rejected(failure) }
+        guard let result = reply?.result, exit?.code == 0 else {
+            throw exit?.signal == SIGXCPU ? .timeout : .crashed(exit)
+        }
+        guard Self.isWhole(output, result) else { throw .invalidOutput }
+        return (result, exit)
+    }
+
+    private func waitUntilReadable(_ descriptor: Int32, until deadline: ContinuousClock.Instant) -> Bool {
+        while true {
+            let left = clock.now.duration(to: deadline)
+            if left <= .zero { return false }
+            let milliseconds = min(left.components.seconds * 1000 + 1 + left.components.attoseconds / 1_000_000_000_000_000, 60_000)
+            var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            let count = poll(&polled, 1, Int32(milliseconds))
+            if count > 0 { return true }
+            if count < 0 && errno != EINTR { return false }
+        }
+    }
+
+    /// Whether the output is as long as the worker says and begins as an MP4 does.
+    private static func isWhole(_ output: Int32, _ result: TranscodeResult) -> Bool {
+        var status = stat()
+        guard fstat(output, &status) == 0, Int(status.st_size) == result.bytes, result.bytes > 8 else { return false }
+        var head = [UInt8](repeating: 0, count: 8)
+        return pread(output, &head, 8, 0) == 8 && head[4...].elementsEqual("ftyp".utf8)
+    }
+}

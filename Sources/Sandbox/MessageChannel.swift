@@ -1,0 +1,37 @@
+internal import CLinux
+internal import Glibc
+internal import SystemIO
+
+/// Sends and receives ``WorkerMessage``s over a SOCK_SEQPACKET socket that somebody else owns.
+struct MessageChannel {
+    let socket: Int32
+
+    /// Sends a message, with descriptors that the receiver gets copies of.
+    func send(_ message: WorkerMessage, descriptors: [Int32] = []) throws(SystemError) {
+        let status = message.words.withUnsafeBytes { bytes in
+            clinux_send_message(socket, bytes.baseAddress, bytes.count, descriptors, Int32(descriptors.count))
+        }
+        guard status == 0 else { throw SystemError.last("sendmsg") }
+    }
+
+    /// A message and the descriptors that came with it, which are the caller's to close.
+    struct Received {
+        /// Nil where the bytes are no message.
+        var message: WorkerMessage?
+        var descriptors: [Int32]
+    }
+
+    /// Waits for the next message; nil when the other side is gone.
+    func receive() throws(SystemError) -> Received? {
+        var words = [Int64](repeating: 0, count: WorkerMessage.wordCount + 1)
+        var descriptors = [Int32](repeating: -1, count: 4)
+        var count: Int32 = 0
+        let length = words.withUnsafeMutableBytes { bytes in
+            clinux_receive_message(socket, bytes.baseAddress, bytes.count, &descriptors, &count)
+        }
+        guard length >= 0 else { throw SystemError.last("recvmsg") }
+        if length == 0 { return nil }
+        let message = words.withUnsafeBytes { WorkerMessage(UnsafeRawBufferPointer(rebasing: $0[..<Int(length)])) }
+        return Received(message: message, descriptors: Array(descriptors.prefix(Int(count))))
+    }
+}

@@ -1,0 +1,129 @@
+internal import Media
+
+/// A message between the server, the zygote and a worker: a fixed number of 64-bit words.
+///
+/// Nothing in it has a length of its own, so there is nothing to parse: a message of another size is not one.
+struct WorkerMessage: Equatable {
+    static let wordCount = 16
+    static let byteCount = wordCount * MemoryLayout<Int64>.stride
+
+    enum Kind: Int64 {
+        case job = 1
+        case result
+        case failure
+        case exit
+    }
+
+    var words: [Int64]
+
+    /// A message of `kind` with up to 15 words of contents.
+    init(_ kind: Kind, _ contents: [Int64]) {
+        words = [kind.rawValue] + contents
+        words += Array(repeating: 0, count: Self.wordCount - words.count)
+    }
+
+    /// Reads a message; nil when the bytes are none.
+    init?(_ bytes: UnsafeRawBufferPointer) {
+        guard bytes.count == Self.byteCount else { return nil }
+        words = (0..<Self.wordCount).map {
+            bytes.loadUnaligned(fromByteOffset: $0 * MemoryLayout<Int64>.stride, as: Int64.self)
+        }
+        guard kind != nil else { return nil }
+    }
+
+    var kind: Kind? { Kind(rawValue: words[0]) }
+
+    /// The contents at an index, as a number that an `Int` holds.
+    subscript(_ index: Int) -> Int { Int(truncatingIfNeeded: words[index + 1]) }
+}
+
+// MARK: - Jobs
+
+extension WorkerMessage {
+    init(_ job: WorkerJob) {
+        let transcoder = job.transcoder
+        let background = transcoder.options.background
+        self.init(
+            .job,
+            [
+                transcoder.options.quality,
+                Int(background.red) << 16 | Int(background.green) << 8 | Int(background.blue),
+                transcoder.limits.side, transcoder.limits.canvasPixels, transcoder.limits.totalPixels,
+                transcoder.limits.frames, transcoder.limits.duration,
+                transcoder.threads,
+                job.allowance.cpu, job.allowance.memory, job.allowance.output, job.allowance.wall,
+            ].map(Int64.init))
+    }
+
+    /// The job that the message holds; nil when it holds none.
+    var job: WorkerJob? {
+        guard kind == .job else { return nil }
+        return WorkerJob(
+            transcoder: Transcoder(
+                options: TranscodeOptions(
+                    quality: self[0],
+                    background: RGB(
+                        red: UInt8(truncatingIfNeeded: self[1] >> 16), green: UInt8(truncatingIfNeeded: self[1] >> 8),
+                        blue: UInt8(truncatingIfNeeded: self[1]))),
+                limits: MediaLimits(
+                    side: self[2], canvasPixels: self[3], totalPixels: self[4], frames: self[5], duration: self[6]),
+                threads: self[7]),
+            allowance: WorkerJob.Allowance(cpu: self[8], memory: self[9], output: self[10], wall: self[11]))
+    }
+}
+
+// MARK: - Results
+
+extension WorkerMessage {
+    init(_ result: TranscodeResult) {
+        self.init(
+            .result,
+            [
+                result.sourceWidth, result.sourceHeight, result.width, result.height, result.frames, result.samples,
+                result.duration, result.loopCount ?? -1, result.bytes,
+            ].map(Int64.init))
+    }
+
+    /// The result that the message holds; nil when it holds none.
+    var result: TranscodeResult? {
+        guard kind == .result else { return nil }
+        return TranscodeResult(
+            sourceWidth: self[0], sourceHeight: self[1], width: self[2], height: self[3], frames: self[4],
+            samples: self[5], duration: self[6], loopCount: self[7] < 0 ? nil : self[7], bytes: self[8])
+    }
+}
+
+// MARK: - Failures
+
+extension WorkerMessage {
+    init(_ error: TranscodeError) {
+        let contents: [Int] =
+            switch error {
+            case .notAGIF: [1]
+            case .incomplete: [2]
+            case .corrupt(let flaw): [3, Int(flaw.rawValue)]
+            case .tooLarge(let name, let value, let maximum): [4, Int(name.rawValue), value, maximum]
+            case .encoderMissing: [5]
+            case .failed(let stage, let code): [6, Int(stage.rawValue), Int(code)]
+            case .outOfMemory: [7]
+            }
+        self.init(.failure, contents.map(Int64.init))
+    }
+
+    /// The error that the message holds; nil when it holds none.
+    var failure: TranscodeError? {
+        guard kind == .failure else { return nil }
+        let detail = UInt8(truncatingIfNeeded: self[1])
+        switch self[0] {
+        case 1: return .notAGIF
+        case 2: return .incomplete
+        case 3: return TranscodeError.Flaw(rawValue: detail).map { .corrupt($0) }
+        case 4: return MediaLimits.Name(rawValue: detail).map { .tooLarge($0, value: self[2], maximum: self[3]) }
+        case 5: return .encoderMissing
+        case 6:
+            return TranscodeError.Stage(rawValue: detail).map { .failed($0, code: Int32(truncatingIfNeeded: self[2])) }
+        case 7: return .outOfMemory
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,127 @@
+internal import Media
+internal import Synchronization
+package import SystemIO
+
+/// A bounded number of workers with a bounded queue before them.
+///
+/// Thread-safe. Jobs wait without a thread; the running ones have one each, which sleeps.
+package final class WorkerPool: Sendable {
+    package typealias Outcome = Result<WorkerReport, SandboxError>
+
+    /// A job that waits.
+    private struct Entry: Sendable {
+        var number: Int
+        var job: WorkerJob
+        var input: SharedDescriptor
+        var output: Int32
+        var asked: ContinuousClock.Instant
+        var continuation: CheckedContinuation<Outcome, Never>
+    }
+
+    private struct State {
+        var waiting: [Entry] = []
+        var running = 0
+        var nextNumber = 0
+    }
+
+    package let configuration: WorkerPoolConfiguration
+    private let supervisor: JobSupervisor
+    private let threads: WorkThreads
+    private let state = Mutex(State())
+
+    package init(zygote: Zygote, configuration: WorkerPoolConfiguration) {
+        self.configuration = configuration
+        supervisor = JobSupervisor(zygote: zygote)
+        // One piece of work a job that waits or runs; each does whatever job is first when its turn comes.
+        threads = WorkThreads(
+            count: configuration.workers, limit: configuration.queue + configuration.workers, name: "gifreel-worker")
+    }
+
+    /// Takes no more jobs, waits for those it has, and ends the threads. Blocks.
+    package func close() {
+        threads.close()
+    }
+
+    /// Jobs that run and jobs that wait.
+    package var load: (running: Int, waiting: Int) {
+        state.withLock { ($0.running, $0.waiting.count) }
+    }
+
+    /// Runs a job as soon as a worker is free.
+    ///
+    /// Cancelling the task takes a job that still waits out of the queue; one that runs goes on to its end.
+    ///
+    /// - Parameters:
+    ///   - input: The GIF, which nobody changes.
+    ///   - output: An empty file open for reading and writing. The caller keeps it open until this returns.
+    package func run(_ job: WorkerJob, input: SharedDescriptor, output: Int32) async throws(SandboxError) -> WorkerReport {
+        let number = state.withLock { state in
+            state.nextNumber += 1
+            return state.nextNumber
+        }
+        let expiry = Task {
+            try await Task.sleep(for: configuration.queueTimeout)
+            remove(number, because: .queueTimeout)
+        }
+        defer { expiry.cancel() }
+        let outcome = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                enqueue(
+                    Entry(
+                        number: number, job: job, input: input, output: output, asked: .now, continuation: continuation))
+            }
+        } onCancel: {
+            remove(number, because: .cancelled)
+        }
+        return try outcome.get()
+    }
+
+    private func enqueue(_ entry: Entry) {
+        let refusal: SandboxError? = state.withLock { state in
+            if state.waiting.count >= configuration.queue + max(0, configuration.workers - state.running) {
+                return .queueFull
+            }
+            state.waiting.append(entry)
+            return nil
+        }
+        if let refusal { return entry.continuation.resume(returning: .failure(refusal)) }
+        if !threads.submit({ self.runFirst() }) { remove(entry.number, because: .queueFull) }
+        // A cancellation that came before the job was in the queue found nothing to take out.
+        if Task.isCancelled { remove(entry.number, because: .cancelled) }
+    }
+
+    /// Takes a job that still waits out of the queue and tells its caller why.
+    private func remove(_ number: Int, because reason: SandboxError) {
+        let entry: Entry? = state.withLock { state in
+            if let index = state.waiting.firstIndex(where: { $0.number == number }) {
+                return state.waiting.remove(at: index)
+            }
+            return nil
+        }
+        entry?.continuation.resume(returning: .failure(reason))
+    }
+
+    private func runFirst() {
+        let entry: Entry? = state.withLock { state in
+            if state.waiting.isEmpty { return nil }
+            state.running += 1
+            return state.waiting.removeFirst()
+        }
+        guard let entry else { return }
+        var job = entry.job
+        job.transcoder.threads = state.withLock { $0.running == 1 && $0.waiting.isEmpty ? configuration.threadsAlone : 1 }
+        let began = ContinuousClock.now
+        let outcome: Outcome
+        do throws(SandboxError) {
+            let (result, exit) = try supervisor.run(job, input: entry.input, output: entry.output)
+            outcome = .success(
+                WorkerReport(
+                    result: result, queued: entry.asked.duration(to: began), ran: began.duration(to: .now),
+                    cpuMicroseconds: exit?.cpuMicroseconds ?? 0, peakBytes: exit?.peakBytes ?? 0))
+        } catch {
+            outcome = .failure(error)
+        }
+        state.withLock { $0.running -= 1 }
+        entry.continuation.resume(returning: outcome)
+    }
+}
