@@ -1,4 +1,84 @@
 #ifndef GIFREEL_CLINUX_SOCKETS_H
 #define GIFREEL_CLINUX_SOCKETS_H
 
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/// One end of a socket, without sockaddr and its casts.
+typedef struct {
+    /// The address in network order: IPv6 in both halves, IPv4 in the low 32 bits of `low`.
+    uint64_t high;
+    uint64_t low;
+    uint32_t scope;
+    uint16_t port;
+    /// 4, 6, or 0 for a Unix socket.
+    uint8_t family;
+} clinux_address;
+
+/// One readiness report of epoll.
+typedef struct {
+    uint64_t token;
+    uint32_t events;
+} clinux_event;
+
+extern const uint32_t clinux_event_in;
+extern const uint32_t clinux_event_out;
+extern const uint32_t clinux_event_hangup_read;
+extern const uint32_t clinux_event_hangup;
+extern const uint32_t clinux_event_error;
+extern const uint32_t clinux_event_edge;
+extern const uint32_t clinux_event_exclusive;
+
+/// epoll_create1(2) with EPOLL_CLOEXEC. Returns a descriptor, or -1 with errno.
+int clinux_epoll_create(void);
+/// epoll_ctl(2) EPOLL_CTL_ADD. Returns 0, or -1 with errno.
+int clinux_epoll_add(int epoll, int fd, uint32_t events, uint64_t token);
+/// epoll_ctl(2) EPOLL_CTL_DEL. Returns 0, or -1 with errno.
+int clinux_epoll_remove(int epoll, int fd);
+/// epoll_wait(2) for at most `count` (up to 512) reports and `timeout` milliseconds (-1: for ever).
+int clinux_epoll_wait(int epoll, clinux_event *events, int count, int timeout);
+
+/// eventfd(2), non-blocking and closed on exec. Returns a descriptor, or -1 with errno.
+int clinux_eventfd(void);
+
+/// A listening, non-blocking TCP socket with SO_REUSEADDR and TCP_NODELAY (which accepted sockets inherit).
+/// `reuse_port` sets SO_REUSEPORT; a `backlog` of 0 binds without listening. An IPv6 socket takes IPv4 too where its address is the unspecified one.
+/// Returns a descriptor, or -1 with errno.
+int clinux_listen_inet(const clinux_address *address, int backlog, int reuse_port);
+/// A listening, non-blocking Unix stream socket at `path`. Returns a descriptor, or -1 with errno.
+int clinux_listen_unix(const char *path, int backlog);
+/// Nonzero when a server answers on the Unix socket at `path`.
+int clinux_unix_is_alive(const char *path);
+/// accept4(2), non-blocking and closed on exec; `peer` receives the other end. Returns a descriptor, or -1 with errno.
+int clinux_accept(int listener, clinux_address *peer);
+/// The local end of a socket. Returns 0, or -1 with errno.
+int clinux_local_address(int fd, clinux_address *address);
+/// Nonzero when `fd` is a listening stream socket.
+int clinux_is_listening(int fd);
+/// Makes `fd` non-blocking and closed on exec. Returns 0, or -1 with errno.
+int clinux_adopt(int fd);
+
+/// recv(2). Returns a count, or -1 with errno.
+ssize_t clinux_recv(int fd, void *buffer, size_t count);
+/// send(2) with MSG_NOSIGNAL, and MSG_MORE where `more` is nonzero. Returns a count, or -1 with errno.
+ssize_t clinux_send(int fd, const void *buffer, size_t count, int more);
+/// shutdown(2) of the sending half. Returns 0, or -1 with errno.
+int clinux_shutdown_send(int fd);
+/// Bytes handed to the kernel and not yet acknowledged by the peer (SIOCOUTQ), or -1 with errno.
+int clinux_unacknowledged(int fd);
+/// Makes the next close(2) reset the connection instead of ending it in order.
+int clinux_reset_on_close(int fd);
+
+/// The first address a host name or number stands for (getaddrinfo(3)); the port is not looked at.
+/// Returns 0, or the resolver's error number.
+int clinux_resolve(const char *host, clinux_address *address);
+/// Parses an IPv4 or IPv6 number. Returns 0, or -1 where `text` is neither.
+int clinux_parse_address(const char *text, clinux_address *address);
+/// Writes the number of an address as text into `buffer` of at least 46 bytes. Returns its length.
+size_t clinux_format_address(const clinux_address *address, char *buffer, size_t count);
+
+/// Blocks every signal on the calling thread, SIGPIPE of sendfile(2) among them.
+void clinux_block_signals(void);
+
 #endif

@@ -1,0 +1,256 @@
+#include "clinux_sockets.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+const uint32_t clinux_event_in = EPOLLIN;
+const uint32_t clinux_event_out = EPOLLOUT;
+const uint32_t clinux_event_hangup_read = EPOLLRDHUP;
+const uint32_t clinux_event_hangup = EPOLLHUP;
+const uint32_t clinux_event_error = EPOLLERR;
+const uint32_t clinux_event_edge = (uint32_t)EPOLLET;
+const uint32_t clinux_event_exclusive = (uint32_t)EPOLLEXCLUSIVE;
+
+int clinux_epoll_create(void) {
+    return epoll_create1(EPOLL_CLOEXEC);
+}
+
+int clinux_epoll_add(int epoll, int fd, uint32_t events, uint64_t token) {
+    struct epoll_event event = {.events = events, .data.u64 = token};
+    return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+int clinux_epoll_remove(int epoll, int fd) {
+    return epoll_ctl(epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
+int clinux_epoll_wait(int epoll, clinux_event *events, int count, int timeout) {
+    struct epoll_event raw[512];
+    if (count > 512) count = 512;
+    int found = epoll_wait(epoll, raw, count, timeout);
+    for (int i = 0; i < found; i++) {
+        events[i].token = raw[i].data.u64;
+        events[i].events = raw[i].events;
+    }
+    return found;
+}
+
+int clinux_eventfd(void) {
+    return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+}
+
+// MARK: - Addresses
+
+static uint64_t load64(const uint8_t *bytes) {
+    uint64_t value = 0;
+    for (int i = 0; i < 8; i++) value = value << 8 | bytes[i];
+    return value;
+}
+
+static void store64(uint64_t value, uint8_t *bytes) {
+    for (int i = 7; i >= 0; i--, value >>= 8) bytes[i] = (uint8_t)value;
+}
+
+static void from_sockaddr(const struct sockaddr_storage *storage, clinux_address *address) {
+    memset(address, 0, sizeof *address);
+    if (storage->ss_family == AF_INET) {
+        const struct sockaddr_in *in = (const struct sockaddr_in *)storage;
+        address->family = 4;
+        address->low = ntohl(in->sin_addr.s_addr);
+        address->port = ntohs(in->sin_port);
+    } else if (storage->ss_family == AF_INET6) {
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)storage;
+        address->family = 6;
+        address->high = load64(in6->sin6_addr.s6_addr);
+        address->low = load64(in6->sin6_addr.s6_addr + 8);
+        address->scope = in6->sin6_scope_id;
+        address->port = ntohs(in6->sin6_port);
+    }
+}
+
+static socklen_t to_sockaddr(const clinux_address *address, struct sockaddr_storage *storage) {
+    memset(storage, 0, sizeof *storage);
+    if (address->family == 4) {
+        struct sockaddr_in *in = (struct sockaddr_in *)storage;
+        in->sin_family = AF_INET;
+        in->sin_addr.s_addr = htonl((uint32_t)address->low);
+        in->sin_port = htons(address->port);
+        return sizeof *in;
+    }
+    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)storage;
+    in6->sin6_family = AF_INET6;
+    store64(address->high, in6->sin6_addr.s6_addr);
+    store64(address->low, in6->sin6_addr.s6_addr + 8);
+    in6->sin6_scope_id = address->scope;
+    in6->sin6_port = htons(address->port);
+    return sizeof *in6;
+}
+
+int clinux_resolve(const char *host, clinux_address *address) {
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    struct addrinfo *found = NULL;
+    int error = getaddrinfo(host, NULL, &hints, &found);
+    if (error != 0) return error;
+    struct sockaddr_storage storage = {0};
+    memcpy(&storage, found->ai_addr, found->ai_addrlen);
+    freeaddrinfo(found);
+    from_sockaddr(&storage, address);
+    return 0;
+}
+
+int clinux_parse_address(const char *text, clinux_address *address) {
+    struct sockaddr_storage storage = {0};
+    if (inet_pton(AF_INET, text, &((struct sockaddr_in *)&storage)->sin_addr) == 1) {
+        storage.ss_family = AF_INET;
+    } else if (inet_pton(AF_INET6, text, &((struct sockaddr_in6 *)&storage)->sin6_addr) == 1) {
+        storage.ss_family = AF_INET6;
+    } else {
+        return -1;
+    }
+    from_sockaddr(&storage, address);
+    return 0;
+}
+
+size_t clinux_format_address(const clinux_address *address, char *buffer, size_t count) {
+    struct sockaddr_storage storage;
+    to_sockaddr(address, &storage);
+    const void *number = address->family == 4 ? (const void *)&((struct sockaddr_in *)&storage)->sin_addr
+                                              : (const void *)&((struct sockaddr_in6 *)&storage)->sin6_addr;
+    if (inet_ntop(storage.ss_family, number, buffer, (socklen_t)count) == NULL) return 0;
+    return strlen(buffer);
+}
+
+// MARK: - Listening
+
+static int close_keeping_errno(int fd) {
+    int code = errno;
+    close(fd);
+    errno = code;
+    return -1;
+}
+
+int clinux_listen_inet(const clinux_address *address, int backlog, int reuse_port) {
+    struct sockaddr_storage storage;
+    socklen_t length = to_sockaddr(address, &storage);
+    int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return -1;
+    const int on = 1, off = 0;
+    int failed = setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0;
+    if (!failed && reuse_port) failed = setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0;
+    if (!failed) failed = setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0;
+    if (!failed && address->family == 6) {
+        int any = address->high == 0 && address->low == 0;
+        failed = setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, any ? &off : &on, sizeof on) != 0;
+    }
+    if (!failed) failed = bind(fd, (struct sockaddr *)&storage, length) != 0;
+    if (!failed && backlog > 0) failed = listen(fd, backlog) != 0;
+    return failed ? close_keeping_errno(fd) : fd;
+}
+
+static int unix_address(const char *path, struct sockaddr_un *address) {
+    memset(address, 0, sizeof *address);
+    address->sun_family = AF_UNIX;
+    if (strlen(path) >= sizeof address->sun_path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    strcpy(address->sun_path, path);
+    return 0;
+}
+
+int clinux_listen_unix(const char *path, int backlog) {
+    struct sockaddr_un address;
+    if (unix_address(path, &address) != 0) return -1;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return -1;
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, backlog) != 0) {
+        return close_keeping_errno(fd);
+    }
+    return fd;
+}
+
+int clinux_unix_is_alive(const char *path) {
+    struct sockaddr_un address;
+    if (unix_address(path, &address) != 0) return 0;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return 1;
+    int alive = connect(fd, (struct sockaddr *)&address, sizeof address) == 0 || errno == EAGAIN;
+    close(fd);
+    return alive;
+}
+
+int clinux_accept(int listener, clinux_address *peer) {
+    struct sockaddr_storage storage = {0};
+    socklen_t length = sizeof storage;
+    int fd = accept4(listener, (struct sockaddr *)&storage, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0) from_sockaddr(&storage, peer);
+    return fd;
+}
+
+int clinux_local_address(int fd, clinux_address *address) {
+    struct sockaddr_storage storage = {0};
+    socklen_t length = sizeof storage;
+    if (getsockname(fd, (struct sockaddr *)&storage, &length) != 0) return -1;
+    from_sockaddr(&storage, address);
+    return 0;
+}
+
+int clinux_is_listening(int fd) {
+    int type = 0, listening = 0;
+    socklen_t length = sizeof type;
+    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM) return 0;
+    length = sizeof listening;
+    return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &length) == 0 && listening;
+}
+
+int clinux_adopt(int fd) {
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) return -1;
+    const int on = 1;
+    // Fails on a Unix socket, which has no use for it.
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    return fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+// MARK: - Moving bytes
+
+ssize_t clinux_recv(int fd, void *buffer, size_t count) {
+    return recv(fd, buffer, count, 0);
+}
+
+ssize_t clinux_send(int fd, const void *buffer, size_t count, int more) {
+    return send(fd, buffer, count, MSG_NOSIGNAL | (more ? MSG_MORE : 0));
+}
+
+int clinux_shutdown_send(int fd) {
+    return shutdown(fd, SHUT_WR);
+}
+
+int clinux_unacknowledged(int fd) {
+    int bytes = 0;
+    return ioctl(fd, SIOCOUTQ, &bytes) == 0 ? bytes : -1;
+}
+
+int clinux_reset_on_close(int fd) {
+    const struct linger now = {.l_onoff = 1, .l_linger = 0};
+    return setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+}
+
+void clinux_block_signals(void) {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+}

@@ -1,0 +1,69 @@
+internal import Synchronization
+internal import SystemIO
+
+/// Carries batches from the loops to the observer's thread. Its queue is bounded: where it is full, a batch is dropped
+/// and counted, since a log must not slow the answers down.
+final class AccessLog: Sendable {
+    private struct State {
+        var batches: [HTTPAccessBatch] = []
+        var lost = 0
+        var isClosed = false
+    }
+
+    /// Batches that may wait: some 32,000 requests.
+    private static let capacity = 64
+
+    private let observer: any HTTPObserver
+    private let wakeup: Wakeup
+    private let state = Mutex(State())
+
+    init(observer: any HTTPObserver) throws(SystemError) {
+        self.observer = observer
+        wakeup = try Wakeup()
+    }
+
+    func post(_ batch: consuming HTTPAccessBatch) {
+        let batch = batch
+        let wasEmpty = state.withLock { state in
+            guard state.batches.count < Self.capacity else {
+                state.lost += batch.count
+                return false
+            }
+            var batch = batch
+            batch.lost += state.lost
+            state.lost = 0
+            state.batches.append(batch)
+            return state.batches.count == 1
+        }
+        if wasEmpty { wakeup.signal() }
+    }
+
+    /// Lets ``run()`` return once it has handed over what is there.
+    func close() {
+        state.withLock { $0.isClosed = true }
+        wakeup.signal()
+    }
+
+    /// Hands batches over until closed. It blocks, on a thread of its own.
+    func run() {
+        do {
+            let poller = try Poller()
+            try poller.addReadable(wakeup.number, token: 0)
+            var reports = Poller.Reports()
+            while true {
+                poller.wait(&reports, timeout: -1)
+                wakeup.clear()
+                let (batches, isClosed) = state.withLock { state in
+                    defer { state.batches = [] }
+                    return (state.batches, state.isClosed)
+                }
+                for batch in batches { observer.requestsFinished(batch) }
+                if isClosed, batches.isEmpty { return }
+                if isClosed { wakeup.signal() }
+            }
+        } catch {
+            // Without a poller there is no log; the loops go on, and drop what they cannot hand over.
+            return
+        }
+    }
+}

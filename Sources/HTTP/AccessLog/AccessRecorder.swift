@@ -1,0 +1,34 @@
+/// Collects a loop's finished requests into batches. It belongs to one loop thread.
+struct AccessRecorder {
+    /// Requests in a full batch.
+    static let batchSize = 512
+
+    private let log: AccessLog
+    private var batch = HTTPAccessBatch()
+
+    init(_ log: AccessLog) {
+        self.log = log
+    }
+
+    var isEmpty: Bool { batch.count == 0 }
+
+    /// Records a request whose texts are at hand.
+    mutating func record(_ entry: AccessEntry, _ texts: AccessTexts) {
+        batch.append(entry, texts)
+        if batch.count >= Self.batchSize { flush() }
+    }
+
+    /// Records a request that was drafted before.
+    mutating func record(_ draft: AccessDraft) {
+        batch.append(draft)
+        if batch.count >= Self.batchSize { flush() }
+    }
+
+    /// Hands over what has been recorded.
+    mutating func flush() {
+        guard !isEmpty else { return }
+        let full = batch
+        batch = HTTPAccessBatch()
+        log.post(full)
+    }
+}

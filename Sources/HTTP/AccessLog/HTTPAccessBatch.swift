@@ -1,0 +1,48 @@
+/// Finished requests of one loop, in order. Their texts lie in one array, so that a request costs no allocation.
+package struct HTTPAccessBatch: Sendable {
+    private(set) var entries: [AccessEntry] = []
+    private(set) var text: [UInt8] = []
+    /// Requests before these of which nothing is known, because the observer was too slow.
+    package internal(set) var lost = 0
+
+    /// Requests in the batch.
+    package var count: Int { entries.count }
+
+    init() {
+        entries.reserveCapacity(AccessRecorder.batchSize)
+        text.reserveCapacity(AccessRecorder.batchSize * 128)
+    }
+
+    mutating func append(_ entry: AccessEntry, _ texts: AccessTexts) {
+        var entry = entry
+        texts.append(to: &text, lengthsIn: &entry)
+        entries.append(entry)
+    }
+
+    mutating func append(_ draft: AccessDraft) {
+        text.append(contentsOf: draft.text)
+        entries.append(draft.entry)
+    }
+
+    /// Calls `body` with each record, in order.
+    package func forEach(_ body: (borrowing HTTPAccessRecord) -> Void) {
+        text.withUnsafeBytes { text in
+            var position = 0
+            func next(_ length: UInt16) -> UnsafeRawBufferPointer {
+                defer { position += Int(length) }
+                return text.slice(position..<position + Int(length))
+            }
+            for entry in entries {
+                let method = next(entry.methodLength)
+                let target = next(entry.targetLength)
+                let requestID = next(entry.requestIDLength)
+                let cacheStatus = next(entry.cacheStatusLength)
+                body(
+                    HTTPAccessRecord(
+                        client: entry.client, time: entry.time, duration: entry.duration, status: entry.status,
+                        bytes: entry.bytes, isComplete: entry.isComplete, method: method, target: target,
+                        requestID: requestID, cacheStatus: cacheStatus))
+            }
+        }
+    }
+}

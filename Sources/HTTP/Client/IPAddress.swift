@@ -1,0 +1,50 @@
+internal import CLinux
+
+/// An IPv4 or IPv6 address as a number. An IPv4 address mapped into IPv6 (RFC 4291 section 2.5.5.2) is taken as IPv4,
+/// so that a client looks the same on a socket that serves both.
+package struct IPAddress: Sendable, Hashable, CustomStringConvertible {
+    /// The address in 128 bits: IPv4 in the low 32.
+    let high: UInt64
+    let low: UInt64
+    /// Whether it is IPv4.
+    package let isIPv4: Bool
+
+    private init(high: UInt64, low: UInt64, isIPv4: Bool) {
+        self.high = high
+        self.low = low
+        self.isIPv4 = isIPv4
+    }
+
+    /// Parses dotted IPv4 or IPv6 without brackets, port or zone; nil for anything else.
+    package init?(_ text: String) {
+        var address = clinux_address()
+        guard clinux_parse_address(text, &address) == 0 else { return nil }
+        self.init(address)
+    }
+
+    /// The address of a socket's end; nil for a Unix socket.
+    init?(_ address: clinux_address) {
+        switch address.family {
+        case 4: self.init(high: 0, low: address.low, isIPv4: true)
+        case 6:
+            let isMapped = address.high == 0 && address.low >> 32 == 0xFFFF
+            self.init(high: address.high, low: isMapped ? address.low & 0xFFFF_FFFF : address.low, isIPv4: isMapped)
+        default: return nil
+        }
+    }
+
+    package var description: String {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
+            String(decoding: UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<write(to: buffer)]), as: UTF8.self)
+        }
+    }
+
+    /// Writes the address as text into at least 46 bytes, and returns how many it took.
+    func write(to buffer: UnsafeMutableBufferPointer<CChar>) -> Int {
+        var address = clinux_address()
+        address.family = isIPv4 ? 4 : 6
+        address.high = high
+        address.low = low
+        return clinux_format_address(&address, buffer.baseAddress, buffer.count)
+    }
+}

@@ -1,0 +1,57 @@
+/// Header fields of an answer, in order, kept in the form in which they are sent.
+///
+/// A value that is the same for many answers is made once and shared: copying one costs a reference count, sending
+/// one costs a `memcpy`. The engine itself adds `Date`, `Content-Length`, `Transfer-Encoding`, `Connection` and
+/// `X-Request-Id`; they do not belong in here.
+package struct HTTPHeaders: Sendable, ExpressibleByDictionaryLiteral, CustomStringConvertible {
+    /// `Name: value` lines, each with its CRLF.
+    private(set) var encoded: [UInt8] = []
+    /// Where the value of `Cache-Status` lies in `encoded`, for the access log; empty without one.
+    private(set) var cacheStatus = 0..<0
+
+    /// No fields.
+    package init() {}
+
+    package init(dictionaryLiteral fields: (HTTPFieldName, String)...) {
+        for (name, value) in fields { append(name, value) }
+    }
+
+    package var isEmpty: Bool { encoded.isEmpty }
+
+    package var description: String { String(decoding: encoded, as: UTF8.self) }
+
+    /// Adds a field at the end.
+    ///
+    /// Control characters in `value` become spaces (RFC 9110 section 5.5), so that no value can end its line.
+    package mutating func append(_ name: HTTPFieldName, _ value: String) {
+        encoded.append(contentsOf: name.bytes)
+        encoded.append(UInt8(ascii: ":"))
+        encoded.append(UInt8(ascii: " "))
+        let start = encoded.count
+        for byte in value.utf8 { encoded.append(byte < 0x20 || byte == 0x7F ? 0x20 : byte) }
+        if name.bytes.equalsIgnoringCase("cache-status") { cacheStatus = start..<encoded.count }
+        encoded.append(13)
+        encoded.append(10)
+    }
+
+    /// Adds all of `other`'s fields at the end.
+    package mutating func append(_ other: HTTPHeaders) {
+        if !other.cacheStatus.isEmpty {
+            cacheStatus = other.cacheStatus.lowerBound + encoded.count..<other.cacheStatus.upperBound + encoded.count
+        }
+        encoded.append(contentsOf: other.encoded)
+    }
+
+    /// The value of the first field of that name, whatever its case. It searches line by line: not for hot paths.
+    package subscript(_ name: HTTPFieldName) -> String? {
+        encoded.withUnsafeBytes { bytes in
+            for line in bytes.split(separator: 10) {
+                guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { continue }
+                let field = UnsafeRawBufferPointer(rebasing: line[..<colon])
+                guard field.equalsIgnoringCase(name.bytes) else { continue }
+                return String(decoding: line[(colon + 2)..<(line.endIndex - 1)], as: UTF8.self)
+            }
+            return nil
+        }
+    }
+}

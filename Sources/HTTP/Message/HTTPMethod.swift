@@ -1,0 +1,46 @@
+/// A request method (RFC 9110 section 9). Methods are case-sensitive: `get` is not `GET`.
+package enum HTTPMethod: Sendable, Hashable, CustomStringConvertible {
+    case get, head, post, put, delete, options, patch, trace, connect
+    /// The caches' own method to forget a resource; in no RFC, yet used by Squid, Varnish and their clients.
+    case purge
+    /// Any other method, as the client wrote it.
+    case other(String)
+
+    /// The method as it stands in a request line.
+    package var description: String {
+        switch self {
+        case .get: "GET"
+        case .head: "HEAD"
+        case .post: "POST"
+        case .put: "PUT"
+        case .delete: "DELETE"
+        case .options: "OPTIONS"
+        case .patch: "PATCH"
+        case .trace: "TRACE"
+        case .connect: "CONNECT"
+        case .purge: "PURGE"
+        case .other(let name): name
+        }
+    }
+
+    /// The method a request line names; `token` is known to hold token characters only.
+    init(_ token: UnsafeRawBufferPointer) {
+        if token.count == 3, token.equals("GET") {
+            self = .get
+            return
+        }
+        self =
+            switch String(decoding: token, as: UTF8.self) {
+            case "HEAD": .head
+            case "POST": .post
+            case "PUT": .put
+            case "DELETE": .delete
+            case "OPTIONS": .options
+            case "PATCH": .patch
+            case "TRACE": .trace
+            case "CONNECT": .connect
+            case "PURGE": .purge
+            case let name: .other(name)
+            }
+    }
+}

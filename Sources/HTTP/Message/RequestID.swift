@@ -1,0 +1,47 @@
+/// Ids of requests: the client's own where it is sane, else one made here.
+enum RequestID {
+    /// What a client may call its request: short, and harmless in a log line and in a header field.
+    static func isSane(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        (1...64).contains(bytes.count)
+            && bytes.allSatisfy { byte in
+                switch byte {
+                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+                case UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."), UInt8(ascii: ":"): true
+                default: false
+                }
+            }
+    }
+
+    /// Length of an id made here.
+    static let length = 16
+
+    /// Writes a number as sixteen hexadecimal digits.
+    static func write(_ number: UInt64, to target: UnsafeMutableRawPointer) {
+        for index in 0..<length {
+            let digit = UInt8(truncatingIfNeeded: number >> UInt64(60 - 4 * index)) & 15
+            target.storeBytes(of: digit < 10 ? digit + 0x30 : digit + 0x57, toByteOffset: index, as: UInt8.self)
+        }
+    }
+
+    static func text(_ number: UInt64) -> String {
+        withUnsafeTemporaryAllocation(byteCount: length, alignment: 1) { buffer in
+            guard let base = buffer.baseAddress else { return "" }
+            write(number, to: base)
+            return String(decoding: buffer, as: UTF8.self)
+        }
+    }
+}
+
+/// Numbers that do not repeat within a process and are unlikely to across many: a counter from a random start, mixed
+/// by a bijection (the finaliser of SplitMix64), so that ids of neighbouring requests do not look alike.
+struct RequestIDGenerator {
+    private var state = UInt64.random(in: .min ... .max)
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ mixed >> 31
+    }
+}

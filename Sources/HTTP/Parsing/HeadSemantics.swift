@@ -1,0 +1,81 @@
+/// What the fields of a complete head mean for the connection: target, host, framing of the body, persistence.
+enum HeadSemantics {
+    static func apply(to head: inout RequestHead) throws(HTTPProtocolError) {
+        let host = try soleHost(head)
+        try RequestTarget.resolve(&head, host: host)
+        try readFraming(&head)
+        readPersistence(&head)
+        try readExpectation(&head)
+    }
+
+    /// The place of the one `Host` field (RFC 9112 section 3.2).
+    private static func soleHost(_ head: RequestHead) throws(HTTPProtocolError) -> Range<Int>? {
+        var found: Range<Int>?
+        for field in head.fields where field.known == .host {
+            if found != nil { throw .repeatedHost }
+            let value = Int(field.value.lowerBound)..<Int(field.value.upperBound)
+            guard Authority.isValid(head.bytes.slice(value)) else { throw .malformedHost }
+            found = value
+        }
+        if found == nil, head.minorVersion > 0 { throw .missingHost }
+        return found
+    }
+
+    /// RFC 9112 section 6, strictly: a body is delimited in one way, said once. Even equal lengths given twice are refused.
+    private static func readFraming(_ head: inout RequestHead) throws(HTTPProtocolError) {
+        let isChunked = head.has(.transferEncoding)
+        let isSized = head.has(.contentLength)
+        guard isChunked || isSized else { return }
+        if isChunked && isSized { throw .conflictingFraming }
+        var value: UnsafeRawBufferPointer?
+        for field in head.fields where field.known == .transferEncoding || field.known == .contentLength {
+            if value != nil { throw isSized ? .conflictingFraming : .malformedTransferCoding }
+            value = head.bytes.slice(field.value)
+        }
+        guard let value else { return }
+        if isSized {
+            guard let length = value.decimal else { throw .malformedContentLength }
+            head.framing = length == 0 ? .none : .sized(length)
+        } else {
+            // A client of HTTP/1.0 does not know chunks: it, or something before it, is confused.
+            if head.minorVersion == 0 { throw .conflictingFraming }
+            guard value.equalsIgnoringCase("chunked") else {
+                throw endsWithChunked(value) ? .unsupportedTransferCoding : .malformedTransferCoding
+            }
+            head.framing = .chunked
+        }
+    }
+
+    /// Whether `value` is a list of codings of which `chunked` is the last, and only the last.
+    private static func endsWithChunked(_ value: UnsafeRawBufferPointer) -> Bool {
+        var count = 0
+        var last = false
+        value.forEachListElement { coding in
+            last = coding.equalsIgnoringCase("chunked")
+            if last { count += 1 }
+            return true
+        }
+        return last && count == 1
+    }
+
+    private static func readPersistence(_ head: inout RequestHead) {
+        head.keepsAlive = head.minorVersion > 0
+        guard head.has(.connection) else { return }
+        var closes = false
+        for field in head.fields where field.known == .connection {
+            head.bytes.slice(field.value).forEachListElement { option in
+                if option.equalsIgnoringCase("close") { closes = true }
+                if option.equalsIgnoringCase("keep-alive") { head.keepsAlive = true }
+                return true
+            }
+        }
+        if closes { head.keepsAlive = false }
+    }
+
+    /// RFC 9110 section 10.1.1; from HTTP/1.0 the field is ignored.
+    private static func readExpectation(_ head: inout RequestHead) throws(HTTPProtocolError) {
+        guard head.minorVersion > 0, let value = head.first(.expect) else { return }
+        guard value.equalsIgnoringCase("100-continue") else { throw .expectationFailed }
+        head.expectsContinue = head.framing != .none
+    }
+}

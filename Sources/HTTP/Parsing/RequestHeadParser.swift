@@ -1,0 +1,81 @@
+/// Parses request heads as RFC 9112 has them, and takes none of the liberties it allows: every line ends with CRLF, one
+/// space separates the parts of the request line, and no field is folded. What two servers could read in two ways is
+/// refused.
+///
+/// A pure value over bytes: it keeps nothing between calls. While a head is incomplete, the caller comes again with
+/// the same bytes and more; ``HeadLimits/fields`` bounds how often that can be worth the while.
+struct RequestHeadParser: Sendable {
+    var limits = HeadLimits()
+
+    /// Parses the head at the start of `bytes` into `head`.
+    ///
+    /// - Returns: Whether the head is complete; `head` means nothing before it is. What is wrong in an incomplete head is
+    ///   reported as soon as it can be seen.
+    func parse(_ bytes: UnsafeRawBufferPointer, into head: inout RequestHead) throws(HTTPProtocolError) -> Bool {
+        head.reset(bytes)
+        var cursor = HeadCursor(bytes)
+        guard try parseRequestLine(&cursor, into: &head), try parseFields(&cursor, into: &head) else {
+            if bytes.count >= limits.head { throw .headTooLarge }
+            return false
+        }
+        if cursor.position > limits.head { throw .headTooLarge }
+        head.length = cursor.position
+        try HeadSemantics.apply(to: &head)
+        return true
+    }
+
+    /// `method SP request-target SP HTTP-version CRLF`. Returns false where it is incomplete.
+    private func parseRequestLine(
+        _ cursor: inout HeadCursor, into head: inout RequestHead
+    ) throws(HTTPProtocolError) -> Bool {
+        // Empty lines before a request are skipped (RFC 9112 section 2.2); they count towards the limit of the head.
+        while cursor.next == 13 {
+            guard try cursor.skipLineEnd() else { return false }
+        }
+        let method = cursor.skip(while: \.isToken)
+        if method.count > limits.method { throw .methodNotImplemented }
+        guard let space = cursor.next else { return false }
+        guard space == 0x20, !method.isEmpty else { throw .malformedRequestLine }
+        cursor.advance()
+
+        let target = cursor.skip(while: \.isVisible)
+        if target.count > limits.target { throw .targetTooLong }
+        guard let end = cursor.next else { return false }
+        guard end == 0x20, !target.isEmpty else { throw end > 0x7E ? .malformedTarget : .malformedRequestLine }
+        cursor.advance()
+
+        guard let version = try cursor.skipVersion() else { return false }
+        guard try cursor.skipLineEnd() else { return false }
+        guard version.major == 1 else { throw .versionNotSupported }
+        head.minorVersion = min(version.minor, 1)
+        head.method = HTTPMethod(cursor.bytes.slice(method))
+        head.methodRange = method
+        head.target = target
+        return true
+    }
+
+    /// `*( field-name ":" OWS field-value OWS CRLF ) CRLF`. Returns false where it is incomplete.
+    private func parseFields(_ cursor: inout HeadCursor, into head: inout RequestHead) throws(HTTPProtocolError) -> Bool {
+        while true {
+            guard let first = cursor.next else { return false }
+            if first == 13 { return try cursor.skipLineEnd() }
+            if head.fields.count == limits.fields { throw .headTooLarge }
+
+            // A blank before the name would be a folded line, one before the colon is how requests are smuggled
+            // (RFC 9112 sections 5.1 and 5.2): neither is a token character.
+            let name = cursor.skip(while: \.isToken)
+            guard let colon = cursor.next else { return false }
+            guard colon == UInt8(ascii: ":"), !name.isEmpty else {
+                throw colon == 10 ? .bareLineFeed : .malformedField
+            }
+            cursor.advance()
+            guard let value = try cursor.skipFieldValue() else { return false }
+            guard try cursor.skipLineEnd() else { return false }
+            head.append(
+                RequestHead.Field(
+                    name: UInt32(name.lowerBound)..<UInt32(name.upperBound),
+                    value: UInt32(value.lowerBound)..<UInt32(value.upperBound),
+                    known: KnownField(cursor.bytes.slice(name))))
+        }
+    }
+}

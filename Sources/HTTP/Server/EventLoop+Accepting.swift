@@ -1,0 +1,90 @@
+internal import CLinux
+internal import Glibc
+internal import Synchronization
+internal import SystemIO
+
+/// Taking connections in and letting them go.
+extension EventLoop {
+    /// Connections accepted in a turn; the listener reports again while more wait.
+    private static let acceptBatch = 64
+    /// How long a connection must have been idle to be closed in favour of a new one.
+    private static let expendableAfter: UInt64 = 1_000_000_000
+
+    func accept(from index: Int) {
+        guard listeners.indices.contains(index), !isAcceptingPaused else { return }
+        let listener = listeners[index].descriptor.number
+        for _ in 0..<Self.acceptBatch {
+            guard settings.open.current < settings.maxConnections || makeRoom() else {
+                pauseAccepting()
+                return
+            }
+            var address = clinux_address()
+            let number = clinux_accept(listener, &address)
+            if number >= 0 {
+                open(OwnedDescriptor(taking: number), IPAddress(address))
+                continue
+            }
+            switch errno {
+            case EINTR, ECONNABORTED: continue
+            case EMFILE, ENFILE, ENOBUFS, ENOMEM:
+                // Trying again at once would spin: the listener stays readable.
+                if !makeRoom() { pauseAccepting() }
+                return
+            default: return
+            }
+        }
+    }
+
+    private func open(_ socket: consuming OwnedDescriptor, _ peer: IPAddress?) {
+        let connection = Connection(socket: socket, generation: connections.nextGeneration(), peer: peer)
+        guard poller.addConnection(connection.token.descriptor, token: connection.token.encoded) else { return }
+        connection.deadline = clock.now + settings.headTimeout
+        connection.idleSince = clock.now
+        connections.insert(connection)
+        settings.open.increment()
+        counters.accepted.wrappingAdd(1, ordering: .relaxed)
+    }
+
+    /// Ends a connection, whatever is under way on it. Its descriptor is closed when the last reference goes.
+    func close(_ connection: Connection) {
+        guard connection.phase != .closed else { return }
+        if connection.exchange.started != 0 { record(connection, isComplete: false) }
+        connection.phase = .closed
+        connection.task?.cancel()
+        connection.task = nil
+        connection.stream?.continuation?.resume(returning: false)
+        connection.stream = nil
+        connection.reception?.sink.abort()
+        connection.reception = nil
+        connection.outgoing = []
+        connections.remove(connection.token)
+        settings.open.decrement()
+        counters.closed.wrappingAdd(1, ordering: .relaxed)
+        if isAcceptingPaused, drain == nil { resumeAccepting() }
+    }
+
+    /// Closes the connections that have been idle longest. Returns false where none has been for long.
+    private func makeRoom() -> Bool {
+        let limit = clock.now - min(clock.now, Self.expendableAfter)
+        let idle = connections.filter { $0.isIdle && $0.idleSince <= limit }.sorted { $0.idleSince < $1.idleSince }
+        for connection in idle.prefix(max(1, idle.count / 8)) { close(connection) }
+        return !idle.isEmpty
+    }
+
+    /// Lets new connections wait in the kernel until one has ended or some time has passed. Meanwhile answers end their
+    /// connections, so that places go round.
+    private func pauseAccepting() {
+        isAcceptingPaused = true
+        poller.remove(listeners)
+    }
+
+    func resumeAccepting() {
+        do throws(SystemError) {
+            try poller.add(listeners)
+            isAcceptingPaused = false
+        } catch {
+            // Still no memory for it: the next sweep tries again, from a clean start.
+            poller.remove(listeners)
+        }
+    }
+}

@@ -1,0 +1,190 @@
+internal import CLinux
+internal import Glibc
+internal import Synchronization
+
+/// From bytes to requests. Every step returns whether the connection can go on in its turn.
+extension EventLoop {
+    /// What a read brought.
+    enum Arrival {
+        case bytes(Int)
+        case nothing
+        /// The client has closed its sending half, or the connection is gone.
+        case end
+    }
+
+    /// Reads into the shared buffer after its first `count` bytes.
+    func receive(_ connection: Connection, after count: Int) -> Arrival {
+        guard connection.isReadable else { return .nothing }
+        let room = input.room(after: count)
+        guard room.count > 0 else { return .nothing }
+        while true {
+            let read = clinux_recv(connection.token.descriptor, room.baseAddress, room.count)
+            if read > 0 {
+                // Fewer bytes than there was room for: the kernel has no more, and will report when it has (epoll(7)).
+                if read < room.count, !connection.peerHasClosed { connection.isReadable = false }
+                return .bytes(read)
+            }
+            if read == 0 { return .end }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN:
+                connection.isReadable = false
+                return .nothing
+            default: return .end
+            }
+        }
+    }
+
+    /// Reads and serves requests until input, budget or the connection's readiness for another request is used up.
+    func readHeads(_ connection: Connection) -> Bool {
+        var count = input.load(&connection.unread)
+        // What follows a request that has been answered is looked at before more is read.
+        if count == 0 || connection.isWithinHead {
+            switch receive(connection, after: count) {
+            case .bytes(let read): count += read
+            case .nothing:
+                connection.unread = Array(input.bytes(0..<count))
+                return false
+            case .end:
+                close(connection)
+                return false
+            }
+        }
+        let position = serveRequests(connection, in: input.bytes(0..<count))
+        guard connection.phase != .closed else { return false }
+        connection.unread = position < count ? Array(input.bytes(position..<count)) : []
+        if connection.phase == .reading, !connection.unread.isEmpty, !connection.isWithinHead, connection.budget > 0 {
+            connection.isWithinHead = true
+            connection.deadline = clock.now + settings.headTimeout
+        }
+        return true
+    }
+
+    /// Serves the requests at the start of `bytes`, one after the other, and returns where it stopped.
+    private func serveRequests(_ connection: Connection, in bytes: UnsafeRawBufferPointer) -> Int {
+        var position = 0
+        while position < bytes.count, connection.phase == .reading, connection.budget > 0 {
+            let rest = bytes.slice(position..<bytes.count)
+            do throws(HTTPProtocolError) {
+                guard try settings.parser.parse(rest, into: &head) else { break }
+            } catch {
+                connection.hasPipelined = true
+                begin(connection)
+                refuse(connection, error)
+                return bytes.count
+            }
+            position += head.length
+            connection.hasPipelined = position < bytes.count
+            connection.isWithinHead = false
+            connection.budget -= Self.requestCost
+            respond(connection)
+        }
+        return position
+    }
+
+    /// Gives the body at hand to its sink, as far as it has arrived.
+    func receiveBody(_ connection: Connection) -> Bool {
+        var count = input.load(&connection.unread)
+        if count == 0 {
+            switch receive(connection, after: 0) {
+            case .bytes(let read): count = read
+            case .nothing: return false
+            case .end:
+                close(connection)
+                return false
+            }
+        }
+        connection.budget -= count
+        let position = feed(connection, input.bytes(0..<count))
+        if connection.phase != .closed, position < count {
+            connection.unread = Array(input.bytes(position..<count))
+        }
+        return connection.phase != .closed
+    }
+
+    /// Passes `bytes` through the body's decoder to its sink, and returns where the body or its reception ended.
+    private func feed(_ connection: Connection, _ bytes: UnsafeRawBufferPointer) -> Int {
+        var position = 0
+        while connection.phase == .receiving {
+            do {
+                guard let step = try connection.body?.next(bytes, at: &position) else { break }
+                switch step {
+                case .data(let range): try take(connection, bytes.slice(range))
+                case .needsMore: return position
+                case .end:
+                    connection.hasPipelined = position < bytes.count
+                    finishReception(connection)
+                }
+            } catch {
+                connection.hasPipelined = true
+                abandonReception(connection)
+                switch error {
+                case let error as HTTPProtocolError: refuseKept(connection, error)
+                case let refusal as HTTPBodyRefusal:
+                    connection.exchange.closes = true
+                    withKeptHead(connection) { answer(connection, refusal.response) }
+                default: refuseKept(connection, .handlerFailed)
+                }
+                return bytes.count
+            }
+        }
+        return position
+    }
+
+    private func take(_ connection: Connection, _ bytes: UnsafeRawBufferPointer) throws {
+        guard var reception = connection.reception else { return }
+        reception.count += bytes.count
+        connection.reception?.count = reception.count
+        guard reception.count <= reception.limit else { throw HTTPProtocolError.contentTooLarge }
+        try reception.sink.write(bytes)
+    }
+
+    /// Reads and drops the rest of a body that nobody wanted.
+    func discardBody(_ connection: Connection) -> Bool {
+        var count = input.load(&connection.unread)
+        if count == 0 {
+            switch receive(connection, after: 0) {
+            case .bytes(let read): count = read
+            case .nothing: return false
+            case .end:
+                close(connection)
+                return false
+            }
+        }
+        connection.budget -= count
+        let bytes = input.bytes(0..<count)
+        var position = 0
+        do throws(HTTPProtocolError) {
+            while let step = try connection.body?.next(bytes, at: &position) {
+                if case .data(let range) = step { connection.discarded += range.count }
+                if case .end = step {
+                    connection.body = nil
+                    connection.phase = .reading
+                    connection.unread = position < count ? Array(bytes[position...]) : []
+                    becomeIdle(connection)
+                    return true
+                }
+                if connection.discarded > settings.maxDiscarded { break }
+                if case .needsMore = step { return true }
+            }
+        } catch {
+            // A broken body has no end that could be found: what follows it cannot be a request.
+        }
+        beginLingering(connection)
+        return true
+    }
+
+    /// Reads and drops what still comes after the last answer.
+    func linger(_ connection: Connection) -> Bool {
+        connection.unread = []
+        switch receive(connection, after: 0) {
+        case .bytes(let read):
+            connection.budget -= read
+            return true
+        case .nothing: return false
+        case .end:
+            close(connection)
+            return false
+        }
+    }
+}

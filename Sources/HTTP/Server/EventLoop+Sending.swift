@@ -1,0 +1,199 @@
+internal import CLinux
+internal import Glibc
+internal import SystemIO
+
+/// From bytes to the socket.
+extension EventLoop {
+    /// Bodies in memory up to this size are copied behind their head, to go out with it in one call.
+    private static let inlineLimit = 16 * 1024
+
+    /// What became of an attempt to send.
+    private enum Progress {
+        case done
+        /// The socket takes no more for now.
+        case blocked
+        case outOfBudget
+        case failed
+    }
+
+    /// Sends the head in `output` and then the body, which is left out to HEAD and where the status has none.
+    func send(_ connection: Connection, _ body: Segment?, _ more: ArraySlice<Segment> = []) {
+        let hasBody = head.method != .head && !HTTPStatus.isBodiless(connection.exchange.status)
+        var body = hasBody && body?.count != 0 ? body : nil
+        let more = hasBody ? more : []
+        if case .bytes(let content, let range) = body, range.count <= Self.inlineLimit {
+            content.withUnsafeBytes { output.append($0.slice(range)) }
+            body = nil
+        }
+        let isFollowed = body != nil || !more.isEmpty
+        let progress = sendOutput(connection, isFollowed: isFollowed)
+        if progress == .failed {
+            fail(connection)
+            return
+        }
+        if progress == .done, !isFollowed {
+            complete(connection)
+            return
+        }
+        if let body { connection.outgoing.append(body) }
+        connection.outgoing.append(contentsOf: more)
+        switch drainOutgoing(connection) {
+        case .done: complete(connection)
+        case .failed: fail(connection)
+        case .blocked, .outOfBudget:
+            connection.exchange.draft = draft(connection)
+            connection.phase = .sending
+            watchRate(connection, moved: acknowledgedBytes(connection))
+        }
+    }
+
+    /// Goes on with what is left to send. Returns whether the connection can go on in its turn.
+    func flush(_ connection: Connection) -> Bool {
+        switch drainOutgoing(connection) {
+        case .done:
+            if connection.stream != nil { return continueStream(connection) }
+            record(connection, isComplete: true)
+            finish(connection)
+            return true
+        case .blocked: return false
+        case .outOfBudget: return true
+        case .failed:
+            close(connection)
+            return false
+        }
+    }
+
+    /// Sends an interim answer; the buffer of a connection that is still sending its request has room for it.
+    func sendContinue(_ connection: Connection) {
+        let line: StaticString = "HTTP/1.1 100 Continue\r\n\r\n"
+        let sent = clinux_send(connection.token.descriptor, line.utf8Start, line.utf8CodeUnitCount, 0)
+        if sent != line.utf8CodeUnitCount { close(connection) }
+        connection.sentBytes += max(0, sent)
+    }
+
+    /// Sends what is in `output`; what the socket does not take goes in front of the connection's segments.
+    private func sendOutput(_ connection: Connection, isFollowed: Bool) -> Progress {
+        let bytes = output.bytes
+        let sent = write(connection, bytes, isFollowed: isFollowed)
+        if sent == bytes.count { return .done }
+        guard sent >= 0 else { return .failed }
+        connection.outgoing.append(Segment(Array(bytes.slice(sent..<bytes.count))))
+        return .blocked
+    }
+
+    private func drainOutgoing(_ connection: Connection) -> Progress {
+        var index = 0
+        defer { connection.outgoing.removeFirst(index) }
+        while index < connection.outgoing.count {
+            guard connection.isWritable else { return .blocked }
+            guard connection.budget > 0 else { return .outOfBudget }
+            let segment = connection.outgoing[index]
+            let isLast = index + 1 == connection.outgoing.count
+            let sent =
+                switch segment {
+                case .bytes(let content, let range):
+                    content.withUnsafeBytes { write(connection, $0.slice(range), isFollowed: !isLast) }
+                case .file(let file, let range): transfer(connection, file, range)
+                }
+            guard sent >= 0 else { return .failed }
+            if sent == segment.count {
+                index += 1
+            } else {
+                connection.outgoing[index] = segment.dropping(sent)
+            }
+        }
+        return .done
+    }
+
+    /// Sends bytes from memory. Returns how many were taken, -1 where the connection is gone.
+    private func write(_ connection: Connection, _ bytes: UnsafeRawBufferPointer, isFollowed: Bool) -> Int {
+        var done = 0
+        while done < bytes.count {
+            let sent = clinux_send(
+                connection.token.descriptor, bytes.baseAddress.map { $0 + done }, bytes.count - done, isFollowed ? 1 : 0)
+            if sent < 0 {
+                if errno == EINTR { continue }
+                guard errno == EAGAIN else { return -1 }
+                connection.isWritable = false
+                break
+            }
+            done += sent
+        }
+        count(connection, done)
+        return done
+    }
+
+    /// Sends a part of a file from the page cache, up to the budget. Returns how much was taken, -1 where the connection
+    /// or the file is gone.
+    private func transfer(_ connection: Connection, _ file: SharedDescriptor, _ range: Range<Int>) -> Int {
+        var offset = Int64(range.lowerBound)
+        let end = Int64(range.lowerBound + min(range.count, connection.budget))
+        while offset < end {
+            let sent = clinux_sendfile(connection.token.descriptor, file.number, &offset, Int(end - offset))
+            if sent > 0 { continue }
+            if sent < 0, errno == EINTR { continue }
+            guard sent < 0, errno == EAGAIN else { return -1 }
+            connection.isWritable = false
+            break
+        }
+        let done = Int(offset) - range.lowerBound
+        count(connection, done)
+        return done
+    }
+
+    private func count(_ connection: Connection, _ sent: Int) {
+        connection.exchange.sentBytes += sent
+        connection.sentBytes += sent
+        connection.budget -= sent
+    }
+
+    /// The answer went out in one go.
+    private func complete(_ connection: Connection) {
+        recordCurrent(connection, isComplete: true)
+        finish(connection)
+    }
+
+    private func fail(_ connection: Connection) {
+        recordCurrent(connection, isComplete: false)
+        close(connection)
+    }
+
+    /// Makes the connection ready for what comes after an answer.
+    func finish(_ connection: Connection) {
+        connection.exchange.started = 0
+        if connection.exchange.closes {
+            end(connection)
+        } else if connection.body != nil {
+            connection.phase = .discarding
+            connection.discarded = 0
+            connection.deadline = clock.now + settings.headTimeout
+        } else {
+            connection.phase = .reading
+            becomeIdle(connection)
+        }
+    }
+
+    func becomeIdle(_ connection: Connection) {
+        connection.isWithinHead = false
+        connection.idleSince = clock.now
+        connection.deadline = clock.now + settings.idleTimeout
+    }
+
+    /// Closes a connection in order. Where the client has sent more than was read, closing at once would make the kernel
+    /// send a reset, which may destroy the answer on its way (RFC 9112 section 9.6).
+    private func end(_ connection: Connection) {
+        if connection.body != nil || connection.hasPipelined || connection.isReadable || !connection.unread.isEmpty {
+            beginLingering(connection)
+        } else {
+            close(connection)
+        }
+    }
+
+    func beginLingering(_ connection: Connection) {
+        _ = clinux_shutdown_send(connection.token.descriptor)
+        connection.phase = .lingering
+        connection.body = nil
+        connection.unread = []
+        connection.deadline = clock.now + Self.lingerTime
+    }
+}

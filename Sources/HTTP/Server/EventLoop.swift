@@ -1,0 +1,164 @@
+/// One thread's share of the server: its listener, its connections, and all that happens to them.
+///
+/// It is made on its thread and never leaves it, which is why nothing here is locked; other threads reach it through its
+/// ``LoopMailbox``. This file holds the loop itself; what is done for a connection stands in the extensions, in the order
+/// in which it happens: accepting, reading, replying, answering, sending.
+final class EventLoop {
+    let settings: LoopSettings
+    let mailbox: LoopMailbox
+    let counters: LoopCounters
+    let poller: Poller
+
+    var listeners: [Listener]
+    /// Whether new connections wait in the backlog, because there is no room or no descriptor for them.
+    var isAcceptingPaused = false
+    var connections = ConnectionTable()
+    /// Connections whose turn ended before their work did.
+    private var queued: [Connection] = []
+
+    var clock = LoopClock()
+    var input: InputBuffer
+    var output = OutputBuffer(capacity: 64 * 1024)
+    /// The head of the request at hand.
+    var head = RequestHead()
+    var requestIDs = RequestIDGenerator()
+    var recorder: AccessRecorder?
+
+    private var nextSweep: UInt64 = 0
+    /// When connections that are idle, and then all that are left, are closed; nil while the server takes requests.
+    var drain: (idle: UInt64, all: UInt64)?
+
+    /// Bytes a connection may move in a turn before the others have theirs.
+    static let turnBudget = 2 * 1024 * 1024
+    /// What a request counts for in that budget, whatever it moves.
+    static let requestCost = 32 * 1024
+
+    init(_ parts: LoopParts) {
+        settings = parts.settings
+        listeners = parts.listeners
+        mailbox = parts.mailbox
+        counters = parts.counters
+        poller = parts.poller
+        recorder = parts.log.map { AccessRecorder($0) }
+        // Always room for more than the largest head, so that a head that is too large is seen to be so.
+        input = InputBuffer(capacity: max(64 * 1024, parts.settings.parser.limits.head + 4096))
+    }
+
+    /// Serves until the server is drained or stopped.
+    func run() {
+        var reports = Poller.Reports()
+        while drain == nil || connections.count > 0 {
+            poller.wait(&reports, timeout: timeout)
+            clock.update()
+            var hasMessages = false
+            for index in 0..<reports.count {
+                let token = reports.token(index)
+                if token == LoopParts.mailboxToken {
+                    hasMessages = true
+                } else if token < LoopParts.mailboxToken {
+                    accept(from: Int(token))
+                } else if let connection = connections.find(ConnectionToken(encoded: token)) {
+                    report(reports.readiness(index), to: connection)
+                }
+            }
+            if hasMessages { readMessages() }
+            serveQueued()
+            if clock.now >= nextSweep { sweep() }
+        }
+        mailbox.close()
+        recorder?.flush()
+    }
+
+    /// Milliseconds until there is something to do without a report.
+    private var timeout: Int32 {
+        if !queued.isEmpty { return 0 }
+        let isAsleep = connections.count == 0 && !isAcceptingPaused && recorder?.isEmpty ?? true
+        if isAsleep { return -1 }
+        return Int32(clamping: (nextSweep - min(nextSweep, clock.now)) / 1_000_000 + 1)
+    }
+
+    private func report(_ readiness: Readiness, to connection: Connection) {
+        if !readiness.isDisjoint(with: .broken) {
+            close(connection)
+            return
+        }
+        if readiness.contains(.readable) { connection.isReadable = true }
+        if readiness.contains(.writable) { connection.isWritable = true }
+        if readiness.contains(.peerClosed), !connection.peerHasClosed {
+            connection.peerHasClosed = true
+            connection.isReadable = true
+            // Nobody waits for the answer any more. (A client that had half-closed before its request was read still does.)
+            if connection.phase == .waiting || connection.phase == .streaming {
+                close(connection)
+                return
+            }
+        }
+        serve(connection)
+    }
+
+    /// Gives a connection its turn.
+    func serve(_ connection: Connection) {
+        connection.budget = Self.turnBudget
+        advance(connection)
+    }
+
+    /// Goes on with a connection as far as it can go without waiting, and not beyond its budget.
+    private func advance(_ connection: Connection) {
+        while true {
+            let hasMore =
+                switch connection.phase {
+                case .reading: readHeads(connection)
+                case .receiving: receiveBody(connection)
+                case .discarding: discardBody(connection)
+                case .sending: connection.isWritable && flush(connection)
+                case .lingering: linger(connection)
+                case .waiting, .streaming, .closed: false
+                }
+            guard hasMore else { return }
+            if connection.budget <= 0 {
+                queue(connection)
+                return
+            }
+        }
+    }
+
+    private func queue(_ connection: Connection) {
+        guard !connection.isQueued else { return }
+        connection.isQueued = true
+        queued.append(connection)
+    }
+
+    private func serveQueued() {
+        guard !queued.isEmpty else { return }
+        let turn = queued
+        queued = []
+        for connection in turn {
+            connection.isQueued = false
+            serve(connection)
+        }
+    }
+
+    private func readMessages() {
+        for message in mailbox.take() {
+            switch message {
+            case .answer(let token, let response): resume(token, with: response)
+            case .chunk(let token, let bytes, let continuation): sendChunk(token, bytes, continuation)
+            case .streamEnded(let token, let isWhole): endStream(token, isWhole: isWhole)
+            case .drain: beginDraining(within: settings.drainTimeout)
+            case .stop: beginDraining(within: 0)
+            }
+        }
+    }
+
+    /// Looks at all deadlines. Walking over 8,000 connections takes some tens of microseconds, a few times a second: less
+    /// than keeping them in order would cost the hot path.
+    private func sweep() {
+        let hurries = isAcceptingPaused || drain != nil
+        nextSweep = clock.now + (hurries ? min(settings.sweepInterval, 50_000_000) : settings.sweepInterval)
+        let now = clock.now
+        for connection in connections.filter({ $0.deadline <= now }) { expire(connection) }
+        if let drain { closeDrained(drain) }
+        if isAcceptingPaused, drain == nil { resumeAccepting() }
+        recorder?.flush()
+    }
+}

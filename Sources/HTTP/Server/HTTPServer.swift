@@ -1,0 +1,159 @@
+internal import Synchronization
+internal import SystemIO
+
+/// An HTTP/1.1 server: loop threads that share nothing but their settings.
+///
+/// ```
+/// let server = try HTTPServer(configuration: configuration, handler: handler)
+/// try server.start()
+/// …
+/// await server.drain()
+/// ```
+package final class HTTPServer: Sendable {
+    private struct State {
+        var isStarted = false
+        var endpoints: [HTTPEndpoint] = []
+        var mailboxes: [LoopMailbox] = []
+        var counters: [LoopCounters] = []
+        var loops: Countdown?
+        var log: AccessLog?
+        var logThread: Countdown?
+    }
+
+    private let configuration: HTTPServerConfiguration
+    private let settings: LoopSettings
+    private let observer: (any HTTPObserver)?
+    private let state = Mutex(State())
+
+    /// A server that does not listen yet.
+    ///
+    /// - Parameter observer: Who hears of finished requests; without one nothing is recorded.
+    /// - Throws: ``HTTPServerError/invalidSetting(name:problem:)``.
+    package init(
+        configuration: HTTPServerConfiguration, handler: any HTTPHandler, observer: (any HTTPObserver)? = nil
+    ) throws(HTTPServerError) {
+        settings = try LoopSettings(configuration, handler: handler)
+        self.configuration = configuration
+        self.observer = observer
+    }
+
+    deinit {
+        // Loops hold no reference to the server: without this they would serve for ever.
+        for mailbox in state.withLock({ $0.mailboxes }) { mailbox.post(.stop) }
+        state.withLock { $0.log }?.close()
+    }
+
+    /// Where the server listens, once started.
+    package var endpoints: [HTTPEndpoint] { state.withLock { $0.endpoints } }
+
+    /// The TCP port it listens on, once started; nil without TCP.
+    package var port: Int? {
+        for case .tcp(_, let port) in endpoints { return port }
+        return nil
+    }
+
+    /// What the server has done so far; any thread may ask.
+    package var counters: HTTPServerCounters {
+        let loops = state.withLock { $0.counters }
+        var sum = HTTPServerCounters()
+        for loop in loops {
+            sum.acceptedConnections += loop.accepted.load(ordering: .relaxed)
+            sum.requests += loop.requests.load(ordering: .relaxed)
+        }
+        sum.openConnections = settings.open.current
+        return sum
+    }
+
+    /// Listens, and starts the loop threads. Connections are taken from here on.
+    package func start() throws(HTTPServerError) {
+        let isFirst = state.withLock { state in
+            defer { state.isStarted = true }
+            return !state.isStarted
+        }
+        guard isFirst else { throw .alreadyStarted }
+        let listeners = try listen()
+        do throws(SystemError) {
+            try startLoops(listeners, log: startLog())
+        } catch {
+            for mailbox in state.withLock({ $0.mailboxes }) { mailbox.post(.stop) }
+            throw .system(error)
+        }
+    }
+
+    /// The sockets of each loop: one of its own on TCP, and the same Unix or inherited ones for all.
+    private func listen() throws(HTTPServerError) -> [[Listener]] {
+        if configuration.usesSocketActivation {
+            let inherited = try Listener.inherited(SocketActivation())
+            if !inherited.isEmpty {
+                state.withLock { $0.endpoints = inherited.map(\.endpoint) }
+                return Array(repeating: inherited, count: configuration.threads)
+            }
+        }
+        var shared: [Listener] = []
+        var own: [Listener] = []
+        if !configuration.host.isEmpty {
+            own = try Listener.tcp(host: configuration.host, port: configuration.port, count: configuration.threads)
+        }
+        if let path = configuration.unixPath { shared.append(try Listener.unix(path: path)) }
+        state.withLock { $0.endpoints = (own.prefix(1) + shared).map(\.endpoint) }
+        return (0..<configuration.threads).map { index in own.isEmpty ? shared : [own[index]] + shared }
+    }
+
+    private func startLog() throws(SystemError) -> AccessLog? {
+        guard let observer else { return nil }
+        let log = try AccessLog(observer: observer)
+        let thread = Countdown(1)
+        try LoopThread.start {
+            log.run()
+            thread.decrement()
+        }
+        state.withLock { state in
+            state.log = log
+            state.logThread = thread
+        }
+        return log
+    }
+
+    private func startLoops(_ listeners: [[Listener]], log: AccessLog?) throws(SystemError) {
+        var all: [LoopParts] = []
+        for own in listeners { all.append(try LoopParts(settings: settings, listeners: own, log: log)) }
+        let countdown = Countdown(0)
+        state.withLock { state in
+            state.mailboxes = all.map(\.mailbox)
+            state.counters = all.map(\.counters)
+            state.loops = countdown
+        }
+        for parts in all {
+            countdown.increment()
+            do throws(SystemError) {
+                try LoopThread.start {
+                    EventLoop(parts).run()
+                    countdown.decrement()
+                }
+            } catch {
+                countdown.decrement()
+                throw error
+            }
+        }
+    }
+
+    /// Ends in order: listening stops, connections without a request are closed, requests under way are answered with
+    /// `Connection: close`. Returns when all connections are closed, or have been cut after
+    /// ``HTTPServerConfiguration/drainTimeout``, and the observer has heard of every request.
+    package func drain() async {
+        await end(.drain)
+    }
+
+    /// Cuts all connections, and returns when that is done.
+    package func stop() async {
+        await end(.stop)
+    }
+
+    private func end(_ message: LoopMailbox.Message) async {
+        let (mailboxes, loops, log, logThread) = state.withLock { ($0.mailboxes, $0.loops, $0.log, $0.logThread) }
+        for mailbox in mailboxes { mailbox.post(message) }
+        await loops?.wait()
+        log?.close()
+        await logThread?.wait()
+    }
+}

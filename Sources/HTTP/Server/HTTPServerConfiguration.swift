@@ -1,0 +1,76 @@
+/// All that can be set about the engine.
+package struct HTTPServerConfiguration: Sendable {
+    /// Name or number of the TCP address to listen on; `::` takes IPv4 too. Empty: no TCP, only ``unixPath``.
+    /// Default `127.0.0.1`.
+    package var host = "127.0.0.1"
+    /// TCP port, 0…65535; 0 takes a free one. Default 8080.
+    package var port = 8080
+    /// Path of a Unix socket to listen on as well. Default none.
+    package var unixPath: String?
+    /// Whether sockets that systemd passes (`LISTEN_FDS`) are taken in place of ``host``, ``port`` and ``unixPath``.
+    /// Default true.
+    package var usesSocketActivation = true
+    /// Loop threads, 1…256. Default: processors the process may run on.
+    package var threads = Processors.available
+    /// Connections open at once, 1…1,000,000. At the limit the connections idle longest make room; where none is idle,
+    /// new ones wait in the kernel's backlog. Default 8192.
+    package var maxConnections = 8192
+    /// Time for a whole request head, from its first byte, or from the connection's start for the first one. Default 10 s.
+    package var headTimeout = Duration.seconds(10)
+    /// Time a connection may be silent between two requests. Default 75 s.
+    package var idleTimeout = Duration.seconds(75)
+    /// Time for ``HTTPServer/drain()`` until what is still open is cut off. Default 20 s.
+    package var drainTimeout = Duration.seconds(20)
+    /// Bytes of a request head, 256…1 MiB; more gets 431. Default 32 KiB.
+    package var maxHeadBytes = 32 * 1024
+    /// Bytes of a request target, 128 or more and at most ``maxHeadBytes``; more gets 414. Default 16 KiB.
+    package var maxTargetBytes = 16 * 1024
+    /// Bytes of a body that no sink wanted, which are read and dropped to keep the connection; with more to come it is
+    /// closed. Default 64 KiB.
+    package var maxDiscardedBytes = 64 * 1024
+    /// Bytes a body may have whatever its sink allows; more gets 413. Default 64 MiB.
+    package var maxBodyBytes = 64 * 1024 * 1024
+    /// Bytes a second below which the transfer of a body is broken off, in either direction, measured over
+    /// ``bodyRateWindow``; 0 for no minimum. Default 256.
+    package var minBodyRate = 256
+    /// The time over which ``minBodyRate`` is measured. Default 30 s: a video player that has enough for a while
+    /// may pause that long.
+    package var bodyRateWindow = Duration.seconds(30)
+    /// Addresses, blocks (`10.0.0.0/8`) or `unix`, whose `Forwarded` and `X-Forwarded-For` are believed. Default none.
+    package var trustedProxies: [String] = []
+    /// Makes the answer to a request that the engine itself refuses; its status is set to the error's. Called on a loop
+    /// thread; it must not block. Default: the error's sentence as text.
+    package var errorResponse: @Sendable (HTTPProtocolError) -> HTTPResponse = { error in
+        HTTPResponse(status: error.status, contentType: "text/plain; charset=utf-8", text: error.sentence + "\n")
+    }
+
+    /// Every setting at its default.
+    package init() {}
+
+    /// Throws ``HTTPServerError/invalidSetting(name:problem:)`` for the first setting that is out of range.
+    package func validate() throws(HTTPServerError) {
+        try check("host", !host.isEmpty || unixPath != nil, "must not be empty without a Unix socket")
+        try check("port", (0...65535).contains(port), "must be between 0 and 65535")
+        try check("unix_path", unixPath.map { (1...107).contains($0.utf8.count) } ?? true, "must have 1 to 107 bytes")
+        try check("threads", (1...256).contains(threads), "must be between 1 and 256")
+        try check("max_connections", (1...1_000_000).contains(maxConnections), "must be between 1 and 1000000")
+        try check("head_timeout", headTimeout > .zero, "must be longer than 0")
+        try check("idle_timeout", idleTimeout > .zero, "must be longer than 0")
+        try check("drain_timeout", drainTimeout >= .zero, "must not be negative")
+        try check("max_head_bytes", (256...1 << 20).contains(maxHeadBytes), "must be between 256 and 1048576")
+        try check("max_target_bytes", (128...maxHeadBytes).contains(maxTargetBytes), "must be between 128 and max_head_bytes")
+        try check("max_discarded_bytes", maxDiscardedBytes >= 0, "must not be negative")
+        try check("max_body_bytes", maxBodyBytes >= 0, "must not be negative")
+        try check("min_body_rate", minBodyRate >= 0, "must not be negative")
+        try check("body_rate_window", bodyRateWindow > .zero, "must be longer than 0")
+        do {
+            _ = try TrustedProxies(trustedProxies)
+        } catch {
+            throw .invalidSetting(name: "trusted_proxies", problem: "has \(error.entry), which is no address or block")
+        }
+    }
+
+    private func check(_ name: String, _ holds: Bool, _ problem: String) throws(HTTPServerError) {
+        guard holds else { throw .invalidSetting(name: name, problem: problem) }
+    }
+}

@@ -1,0 +1,40 @@
+internal import Glibc
+
+/// A loop's time, read once a turn, and the `Date` field, encoded once a second.
+struct LoopClock {
+    /// Nanoseconds that only go forward.
+    private(set) var now: UInt64 = 0
+    /// Seconds since 1970.
+    private(set) var unixTime = 0
+    /// `Date: …` with its CRLF (RFC 9110 section 6.6.1).
+    private(set) var dateLine: [UInt8] = []
+
+    init() {
+        update()
+    }
+
+    mutating func update() {
+        now = Self.monotonic()
+        let seconds = time(nil)
+        guard seconds != unixTime else { return }
+        unixTime = seconds
+        dateLine = Array("Date: \(HTTPDate.format(seconds))\r\n".utf8)
+    }
+
+    /// The monotonic clock in nanoseconds, read anew.
+    static func monotonic() -> UInt64 {
+        var reading = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &reading)
+        return UInt64(reading.tv_sec) * 1_000_000_000 + UInt64(reading.tv_nsec)
+    }
+}
+
+extension Duration {
+    /// The duration in nanoseconds, 0 where it is negative, and at most some 290 years.
+    var nanoseconds: UInt64 {
+        let (seconds, attoseconds) = components
+        guard seconds >= 0, attoseconds >= 0 else { return 0 }
+        let (scaled, overflowed) = UInt64(seconds).multipliedReportingOverflow(by: 1_000_000_000)
+        return overflowed ? UInt64(Int64.max) : min(scaled, UInt64(Int64.max)) + UInt64(attoseconds / 1_000_000_000)
+    }
+}

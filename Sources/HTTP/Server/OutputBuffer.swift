@@ -1,0 +1,64 @@
+/// Where a loop puts an answer's head together; one a thread, reused for every answer.
+struct OutputBuffer: ~Copyable {
+    private var storage: UnsafeMutableRawBufferPointer
+    private(set) var count = 0
+
+    init(capacity: Int) {
+        storage = .allocate(byteCount: capacity, alignment: 16)
+    }
+
+    deinit {
+        storage.deallocate()
+    }
+
+    /// What was put in, valid until the next change.
+    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: storage[0..<count]) }
+
+    mutating func removeAll() { count = 0 }
+
+    mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        guard let source = bytes.baseAddress else { return }
+        reserve(bytes.count).copyMemory(from: source, byteCount: bytes.count)
+        count += bytes.count
+    }
+
+    mutating func append(_ bytes: [UInt8]) {
+        bytes.withUnsafeBytes { append($0) }
+    }
+
+    mutating func append(_ literal: StaticString) { append(literal.bytes) }
+
+    /// A number of at least 0 in decimal.
+    mutating func append(decimal number: Int) {
+        let target = reserve(20)
+        var digits = 1
+        var rest = number / 10
+        while rest > 0 {
+            digits += 1
+            rest /= 10
+        }
+        rest = number
+        for index in (0..<digits).reversed() {
+            target.storeBytes(of: UInt8(truncatingIfNeeded: rest % 10) + 0x30, toByteOffset: index, as: UInt8.self)
+            rest /= 10
+        }
+        count += digits
+    }
+
+    mutating func append(requestID number: UInt64) {
+        RequestID.write(number, to: reserve(RequestID.length))
+        count += RequestID.length
+    }
+
+    /// Room for `more` bytes after the last one; an answer with uncommonly many fields makes the buffer grow.
+    private mutating func reserve(_ more: Int) -> UnsafeMutableRawPointer {
+        if storage.count - count < more {
+            let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: max(storage.count * 2, count + more), alignment: 16)
+            larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage[0..<count]))
+            storage.deallocate()
+            storage = larger
+        }
+        // Allocated with at least one byte, so there is a base.
+        return storage.baseAddress.unsafelyUnwrapped + count
+    }
+}
