@@ -1,0 +1,88 @@
+/// Tells a GIF from what is none by its first bytes, never by a name or a declared type.
+package enum ContentSniffer {
+    package enum Judgement: Hashable, Sendable {
+        /// It begins as a GIF does.
+        case gif
+        /// It is plainly something else.
+        case notAGIF(ContentKind)
+        /// More bytes are needed.
+        case undecided
+    }
+
+    /// With this many bytes the judgement is never ``Judgement/undecided``.
+    package static let sufficient = 64
+
+    /// Judges content by its beginning.
+    ///
+    /// - Parameters:
+    ///   - start: The first bytes; those beyond ``sufficient`` are not looked at.
+    ///   - isWhole: Whether nothing follows.
+    package static func judge(_ start: some Sequence<UInt8>, isWhole: Bool) -> Judgement {
+        let bytes = Array(start.prefix(sufficient))
+        if bytes.count >= signatureLength, signatures.contains(where: bytes.starts) { return .gif }
+        if !isWhole, bytes.count < signatureLength, signatures.contains(where: { $0.starts(with: bytes) }) { return .undecided }
+        let kind = kind(of: bytes)
+        let mayYetShow = !isWhole && bytes.count < sufficient && (kind == .unknown || kind == .text || kind == .empty)
+        return mayYetShow ? .undecided : .notAGIF(kind)
+    }
+
+    private static let signatureLength = 6
+    private static let signatures = [Array("GIF87a".utf8), Array("GIF89a".utf8)]
+
+    private static let magic: [(bytes: [UInt8], kind: ContentKind)] = [
+        ([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a], .png),
+        ([0xff, 0xd8, 0xff], .jpeg),
+        ([0xff, 0x0a], .jxl),
+        ([0, 0, 0, 0x0c, 0x4a, 0x58, 0x4c, 0x20], .jxl),
+        ([0x49, 0x49, 0x2a, 0], .tiff),
+        ([0x4d, 0x4d, 0, 0x2a], .tiff),
+        ([0, 0, 1, 0], .icon),
+        ([0x1a, 0x45, 0xdf, 0xa3], .webm),
+        (Array("%PDF-".utf8), .pdf),
+        ([0x50, 0x4b, 3, 4], .zip),
+        ([0x1f, 0x8b], .gzip),
+        (Array("BM".utf8), .bmp),
+    ]
+
+    private static func kind(of bytes: [UInt8]) -> ContentKind {
+        if bytes.isEmpty { return .empty }
+        if let kind = container(bytes) { return kind }
+        if let match = magic.first(where: { bytes.starts(with: $0.bytes) }) { return match.kind }
+        return markup(bytes) ?? (isText(bytes) ? .text : .unknown)
+    }
+
+    /// RIFF and ISO base media files, which name their kind behind a length.
+    private static func container(_ bytes: [UInt8]) -> ContentKind? {
+        guard bytes.count >= 12 else { return nil }
+        let brand = String(decoding: bytes[8..<12], as: UTF8.self)
+        if bytes.starts(with: "RIFF".utf8) {
+            return brand == "WEBP" ? .webp : brand == "AVI " ? .avi : nil
+        }
+        guard bytes[4..<8].elementsEqual("ftyp".utf8) else { return nil }
+        switch brand {
+        case "avif", "avis": return .avif
+        case "heic", "heix", "heim", "hevc", "mif1", "msf1": return .heic
+        case "qt  ": return .quickTime
+        default: return .mp4
+        }
+    }
+
+    private static func markup(_ bytes: [UInt8]) -> ContentKind? {
+        let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
+        let text = (bytes.starts(with: byteOrderMark) ? bytes[3...] : bytes[...]).drop { isSpace($0) }
+        let start = String(decoding: text, as: UTF8.self).lowercased()
+        if start.hasPrefix("<svg") { return .svg }
+        if start.hasPrefix("<?xml") { return start.contains("<svg") ? .svg : .xml }
+        let tags = ["<!doctype html", "<html", "<head", "<body", "<title", "<meta", "<script", "<!--", "<h1", "<p", "<div", "<center"]
+        if tags.contains(where: start.hasPrefix) { return .html }
+        return start.hasPrefix("{") || start.hasPrefix("[") ? .json : nil
+    }
+
+    private static func isText(_ bytes: [UInt8]) -> Bool {
+        bytes.allSatisfy { isSpace($0) || (0x20...0x7e).contains($0) }
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool {
+        byte == 0x20 || (0x09...0x0d).contains(byte)
+    }
+}

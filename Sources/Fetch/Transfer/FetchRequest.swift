@@ -1,0 +1,10 @@
+/// A fetch on its way from the task that asks to the transfer loop.
+struct FetchRequest: Sendable {
+    typealias ID = UInt64
+
+    let id: ID
+    let url: SourceURL
+    let validators: SourceValidators
+    let submitted: ContinuousClock.Instant
+    let continuation: CheckedContinuation<Result<FetchOutcome, FetchError>, Never>
+}

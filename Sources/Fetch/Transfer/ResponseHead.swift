@@ -1,0 +1,96 @@
+internal import CCurl
+internal import Glibc
+
+/// The head of an answer, as far as it matters here, read line by line. A pure value over bytes.
+struct ResponseHead {
+    /// The status of the newest answer: an interim one (1xx) is followed by another. 0 before any.
+    private(set) var status = 0
+    /// Whether the head of the final answer has ended.
+    private(set) var isComplete = false
+    /// The raw value of `Location`.
+    private(set) var location: [UInt8]?
+    private(set) var contentLength: Int?
+    private(set) var cacheDirectives = CacheDirectives()
+    /// Bytes of all lines so far, those of interim answers too.
+    private(set) var size = 0
+
+    private var etag: String?
+    private var lastModified: String?
+    private var retryAfterText: String?
+    private var cacheControl = ""
+
+    var validators: SourceValidators { SourceValidators(etag: etag, lastModified: lastModified) }
+
+    /// Takes one line with its end.
+    ///
+    /// - Returns: What is wrong with the head, or nil.
+    mutating func receive(_ line: UnsafeRawBufferPointer, maxSize: Int) -> String? {
+        size += line.count
+        if size > maxSize { return "head over \(maxSize) bytes" }
+        // Fields behind a chunked body change nothing any more.
+        if isComplete { return nil }
+        let text = Self.trimmed(line[...])
+        if text.isEmpty {
+            finish()
+            return nil
+        }
+        if line.starts(with: "HTTP/".utf8) { return begin(text) }
+        guard let colon = text.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+        return take(
+            name: String(decoding: text[..<colon], as: UTF8.self).lowercased(),
+            value: Self.trimmed(text[(colon + 1)...]))
+    }
+
+    /// `Retry-After` in seconds from `now`, at most a day; a date in the past gives nothing.
+    func retryAfter(now: Int) -> Duration? {
+        guard let text = retryAfterText else { return nil }
+        let seconds = Int(text) ?? (curl_getdate(text, nil) - now)
+        return seconds > 0 ? .seconds(min(seconds, 86_400)) : nil
+    }
+
+    private mutating func begin(_ line: Slice<UnsafeRawBufferPointer>) -> String? {
+        let size = size
+        self = ResponseHead()
+        self.size = size
+        let parts = line.split(separator: 0x20, omittingEmptySubsequences: true)
+        guard parts.count >= 2, parts[1].count == 3, let status = Int(String(decoding: parts[1], as: UTF8.self)), status >= 100
+        else { return "no status" }
+        self.status = status
+        return nil
+    }
+
+    private mutating func finish() {
+        guard status >= 200 else { return }
+        isComplete = true
+        cacheDirectives = CacheDirectives(cacheControl)
+    }
+
+    private mutating func take(name: String, value: Slice<UnsafeRawBufferPointer>) -> String? {
+        switch name {
+        case "location":
+            if location == nil { location = Array(value) }
+        case "content-length":
+            guard value.count <= 18, let length = Int(Self.text(value)), value.allSatisfy({ (0x30...0x39).contains($0) })
+            else { return "Content-Length is no number" }
+            if let known = contentLength, known != length { return "two different Content-Length fields" }
+            contentLength = length
+        case "etag": etag = Self.text(value)
+        case "last-modified": lastModified = Self.text(value)
+        case "retry-after": retryAfterText = Self.text(value)
+        case "cache-control": cacheControl += "," + Self.text(value)
+        default: break
+        }
+        return nil
+    }
+
+    private static func text(_ bytes: Slice<UnsafeRawBufferPointer>) -> String {
+        String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func trimmed(_ bytes: Slice<UnsafeRawBufferPointer>) -> Slice<UnsafeRawBufferPointer> {
+        let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 || byte == 0x0d || byte == 0x0a }
+        var rest = bytes.drop(while: isBlank)
+        while let last = rest.last, isBlank(last) { rest.removeLast() }
+        return rest
+    }
+}

@@ -1,0 +1,187 @@
+internal import CCurl
+internal import Glibc
+
+/// One request to one origin: a fetch, or one hop of it. Lives on the transfer loop's thread alone.
+final class Transfer {
+    let url: SourceURL
+    private let settings: FetchSettings
+    private let isConditional: Bool
+    private(set) var easy: EasyHandle
+
+    private(set) var head = ResponseHead()
+    private var sink: BodySink?
+    private var stall: StallMeter
+    private var failure: FetchError?
+    private var refusal: AddressRefusal?
+    private var didSendRequest = false
+    private(set) var openedSockets = 0
+    private(set) var refusedSockets = 0
+    private(set) var bodyBytes = 0
+
+    /// Prepares a request; it begins when the handle is given to the multi handle.
+    ///
+    /// - Parameter timeLeft: How long the whole request may take.
+    init(
+        _ url: SourceURL, validators: SourceValidators, settings: FetchSettings, timeLeft: Duration
+    ) throws(FetchError) {
+        self.url = url
+        self.settings = settings
+        isConditional = !validators.isEmpty
+        easy = try EasyHandle()
+        sink = BodySink(limit: settings.configuration.maxBytes)
+        stall = StallMeter(rate: settings.configuration.stallRate, window: settings.configuration.stallTime)
+        try easy.setCallbacks(self)
+        try easy.setOptions(for: url, configuration: settings.configuration, timeLeft: timeLeft)
+        try easy.setHeaders(settings.headers + Self.conditions(validators))
+    }
+
+    private static func conditions(_ validators: SourceValidators) -> [String] {
+        [
+            validators.etag.map { "If-None-Match: \($0)" },
+            validators.lastModified.map { "If-Modified-Since: \($0)" },
+        ].compactMap { $0 }
+    }
+
+    // MARK: What libcurl calls
+
+    /// Whether `address` may be connected to.
+    func allowsConnection(to address: UnsafePointer<sockaddr>, length: Int) -> Bool {
+        guard let ip = IPAddress(address, length: length) else { return refuse(.address(purpose: "not an IP address")) }
+        // The port is in network order at the same place in both families.
+        let port = UnsafeRawPointer(address).loadUnaligned(fromByteOffset: 2, as: UInt16.self)
+        return allows(ip, port: Int(UInt16(bigEndian: port)))
+    }
+
+    func didOpenSocket(_ number: Int32) {
+        if number >= 0 {
+            openedSockets += 1
+        } else if errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS {
+            failure = .exhausted(cause: "socket: \(String(cString: strerror(errno)))")
+        }
+    }
+
+    /// Whether the request may be sent on the connection that libcurl has chosen.
+    func allowsRequest(to address: String, port: Int) -> Bool {
+        guard let ip = IPAddress(address) else { return refuse(.address(purpose: "not an IP address")) }
+        didSendRequest = allows(ip, port: port)
+        return didSendRequest
+    }
+
+    /// Takes a line of the head; false ends the transfer.
+    func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
+        stall.receive(line.count)
+        let wasComplete = head.isComplete
+        if let fault = head.receive(line, maxSize: settings.configuration.maxHeadBytes) {
+            failure = .failed(.protocolViolation(cause: fault))
+            return false
+        }
+        guard head.isComplete, !wasComplete, bringsContent, let length = head.contentLength else { return true }
+        let limit = settings.configuration.maxBytes
+        if length > limit { failure = .tooLarge(limit: limit, declared: length) }
+        return failure == nil
+    }
+
+    /// Takes a piece of the body; false ends the transfer.
+    func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        bodyBytes += bytes.count
+        stall.receive(bytes.count)
+        guard bringsContent else {
+            // A short body is read to its end so that the connection can be used again; it is not looked at.
+            return (head.contentLength ?? .max) <= Self.worthDraining && bodyBytes <= Self.worthDraining
+        }
+        do throws(FetchError) {
+            try sink?.append(bytes)
+            return true
+        } catch {
+            failure = error
+            return false
+        }
+    }
+
+    private static let worthDraining = 16 << 10
+
+    private func allows(_ address: IPAddress, port: Int) -> Bool {
+        guard let refusal = settings.addresses.refusal(of: address, port: port, for: url) else { return true }
+        return refuse(refusal)
+    }
+
+    private func refuse(_ refusal: AddressRefusal) -> Bool {
+        refusedSockets += 1
+        self.refusal = refusal
+        return false
+    }
+
+    // MARK: What came of it
+
+    /// Statuses whose body is the source itself: 200, and 203 from a proxy that changed something on the way.
+    private var bringsContent: Bool { head.status == 200 || head.status == 203 }
+
+    enum Result {
+        case content(FetchedBody)
+        case notModified
+        case redirect(location: [UInt8])
+        case failure(FetchError)
+    }
+
+    /// Whether the answer has begun and then come too slowly.
+    func isStalled(at now: ContinuousClock.Instant) -> Bool {
+        stall.isStalled(at: now, hasBegun: head.status >= 200)
+    }
+
+    /// The result of a transfer that was given up because it stalled.
+    func stalledResult() -> Result {
+        head.isComplete && !bringsContent ? resultByStatus() : .failure(.timeout(.stall))
+    }
+
+    /// The result of a transfer that has ended with `code`.
+    func result(_ code: CURLcode) -> Result {
+        if let failure { return .failure(failure) }
+        // Once the status has said it all, it does not matter how the body ended.
+        if head.isComplete, !bringsContent { return resultByStatus() }
+        guard code == CURLE_OK else { return .failure(error(for: code)) }
+        guard head.isComplete, let sink = sink.take() else { return .failure(.failed(.protocolViolation(cause: "no head"))) }
+        do throws(FetchError) {
+            return .content(try sink.finish())
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func resultByStatus() -> Result {
+        switch head.status {
+        case 301, 302, 303, 307, 308:
+            guard let location = head.location else { return .failure(.failed(.redirectToNowhere)) }
+            return .redirect(location: location)
+        case 304 where isConditional:
+            return .notModified
+        case 404:
+            return .failure(.notFound)
+        case 410:
+            return .failure(.gone)
+        default:
+            return .failure(.failed(.status(head.status, retryAfter: head.retryAfter(now: time(nil)))))
+        }
+    }
+
+    private func error(for code: CURLcode) -> FetchError {
+        let cause = easy.errorMessage(code)
+        switch code {
+        case CURLE_COULDNT_RESOLVE_HOST:
+            return .unreachable(cause: cause)
+        case CURLE_COULDNT_CONNECT, CURLE_ABORTED_BY_CALLBACK:
+            // A name may have several addresses: it counts as refused where none of them was left to try.
+            if let refusal, openedSockets == 0 || code == CURLE_ABORTED_BY_CALLBACK { return .notAllowed(.address(refusal)) }
+            return .unreachable(cause: cause)
+        case CURLE_OPERATION_TIMEDOUT:
+            return .timeout(didSendRequest ? .total : .connect)
+        case CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_HTTP2_STREAM:
+            return .failed(.cutShort)
+        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR:
+            return .failed(.tls(cause: cause))
+        case CURLE_SSL_CACERT_BADFILE, CURLE_FAILED_INIT:
+            return .exhausted(cause: cause)
+        default:
+            return .failed(.protocolViolation(cause: cause))
+        }
+    }
+}

@@ -1,0 +1,90 @@
+internal import CCurl
+internal import Glibc
+
+/// The owner of a `CURLU`: the parser that libcurl itself uses when it connects.
+///
+/// Using the same one to check a URL and to fetch it leaves no room for two readings of one text.
+struct CurlURL: ~Copyable {
+    private let handle: OpaquePointer
+
+    /// Parses an absolute URL.
+    init(_ text: String) throws(SourceURLError) {
+        guard let handle = curl_url() else { throw .malformed }
+        do throws(SourceURLError) {
+            try Self.set(text, on: handle)
+        } catch {
+            curl_url_cleanup(handle)
+            throw error
+        }
+        self.handle = handle
+    }
+
+    deinit {
+        curl_url_cleanup(handle)
+    }
+
+    /// Replaces the URL by `reference`, which may be relative to the present one (RFC 3986 section 5).
+    mutating func resolve(_ reference: String) throws(SourceURLError) {
+        try Self.set(reference, on: handle)
+    }
+
+    private static func set(_ text: String, on handle: OpaquePointer) throws(SourceURLError) {
+        let code = curl_url_set(handle, CURLUPART_URL, text, UInt32(CURLU_DISALLOW_USER))
+        guard code == CURLUE_OK else { throw error(for: code) }
+    }
+
+    /// The whole URL; a port that is the scheme's own is left out.
+    func text() -> String? {
+        part(CURLUPART_URL, flags: CURLU_NO_DEFAULT_PORT)
+    }
+
+    func scheme() -> String? { part(CURLUPART_SCHEME) }
+
+    func path() -> String? { part(CURLUPART_PATH) }
+
+    func query() -> String? { part(CURLUPART_QUERY) }
+
+    /// The scope of an IPv6 address (`%eth0`), which means something on one machine only.
+    func zone() -> String? { part(CURLUPART_ZONEID) }
+
+    /// The port as given, or the scheme's own.
+    func port() -> String? {
+        part(CURLUPART_PORT, flags: CURLU_DEFAULT_PORT)
+    }
+
+    /// The host in ASCII: an international name in its `xn--` form, an IPv6 address in brackets.
+    func host() -> String? {
+        guard let host = part(CURLUPART_HOST) else { return nil }
+        if host.utf8.allSatisfy({ $0 < 0x80 }) { return host }
+        return Self.withUTF8Locale { part(CURLUPART_HOST, flags: CURLU_PUNYCODE) }
+    }
+
+    private func part(_ part: CURLUPart, flags: Int32 = 0) -> String? {
+        var value: UnsafeMutablePointer<CChar>?
+        guard curl_url_get(handle, part, &value, UInt32(flags)) == CURLUE_OK, let value else { return nil }
+        defer { curl_free(value) }
+        return String(validatingCString: value)
+    }
+
+    /// libidn2 reads a name in the charset of the thread's locale. The process stays in the `C` locale, where every
+    /// international name would be refused; so the thread has another one for the length of one call.
+    private static func withUTF8Locale(_ body: () -> String?) -> String? {
+        guard let locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", nil) else { return nil }
+        let previous = uselocale(locale)
+        defer {
+            uselocale(previous)
+            freelocale(locale)
+        }
+        return body()
+    }
+
+    private static func error(for code: CURLUcode) -> SourceURLError {
+        switch code {
+        case CURLUE_USER_NOT_ALLOWED, CURLUE_BAD_USER, CURLUE_BAD_PASSWORD, CURLUE_BAD_LOGIN: .credentials
+        case CURLUE_UNSUPPORTED_SCHEME, CURLUE_BAD_SCHEME, CURLUE_NO_SCHEME, CURLUE_BAD_SLASHES: .unsupportedScheme
+        case CURLUE_BAD_PORT_NUMBER: .badPort
+        case CURLUE_NO_HOST, CURLUE_BAD_HOSTNAME, CURLUE_BAD_IPV6, CURLUE_LACKS_IDN: .badHost
+        default: .malformed
+        }
+    }
+}

@@ -1,0 +1,65 @@
+internal import Glibc
+
+/// A host in the one form that everybody reads alike: a DNS name, a dotted IPv4 address or an IPv6 address.
+struct HostName: Hashable, Sendable {
+    /// Lower-case ASCII; an IPv6 address without brackets, as RFC 5952 writes it.
+    let text: String
+    /// The address, where the host is one and not a name.
+    let address: IPAddress?
+
+    /// The host as a URL has it.
+    var inURL: String {
+        if case .v6 = address { return "[\(text)]" }
+        return text
+    }
+
+    /// Takes a host as libcurl gives it back: ASCII, an IPv6 address in brackets.
+    ///
+    /// One trailing dot is dropped. Nil for what is neither a name nor an address, and for what only looks like an address:
+    /// a host whose last label is a number is an IPv4 address (as in the WHATWG URL standard) and has to be a plain one.
+    init?(_ parsed: String) {
+        if parsed.hasPrefix("[") {
+            guard parsed.hasSuffix("]"), let address = IPAddress(String(parsed.dropFirst().dropLast())),
+                case .v6 = address
+            else { return nil }
+            self.init(text: address.description, address: address)
+            return
+        }
+        var name = parsed.lowercased()
+        if name.hasSuffix(".") { name.removeLast() }
+        let labels = name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard name.utf8.count <= Self.maxLength, labels.allSatisfy(Self.isLabel), let last = labels.last else { return nil }
+        if Self.looksNumeric(last) {
+            guard let address = IPAddress(name), case .v4 = address else { return nil }
+            self.init(text: address.description, address: address)
+        } else {
+            self.init(text: name, address: nil)
+        }
+    }
+
+    private init(text: String, address: IPAddress?) {
+        self.text = text
+        self.address = address
+    }
+
+    /// RFC 1035 section 2.3.4, less the root's dot.
+    private static let maxLength = 253
+
+    /// Letters, digits, hyphens, and the underscore that some real names have; 1 to 63 of them.
+    private static func isLabel(_ label: Substring.UTF8View) -> Bool {
+        (1...63).contains(label.count)
+            && label.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"): true
+                default: false
+                }
+            }
+    }
+
+    private static func looksNumeric(_ label: Substring.UTF8View) -> Bool {
+        let isDigit = { (byte: UInt8) in (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+        if label.allSatisfy(isDigit) { return true }
+        guard label.starts(with: "0x".utf8) else { return false }
+        return label.dropFirst(2).allSatisfy { isDigit($0) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0) }
+    }
+}

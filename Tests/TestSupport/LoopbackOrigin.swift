@@ -1,0 +1,136 @@
+internal import Glibc
+internal import Synchronization
+
+/// A small HTTP/1.1 origin on 127.0.0.1 for tests: each path is answered as a script says, faults included.
+///
+/// A thread per connection. It counts what it is asked, never logs, and closes everything on ``stop()``.
+package final class LoopbackOrigin: Sendable {
+    package typealias Handler = @Sendable (LoopbackRequest) -> LoopbackAnswer
+
+    /// The port that was free.
+    package let port: Int
+    private let listener: Int32
+    private let state = Mutex(State())
+
+    private struct State {
+        var handlers: [String: Handler] = [:]
+        var requests: [LoopbackRequest] = []
+        var counts: [String: Int] = [:]
+        var connections: [Int32: LoopbackThread] = [:]
+        var finished: [LoopbackThread] = []
+        var acceptor: LoopbackThread?
+        var accepted = 0
+        var isStopped = false
+    }
+
+    /// Starts listening. Paths without a handler are answered 404.
+    package init(_ handlers: [String: Handler] = [:]) throws {
+        (listener, port) = try LoopbackSocket.listen()
+        state.withLock { $0.handlers = handlers }
+        let acceptor = try LoopbackThread { [self] in acceptAll() }
+        state.withLock { $0.acceptor = acceptor }
+    }
+
+    /// Answers `path` (without query) by `handler` from now on.
+    package func on(_ path: String, _ handler: @escaping Handler) {
+        state.withLock { $0.handlers[path] = handler }
+    }
+
+    /// Answers `path` always alike.
+    package func on(_ path: String, _ answer: LoopbackAnswer) {
+        on(path) { _ in answer }
+    }
+
+    /// The URL of `target`, which begins with a slash.
+    package func url(_ target: String, host: String = "127.0.0.1") -> String {
+        "http://\(host):\(port)\(target)"
+    }
+
+    /// How often `path` (without query) was asked for.
+    package func count(_ path: String) -> Int {
+        state.withLock { $0.counts[path, default: 0] }
+    }
+
+    /// All requests so far, in order.
+    package var requests: [LoopbackRequest] {
+        state.withLock { $0.requests }
+    }
+
+    /// How many connections were accepted so far.
+    package var connections: Int {
+        state.withLock { $0.accepted }
+    }
+
+    /// Closes all connections and waits for all threads. Calling it again does nothing.
+    package func stop() {
+        let (wasStopped, acceptor) = state.withLock { state in
+            defer { state.isStopped = true }
+            return (state.isStopped, state.acceptor)
+        }
+        if wasStopped { return }
+        // This ends a blocking accept or recv on Linux, which closing alone does not.
+        shutdown(listener, Int32(SHUT_RDWR))
+        acceptor?.join()
+        let threads = state.withLock { state in
+            for connection in state.connections.keys { shutdown(connection, Int32(SHUT_RDWR)) }
+            return Array(state.connections.values) + state.finished
+        }
+        for thread in threads { thread.join() }
+        close(listener)
+    }
+
+    private func acceptAll() {
+        while true {
+            let connection = accept(listener, nil, nil)
+            let isStopped = state.withLock { $0.isStopped }
+            if connection < 0 {
+                if isStopped || (errno != EINTR && errno != ECONNABORTED) { return }
+                continue
+            }
+            if isStopped {
+                close(connection)
+                return
+            }
+            begin(connection)
+        }
+    }
+
+    private func begin(_ connection: Int32) {
+        // Held over the start, so that the new thread finds itself entered when it ends.
+        let done = state.withLock { state in
+            defer { state.finished.removeAll() }
+            state.accepted += 1
+            do {
+                state.connections[connection] = try LoopbackThread { [self] in serve(connection) }
+            } catch {
+                close(connection)
+            }
+            return state.finished
+        }
+        for thread in done { thread.join() }
+    }
+
+    private func serve(_ connection: Int32) {
+        var socket = LoopbackSocket(connection)
+        while let head = socket.readHead() {
+            guard let (request, handler) = note(head) else { break }
+            let answer = handler?(request) ?? .status(404)
+            guard socket.play(answer.steps), answer.keepsAlive else { break }
+        }
+        state.withLock { state in
+            // Closed under the lock: its number may be given out again at once.
+            if let thread = state.connections.removeValue(forKey: connection) { state.finished.append(thread) }
+            close(connection)
+        }
+    }
+
+    private func note(_ head: String) -> (LoopbackRequest, Handler?)? {
+        state.withLock { state in
+            guard let parsed = LoopbackRequest(head: head) else { return nil }
+            state.counts[parsed.path, default: 0] += 1
+            let request = parsed.numbered(state.counts[parsed.path, default: 0])
+            state.requests.append(request)
+            return (request, state.handlers[request.path])
+        }
+    }
+}
