@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -43,4 +44,12 @@ ssize_t clinux_sendfile(int out_fd, int in_fd, int64_t *offset, size_t count) {
 
 int clinux_openat(int directory_fd, const char *path, int flags, mode_t mode) {
     return openat(directory_fd, path, flags | O_CLOEXEC, mode);
+}
+
+int clinux_reserve(int fd, int64_t offset, int64_t length) {
+    return fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)length);
+}
+
+int clinux_try_lock(int fd) {
+    return flock(fd, LOCK_EX | LOCK_NB);
 }

@@ -29,4 +29,11 @@ ssize_t clinux_sendfile(int out_fd, int in_fd, int64_t *offset, size_t count);
 /// openat(2) without variadics.
 int clinux_openat(int directory_fd, const char *path, int flags, mode_t mode);
 
+/// Reserves blocks for `length` bytes from `offset` on without changing the file's size (fallocate(2) with
+/// FALLOC_FL_KEEP_SIZE). Returns 0, or -1 with errno.
+int clinux_reserve(int fd, int64_t offset, int64_t length);
+
+/// Takes an exclusive flock(2) without waiting. Returns 0, or -1 with errno: EWOULDBLOCK where another open file has it.
+int clinux_try_lock(int fd);
+
 #endif

@@ -1,0 +1,56 @@
+/// Leading aliases to objects that are stored.
+extension Cache {
+    /// Leads an alias to an object that is stored already: another URL gave the same GIF.
+    ///
+    /// - Returns: The rendition, «existing» when the alias leads to it now; nil when there is no such object.
+    package func link(_ alias: AliasRecord, to object: ObjectID, epoch: Epoch) async -> PublishOutcome? {
+        let outcome = await publishers.run { () -> PublishOutcome? in
+            let store = self.store
+            return self.existing(object, in: store).flatMap { self.lead(alias, to: $0, epoch: epoch, in: store) }
+        }
+        return outcome ?? nil
+    }
+
+    /// Notes that the origin was asked again and has the same bytes (304): the alias is fresh from `fetchedAt` on.
+    ///
+    /// - Parameters:
+    ///   - validators: As the origin gave them now; a field it left out keeps its value (RFC 9111 section 4.3.4).
+    ///   - freshFor: Seconds, where the origin said so.
+    ///   - epoch: As noted before the origin was asked.
+    /// - Returns: The renewed rendition; nil when the alias is gone or was purged meanwhile.
+    package func renew(
+        _ key: AliasKey, validators: Validators, fetchedAt: Int64, freshFor: Int64?, epoch: Epoch
+    ) async -> CachedRendition? {
+        let renewed = await publishers.run { () -> CachedRendition? in
+            guard let current = self.findAlias(key), var alias = current.alias else { return nil }
+            alias.validators = Validators(
+                etag: validators.etag ?? alias.validators.etag,
+                lastModified: validators.lastModified ?? alias.validators.lastModified)
+            alias.fetchedAt = fetchedAt
+            alias.freshFor = freshFor
+            guard case .existing(let rendition)? = self.lead(alias, to: current.object, epoch: epoch, in: self.store) else {
+                return nil
+            }
+            return rendition
+        }
+        return renewed ?? nil
+    }
+
+    // MARK: On a thread of the cache
+
+    /// Writes an alias to an object that is open; nil when the object is not stored any more.
+    func lead(_ alias: AliasRecord?, to object: StoredObject, epoch: Epoch, in store: Store) -> PublishOutcome? {
+        guard let alias else { return .existing(CachedRendition(object: object, alias: nil, epoch: epoch)) }
+        var reason = UnstoredReason.purged
+        do throws(UnstoredFailure) {
+            let sequence = try store.commit(alias, to: object) { !self.purges.overtook(epoch, sourceURL: alias.sourceURL) }
+            guard let sequence else { return nil }
+            let rendition = CachedRendition(object: object, alias: alias, aliasSequence: sequence, epoch: epoch)
+            if keepHot(rendition) { return .existing(rendition) }
+        } catch {
+            reason = error.reason
+        }
+        counters.unstored.count()
+        return .unstored(CachedRendition(object: object, alias: alias, epoch: epoch), reason)
+    }
+}

@@ -1,0 +1,61 @@
+internal import SystemIO
+
+/// Purging.
+extension Cache {
+    /// Forgets every rendition of one source.
+    ///
+    /// - Parameter url: The source's canonical URL, as in ``AliasRecord/sourceURL``.
+    package func purge(url: String) async throws(CacheError) -> PurgeResult {
+        try await purge(.url(url))
+    }
+
+    /// Forgets every rendition of all sources whose canonical URL begins with these bytes.
+    package func purge(prefix: String) async throws(CacheError) -> PurgeResult {
+        try await purge(.prefix(prefix))
+    }
+
+    /// Forgets everything, uploaded renditions too.
+    package func purgeAll() async throws(CacheError) -> PurgeResult {
+        try await purge(.all)
+    }
+
+    /// Forgets what `scope` covers: aliases, and objects that no other alias leads to.
+    ///
+    /// Once it returns or throws ``CacheError/purgeNotDurable(cause:)``, no look-up gives anything older that it covers, and what
+    /// was begun before and is published later is not stored. When it returns, that holds after a loss of power too.
+    ///
+    /// - Throws: ``CacheError/purgeNotDurable(cause:)`` when it holds only until the next start, ``CacheError/closed``.
+    package func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeResult {
+        guard let result = await purgers.run({ self.carryOut(scope) }) else { throw .closed }
+        return try result.get()
+    }
+
+    // MARK: On a thread of the cache
+
+    private func carryOut(_ scope: PurgeScope) -> Result<PurgeResult, CacheError> {
+        let store = store
+        // Only an index that follows the journal knows all that is covered.
+        store.catchUp()
+        var failure: SystemError?
+        let removed = store.purge(scope, failure: &failure) {
+            // After the index and still under the lock: a look-up that notes the new epoch reads the new index, and a publish is
+            // either before it all, and removed, or after it, and refused.
+            self.purges.append(scope)
+        }
+        var objects = Set(removed.objects.map(\.record.id))
+        hotAliases.removeAll { rendition in
+            guard scope.covers(rendition.alias?.sourceURL) else { return false }
+            objects.insert(rendition.objectID)
+            return true
+        }
+        hotObjects.removeAll { scope == .all || objects.contains($0.objectID) }
+        store.removeFiles(of: removed.objects)
+
+        let result = PurgeResult(
+            purged: removed.aliases + removed.unaliased, bytes: removed.objects.reduce(0) { $0 + $1.record.length })
+        counters.purges.count()
+        counters.purged.count(result.purged)
+        if let failure { return .failure(.purgeNotDurable(cause: failure.description)) }
+        return .success(result)
+    }
+}

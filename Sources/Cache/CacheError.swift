@@ -1,0 +1,42 @@
+package import SystemIO
+
+/// Why the cache could not do what it was asked.
+package enum CacheError: Error, Sendable, CustomStringConvertible {
+    /// A setting is wrong: its name in ``CacheConfiguration`` and what is wrong with it.
+    case invalidSetting(name: String, reason: String)
+    /// Another server holds the directory.
+    case directoryInUse(path: String, holder: String)
+    /// The directory cannot be made, opened or used.
+    case directoryUnusable(path: String, cause: SystemError)
+    /// The index cannot be opened even after it was made anew.
+    case indexUnusable(path: String, cause: String)
+    /// No room for the bytes of a new rendition, neither on disk nor in memory.
+    case stagingFailed(SystemError)
+    /// The staged file cannot be read, is empty, or was published before.
+    case stagedFileUnusable(reason: String)
+    /// The purge is in force now, but could not be written down: a restart may forget it.
+    case purgeNotDurable(cause: String)
+    /// The cache is closed.
+    case closed
+
+    package var description: String {
+        switch self {
+        case .invalidSetting(let name, let reason):
+            "cache.\(name) \(reason)"
+        case .directoryInUse(let path, let holder):
+            "the cache directory \(path) is in use by another server (\(holder)); give each server a directory of its own"
+        case .directoryUnusable(let path, let cause):
+            "the cache directory \(path) cannot be used: \(cause)"
+        case .indexUnusable(let path, let cause):
+            "the cache's index \(path) cannot be used: \(cause)"
+        case .stagingFailed(let cause):
+            "no room for a new rendition: \(cause)"
+        case .stagedFileUnusable(let reason):
+            "the staged rendition cannot be published: \(reason)"
+        case .purgeNotDurable(let cause):
+            "the purge is in force but could not be written to disk, so a restart may undo it: \(cause)"
+        case .closed:
+            "the cache is closed"
+        }
+    }
+}

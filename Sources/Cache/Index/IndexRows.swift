@@ -1,0 +1,36 @@
+/// An object as the index knows it.
+struct ObjectRow: Sendable, Equatable {
+    /// Of the journal's line that it comes from; also its place in the eviction queue.
+    let sequence: Int64
+    let record: ObjectRecord
+}
+
+/// An alias as the index knows it, with its object.
+struct AliasRow: Sendable, Equatable {
+    /// Of the journal's line that it comes from.
+    let sequence: Int64
+    let record: AliasRecord
+    let object: ObjectRow
+}
+
+/// What the index holds in all.
+struct IndexTotals: Sendable, Equatable {
+    var objects: Int64 = 0
+    var bytes: Int64 = 0
+}
+
+/// Up to where the index has followed which journal.
+struct IndexPosition: Sendable, Equatable {
+    var journal: String
+    var offset: Int64
+}
+
+/// What applying lines of the journal removed.
+struct Removed: Sendable {
+    /// Objects whose rows are gone; their files are still there.
+    var objects: [ObjectRow] = []
+    /// Aliases gone.
+    var aliases: Int64 = 0
+    /// Objects gone that no alias led to.
+    var unaliased: Int64 = 0
+}

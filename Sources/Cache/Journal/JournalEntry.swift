@@ -1,0 +1,16 @@
+/// One thing that happened to the cache.
+enum JournalEntry: Sendable, Equatable {
+    /// A rendition's file was stored.
+    case object(ObjectRecord)
+    /// An alias leads to an object now, or was renewed.
+    case alias(AliasRecord, ObjectID)
+    /// What came before and is covered counts no more.
+    case purge(PurgeScope)
+}
+
+/// An entry with its place in the order of all entries.
+struct JournalLine: Sendable, Equatable {
+    /// Grows from line to line, also when the journal is rewritten.
+    let sequence: Int64
+    let entry: JournalEntry
+}
