@@ -1,3 +1,5 @@
+internal import SystemIO
+
 /// Leading aliases to objects that are stored.
 extension Cache {
     /// Leads an alias to an object that is stored already: another URL gave the same GIF.

@@ -18,29 +18,33 @@ struct Journal: ~Copyable, Sendable {
     /// Blocks of the file system are held for the file up to here.
     private var reservedEnd: Int64 = 0
 
+    private init(_ file: consuming OwnedDescriptor, identity: String, base: Int64, end: Int64) {
+        self.file = file
+        self.identity = identity
+        self.base = base
+        self.end = end
+    }
+
     /// Opens the directory's journal; where it is missing or its first line is damaged, makes a new, empty one.
-    init(in directory: CacheDirectory) throws(SystemError) {
-        let existing = try directory.openFile(Self.fileName, flags: O_RDWR | O_CREAT)
-        if let (identity, base) = try Self.readHeader(existing.number) {
-            self.identity = identity
-            self.base = base
-            end = try Self.endOfWholeLines(existing.number)
-            file = existing
-            return
+    static func open(in directory: CacheDirectory) throws(SystemError) -> Journal {
+        let file = try directory.openFile(fileName, flags: O_RDWR | O_CREAT)
+        guard let (identity, base) = try readHeader(file.number) else {
+            let journal = try create(fileName + ".new", base: 0, in: directory)
+            try directory.replaceFile(fileName, with: fileName + ".new")
+            return journal
         }
-        self = try Journal(creating: Self.fileName + ".new", base: 0, in: directory)
-        try directory.replaceFile(Self.fileName, with: Self.fileName + ".new")
+        let end = try endOfWholeLines(file.number)
+        return Journal(file, identity: identity, base: base, end: end)
     }
 
     /// A new journal under a name of its own.
-    init(creating name: String, base: Int64, in directory: CacheDirectory) throws(SystemError) {
-        file = try directory.openFile(name, flags: O_RDWR | O_CREAT | O_TRUNC)
+    static func create(_ name: String, base: Int64, in directory: CacheDirectory) throws(SystemError) -> Journal {
+        let file = try directory.openFile(name, flags: O_RDWR | O_CREAT | O_TRUNC)
         var generator = SystemRandomNumberGenerator()
-        identity = String(generator.next(), radix: 16)
-        self.base = base
-        end = 0
-        try write(JournalText.header(identity: identity, base: base))
-        try sync()
+        var journal = Journal(file, identity: String(generator.next(), radix: 16), base: base, end: 0)
+        try journal.write(JournalText.header(identity: journal.identity, base: base))
+        try journal.sync()
+        return journal
     }
 
     /// The sequence the next line will have.

@@ -38,12 +38,7 @@ final class Store: Sendable {
     /// Opens the directory. Short in any case: an index that is behind is brought up to date by ``catchUp()`` later.
     init(path: String, readers: Int) throws(CacheError) {
         let directory = try CacheDirectory(path: path)
-        let journal: Journal
-        do {
-            journal = try Journal(in: directory)
-        } catch {
-            throw .directoryUnusable(path: path, cause: error)
-        }
+        let journal = try Self.openJournal(in: directory)
         var (index, wasMade) = try Self.openIndex(in: directory, readers: readers)
         var state: (position: IndexPosition, hand: Int64, isClean: Bool)
         do throws(IndexError) {
@@ -246,6 +241,14 @@ final class Store: Sendable {
             try? index.setHand(state.hand)
             if !state.isBehind, state.unremovedRows.isEmpty { try? index.setClean(true) }
             try? index.close()
+        }
+    }
+
+    private static func openJournal(in directory: CacheDirectory) throws(CacheError) -> Journal {
+        do throws(SystemError) {
+            return try Journal.open(in: directory)
+        } catch {
+            throw .directoryUnusable(path: directory.path, cause: error)
         }
     }
 

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import SystemIO
 
 /// A thread that does the same work again and again: after each interval, and at once when it is woken.
 ///
@@ -10,7 +11,7 @@ final class RepeatingThread: @unchecked Sendable {
     private let interval: Int
     private var isWoken = false
     private var isClosing = false
-    private var thread: pthread_t?
+    private var thread: SystemThread?
 
     /// - Parameter interval: Milliseconds of rest between two rounds.
     init(interval: Int) {
@@ -66,7 +67,7 @@ final class RepeatingThread: @unchecked Sendable {
         thread = nil
         pthread_cond_signal(wakeUp)
         pthread_mutex_unlock(mutex)
-        if let ending { pthread_join(ending, nil) }
+        ending?.join()
     }
 
     /// Waits; false when it is time to end.

@@ -1,0 +1,99 @@
+import Cache
+import Glibc
+import SystemIO
+import Testing
+
+extension CacheConfiguration {
+    /// For tests: any free space will do, and housekeeping comes when it is woken.
+    static func test(_ directory: TemporaryDirectory) -> CacheConfiguration {
+        var configuration = CacheConfiguration()
+        configuration.directory = directory.path
+        configuration.minFreeBytes = 0
+        configuration.housekeepingInterval = 20
+        return configuration
+    }
+}
+
+extension Cache {
+    /// Opens a cache that the test has to close.
+    static func open(_ directory: TemporaryDirectory, clock: CacheClock = .system) throws -> Cache {
+        try Cache(configuration: .test(directory), clock: clock)
+    }
+
+    /// A staged file with these bytes in it.
+    func staged(_ bytes: [UInt8]) throws -> StagedFile {
+        let staged = try stage()
+        let count = bytes.withUnsafeBytes { write(staged.number, $0.baseAddress, $0.count) }
+        try #require(count == bytes.count)
+        return staged
+    }
+
+    /// Publishes `bytes` under `url`, as the object named by `source` or else by the URL.
+    @discardableResult
+    func put(
+        _ bytes: [UInt8], url: String?, object: ObjectID? = nil, epoch: Epoch? = nil, facts: [UInt8] = [],
+        fetchedAt: Int64 = 1_700_000_000
+    ) async throws -> PublishOutcome {
+        let noted = epoch ?? self.epoch(for: url)
+        return try await publish(
+            try staged(bytes), as: object ?? .test(url ?? "upload"), fileExtension: "mp4", facts: facts,
+            alias: url.map { .test($0, fetchedAt: fetchedAt) }, epoch: noted)
+    }
+
+    func bytes(url: String) async throws -> [UInt8]? {
+        try await alias(.test(url))?.descriptor.readAll()
+    }
+
+    /// Waits for a condition that a thread of the cache brings about.
+    func wait(for what: String, until condition: (Cache) async throws -> Bool) async throws {
+        let deadline = ContinuousClock.now + .seconds(20)
+        while try await !condition(self) {
+            if ContinuousClock.now > deadline {
+                Issue.record("waited too long for \(what)")
+                return
+            }
+            try await Task.sleep(for: .milliseconds(2))
+        }
+    }
+}
+
+extension PublishOutcome {
+    var isStored: Bool { if case .stored = self { true } else { false } }
+    var isExisting: Bool { if case .existing = self { true } else { false } }
+    var unstoredReason: UnstoredReason? { if case .unstored(_, let reason) = self { reason } else { nil } }
+}
+
+extension AliasKey {
+    static func test(_ url: String) -> AliasKey { AliasKey(sourceURL: url, rendition: "mp4") }
+}
+
+extension AliasRecord {
+    static func test(_ url: String, fetchedAt: Int64 = 1_700_000_000, freshFor: Int64? = nil) -> AliasRecord {
+        AliasRecord(
+            key: .test(url), sourceURL: url, validators: Validators(etag: "\"\(url)\"", lastModified: nil),
+            fetchedAt: fetchedAt, freshFor: freshFor)
+    }
+}
+
+extension ObjectID {
+    static func test(_ name: String) -> ObjectID {
+        ObjectID(source: SourceDigest(of: Array(name.utf8)), rendition: "mp4", encoderVersion: "1")
+    }
+}
+
+extension SourceDigest {
+    init(of bytes: [UInt8]) {
+        self = bytes.withUnsafeBytes { SourceDigest(of: $0) }
+    }
+}
+
+/// `count` bytes that look like nothing else with another seed.
+func noise(_ count: Int, seed: UInt64) -> [UInt8] {
+    var state = seed &* 0x9e37_79b9_7f4a_7c15 | 1
+    return (0..<count).map { _ in
+        state ^= state << 13
+        state ^= state >> 7
+        state ^= state << 17
+        return UInt8(truncatingIfNeeded: state)
+    }
+}
