@@ -1,5 +1,5 @@
 /// Status lines and what a status means for the framing of an answer.
-enum HTTPStatus {
+package enum HTTPStatus {
     /// `HTTP/1.1 200 OK` with its CRLF.
     static func appendLine(_ status: Int, to bytes: inout [UInt8]) {
         bytes.append(contentsOf: "HTTP/1.1 \(status) \(reason(status))\r\n".utf8)
@@ -9,7 +9,7 @@ enum HTTPStatus {
     static func isBodiless(_ status: Int) -> Bool { status == 204 || status == 304 || status < 200 }
 
     /// The reason phrase (RFC 9110 section 15; RFC 6585 for 428, 429 and 431).
-    static func reason(_ status: Int) -> String {
+    package static func reason(_ status: Int) -> String {
         switch status {
         case 100: "Continue"
         case 200: "OK"

@@ -1,0 +1,97 @@
+internal import Cache
+internal import Crypto
+internal import Fetch
+internal import HTTP
+
+/// What only those who know the admin token may do (API.md §5).
+struct AdminDesk: Sendable {
+    private let cache: Cache
+    private let token: SHA256Digest?
+
+    init(cache: Cache, token: String?) {
+        self.cache = cache
+        self.token = token.map { SHA256.hash(data: Array($0.utf8)) }
+    }
+
+    /// Without a token there is no admin: its paths do not exist.
+    var isOn: Bool { token != nil }
+
+    /// `PURGE` of a rendition's path: forgets every rendition of its source.
+    func purge(_ url: SourceURL, authorization: String?) throws(Problem) -> HTTPReply {
+        try authorize(authorization)
+        return purge(.url(url.canonical))
+    }
+
+    /// `/cache`: GET tells of the cache, DELETE forgets.
+    func answer(_ method: HTTPMethod, _ query: [QueryItem], authorization: String?) throws(Problem) -> HTTPReply {
+        try authorize(authorization)
+        guard method == .delete else { return .now(statistics()) }
+        guard query.count == 1, let item = query.first else {
+            throw .badRequest("DELETE /cache takes one of url, prefix and all=true.")
+        }
+        switch (item.name, item.value) {
+        case ("url", let text):
+            do throws(SourceURLError) {
+                return purge(.url(try SourceURL(text).canonical))
+            } catch {
+                throw .badSourceURL(error.description)
+            }
+        case ("prefix", let text) where !text.isEmpty: return purge(.prefix(text))
+        case ("all", "true"): return purge(.all)
+        default: throw .badRequest("DELETE /cache takes one of url, prefix and all=true.")
+        }
+    }
+
+    /// Compares digests, which takes the same time wherever they differ.
+    private func authorize(_ authorization: String?) throws(Problem) {
+        guard let token else { throw .notFound }
+        let words = (authorization ?? "").split(separator: " ", maxSplits: 1)
+        guard words.count == 2, words[0].lowercased() == "bearer", SHA256.hash(data: Array(words[1].utf8)) == token else {
+            throw .unauthorized
+        }
+    }
+
+    private struct Purged: Encodable {
+        var purged: Int64
+        var bytes: Int64
+    }
+
+    private func purge(_ scope: PurgeScope) -> HTTPReply {
+        .later { [cache] in
+            do throws(CacheError) {
+                let result = try await cache.purge(scope)
+                return Self.json(Purged(purged: result.purged, bytes: result.bytes))
+            } catch {
+                var problem = Problem(503, "overloaded", "The purge could not be completed.", retryAfter: 1)
+                problem.cause = error.description
+                return ProblemDocument.response(problem)
+            }
+        }
+    }
+
+    private struct Statistics: Encodable {
+        var objects: Int64
+        var bytes: Int64
+        var limit_bytes: Int64
+        var hits: Int64
+        var misses: Int64
+        var evictions: Int64
+        var purged: Int64
+        var corrupt: Int64
+    }
+
+    private func statistics() -> HTTPResponse {
+        let now = cache.statistics()
+        return Self.json(
+            Statistics(
+                objects: Int64(now.objects), bytes: Int64(now.bytes), limit_bytes: Int64(now.limitBytes),
+                hits: Int64(now.hotHits) + Int64(now.diskHits), misses: Int64(now.misses), evictions: Int64(now.evictions),
+                purged: Int64(now.purged), corrupt: Int64(now.corrupt)))
+    }
+
+    private static func json(_ value: some Encodable) -> HTTPResponse {
+        HTTPResponse(
+            status: 200, headers: ["Content-Type": "application/json", "Cache-Control": "no-store"],
+            body: .bytes(JSONText.encode(value)))
+    }
+}

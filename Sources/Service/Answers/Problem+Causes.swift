@@ -1,0 +1,61 @@
+internal import Cache
+internal import Fetch
+internal import Media
+internal import Sandbox
+internal import SystemIO
+
+// The one place where each room's errors become statuses and codes (API.md §3).
+
+extension Problem {
+    init(_ error: FetchError) {
+        let (status, code) =
+            switch error {
+            case .notAllowed: (403, "source_not_allowed")
+            case .notFound: (404, "source_not_found")
+            case .gone: (410, "source_gone")
+            case .unreachable: (502, "source_unreachable")
+            case .timeout: (504, "source_timeout")
+            case .tooLarge: (422, "too_large")
+            case .failed, .tooManyRedirects: (502, "source_failed")
+            case .notAGIF: (415, "not_a_gif")
+            case .busy, .exhausted, .cancelled: (503, "overloaded")
+            case .closed: (503, "draining")
+            }
+        let seconds = error.retryAfter.map { Int(min($0.components.seconds, 300)) }
+        self.init(status, code, error.publicDetail, retryAfter: seconds ?? (status == 503 ? 2 : nil), cause: "\(error)")
+    }
+
+    init(_ error: TranscodeError) {
+        let (status, code) =
+            switch error {
+            case .notAGIF: (415, "not_a_gif")
+            case .incomplete, .corrupt: (422, "corrupt_gif")
+            case .tooLarge: (422, "too_large")
+            case .encoderMissing, .failed, .outOfMemory: (422, "transcode_failed")
+            }
+        self.init(status, code, error.description)
+    }
+
+    init(_ error: SandboxError, limit: WorkerJob.Allowance) {
+        switch error {
+        case .rejected(let error):
+            self.init(error)
+        case .timeout:
+            self.init(422, "transcode_failed", "The conversion took longer than \(limit.cpu) s, which is the limit.")
+        case .crashed(let exit):
+            self.init(422, "transcode_failed", "The conversion failed.", cause: "worker ended: \(String(describing: exit))")
+        case .invalidOutput:
+            self.init(422, "transcode_failed", "The conversion failed.", cause: "the worker's file is not what it said")
+        case .queueFull, .queueTimeout, .cancelled:
+            self = .overloaded
+        case .unavailable(let error):
+            self = .overloaded
+            cause = "no worker: \(error)"
+        }
+    }
+
+    init(_ error: CacheError) {
+        self = .overloaded
+        cause = error.description
+    }
+}

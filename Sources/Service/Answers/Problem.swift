@@ -1,0 +1,37 @@
+/// Why a request is not answered with what it asks for: what the client sees of it, and what the log has.
+package struct Problem: Error, Sendable, Equatable {
+    package var status: Int
+    /// A stable word for programs (API.md §3).
+    package var code: String
+    /// A sentence fit for strangers.
+    package var detail: String
+    /// Seconds after which trying again makes sense.
+    package var retryAfter: Int?
+    /// For the log only.
+    package var cause: String?
+
+    package init(_ status: Int, _ code: String, _ detail: String, retryAfter: Int? = nil, cause: String? = nil) {
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.retryAfter = retryAfter
+        self.cause = cause
+    }
+
+    package static let notFound = Problem(404, "not_found", "There is nothing here.")
+    package static let unauthorized = Problem(401, "unauthorized", "The admin token is missing or wrong.")
+    static let overloaded = Problem(503, "overloaded", "Too many conversions are waiting.", retryAfter: 2)
+    static let draining = Problem(503, "draining", "The server is stopping.", retryAfter: 5)
+
+    static func badRequest(_ detail: String) -> Problem {
+        Problem(400, "bad_request", detail)
+    }
+
+    static func badSourceURL(_ detail: String) -> Problem {
+        Problem(400, "bad_source_url", detail)
+    }
+
+    static func badOption(_ name: String, _ reason: String) -> Problem {
+        Problem(400, "bad_option", "The option “\(name.prefix(64))” \(reason).")
+    }
+}

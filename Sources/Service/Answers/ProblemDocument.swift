@@ -1,0 +1,40 @@
+internal import HTTP
+
+/// Errors as RFC 9457 has them: `application/problem+json`.
+enum ProblemDocument {
+    static let contentType = "application/problem+json"
+
+    /// The answer for a problem.
+    ///
+    /// - Parameter headers: Fields to go with it, such as `Allow`.
+    static func response(_ problem: Problem, headers: HTTPHeaders = HTTPHeaders()) -> HTTPResponse {
+        var headers = headers
+        headers.append("Cache-Control", cacheControl(problem.status))
+        if let seconds = problem.retryAfter { headers.append("Retry-After", String(seconds)) }
+        if problem.status == 401 { headers.append("WWW-Authenticate", "Bearer") }
+        headers.append("Content-Type", contentType)
+        return HTTPResponse(status: problem.status, headers: headers, body: .bytes(json(problem)))
+    }
+
+    /// What is wrong with the source may be repeated by caches for a little while, all else may not.
+    private static func cacheControl(_ status: Int) -> String {
+        switch status {
+        case 404, 410, 415, 422: "public, max-age=60"
+        default: "no-store"
+        }
+    }
+
+    private struct Document: Encodable {
+        var type = "about:blank"
+        var title: String
+        var status: Int
+        var detail: String
+        var code: String
+    }
+
+    private static func json(_ problem: Problem) -> [UInt8] {
+        JSONText.encode(
+            Document(
+                title: HTTPStatus.reason(problem.status), status: problem.status, detail: problem.detail, code: problem.code))
+    }
+}

@@ -1,0 +1,36 @@
+package import Cache
+package import Fetch
+package import HTTP
+package import Logging
+package import Media
+package import Sandbox
+
+/// Everything about the service that can be set, each room's part in its own terms.
+package struct ServiceConfiguration: Sendable {
+    package var http = HTTPServerConfiguration()
+    package var cache = CacheConfiguration()
+    package var fetch = FetchConfiguration()
+    package var pool = WorkerPoolConfiguration(workers: 1, threadsAlone: 1)
+    package var limits = MediaLimits()
+    package var allowance = WorkerJob.Allowance()
+    /// Seconds of `max-age` in the answers' `Cache-Control`.
+    package var maxAge = 86_400
+    /// `Access-Control-Allow-Origin`; nil sends none.
+    package var allowOrigin: String? = "*"
+    /// A file to write the TCP port into once the server listens.
+    package var portFile: String?
+    /// Origins by the name of their mount.
+    package var mounts: [String: SourceURL] = [:]
+    /// The token of admin requests; nil turns them off.
+    package var adminToken: String?
+    package var logLevel = Logger.Level.info
+    package var logFormat = LogFormat.text
+
+    /// How log lines look.
+    package enum LogFormat: String, Sendable, CaseIterable {
+        case text
+        case json
+    }
+
+    package init() {}
+}

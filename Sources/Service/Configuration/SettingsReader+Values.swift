@@ -1,0 +1,49 @@
+extension SettingsReader {
+    /// A whole number in a range.
+    func number(_ name: String, in range: ClosedRange<Int>) throws(ConfigurationError) -> Int {
+        let value = try text(name) ?? ""
+        guard let number = Int(value), range.contains(number) else {
+            throw .wrongValue(name, value, "a whole number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    /// Bytes; see ``Quantity/bytes(_:)``.
+    func bytes(_ name: String) throws(ConfigurationError) -> Int {
+        let value = try text(name) ?? ""
+        guard let bytes = Quantity.bytes(value) else {
+            throw .wrongValue(name, value, "a number of bytes, such as 20MiB")
+        }
+        return bytes
+    }
+
+    /// A time; see ``Quantity/duration(_:)``.
+    func duration(_ name: String) throws(ConfigurationError) -> Duration {
+        let value = try text(name) ?? ""
+        guard let duration = Quantity.duration(value) else { throw .wrongValue(name, value, "a time, such as 10s") }
+        return duration
+    }
+
+    /// One of a few words.
+    func choice<Choice: RawRepresentable<String>>(
+        _ name: String, _ choices: [Choice]
+    ) throws(ConfigurationError) -> Choice {
+        let value = try text(name) ?? ""
+        guard let choice = Choice(rawValue: value) else {
+            throw .wrongValue(name, value, "one of " + choices.map(\.rawValue).joined(separator: ", "))
+        }
+        return choice
+    }
+
+    /// A list whose items all have to make a value.
+    func items<Item>(
+        _ name: String, _ expectation: String, _ make: (String) -> Item?
+    ) throws(ConfigurationError) -> [Item] {
+        var items: [Item] = []
+        for text in try list(name) {
+            guard let item = make(text) else { throw .wrongValue(name, text, expectation) }
+            items.append(item)
+        }
+        return items
+    }
+}

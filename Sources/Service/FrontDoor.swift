@@ -1,0 +1,146 @@
+internal import Cache
+internal import Fetch
+package import HTTP
+internal import Logging
+internal import Synchronization
+
+/// Answers every request: reads what it asks for, and hands it to the room that knows.
+///
+/// Runs on the loop threads, so it only ever looks at memory; all that waits is a task of its own.
+package final class FrontDoor: HTTPHandler {
+    private let parser: RouteParser
+    private let store: RenditionStore
+    private let answers: RenditionAnswer
+    private let admin: AdminDesk
+    private let configuration: ServiceConfiguration
+    private let logger: Logger
+    private let state = Atomic(State.starting.rawValue)
+
+    /// What `/readyz` tells.
+    package enum State: Int, Sendable {
+        case starting
+        case ready
+        case draining
+    }
+
+    init(configuration: ServiceConfiguration, store: RenditionStore, admin: AdminDesk, logger: Logger) {
+        self.configuration = configuration
+        parser = RouteParser(mounts: configuration.mounts)
+        self.store = store
+        answers = RenditionAnswer(configuration)
+        self.admin = admin
+        self.logger = logger
+    }
+
+    /// Says how the service is; any thread.
+    package func become(_ new: State) {
+        state.store(new.rawValue, ordering: .relaxed)
+    }
+
+    package func respond(to request: borrowing HTTPRequest) -> HTTPReply {
+        do throws(Problem) {
+            let route = try parser.parse(request.target, hasBody: request.method == .post)
+            return try reply(to: request, route)
+        } catch {
+            return .now(ProblemDocument.response(error))
+        }
+    }
+
+    private func reply(to request: borrowing HTTPRequest, _ route: Route) throws(Problem) -> HTTPReply {
+        let method = request.method
+        let allowed = allowedMethods(route)
+        if method == .options { return .now(preflight(allowed)) }
+        guard allowed.contains(method) else {
+            return .now(
+                ProblemDocument.response(
+                    Problem(405, "method_not_allowed", "This cannot be asked for with \(method.description.prefix(32))."),
+                    headers: ["Allow": allowed.allowValue]))
+        }
+        switch route {
+        case .health:
+            return .now(HTTPResponse(status: 200, contentType: "text/plain", text: "ok\n"))
+        case .readiness:
+            return .now(readiness)
+        case .rendition(let rendition, let url):
+            if method == .purge { return try admin.purge(url, authorization: request.header("Authorization")) }
+            if let hot = store.hot(rendition, of: url) { return .now(answers.hit(hot, .source)) }
+            return .later { await self.miss(rendition, url) }
+        case .object(let id, let fileExtension):
+            return object(id, fileExtension)
+        case .upload(let rendition):
+            return .receive(
+                UploadSink(limit: configuration.fetch.maxBytes) { source in await self.uploaded(rendition, source) })
+        case .cache(let query):
+            return try admin.answer(method, query, authorization: request.header("Authorization"))
+        }
+    }
+
+    private func allowedMethods(_ route: Route) -> [HTTPMethod] {
+        switch route {
+        case .rendition: [.get, .head, .options] + (admin.isOn ? [.purge] : [])
+        case .object, .health, .readiness: [.get, .head, .options]
+        case .upload: [.post, .options]
+        case .cache: [.get, .head, .delete, .options]
+        }
+    }
+
+    /// Answers OPTIONS, and with it what browsers ask before a request from another origin (Fetch standard, CORS).
+    private func preflight(_ methods: [HTTPMethod]) -> HTTPResponse {
+        var response = HTTPResponse.options(allow: methods)
+        if let origin = configuration.allowOrigin {
+            response.headers.append("Access-Control-Allow-Origin", origin)
+            response.headers.append("Access-Control-Allow-Methods", methods.allowValue)
+            response.headers.append("Access-Control-Allow-Headers", "Range, If-None-Match, Content-Type")
+            response.headers.append("Access-Control-Max-Age", "86400")
+        }
+        return response
+    }
+
+    private var readiness: HTTPResponse {
+        switch State(rawValue: state.load(ordering: .relaxed)) {
+        case .ready: HTTPResponse(status: 200, contentType: "text/plain", text: "ok\n")
+        case .draining: ProblemDocument.response(.draining)
+        case .starting, nil: ProblemDocument.response(Problem(503, "overloaded", "The server is starting.", retryAfter: 1))
+        }
+    }
+
+    // MARK: Answers that take time
+
+    private func miss(_ rendition: Rendition, _ url: SourceURL) async -> HTTPResponse {
+        switch await store.find(rendition, of: url) {
+        case .success(let found)?: return answers.response(found, .source)
+        case .failure(let problem)?: return failed(problem, host: url.host)
+        case nil: return ProblemDocument.response(.overloaded)  // The client has left; nobody reads it.
+        }
+    }
+
+    private func object(_ id: ObjectID, _ fileExtension: String) -> HTTPReply {
+        if let hot = store.cache.hotObject(id), hot.fileExtension == fileExtension { return .now(answers.hit(hot, .object)) }
+        return .later { [store, answers] in
+            guard let found = await store.cache.object(id), found.fileExtension == fileExtension else {
+                return ProblemDocument.response(.notFound)
+            }
+            return answers.hit(found, .object)
+        }
+    }
+
+    private func uploaded(_ rendition: Rendition, _ source: Source) async -> HTTPResponse {
+        switch await store.find(rendition, of: source) {
+        case .success(let found)?:
+            var response = answers.response(found, .object)
+            response.headers.append("Content-Location", RenditionAnswer.path(found.rendition))
+            return response
+        case .failure(let problem)?: return failed(problem, host: nil)
+        case nil: return ProblemDocument.response(.overloaded)
+        }
+    }
+
+    private func failed(_ problem: Problem, host: String?) -> HTTPResponse {
+        logger.notice(
+            "not made",
+            metadata: [
+                "code": "\(problem.code)", "source_host": "\(host ?? "upload")", "cause": "\(problem.cause ?? problem.detail)",
+            ])
+        return ProblemDocument.response(problem)
+    }
+}

@@ -1,0 +1,18 @@
+/// How long the stages of a miss took, for `Server-Timing`.
+struct StageTimes: Sendable {
+    var queue: Duration = .zero
+    var fetch: Duration = .zero
+    var transcode: Duration = .zero
+
+    /// The field's value: `queue;dur=0.1, fetch;dur=12.0, transcode;dur=204.5`, in milliseconds.
+    var serverTiming: String {
+        [("queue", queue), ("fetch", fetch), ("transcode", transcode)]
+            .map { "\($0);dur=\(Self.milliseconds($1))" }
+            .joined(separator: ", ")
+    }
+
+    private static func milliseconds(_ duration: Duration) -> String {
+        let tenths = Int(duration / .microseconds(100))
+        return "\(tenths / 10).\(tenths % 10)"
+    }
+}

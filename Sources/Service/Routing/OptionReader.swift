@@ -1,0 +1,37 @@
+/// Collects a rendition's options from wherever they stand; an option that comes twice is an error.
+struct OptionReader {
+    private(set) var rendition: Rendition
+    private var seen = Set<String>()
+
+    init(format: Rendition.Format) {
+        rendition = Rendition(format: format)
+    }
+
+    /// Reads `name=value` of a path.
+    mutating func readPair(_ text: Substring) throws(Problem) {
+        let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, let name = PercentText.decode(parts[0]), let value = PercentText.decode(parts[1]) else {
+            throw .badOption(String(text), "is not of the form name=value")
+        }
+        try read(name, value)
+    }
+
+    /// Reads the parameters of a query, and returns that of `url`.
+    mutating func readQuery(_ items: [QueryItem]) throws(Problem) -> String? {
+        var url: String?
+        for item in items {
+            if item.name == "url" {
+                guard url == nil else { throw .badOption("url", "is given twice") }
+                url = item.value
+            } else {
+                try read(item.name, item.value)
+            }
+        }
+        return url
+    }
+
+    private mutating func read(_ name: String, _ value: String) throws(Problem) {
+        guard seen.insert(name).inserted else { throw .badOption(name, "is given twice") }
+        try rendition.set(name, to: value)
+    }
+}

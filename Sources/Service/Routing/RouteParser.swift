@@ -1,0 +1,131 @@
+internal import Cache
+package import Fetch
+
+/// Reads request targets (API.md §1, §5). A pure function of the target and the mounts.
+package struct RouteParser: Sendable {
+    package let mounts: [String: SourceURL]
+
+    package init(mounts: [String: SourceURL]) {
+        self.mounts = mounts
+    }
+
+    /// What the target asks for.
+    ///
+    /// - Parameters:
+    ///   - target: Path and query as they were sent.
+    ///   - hasBody: Whether the request brings the source itself (POST).
+    /// - Throws: ``Problem``: `not_found`, `bad_source_url` or `bad_option`.
+    package func parse(_ target: String, hasBody: Bool = false) throws(Problem) -> Route {
+        let path = target.prefix { $0 != "?" }
+        let query = target.dropFirst(path.count)
+        let segments = path.dropFirst()
+        let first = segments.prefix { $0 != "/" }
+        let rest = segments.dropFirst(first.count)
+        switch first {
+        case "healthz" where rest.isEmpty: return .health
+        case "readyz" where rest.isEmpty: return .readiness
+        case "cache" where rest.isEmpty: return .cache(try Self.items(query.dropFirst()))
+        case "object": return try object(rest.dropFirst())
+        default: break
+        }
+        let words = first.split(separator: ",", omittingEmptySubsequences: false)
+        if let word = words.first, let format = Rendition.Format(rawValue: String(word)) {
+            return try rendition(format, options: words.dropFirst(), rest: rest, query: query, hasBody: hasBody)
+        }
+        if let origin = mounts[String(first)], !hasBody { return try mounted(origin, path: rest, query: query) }
+        throw .notFound
+    }
+
+    // MARK: Renditions
+
+    private func rendition(
+        _ format: Rendition.Format, options: ArraySlice<Substring>, rest: Substring, query: Substring, hasBody: Bool
+    ) throws(Problem) -> Route {
+        var reader = OptionReader(format: format)
+        for option in options { try reader.readPair(option) }
+        let source = rest.drop { $0 == "/" }
+        if source.isEmpty {
+            let url = try reader.readQuery(try Self.items(query.dropFirst()))
+            if hasBody {
+                guard url == nil else { throw .badOption("url", "does not go with a body") }
+                return .upload(reader.rendition)
+            }
+            guard let url else { throw .badSourceURL("The source URL is missing.") }
+            return .rendition(reader.rendition, try Self.source(url))
+        }
+        guard !hasBody else { throw .notFound }
+        if let verbatim = Self.verbatimURL(source) {
+            // The query belongs to the source.
+            return .rendition(reader.rendition, try Self.source(verbatim + query))
+        }
+        guard let decoded = PercentText.decode(source) else {
+            throw .badSourceURL("The source URL is not percent-encoded correctly.")
+        }
+        guard try reader.readQuery(try Self.items(query.dropFirst())) == nil else {
+            throw .badOption("url", "is given twice")
+        }
+        return .rendition(reader.rendition, try Self.source(decoded))
+    }
+
+    /// A URL as it stands in the path; one slash after the scheme is two that a proxy merged.
+    private static func verbatimURL(_ text: Substring) -> String? {
+        for scheme in ["http:/", "https:/"] where text.lowercased().hasPrefix(scheme) {
+            let address = text.dropFirst(scheme.count)
+            return text.prefix(scheme.count) + (address.hasPrefix("/") ? "" : "/") + address
+        }
+        return nil
+    }
+
+    private static func source(_ text: String) throws(Problem) -> SourceURL {
+        do throws(SourceURLError) {
+            return try SourceURL(text)
+        } catch {
+            throw .badSourceURL(error.description)
+        }
+    }
+
+    // MARK: Mounts
+
+    /// The source is the same path under the mount's origin, ending in `.gif`; the extension says what is wanted.
+    private func mounted(_ origin: SourceURL, path: Substring, query: Substring) throws(Problem) -> Route {
+        guard let dot = path.lastIndex(of: "."), !path[dot...].contains("/") else { throw .notFound }
+        let format: Rendition.Format
+        switch path[dot...].dropFirst() {
+        case "gif": format = .mp4
+        case let name:
+            guard let named = Rendition.Format(rawValue: String(name)) else { throw .notFound }
+            format = named
+        }
+        var reader = OptionReader(format: format)
+        guard try reader.readQuery(try Self.items(query.dropFirst())) == nil else {
+            throw .badOption("url", "does not go with a mount")
+        }
+        let base = origin.canonical.hasSuffix("/") ? String(origin.canonical.dropLast()) : origin.canonical
+        let source = try Self.source(base + path[..<dot] + ".gif")
+        // Dot segments must not lead out of the mount.
+        guard source.canonical.hasPrefix(base + "/") else { throw .notFound }
+        return .rendition(reader.rendition, source)
+    }
+
+    // MARK: Objects
+
+    private func object(_ name: Substring) throws(Problem) -> Route {
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 2, let id = ObjectID(hex: parts[0]), Rendition.Format(rawValue: String(parts[1])) != nil else {
+            throw .notFound
+        }
+        return .object(id, fileExtension: String(parts[1]))
+    }
+
+    private static func items(_ query: Substring) throws(Problem) -> [QueryItem] {
+        var items: [QueryItem] = []
+        for pair in query.split(separator: "&") {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = PercentText.decode(parts[0]), let value = PercentText.decode(parts.count > 1 ? parts[1] : "") else {
+                throw .badRequest("The query is not percent-encoded correctly.")
+            }
+            items.append(QueryItem(name: name, value: value))
+        }
+        return items
+    }
+}
