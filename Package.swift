@@ -66,7 +66,7 @@ let package = Package(
             swiftSettings: strict),
         .executableTarget(
             name: "gifreel",
-            dependencies: ["Service", "Media", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            dependencies: ["Service", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             swiftSettings: strict),
 
         // Tests mirror the targets.

@@ -1,16 +1,25 @@
 internal import Glibc
-internal import Media
-internal import SystemIO
+package import Media
+package import SystemIO
 
-/// Follows one worker from its fork to its end; blocks the calling thread meanwhile.
-struct JobSupervisor {
-    let zygote: Zygote
-    let clock = ContinuousClock()
+/// Follows one worker from its fork to its end; blocks the calling thread meanwhile. Any number of threads may.
+package struct JobSupervisor: Sendable {
+    private let zygote: Zygote
+    private let clock = ContinuousClock()
+
+    package init(zygote: Zygote) {
+        self.zygote = zygote
+    }
 
     /// Runs the job.
     ///
+    /// - Parameters:
+    ///   - input: The GIF, which nobody changes.
+    ///   - output: An empty file open for reading and writing.
     /// - Throws: ``SandboxError``; what the output then holds is worthless.
-    func run(_ job: WorkerJob, input: SharedDescriptor, output: Int32) throws(SandboxError) -> (TranscodeResult, WorkerExit?) {
+    package func run(
+        _ job: WorkerJob, input: SharedDescriptor, output: Int32
+    ) throws(SandboxError) -> (result: TranscodeResult, exit: WorkerExit?) {
         let channel: OwnedDescriptor
         do throws(SystemError) {
             channel = try zygote.launch(job, input: input, output: output)

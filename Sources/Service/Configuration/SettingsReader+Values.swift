@@ -47,3 +47,25 @@ extension SettingsReader {
         return items
     }
 }
+
+extension SettingsReader {
+    /// `name: value` of every setting in force, secrets masked.
+    func lines() throws(ConfigurationError) -> [String] {
+        var lines: [String] = []
+        for setting in Setting.all {
+            let names = setting.name.contains("*")
+                ? chosenNames("mounts").map { setting.name.replacing("*", with: $0) } : [setting.name]
+            for name in names {
+                let value: String?
+                if case .list = setting.kind {
+                    value = try list(name).joined(separator: ",")
+                } else {
+                    value = try text(name)
+                }
+                let shown = value.map { setting.isSecret ? "***" : $0 }
+                lines.append("\(name): \(shown.flatMap { $0.isEmpty ? nil : $0 } ?? "–")")
+            }
+        }
+        return lines
+    }
+}

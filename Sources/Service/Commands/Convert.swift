@@ -1,0 +1,129 @@
+internal import Foundation
+internal import Glibc
+internal import HTTP
+internal import Media
+internal import Sandbox
+internal import SystemIO
+internal import Synchronization
+
+/// `gifreel convert`: one file, or many into a directory, as many at once as there are processors.
+package struct Convert {
+    package var files: [(input: String, output: String)]
+    /// `name=value` of the rendition's options.
+    package var options: [(name: String, value: String)]
+    /// Says how far it is, where standard error is a terminal.
+    package var showsProgress: Bool
+
+    package init(files: [(input: String, output: String)], options: [(name: String, value: String)], showsProgress: Bool) {
+        self.files = files
+        self.options = options
+        self.showsProgress = showsProgress
+    }
+
+    /// Converts. Blocks the calling thread, which must be the process' only one: a zygote is forked.
+    ///
+    /// - Returns: The exit code: 0, or 1 where a file failed; standard error then has a code and a sentence each.
+    package func run() -> Int32 {
+        let zygote: Zygote
+        do throws(SystemError) {
+            zygote = try Zygote.start()
+        } catch {
+            return Self.report("gifreel", Problem(500, "no_worker", "\(error)"))
+        }
+        signal(SIGPIPE, SIG_IGN)
+        var rendition = Rendition(format: .mp4)
+        do throws(Problem) {
+            for option in options { try rendition.set(option.name, to: option.value) }
+        } catch {
+            return Self.report("gifreel", error)
+        }
+        let processors = HTTPServerConfiguration().threads
+        let workers = min(processors, files.count)
+        let job = WorkerJob(
+            transcoder: Transcoder(
+                options: TranscodeOptions(quality: rendition.quality, background: rendition.background),
+                threads: max(1, processors / max(1, workers))))
+        let supervisor = JobSupervisor(zygote: zygote)
+        guard files.count > 1 else {
+            return files.first.map { Self.convert(ConvertFile(supervisor: supervisor, job: job, input: $0.input, output: $0.output)) } ?? 0
+        }
+        return convertAll(files.map { ConvertFile(supervisor: supervisor, job: job, input: $0.input, output: $0.output) }, workers)
+    }
+
+    private func convertAll(_ files: [ConvertFile], _ workers: Int) -> Int32 {
+        let next = Mutex(0)
+        let progress = Progress(total: files.count, isShown: showsProgress)
+        let shared = SharedWork(next: next, progress: progress)
+        let threads = (0..<workers).compactMap { _ in
+            SystemThread.start(name: "gifreel-convert") {
+                while let index = shared.take(files.count) { shared.progress.count(Self.convert(files[index])) }
+            }
+        }
+        for thread in threads { thread.join() }
+        return progress.finish()
+    }
+
+    private final class SharedWork: Sendable {
+        private let next: Mutex<Int>
+        let progress: Progress
+
+        init(next: consuming sending Mutex<Int>, progress: Progress) {
+            self.next = next
+            self.progress = progress
+        }
+
+        func take(_ count: Int) -> Int? {
+            next.withLock { next in
+                guard next < count else { return nil }
+                defer { next += 1 }
+                return next
+            }
+        }
+    }
+
+    private static func convert(_ file: ConvertFile) -> Int32 {
+        do throws(Problem) {
+            _ = try file.run()
+            return 0
+        } catch {
+            return report(file.input, error)
+        }
+    }
+
+    private static func report(_ name: String, _ problem: Problem) -> Int32 {
+        FileHandle.standardError.write(Data("\(name): \(problem.code): \(problem.detail)\n".utf8))
+        return 1
+    }
+}
+
+/// How many of how many are done, on one line of a terminal.
+private final class Progress: Sendable {
+    private let total: Int
+    private let isShown: Bool
+    private let state = Mutex((done: 0, failed: 0))
+
+    init(total: Int, isShown: Bool) {
+        self.total = total
+        self.isShown = isShown
+    }
+
+    func count(_ code: Int32) {
+        state.withLock { state in
+            state.done += 1
+            if code != 0 { state.failed += 1 }
+            guard isShown else { return }
+            let width = 30
+            let filled = state.done * width / max(1, total)
+            let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: width - filled)
+            FileHandle.standardError.write(Data("\r\(bar) \(state.done)/\(total)".utf8))
+        }
+    }
+
+    /// The exit code.
+    func finish() -> Int32 {
+        state.withLock { state in
+            if isShown { FileHandle.standardError.write(Data("\n".utf8)) }
+            return state.failed == 0 ? 0 : 1
+        }
+    }
+}
