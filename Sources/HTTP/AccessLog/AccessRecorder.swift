@@ -1,5 +1,5 @@
 /// Collects a loop's finished requests into batches. It belongs to one loop thread.
-struct AccessRecorder {
+final class AccessRecorder {
     /// Requests in a full batch.
     static let batchSize = 512
 
@@ -13,19 +13,19 @@ struct AccessRecorder {
     var isEmpty: Bool { batch.count == 0 }
 
     /// Records a request whose texts are at hand.
-    mutating func record(_ entry: AccessEntry, _ texts: AccessTexts) {
+    func record(_ entry: AccessEntry, _ texts: AccessTexts) {
         batch.append(entry, texts)
         if batch.count >= Self.batchSize { flush() }
     }
 
     /// Records a request that was drafted before.
-    mutating func record(_ draft: AccessDraft) {
+    func record(_ draft: AccessDraft) {
         batch.append(draft)
         if batch.count >= Self.batchSize { flush() }
     }
 
     /// Hands over what has been recorded.
-    mutating func flush() {
+    func flush() {
         guard !isEmpty else { return }
         let full = batch
         batch = HTTPAccessBatch()

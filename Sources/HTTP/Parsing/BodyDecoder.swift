@@ -1,5 +1,7 @@
 /// Finds a request's body in the bytes after its head, whichever way it is delimited. A pure value.
 struct BodyDecoder: Sendable, Equatable {
+    typealias Step = ChunkedDecoder.Step
+
     private enum Kind: Equatable {
         case sized(remaining: Int)
         case chunked(ChunkedDecoder)
@@ -24,7 +26,7 @@ struct BodyDecoder: Sendable, Equatable {
     /// Goes on at `position` of `piece`, and moves it past what was used.
     mutating func next(
         _ piece: UnsafeRawBufferPointer, at position: inout Int
-    ) throws(HTTPProtocolError) -> ChunkedDecoder.Step {
+    ) throws(HTTPProtocolError) -> Step {
         switch kind {
         case .sized(let remaining):
             if remaining == 0 { return .end(position) }

@@ -32,10 +32,6 @@ struct RequestHead {
     /// One bit for each known field that occurs.
     private var present: UInt32 = 0
 
-    init() {
-        fields.reserveCapacity(32)
-    }
-
     /// Makes the value ready for the head at the start of `bytes`, keeping its storage.
     mutating func reset(_ bytes: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)) {
         self.bytes = bytes

@@ -50,6 +50,10 @@ final class Connection {
     var hasPipelined = false
 
     var exchange = Exchange()
+    /// The request's head, kept while the answer is waited for.
+    var keptHead: [UInt8] = []
+    /// What the access log will say, kept where the answer is not sent in one go.
+    var draft: AccessDraft?
     /// The request's body, as far as it has not been read.
     var body: BodyDecoder?
     /// Bytes of it that were read and dropped.

@@ -1,5 +1,5 @@
 /// A loop's connections, by descriptor. Finding one is an index, and walking over all of them reads one array.
-struct ConnectionTable {
+final class ConnectionTable {
     private var slots: [Connection?] = []
     private var lastGeneration: UInt32 = 0
     private(set) var count = 0
@@ -13,20 +13,20 @@ struct ConnectionTable {
         return connection
     }
 
-    mutating func insert(_ connection: Connection) {
+    func insert(_ connection: Connection) {
         let index = Int(connection.token.descriptor)
         if index >= slots.count { slots.append(contentsOf: repeatElement(nil, count: index + 1 - slots.count)) }
         slots[index] = connection
         count += 1
     }
 
-    mutating func remove(_ token: ConnectionToken) {
+    func remove(_ token: ConnectionToken) {
         slots[Int(token.descriptor)] = nil
         count -= 1
     }
 
     /// A generation for the next connection, never 0.
-    mutating func nextGeneration() -> UInt32 {
+    func nextGeneration() -> UInt32 {
         lastGeneration &+= 1
         if lastGeneration == 0 { lastGeneration = 1 }
         return lastGeneration

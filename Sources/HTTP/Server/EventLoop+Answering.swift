@@ -1,29 +1,28 @@
 internal import SystemIO
 
-/// From an answer to bytes. ``head`` is that of the request.
+/// From an answer to bytes.
 extension EventLoop {
-    func answer(_ connection: Connection, _ response: HTTPResponse) {
+    func answer(_ connection: Connection, _ response: HTTPResponse, _ head: RequestHead) {
         decidePersistence(connection)
-        connection.exchange.headers = response.headers
         output.removeAll()
         switch response.body {
         case .resource(let resource) where response.status == 200 && (head.method == .get || head.method == .head):
-            answer(connection, resource)
+            answer(connection, resource, response.headers, head)
         case .resource(let resource):
             beginHead(connection, response.status)
             output.append(resource.wholeFields)
-            endHead(connection)
-            send(connection, Segment(resource.content, 0..<resource.length))
+            endHead(connection, response.headers, head)
+            send(connection, Segment(resource.content, 0..<resource.length), response.headers, head)
         case .empty:
             beginHead(connection, response.status)
             if !HTTPStatus.isBodiless(response.status) { output.append("Content-Length: 0\r\n") }
-            endHead(connection)
-            send(connection, nil)
+            endHead(connection, response.headers, head)
+            send(connection, nil, response.headers, head)
         case .bytes(let body):
             beginHead(connection, response.status)
             if !HTTPStatus.isBodiless(response.status) { appendLength(body.count) }
-            endHead(connection)
-            send(connection, Segment(body))
+            endHead(connection, response.headers, head)
+            send(connection, Segment(body), response.headers, head)
         case .stream(let produce):
             beginHead(connection, response.status)
             if head.minorVersion == 0 {
@@ -31,13 +30,15 @@ extension EventLoop {
             } else {
                 output.append("Transfer-Encoding: chunked\r\n")
             }
-            endHead(connection)
-            beginStream(connection, produce)
+            endHead(connection, response.headers, head)
+            beginStream(connection, produce, response.headers, head)
         }
     }
 
     /// The part of a representation that the request's fields ask for.
-    private func answer(_ connection: Connection, _ resource: HTTPResource) {
+    private func answer(
+        _ connection: Connection, _ resource: HTTPResource, _ headers: HTTPHeaders, _ head: RequestHead
+    ) {
         let selection =
             head.isConditionalOrPartial
             ? Selection(
@@ -47,8 +48,8 @@ extension EventLoop {
         case .whole:
             connection.exchange.status = 200
             output.append(resource.wholeHead)
-            endHead(connection)
-            send(connection, Segment(resource.content, 0..<resource.length))
+            endHead(connection, headers, head)
+            send(connection, Segment(resource.content, 0..<resource.length), headers, head)
         case .part(let range):
             connection.exchange.status = 206
             output.append(resource.partHead)
@@ -60,30 +61,30 @@ extension EventLoop {
             output.append(decimal: resource.length)
             output.append("\r\n")
             appendLength(range.count)
-            endHead(connection)
-            send(connection, Segment(resource.content, range))
+            endHead(connection, headers, head)
+            send(connection, Segment(resource.content, range), headers, head)
         case .parts(let ranges):
             let multipart = MultipartRanges(resource, ranges, boundary: RequestID.text(requestIDs.next()))
             connection.exchange.status = 206
             output.append(resource.partsHead)
             output.append(multipart.contentType)
             appendLength(multipart.length)
-            endHead(connection)
-            send(connection, multipart.segments[0], multipart.segments.dropFirst())
+            endHead(connection, headers, head)
+            send(connection, multipart.segments[0], more: multipart.segments.dropFirst(), headers, head)
         case .notModified:
             connection.exchange.status = 304
             output.append(resource.notModifiedHead)
-            endHead(connection)
-            send(connection, nil)
+            endHead(connection, headers, head)
+            send(connection, nil, headers, head)
         case .preconditionFailed:
             var response = errorResponse(.preconditionFailed)
-            response.headers.append(connection.exchange.headers)
-            answer(connection, response)
+            response.headers.append(headers)
+            answer(connection, response, head)
         case .rangeNotSatisfiable:
             var response = errorResponse(.rangeNotSatisfiable)
             response.headers.append("Content-Range", "bytes */\(resource.length)")
-            response.headers.append(connection.exchange.headers)
-            answer(connection, response)
+            response.headers.append(headers)
+            answer(connection, response, head)
         }
     }
 
@@ -115,8 +116,8 @@ extension EventLoop {
     }
 
     /// The fields that differ from answer to answer, and the empty line.
-    private func endHead(_ connection: Connection) {
-        output.append(connection.exchange.headers.encoded)
+    private func endHead(_ connection: Connection, _ headers: HTTPHeaders, _ head: RequestHead) {
+        output.append(headers.encoded)
         output.append(clock.dateLine)
         output.append("X-Request-Id: ")
         if connection.exchange.madeID == 0, let given = head.first(.requestID) {

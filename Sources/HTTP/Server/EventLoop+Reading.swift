@@ -37,7 +37,7 @@ extension EventLoop {
 
     /// Reads and serves requests until input, budget or the connection's readiness for another request is used up.
     func readHeads(_ connection: Connection) -> Bool {
-        var count = input.load(&connection.unread)
+        var count = input.load(connection)
         // What follows a request that has been answered is looked at before more is read.
         if count == 0 || connection.isWithinHead {
             switch receive(connection, after: count) {
@@ -62,6 +62,9 @@ extension EventLoop {
 
     /// Serves the requests at the start of `bytes`, one after the other, and returns where it stopped.
     private func serveRequests(_ connection: Connection, in bytes: UnsafeRawBufferPointer) -> Int {
+        var head = RequestHead()
+        swap(&head, &spareHead)
+        defer { swap(&head, &spareHead) }
         var position = 0
         while position < bytes.count, connection.phase == .reading, connection.budget > 0 {
             let rest = bytes.slice(position..<bytes.count)
@@ -69,22 +72,21 @@ extension EventLoop {
                 guard try settings.parser.parse(rest, into: &head) else { break }
             } catch {
                 connection.hasPipelined = true
-                begin(connection)
-                refuse(connection, error)
+                refuse(connection, error, head)
                 return bytes.count
             }
             position += head.length
             connection.hasPipelined = position < bytes.count
             connection.isWithinHead = false
             connection.budget -= Self.requestCost
-            respond(connection)
+            respond(connection, head)
         }
         return position
     }
 
     /// Gives the body at hand to its sink, as far as it has arrived.
     func receiveBody(_ connection: Connection) -> Bool {
-        var count = input.load(&connection.unread)
+        var count = input.load(connection)
         if count == 0 {
             switch receive(connection, after: 0) {
             case .bytes(let read): count = read
@@ -107,7 +109,7 @@ extension EventLoop {
         var position = 0
         while connection.phase == .receiving {
             do {
-                guard let step = try connection.body?.next(bytes, at: &position) else { break }
+                guard let step = try nextStep(connection, bytes, at: &position) else { break }
                 switch step {
                 case .data(let range): try take(connection, bytes.slice(range))
                 case .needsMore: return position
@@ -122,7 +124,7 @@ extension EventLoop {
                 case let error as HTTPProtocolError: refuseKept(connection, error)
                 case let refusal as HTTPBodyRefusal:
                     connection.exchange.closes = true
-                    withKeptHead(connection) { answer(connection, refusal.response) }
+                    withKeptHead(connection) { answer(connection, refusal.response, $0) }
                 default: refuseKept(connection, .handlerFailed)
                 }
                 return bytes.count
@@ -131,17 +133,26 @@ extension EventLoop {
         return position
     }
 
+    private func nextStep(
+        _ connection: Connection, _ bytes: UnsafeRawBufferPointer, at position: inout Int
+    ) throws(HTTPProtocolError) -> BodyDecoder.Step? {
+        guard var body = connection.body else { return nil }
+        let step = try body.next(bytes, at: &position)
+        connection.body = body
+        return step
+    }
+
     private func take(_ connection: Connection, _ bytes: UnsafeRawBufferPointer) throws {
         guard var reception = connection.reception else { return }
         reception.count += bytes.count
-        connection.reception?.count = reception.count
+        connection.reception = reception
         guard reception.count <= reception.limit else { throw HTTPProtocolError.contentTooLarge }
         try reception.sink.write(bytes)
     }
 
     /// Reads and drops the rest of a body that nobody wanted.
     func discardBody(_ connection: Connection) -> Bool {
-        var count = input.load(&connection.unread)
+        var count = input.load(connection)
         if count == 0 {
             switch receive(connection, after: 0) {
             case .bytes(let read): count = read
@@ -155,7 +166,7 @@ extension EventLoop {
         let bytes = input.bytes(0..<count)
         var position = 0
         do throws(HTTPProtocolError) {
-            while let step = try connection.body?.next(bytes, at: &position) {
+            while let step = try nextStep(connection, bytes, at: &position) {
                 if case .data(let range) = step { connection.discarded += range.count }
                 if case .end = step {
                     connection.body = nil

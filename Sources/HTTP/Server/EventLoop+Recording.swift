@@ -1,36 +1,38 @@
 /// What the access log hears. Where the server has no observer, none of it does anything.
 extension EventLoop {
-    /// Records the exchange of the request in ``head``, whose answer was sent in one go.
-    func recordCurrent(_ connection: Connection, isComplete: Bool) {
+    /// Records the exchange of a request whose answer was sent in one go.
+    func record(
+        _ connection: Connection, _ headers: HTTPHeaders, _ head: RequestHead, isComplete: Bool
+    ) {
         defer { connection.exchange.started = 0 }
-        guard recorder != nil else { return }
-        var entry = AccessEntry(client: client(connection))
+        guard let recorder else { return }
+        var entry = AccessEntry(client: client(connection, head))
         complete(&entry, connection, isComplete: isComplete)
-        withTexts(connection) { recorder?.record(entry, $0) }
+        withTexts(connection, headers, head) { recorder.record(entry, $0) }
     }
 
     /// Records the exchange of an answer that was sent bit by bit, or of a request that got none.
     func record(_ connection: Connection, isComplete: Bool) {
         defer { connection.exchange.started = 0 }
-        guard recorder != nil else { return }
-        if var draft = connection.exchange.draft {
-            connection.exchange.draft = nil
+        guard let recorder else { return }
+        if var draft = connection.draft {
+            connection.draft = nil
             complete(&draft.entry, connection, isComplete: isComplete)
-            recorder?.record(draft)
-        } else if !connection.exchange.keptHead.isEmpty {
-            withKeptHead(connection) { recordCurrent(connection, isComplete: isComplete) }
+            recorder.record(draft)
+        } else if !connection.keptHead.isEmpty {
+            withKeptHead(connection) { record(connection, HTTPHeaders(), $0, isComplete: isComplete) }
         }
     }
 
     /// What the log will say of an answer that is still being sent; nil without a log.
-    func draft(_ connection: Connection) -> AccessDraft? {
+    func draft(_ connection: Connection, _ headers: HTTPHeaders, _ head: RequestHead) -> AccessDraft? {
         guard recorder != nil else { return nil }
-        var draft = AccessDraft(entry: AccessEntry(client: client(connection)), text: [])
-        withTexts(connection) { $0.append(to: &draft.text, lengthsIn: &draft.entry) }
+        var draft = AccessDraft(entry: AccessEntry(client: client(connection, head)), text: [])
+        withTexts(connection, headers, head) { $0.append(to: &draft.text, lengthsIn: &draft.entry) }
         return draft
     }
 
-    private func client(_ connection: Connection) -> IPAddress? {
+    private func client(_ connection: Connection, _ head: RequestHead) -> IPAddress? {
         settings.proxies.client(peer: connection.peer, head: head)
     }
 
@@ -44,8 +46,9 @@ extension EventLoop {
     }
 
     /// Calls `body` with the texts of the exchange.
-    private func withTexts(_ connection: Connection, _ body: (AccessTexts) -> Void) {
-        let headers = connection.exchange.headers
+    private func withTexts(
+        _ connection: Connection, _ headers: HTTPHeaders, _ head: RequestHead, _ body: (AccessTexts) -> Void
+    ) {
         headers.encoded.withUnsafeBytes { encoded in
             withUnsafeTemporaryAllocation(byteCount: RequestID.length, alignment: 1) { made in
                 var requestID = UnsafeRawBufferPointer(made)

@@ -4,42 +4,43 @@ internal import Synchronization
 extension EventLoop {
     /// Notes the start of an exchange.
     func begin(_ connection: Connection) {
-        connection.exchange = Exchange()
-        connection.exchange.started = clock.now
+        connection.exchange = Exchange(started: clock.now)
         connection.deadline = .max
         counters.requests.wrappingAdd(1, ordering: .relaxed)
     }
 
-    /// Asks the handler about the request in ``head``.
-    func respond(_ connection: Connection) {
+    /// Asks the handler about a request.
+    func respond(_ connection: Connection, _ head: RequestHead) {
         begin(connection)
         connection.exchange.closes = !head.keepsAlive
         connection.exchange.awaitsContinue = head.expectsContinue
-        connection.exchange.madeID = hasSaneID ? 0 : requestIDs.next()
+        connection.exchange.madeID = hasSaneID(head) ? 0 : requestIDs.next()
         connection.body = head.framing == .none ? nil : BodyDecoder(head.framing)
         let client = settings.proxies.client(peer: connection.peer, head: head)
         let request = HTTPRequest(head: head, madeID: connection.exchange.madeID, clientAddress: client)
-        take(connection, settings.handler.respond(to: request))
+        take(connection, settings.handler.respond(to: request), head)
     }
 
-    private var hasSaneID: Bool {
+    private func hasSaneID(_ head: RequestHead) -> Bool {
         guard let given = head.first(.requestID) else { return false }
         return RequestID.isSane(given)
     }
 
-    private func take(_ connection: Connection, _ reply: HTTPReply) {
+    private func take(_ connection: Connection, _ reply: HTTPReply, _ head: RequestHead) {
         switch reply {
-        case .now(let response): answer(connection, response)
-        case .later(let work): park(connection, work)
-        case .receive(let sink): beginReception(connection, sink)
+        case .now(let response): answer(connection, response, head)
+        case .later(let work): park(connection, work, head)
+        case .receive(let sink): beginReception(connection, sink, head)
         }
     }
 
     // MARK: - Later
 
     /// Lets the connection wait for `work` without a thread.
-    private func park(_ connection: Connection, _ work: @escaping @Sendable () async -> HTTPResponse) {
-        keepHead(connection)
+    private func park(
+        _ connection: Connection, _ work: @escaping @Sendable () async -> HTTPResponse, _ head: RequestHead
+    ) {
+        keepHead(connection, head)
         connection.phase = .waiting
         connection.deadline = .max
         connection.task = Task { [mailbox, token = connection.token] in
@@ -52,43 +53,44 @@ extension EventLoop {
         guard let connection = connections.find(token), connection.phase == .waiting else { return }
         connection.task = nil
         connection.budget = Self.turnBudget
-        withKeptHead(connection) { answer(connection, response) }
+        withKeptHead(connection) { answer(connection, response, $0) }
         serve(connection)
     }
 
     /// Keeps the head beyond its turn: its fields decide what the answer will be.
-    private func keepHead(_ connection: Connection) {
-        if connection.exchange.keptHead.isEmpty { connection.exchange.keptHead = Array(head.bytes.slice(0..<head.length)) }
+    private func keepHead(_ connection: Connection, _ head: RequestHead) {
+        if connection.keptHead.isEmpty { connection.keptHead = Array(head.bytes.slice(0..<head.length)) }
     }
 
-    /// Calls `body` with the head that was kept, parsed into ``head`` again.
-    func withKeptHead(_ connection: Connection, _ body: () -> Void) {
-        let kept = connection.exchange.keptHead
-        connection.exchange.keptHead = []
+    /// Calls `body` with the head that was kept, parsed again.
+    func withKeptHead(_ connection: Connection, _ body: (RequestHead) -> Void) {
+        let kept = connection.keptHead
+        connection.keptHead = []
         kept.withUnsafeBytes { bytes in
+            var head = RequestHead()
             // It was whole and right before, so this cannot fail; if it did, nothing could be answered.
             guard let isComplete = try? settings.parser.parse(bytes, into: &head), isComplete else {
                 close(connection)
                 return
             }
-            body()
+            body(head)
         }
     }
 
     // MARK: - Receive
 
-    private func beginReception(_ connection: Connection, _ sink: any HTTPBodySink) {
+    private func beginReception(_ connection: Connection, _ sink: any HTTPBodySink, _ head: RequestHead) {
         let limit = min(sink.limit, settings.maxBody)
         guard let body = connection.body else {
-            take(connection, reply(of: sink))
+            take(connection, reply(of: sink), head)
             return
         }
         if let length = body.knownRemainder, length > limit {
             sink.abort()
-            refuse(connection, .contentTooLarge)
+            refuse(connection, .contentTooLarge, head)
             return
         }
-        keepHead(connection)
+        keepHead(connection, head)
         connection.reception = Reception(sink: sink, limit: limit)
         connection.phase = .receiving
         watchRate(connection, moved: 0)
@@ -106,7 +108,7 @@ extension EventLoop {
         connection.deadline = .max
         connection.phase = .reading
         let reply = reply(of: sink)
-        withKeptHead(connection) { take(connection, reply) }
+        withKeptHead(connection) { take(connection, reply, $0) }
     }
 
     /// The body will not be whole.
@@ -130,17 +132,17 @@ extension EventLoop {
         return response
     }
 
-    /// Answers the request in ``head``, as far as that could be parsed, with an error and ends the connection: what
+    /// Answers a request, as far as that could be parsed, with an error and ends the connection: what
     /// follows on it is not to be trusted to be a request.
-    func refuse(_ connection: Connection, _ error: HTTPProtocolError) {
+    func refuse(_ connection: Connection, _ error: HTTPProtocolError, _ head: RequestHead) {
         if connection.exchange.started == 0 { begin(connection) }
-        if connection.exchange.madeID == 0, !hasSaneID { connection.exchange.madeID = requestIDs.next() }
+        if connection.exchange.madeID == 0, !hasSaneID(head) { connection.exchange.madeID = requestIDs.next() }
         connection.exchange.closes = true
-        answer(connection, errorResponse(error))
+        answer(connection, errorResponse(error), head)
     }
 
     /// The same for a request whose head was kept.
     func refuseKept(_ connection: Connection, _ error: HTTPProtocolError) {
-        withKeptHead(connection) { refuse(connection, error) }
+        withKeptHead(connection) { refuse(connection, error, $0) }
     }
 }

@@ -4,9 +4,6 @@ internal import SystemIO
 
 /// From bytes to the socket.
 extension EventLoop {
-    /// Bodies in memory up to this size are copied behind their head, to go out with it in one call.
-    private static let inlineLimit = 16 * 1024
-
     /// What became of an attempt to send.
     private enum Progress {
         case done
@@ -16,46 +13,54 @@ extension EventLoop {
         case failed
     }
 
-    /// Sends the head in `output` and then the body, which is left out to HEAD and where the status has none.
-    func send(_ connection: Connection, _ body: Segment?, _ more: ArraySlice<Segment> = []) {
+    /// Sends the head in ``output`` and then the body, which is left out to HEAD and where the status has none.
+    func send(
+        _ connection: Connection, _ body: Segment?, more: ArraySlice<Segment> = [], _ headers: HTTPHeaders,
+        _ head: RequestHead
+    ) {
         let hasBody = head.method != .head && !HTTPStatus.isBodiless(connection.exchange.status)
         var body = hasBody && body?.count != 0 ? body : nil
         let more = hasBody ? more : []
-        if case .bytes(let content, let range) = body, range.count <= Self.inlineLimit {
+        // Few bytes in memory go out with their head, in one call.
+        if case .bytes(let content, let range) = body, range.count <= HTTPResource.inMemoryLimit {
             content.withUnsafeBytes { output.append($0.slice(range)) }
             body = nil
         }
-        let isFollowed = body != nil || !more.isEmpty
-        let progress = sendOutput(connection, isFollowed: isFollowed)
-        if progress == .failed {
-            fail(connection)
-            return
+        var progress = sendOutput(connection, isFollowed: body != nil || !more.isEmpty)
+        if progress == .done, var segment = body {
+            progress = transmit(connection, &segment, isFollowed: !more.isEmpty)
+            body = progress == .done ? nil : segment
         }
-        if progress == .done, !isFollowed {
-            complete(connection)
-            return
+        if progress == .done || progress == .blocked || progress == .outOfBudget {
+            if let body { connection.outgoing.append(body) }
+            if !more.isEmpty { connection.outgoing.append(contentsOf: more) }
+            if progress == .done, !more.isEmpty { progress = transmitOutgoing(connection) }
         }
-        if let body { connection.outgoing.append(body) }
-        connection.outgoing.append(contentsOf: more)
-        switch drainOutgoing(connection) {
-        case .done: complete(connection)
-        case .failed: fail(connection)
+        switch progress {
+        case .done:
+            record(connection, headers, head, isComplete: true)
+            finish(connection)
+        case .failed:
+            record(connection, headers, head, isComplete: false)
+            close(connection)
         case .blocked, .outOfBudget:
-            connection.exchange.draft = draft(connection)
+            connection.draft = draft(connection, headers, head)
             connection.phase = .sending
-            watchRate(connection, moved: acknowledgedBytes(connection))
+            if progress == .blocked { watchRate(connection, moved: acknowledgedBytes(connection)) }
         }
     }
 
     /// Goes on with what is left to send. Returns whether the connection can go on in its turn.
     func flush(_ connection: Connection) -> Bool {
-        switch drainOutgoing(connection) {
+        switch transmitOutgoing(connection) {
         case .done:
             if connection.stream != nil { return continueStream(connection) }
             record(connection, isComplete: true)
             finish(connection)
             return true
-        case .blocked: return false
+        case .blocked:
+            if connection.deadline == .max { watchRate(connection, moved: acknowledgedBytes(connection)) }
+            return false
         case .outOfBudget: return true
         case .failed:
             close(connection)
@@ -81,28 +86,33 @@ extension EventLoop {
         return .blocked
     }
 
-    private func drainOutgoing(_ connection: Connection) -> Progress {
-        var index = 0
-        defer { connection.outgoing.removeFirst(index) }
-        while index < connection.outgoing.count {
-            guard connection.isWritable else { return .blocked }
-            guard connection.budget > 0 else { return .outOfBudget }
-            let segment = connection.outgoing[index]
-            let isLast = index + 1 == connection.outgoing.count
-            let sent =
-                switch segment {
-                case .bytes(let content, let range):
-                    content.withUnsafeBytes { write(connection, $0.slice(range), isFollowed: !isLast) }
-                case .file(let file, let range): transfer(connection, file, range)
-                }
-            guard sent >= 0 else { return .failed }
-            if sent == segment.count {
-                index += 1
-            } else {
-                connection.outgoing[index] = segment.dropping(sent)
-            }
+    /// Sends the connection's segments one after the other.
+    private func transmitOutgoing(_ connection: Connection) -> Progress {
+        var segments = connection.outgoing[...]
+        connection.outgoing = []
+        while var segment = segments.popFirst() {
+            let progress = transmit(connection, &segment, isFollowed: !segments.isEmpty)
+            if progress == .done { continue }
+            connection.outgoing = [segment] + segments
+            return progress
         }
         return .done
+    }
+
+    /// Sends a segment as far as it goes, and leaves the rest in it.
+    private func transmit(_ connection: Connection, _ segment: inout Segment, isFollowed: Bool) -> Progress {
+        guard connection.isWritable else { return .blocked }
+        guard connection.budget > 0 else { return .outOfBudget }
+        let sent =
+            switch segment {
+            case .bytes(let content, let range):
+                content.withUnsafeBytes { write(connection, $0.slice(range), isFollowed: isFollowed) }
+            case .file(let file, let range): transfer(connection, file, range)
+            }
+        if sent < 0 { return .failed }
+        if sent == segment.count { return .done }
+        segment = segment.dropping(sent)
+        return connection.isWritable ? .outOfBudget : .blocked
     }
 
     /// Sends bytes from memory. Returns how many were taken, -1 where the connection is gone.
@@ -145,17 +155,6 @@ extension EventLoop {
         connection.exchange.sentBytes += sent
         connection.sentBytes += sent
         connection.budget -= sent
-    }
-
-    /// The answer went out in one go.
-    private func complete(_ connection: Connection) {
-        recordCurrent(connection, isComplete: true)
-        finish(connection)
-    }
-
-    private func fail(_ connection: Connection) {
-        recordCurrent(connection, isComplete: false)
-        close(connection)
     }
 
     /// Makes the connection ready for what comes after an answer.

@@ -2,13 +2,14 @@
 extension EventLoop {
     /// Sends the head in `output` and starts the task that makes the body.
     func beginStream(
-        _ connection: Connection, _ produce: @escaping @Sendable (HTTPBodyWriter) async throws -> Void
+        _ connection: Connection, _ produce: @escaping @Sendable (HTTPBodyWriter) async throws -> Void,
+        _ headers: HTTPHeaders, _ head: RequestHead
     ) {
         if head.method == .head || HTTPStatus.isBodiless(connection.exchange.status) {
-            send(connection, nil)
+            send(connection, nil, headers, head)
             return
         }
-        connection.exchange.draft = draft(connection)
+        connection.draft = draft(connection, headers, head)
         connection.stream = StreamState(isChunked: head.minorVersion > 0)
         connection.outgoing.append(Segment(Array(output.bytes)))
         connection.phase = .sending
@@ -24,11 +25,12 @@ extension EventLoop {
 
     /// Sends the next piece of a body. Its writer waits until the kernel has taken it.
     func sendChunk(_ token: ConnectionToken, _ bytes: [UInt8], _ continuation: CheckedContinuation<Bool, Never>) {
-        guard let connection = connections.find(token), let stream = connection.stream, stream.continuation == nil else {
+        guard let connection = connections.find(token), var stream = connection.stream, stream.continuation == nil else {
             continuation.resume(returning: false)
             return
         }
-        connection.stream?.continuation = continuation
+        stream.continuation = continuation
+        connection.stream = stream
         if stream.isChunked {
             connection.outgoing.append(Segment(Array("\(String(bytes.count, radix: 16))\r\n".utf8)))
             connection.outgoing.append(Segment(bytes))
@@ -41,14 +43,15 @@ extension EventLoop {
 
     /// The task that made the body has ended.
     func endStream(_ token: ConnectionToken, isWhole: Bool) {
-        guard let connection = connections.find(token), let stream = connection.stream else { return }
+        guard let connection = connections.find(token), var stream = connection.stream else { return }
         connection.task = nil
         guard isWhole else {
             // Without its last chunk the body is seen to be broken off; so it is with a reset where there are no chunks.
             close(connection)
             return
         }
-        connection.stream?.hasEnded = true
+        stream.hasEnded = true
+        connection.stream = stream
         if stream.isChunked { connection.outgoing.append(Segment(Array("0\r\n\r\n".utf8))) }
         push(connection)
     }

@@ -12,8 +12,7 @@ extension EventLoop {
             if connection.unread.isEmpty {
                 close(connection)
             } else {
-                head.reset()
-                refuse(connection, .requestTimeout)
+                refuse(connection, .requestTimeout, RequestHead())
             }
         case .receiving:
             let count = connection.reception?.count ?? 0

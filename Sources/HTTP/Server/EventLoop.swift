@@ -12,17 +12,17 @@ final class EventLoop {
     var listeners: [Listener]
     /// Whether new connections wait in the backlog, because there is no room or no descriptor for them.
     var isAcceptingPaused = false
-    var connections = ConnectionTable()
+    let connections = ConnectionTable()
     /// Connections whose turn ended before their work did.
     private var queued: [Connection] = []
 
-    var clock = LoopClock()
-    var input: InputBuffer
-    var output = OutputBuffer(capacity: 64 * 1024)
-    /// The head of the request at hand.
-    var head = RequestHead()
+    let clock = LoopClock()
+    let input: InputBuffer
+    let output = OutputBuffer(capacity: 64 * 1024)
+    /// A head whose storage the next request uses.
+    var spareHead = RequestHead()
     var requestIDs = RequestIDGenerator()
-    var recorder: AccessRecorder?
+    let recorder: AccessRecorder?
 
     private var nextSweep: UInt64 = 0
     /// When connections that are idle, and then all that are left, are closed; nil while the server takes requests.

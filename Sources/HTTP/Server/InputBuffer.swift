@@ -1,6 +1,6 @@
 /// What a loop reads into; one a thread, so that an idle connection holds no buffer of its own. Bytes that stay
 /// unread when a connection's turn ends move to the connection.
-struct InputBuffer: ~Copyable {
+final class InputBuffer {
     private let storage: UnsafeMutableRawBufferPointer
 
     init(capacity: Int) {
@@ -22,11 +22,11 @@ struct InputBuffer: ~Copyable {
     }
 
     /// Moves a connection's unread bytes to the start, and returns how many there are.
-    func load(_ unread: inout [UInt8]) -> Int {
-        let count = unread.count
-        guard count > 0 else { return 0 }
+    func load(_ connection: Connection) -> Int {
+        let unread = connection.unread
+        guard !unread.isEmpty else { return 0 }
         unread.withUnsafeBytes { storage.copyMemory(from: $0) }
-        unread = []
-        return count
+        connection.unread = []
+        return unread.count
     }
 }

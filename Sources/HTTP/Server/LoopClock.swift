@@ -1,7 +1,7 @@
 internal import Glibc
 
 /// A loop's time, read once a turn, and the `Date` field, encoded once a second.
-struct LoopClock {
+final class LoopClock {
     /// Nanoseconds that only go forward.
     private(set) var now: UInt64 = 0
     /// Seconds since 1970.
@@ -13,7 +13,7 @@ struct LoopClock {
         update()
     }
 
-    mutating func update() {
+    func update() {
         now = Self.monotonic()
         let seconds = time(nil)
         guard seconds != unixTime else { return }

@@ -1,5 +1,5 @@
 /// Where a loop puts an answer's head together; one a thread, reused for every answer.
-struct OutputBuffer: ~Copyable {
+final class OutputBuffer {
     private var storage: UnsafeMutableRawBufferPointer
     private(set) var count = 0
 
@@ -14,22 +14,22 @@ struct OutputBuffer: ~Copyable {
     /// What was put in, valid until the next change.
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: storage[0..<count]) }
 
-    mutating func removeAll() { count = 0 }
+    func removeAll() { count = 0 }
 
-    mutating func append(_ bytes: UnsafeRawBufferPointer) {
+    func append(_ bytes: UnsafeRawBufferPointer) {
         guard let source = bytes.baseAddress else { return }
         reserve(bytes.count).copyMemory(from: source, byteCount: bytes.count)
         count += bytes.count
     }
 
-    mutating func append(_ bytes: [UInt8]) {
+    func append(_ bytes: [UInt8]) {
         bytes.withUnsafeBytes { append($0) }
     }
 
-    mutating func append(_ literal: StaticString) { append(literal.bytes) }
+    func append(_ literal: StaticString) { append(literal.bytes) }
 
     /// A number of at least 0 in decimal.
-    mutating func append(decimal number: Int) {
+    func append(decimal number: Int) {
         let target = reserve(20)
         var digits = 1
         var rest = number / 10
@@ -45,13 +45,13 @@ struct OutputBuffer: ~Copyable {
         count += digits
     }
 
-    mutating func append(requestID number: UInt64) {
+    func append(requestID number: UInt64) {
         RequestID.write(number, to: reserve(RequestID.length))
         count += RequestID.length
     }
 
     /// Room for `more` bytes after the last one; an answer with uncommonly many fields makes the buffer grow.
-    private mutating func reserve(_ more: Int) -> UnsafeMutableRawPointer {
+    private func reserve(_ more: Int) -> UnsafeMutableRawPointer {
         if storage.count - count < more {
             let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: max(storage.count * 2, count + more), alignment: 16)
             larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage[0..<count]))
