@@ -92,7 +92,7 @@ extension Cache {
         do throws(SystemError) {
             descriptor = try store.directory.open(record.id, record.fileExtension)
             guard try isIntact(descriptor, row) else {
-                if store.forget(row) { counters.corrupt.count() }
+                discard(row, in: store)
                 return nil
             }
         } catch {
@@ -123,7 +123,7 @@ extension Cache {
         return true
     }
 
-    private func read<Row>(from store: Store, _ question: (Index) throws(IndexError) -> Row?) -> Row? {
+    func read<Row>(from store: Store, _ question: (Index) throws(IndexError) -> Row?) -> Row? {
         let index = store.index
         do throws(IndexError) {
             return try question(index)

@@ -113,7 +113,9 @@ extension Cache {
 
     func existing(_ id: ObjectID, in store: Store) -> StoredObject? {
         let epoch = purges.epoch
-        guard let row = try? store.index.object(id), store.isVisible(row.sequence) else { return nil }
+        guard let row = read(from: store, { (index) throws(IndexError) in try index.object(id) }), store.isVisible(row.sequence) else {
+            return nil
+        }
         return open(row, in: store, epoch: epoch)
     }
 

@@ -94,6 +94,16 @@ final class CacheDirectory: Sendable {
         throw SystemError.last("unlink")
     }
 
+    /// A rendition's length on disk; nil where there is no such file.
+    func length(_ id: ObjectID, _ fileExtension: String) throws(SystemError) -> Int64? {
+        var status = stat()
+        if fstatat(objects.number, Self.name(id, fileExtension), &status, AT_SYMLINK_NOFOLLOW) == 0 {
+            return Int64(status.st_size)
+        }
+        if errno == ENOENT { return nil }
+        throw .last("fstatat")
+    }
+
     /// Makes the names in a rendition's directory durable.
     func syncNames(beside id: ObjectID) throws(SystemError) {
         let directory = try Self.open(String(id.description.prefix(2)), below: objects.number, flags: O_RDONLY | O_DIRECTORY)

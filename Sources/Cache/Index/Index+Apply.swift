@@ -53,6 +53,11 @@ extension Index {
         try write { try $0.cachedStatement(sql: "UPDATE state SET clean = ?").execute(arguments: [clean]) }
     }
 
+    /// Makes all that was written durable.
+    func checkpoint() throws(IndexError) {
+        try wrap { try self.pool.writeWithoutTransaction { _ = try $0.checkpoint(.full) } }
+    }
+
     func setPosition(_ position: IndexPosition) throws(IndexError) {
         _ = try apply([], position: position)
     }

@@ -32,18 +32,15 @@ extension Index {
         }
     }
 
-    /// Aliases in the order of their keys, those after `key`, with their objects' ids.
-    func aliases(after key: AliasKey?, limit: Int) throws(IndexError) -> [(row: AliasRow, object: ObjectID)] {
+    /// Aliases in the order of their keys, those after `key`.
+    func aliases(after key: AliasKey?, limit: Int) throws(IndexError) -> [AliasRow] {
         try read { database in
             let statement = try database.cachedStatement(sql: """
                 SELECT \(Self.aliasColumns), \(Self.objectColumns)
                 FROM aliases JOIN objects ON objects.id = aliases.object
                 WHERE aliases.key > ? ORDER BY aliases.key LIMIT ?
                 """)
-            return try Row.fetchAll(statement, arguments: [key?.data ?? Data(), limit]).map {
-                let row = try Self.alias($0)
-                return (row, row.object.record.id)
-            }
+            return try Row.fetchAll(statement, arguments: [key?.data ?? Data(), limit]).map { try Self.alias($0) }
         }
     }
 

@@ -76,7 +76,7 @@ struct Journal: ~Copyable, Sendable {
         return lines
     }
 
-    /// Copies a line of an older journal, keeping its sequence.
+    /// Appends lines of an older journal, keeping their sequences.
     mutating func copy(_ lines: [JournalLine]) throws(SystemError) {
         try write(lines.flatMap { JournalText.line($0) })
     }

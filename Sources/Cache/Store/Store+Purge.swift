@@ -13,6 +13,8 @@ extension Store {
             do throws(SystemError) {
                 return (try record([.purge(scope)], durable: true, in: &state).removed, nil)
             } catch {
+                // Retried by housekeeping. So many failures in a row may as well forget everything.
+                state.unwrittenPurges = state.unwrittenPurges.count < 1000 ? state.unwrittenPurges + [scope] : [.all]
                 let line = JournalLine(sequence: state.journal.nextSequence, entry: .purge(scope))
                 return (apply([line], from: .max, to: .max, in: &state), error)
             }

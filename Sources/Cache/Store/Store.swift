@@ -17,6 +17,12 @@ final class Store: Sendable {
         var hand: Int64 = 0
         /// Objects whose files are gone but whose rows could not be removed yet.
         var unremovedRows: [ObjectRow] = []
+        /// Purges in force that could not be written down yet.
+        var unwrittenPurges: [PurgeScope] = []
+        /// Whether files and rows are known to agree, as far as a crash may have parted them.
+        var isReconciled: Bool
+        /// The end of the journal when it was made durable last.
+        var syncedEnd: Int64 = 0
         var isClosed = false
 
         var isBehind: Bool { applied < journal.end }
@@ -30,8 +36,6 @@ final class Store: Sendable {
     /// Rows older than this may have been purged in a part of the journal that the index has not followed yet: not to be answered with.
     private let visibleFrom = Atomic<Int64>(0)
     private let readers: Int
-    /// True when the last server ended without closing the cache, so that files and records may differ.
-    let needsReconciling: Bool
     /// Times an index was made anew.
     let rebuilds = Atomic<Int64>(0)
 
@@ -59,7 +63,9 @@ final class Store: Sendable {
         let isClean = state.isClean && follows
         var totals = IndexTotals()
         do throws(IndexError) {
+            // Durably: after a loss of power it must not look as if the cache had been closed.
             try index.setClean(false)
+            try index.checkpoint()
             totals = try index.totals()
         } catch {
             // A full or read-only disk: what is there can still be served.
@@ -68,8 +74,8 @@ final class Store: Sendable {
 
         self.directory = directory
         self.readers = readers
-        needsReconciling = !isClean
-        lock = Mutex(State(journal: journal, applied: applied, hand: follows ? state.hand : 0))
+        lock = Mutex(State(
+            journal: journal, applied: applied, hand: follows ? state.hand : 0, isReconciled: isClean))
         self.totals = Mutex(totals)
         currentIndex = Mutex(index)
         self.visibleFrom.store(visibleFrom, ordering: .relaxed)
@@ -115,7 +121,7 @@ final class Store: Sendable {
         do throws(IndexError) {
             let removed = try index.apply(lines, position: follows ? position : nil)
             if follows { state.applied = end }
-            if !state.isBehind { visibleFrom.store(0, ordering: .releasing) }
+            if !state.isBehind, state.unwrittenPurges.isEmpty { visibleFrom.store(0, ordering: .releasing) }
             try readTotals()
             return removed
         } catch {
@@ -131,8 +137,8 @@ final class Store: Sendable {
     ///
     /// - Returns: False when the index cannot be written now, or the store is closed.
     @discardableResult
-    func catchUp() -> Bool {
-        while true {
+    func catchUp(unless isEnding: () -> Bool = { false }) -> Bool {
+        while !isEnding() {
             let isDone: Bool? = change { state in
                 if state.isClosed { return false }
                 if !state.isBehind { return true }
@@ -144,6 +150,32 @@ final class Store: Sendable {
                 return state.applied == start ? false : nil
             }
             if let isDone { return isDone }
+        }
+        return false
+    }
+
+    /// Tries again what could not be written before: purges first, then rows of removed objects.
+    func retry() {
+        change { state in
+            guard !state.isClosed else { return }
+            removeRows(in: &state)
+            guard !state.unwrittenPurges.isEmpty else { return }
+            let purges = state.unwrittenPurges
+            state.unwrittenPurges = []
+            do throws(SystemError) {
+                let removed = try record(purges.map { .purge($0) }, durable: true, in: &state).removed
+                removeFiles(of: removed.objects, in: &state)
+            } catch {
+                state.unwrittenPurges = purges
+            }
+        }
+    }
+
+    /// Makes the journal durable as far as it is written. A loss of power before costs renditions, never more.
+    func sync() {
+        change { state in
+            guard !state.isClosed, state.syncedEnd != state.journal.end, (try? state.journal.sync()) != nil else { return }
+            state.syncedEnd = state.journal.end
         }
     }
 
@@ -168,6 +200,7 @@ final class Store: Sendable {
             // Its readers fail from here on, which is a miss for each.
             try? broken.close()
             state.applied = 0
+            state.isReconciled = false
             totals.withLock { $0 = IndexTotals() }
             visibleFrom.store(state.journal.nextSequence, ordering: .releasing)
             rebuilds.add(1, ordering: .relaxed)
@@ -189,9 +222,18 @@ final class Store: Sendable {
     /// Removes files of objects whose rows are gone, unless the object has come back. To be called within ``change(_:)``.
     func removeFiles(of objects: [ObjectRow], in state: inout State) {
         for object in objects {
-            guard (try? index.object(object.record.id)) == .some(nil) else { continue }
+            guard isGone(object.record.id) else { continue }
             // What cannot be removed is an orphan, removed at the next start.
             _ = try? directory.remove(object.record.id, object.record.fileExtension)
+        }
+    }
+
+    /// Whether the index surely has no such object.
+    private func isGone(_ id: ObjectID) -> Bool {
+        do throws(IndexError) {
+            return try index.object(id) == nil
+        } catch {
+            return false
         }
     }
 
@@ -239,7 +281,7 @@ final class Store: Sendable {
             // Each may fail on a full disk; then the next start looks more closely.
             try? state.journal.sync()
             try? index.setHand(state.hand)
-            if !state.isBehind, state.unremovedRows.isEmpty { try? index.setClean(true) }
+            if !state.isBehind, state.unremovedRows.isEmpty, state.isReconciled { try? index.setClean(true) }
             try? index.close()
         }
     }
