@@ -5,8 +5,6 @@
 // One inline function a type of argument; nothing else is decided here.
 
 #include <curl/curl.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 static inline CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value) {
     return curl_easy_setopt(easy, option, value);
@@ -49,10 +47,6 @@ static inline CURLcode ccurl_set_open_socket(CURL *easy, curl_opensocket_callbac
 static inline CURLcode ccurl_set_prerequest(CURL *easy, curl_prereq_callback callback, void *context) {
     CURLcode code = curl_easy_setopt(easy, CURLOPT_PREREQDATA, context);
     return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callback);
-}
-
-static inline CURLcode ccurl_get_long(CURL *easy, CURLINFO info, long *value) {
-    return curl_easy_getinfo(easy, info, value);
 }
 
 static inline CURLcode ccurl_get_offset(CURL *easy, CURLINFO info, curl_off_t *value) {

@@ -53,8 +53,8 @@ package enum FetchError: Error, Equatable, Sendable {
         case redirect(SourceURLError)
         /// A redirect without a `Location`.
         case redirectToNowhere
-        /// An answer that ended before its declared end.
-        case cutShort
+        /// An answer that broke off before its end, or none at all.
+        case cutShort(cause: String)
         /// A certificate that cannot be trusted, or a handshake that failed.
         case tls(cause: String)
         /// Anything else that is not HTTP as it should be.

@@ -1,6 +1,8 @@
 import Fetch
+import TestSupport
+import Testing
 
-/// A small GIF, byte by byte.
+/// Small GIFs, byte by byte.
 enum TestGIF {
     /// One pixel: the smallest GIF there is.
     static let dot: [UInt8] = [
@@ -14,13 +16,49 @@ enum TestGIF {
     }
 }
 
-extension FetchConfiguration {
-    /// May fetch from this machine, and is impatient.
-    static func loopback(_ change: (inout FetchConfiguration) -> Void = { _ in }) -> FetchConfiguration {
-        var configuration = FetchConfiguration()
-        configuration.allowPrivate = ["127.0.0.1"].compactMap { AddressException($0) }
-        configuration.timeout = .seconds(5)
-        change(&configuration)
-        return configuration
+/// Runs `body` with an origin and a fetcher that may fetch from it, and stops both.
+func withOrigin(
+    _ change: (inout FetchConfiguration) -> Void = { _ in },
+    _ body: (LoopbackOrigin, Fetcher) async throws -> Void
+) async throws {
+    let origin = try LoopbackOrigin()
+    defer { origin.stop() }
+    var configuration = FetchConfiguration()
+    configuration.allowPrivate = [try #require(AddressException("127.0.0.1"))]
+    change(&configuration)
+    let fetcher = try Fetcher(configuration: configuration)
+    defer { fetcher.shutdown() }
+    try await body(origin, fetcher)
+}
+
+extension Fetcher {
+    /// Fetches a source that has to come as bytes.
+    func bring(_ url: String) async throws -> FetchedSource {
+        guard case .fetched(let source) = try await fetch(SourceURL(url)) else {
+            throw FetchError.failed(.status(304, retryAfter: nil))
+        }
+        return source
+    }
+
+    /// The error that fetching `url` ends with.
+    func failure(_ url: String) async throws -> FetchError? {
+        do {
+            _ = try await bring(url)
+            return nil
+        } catch let error as FetchError {
+            return error
+        }
+    }
+}
+
+/// Waits until `condition` holds; fails after a long time.
+func eventually(_ condition: () -> Bool, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+    let deadline = ContinuousClock.now + .seconds(10)
+    while !condition() {
+        guard ContinuousClock.now < deadline else {
+            Issue.record("it did not come about", sourceLocation: sourceLocation)
+            return
+        }
+        try await Task.sleep(for: .milliseconds(1))
     }
 }

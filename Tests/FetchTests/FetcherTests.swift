@@ -5,16 +5,116 @@ import Testing
 
 @Suite struct FetcherTests {
     @Test func bringsTheBytesWithHashAndValidators() async throws {
-        let origin = try LoopbackOrigin()
-        defer { origin.stop() }
-        let gif = TestGIF.dot
-        origin.on("/a.gif", .ok(gif, ["ETag: \"v1\"", "Cache-Control: max-age=60"]))
-        let fetcher = try Fetcher(configuration: .loopback())
-        let outcome = try await fetcher.fetch(SourceURL(origin.url("/a.gif")))
-        guard case .fetched(let source) = outcome else { return #expect(Bool(false), "not fetched") }
-        #expect(try source.bytes.readAll() == gif)
-        #expect(source.count == gif.count)
-        #expect(source.validators.etag == "\"v1\"")
-        #expect(source.cacheDirectives.maxAge == 60)
+        let gif = TestGIF.large(300_000)
+        try await withOrigin { origin, fetcher in
+            origin.on("/a.gif", .ok(gif, ["ETag: \"v1\"", "Cache-Control: max-age=60"]))
+            let source = try await fetcher.bring(origin.url("/a.gif?v=2"))
+            #expect(try source.bytes.readAll() == gif)
+            #expect(source.count == gif.count)
+            // By the sha256sum tool.
+            let hash = "3f8ee3853a0d0c1c0ab05ea42b4c7d1e2ad019c307268961f8d028bf64f1d1b9"
+            #expect(source.sha256.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined() == hash)
+            #expect(source.validators == SourceValidators(etag: "\"v1\""))
+            #expect(source.cacheDirectives.maxAge == 60)
+            #expect(source.finalURL.query == "v=2")
+            #expect(fetcher.counters().fetched == 1)
+            #expect(fetcher.counters().bytes == gif.count)
+            #expect(fetcher.counters().active == 0)
+        }
+    }
+
+    @Test func tellsTheOriginWhoAsksAndForWhat() async throws {
+        try await withOrigin({ $0.userAgent = "gifreel/1.2" }) { origin, fetcher in
+            origin.on("/a.gif", .ok(TestGIF.dot))
+            _ = try await fetcher.bring(origin.url("/a.gif"))
+            let headers = try #require(origin.requests.first).headers
+            #expect(headers["user-agent"] == "gifreel/1.2")
+            #expect(headers["accept-encoding"] == "identity")
+            #expect(headers["cdn-loop"] == "gifreel")
+            #expect(headers["host"] == "127.0.0.1:\(origin.port)")
+            #expect(headers["cookie"] == nil && headers["referer"] == nil && headers["authorization"] == nil)
+        }
+    }
+
+    @Test func asksWithValidatorsAndUnderstandsThatNothingChanged() async throws {
+        try await withOrigin { origin, fetcher in
+            origin.on("/a.gif") { .tagged("\"v1\"", TestGIF.dot, $0) }
+            let url = try SourceURL(origin.url("/a.gif"))
+            let first = try await fetcher.bring(url.canonical)
+            guard case .notModified(let same) = try await fetcher.fetch(url, validators: first.validators) else {
+                Issue.record("fetched again")
+                return
+            }
+            #expect(same.validators == first.validators)
+            guard case .fetched = try await fetcher.fetch(url, validators: SourceValidators(etag: "\"v0\"")) else {
+                Issue.record("not fetched")
+                return
+            }
+            #expect(fetcher.counters().notModified == 1)
+        }
+    }
+
+    @Test func connectionsAreUsedAgain() async throws {
+        try await withOrigin { origin, fetcher in
+            origin.on("/a.gif", .ok(TestGIF.dot))
+            for _ in 0..<5 {
+                _ = try await fetcher.bring(origin.url("/a.gif"))
+                await #expect(throws: FetchError.notFound) { try await fetcher.bring(origin.url("/none.gif")) }
+            }
+            #expect(origin.connections == 1)
+            #expect(fetcher.counters().connections == 1)
+        }
+    }
+
+    @Test func whatAnOriginSentTooMuchIsNotTakenForTheNextAnswer() async throws {
+        let gif = TestGIF.large(500_000)
+        try await withOrigin { origin, fetcher in
+            let surplus = LoopbackAnswer.response("200 OK", ["Content-Length: 100"], body: gif, declaresLength: false)
+            origin.on("/long.gif", LoopbackAnswer(steps: surplus.steps, keepsAlive: true))
+            origin.on("/a.gif", .ok(TestGIF.dot))
+            for _ in 0..<5 {
+                let cut = try await fetcher.bring(origin.url("/long.gif"))
+                let next = try await fetcher.bring(origin.url("/a.gif"))
+                #expect(cut.count == 100)
+                #expect(next.count == TestGIF.dot.count)
+            }
+            #expect(origin.count("/a.gif") == 5)
+        }
+    }
+
+    @Test func cancellingTheTaskEndsTheTransfer() async throws {
+        try await withOrigin { origin, fetcher in
+            origin.on("/hang.gif", LoopbackAnswer(steps: [.hang]))
+            let task = Task { try await fetcher.bring(origin.url("/hang.gif")) }
+            try await eventually { origin.count("/hang.gif") == 1 }
+            task.cancel()
+            await #expect(throws: FetchError.cancelled) { try await task.value }
+            #expect(fetcher.counters().active == 0)
+            #expect(fetcher.counters().cancelled == 1)
+        }
+    }
+
+    @Test func aTaskThatWasCancelledBeforeFetchesNothing() async throws {
+        try await withOrigin { origin, fetcher in
+            origin.on("/hang.gif", LoopbackAnswer(steps: [.hang]))
+            let task = Task {
+                while !Task.isCancelled { await Task.yield() }
+                return try await fetcher.bring(origin.url("/hang.gif"))
+            }
+            task.cancel()
+            await #expect(throws: FetchError.cancelled) { try await task.value }
+        }
+    }
+
+    @Test func shuttingDownEndsWhatIsUnderWayAndRefusesMore() async throws {
+        try await withOrigin { origin, fetcher in
+            origin.on("/hang.gif", LoopbackAnswer(steps: [.hang]))
+            let task = Task { try await fetcher.bring(origin.url("/hang.gif")) }
+            try await eventually { origin.count("/hang.gif") == 1 }
+            fetcher.shutdown()
+            fetcher.shutdown()
+            await #expect(throws: FetchError.closed) { try await task.value }
+            await #expect(throws: FetchError.closed) { try await fetcher.bring(origin.url("/hang.gif")) }
+        }
     }
 }

@@ -17,14 +17,8 @@ package struct AddressException: Hashable, Sendable, CustomStringConvertible {
 
     /// Reads one entry. Nil where it is none of the above, and for `*`, which would switch the protection off in passing.
     package init?(_ text: String) {
+        guard case (var name, let port)? = PortSuffix.split(text[...]) else { return nil }
         description = text
-        var name = Substring(text)
-        var port: Int?
-        if let colon = text.lastIndex(of: ":"), text[..<colon].hasSuffix("]") || !text[..<colon].contains(":") {
-            guard let number = Int(text[text.index(after: colon)...]), (1...65535).contains(number) else { return nil }
-            port = number
-            name = text[..<colon]
-        }
         self.port = port
         if name.hasPrefix("["), name.hasSuffix("]") { name = name.dropFirst().dropLast() }
         if let range = AddressRange(String(name)) {

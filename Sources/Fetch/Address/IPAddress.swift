@@ -34,6 +34,11 @@ package enum IPAddress: Hashable, Sendable {
         }
     }
 
+    /// The port in a socket address, which is at the same place for IPv4 and IPv6.
+    static func port(_ address: UnsafePointer<sockaddr>) -> Int {
+        Int(UInt16(bigEndian: UnsafeRawPointer(address).loadUnaligned(fromByteOffset: 2, as: UInt16.self)))
+    }
+
     private static func v6(from bytes: UnsafeRawBufferPointer) -> IPAddress {
         .v6(
             high: UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),

@@ -5,6 +5,8 @@ final class FetchOperation {
     var url: SourceURL
     /// The request under way; nil while the operation waits for a place.
     var transfer: Transfer?
+    /// Whether the next request may not use a connection that was used before.
+    var needsFreshConnection = false
     /// When the first request was sent.
     private(set) var started: ContinuousClock.Instant?
     var timings = FetchTimings()

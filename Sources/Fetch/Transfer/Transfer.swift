@@ -5,6 +5,7 @@ internal import Glibc
 final class Transfer {
     let url: SourceURL
     private let settings: FetchSettings
+    private let sockets: SocketTable
     private let isConditional: Bool
     private(set) var easy: EasyHandle
 
@@ -14,24 +15,30 @@ final class Transfer {
     private var failure: FetchError?
     private var refusal: AddressRefusal?
     private var didSendRequest = false
+    private var needsFreshConnection = false
     private(set) var openedSockets = 0
     private(set) var refusedSockets = 0
     private(set) var bodyBytes = 0
 
     /// Prepares a request; it begins when the handle is given to the multi handle.
     ///
-    /// - Parameter timeLeft: How long the whole request may take.
+    /// - Parameters:
+    ///   - timeLeft: How long the whole request may take.
+    ///   - onFreshConnection: Not to use a connection that was used before.
     init(
-        _ url: SourceURL, validators: SourceValidators, settings: FetchSettings, timeLeft: Duration
+        _ url: SourceURL, validators: SourceValidators, settings: FetchSettings, sockets: SocketTable, timeLeft: Duration,
+        onFreshConnection: Bool
     ) throws(FetchError) {
         self.url = url
         self.settings = settings
+        self.sockets = sockets
         isConditional = !validators.isEmpty
         easy = try EasyHandle()
         sink = BodySink(limit: settings.configuration.maxBytes)
         stall = StallMeter(rate: settings.configuration.stallRate, window: settings.configuration.stallTime)
         try easy.setCallbacks(self)
         try easy.setOptions(for: url, configuration: settings.configuration, timeLeft: timeLeft)
+        if onFreshConnection { try easy.set(CURLOPT_FRESH_CONNECT, 1) }
         try easy.setHeaders(settings.headers + Self.conditions(validators))
     }
 
@@ -47,24 +54,30 @@ final class Transfer {
     /// Whether `address` may be connected to.
     func allowsConnection(to address: UnsafePointer<sockaddr>, length: Int) -> Bool {
         guard let ip = IPAddress(address, length: length) else { return refuse(.address(purpose: "not an IP address")) }
-        // The port is in network order at the same place in both families.
-        let port = UnsafeRawPointer(address).loadUnaligned(fromByteOffset: 2, as: UInt16.self)
-        return allows(ip, port: Int(UInt16(bigEndian: port)))
+        return allows(ip, port: IPAddress.port(address))
     }
 
     func didOpenSocket(_ number: Int32) {
         if number >= 0 {
             openedSockets += 1
+            sockets.insert(number)
         } else if errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS {
             failure = .exhausted(cause: "socket: \(String(cString: strerror(errno)))")
         }
     }
 
     /// Whether the request may be sent on the connection that libcurl has chosen.
-    func allowsRequest(to address: String, port: Int) -> Bool {
+    func allowsRequest(to address: String, port: Int, localPort: Int) -> Bool {
         guard let ip = IPAddress(address) else { return refuse(.address(purpose: "not an IP address")) }
-        didSendRequest = allows(ip, port: port)
-        return didSendRequest
+        guard allows(ip, port: port) else { return false }
+        // An origin that sent more than it declared would have the rest taken for the answer to this request. libcurl before
+        // 8.0 does not look. Over TLS there are always bytes of the protocol itself, so there it shows only afterwards.
+        if isOnUsedConnection, url.scheme == .http, sockets.hasUnreadInput(localPort: localPort, remote: ip, remotePort: port) {
+            needsFreshConnection = true
+            return false
+        }
+        didSendRequest = true
+        return true
     }
 
     /// Takes a line of the head; false ends the transfer.
@@ -111,6 +124,8 @@ final class Transfer {
         return false
     }
 
+    private var isOnUsedConnection: Bool { openedSockets == 0 }
+
     // MARK: What came of it
 
     /// Statuses whose body is the source itself: 200, and 203 from a proxy that changed something on the way.
@@ -120,6 +135,8 @@ final class Transfer {
         case content(FetchedBody)
         case notModified
         case redirect(location: [UInt8])
+        /// The connection had been used before and was no longer in order: the request is to be sent again on a new one.
+        case staleConnection
         case failure(FetchError)
     }
 
@@ -135,10 +152,15 @@ final class Transfer {
 
     /// The result of a transfer that has ended with `code`.
     func result(_ code: CURLcode) -> Result {
+        if needsFreshConnection { return .staleConnection }
         if let failure { return .failure(failure) }
         // Once the status has said it all, it does not matter how the body ended.
         if head.isComplete, !bringsContent { return resultByStatus() }
-        guard code == CURLE_OK else { return .failure(error(for: code)) }
+        guard code == CURLE_OK else {
+            let error = error(for: code)
+            if case .failed(.protocolViolation) = error, head.status == 0, isOnUsedConnection, url.scheme == .https { return .staleConnection }
+            return .failure(error)
+        }
         guard head.isComplete, let sink = sink.take() else { return .failure(.failed(.protocolViolation(cause: "no head"))) }
         do throws(FetchError) {
             return .content(try sink.finish())
@@ -175,11 +197,14 @@ final class Transfer {
         case CURLE_OPERATION_TIMEDOUT:
             return .timeout(didSendRequest ? .total : .connect)
         case CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_HTTP2_STREAM:
-            return .failed(.cutShort)
+            return .failed(.cutShort(cause: cause))
         case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR:
             return .failed(.tls(cause: cause))
         case CURLE_SSL_CACERT_BADFILE, CURLE_FAILED_INIT:
             return .exhausted(cause: cause)
+        case CURLE_OUT_OF_MEMORY where !head.isComplete && didSendRequest:
+            // libcurl's answer to a line longer than its buffer may grow.
+            return .failed(.protocolViolation(cause: "line of the head too long"))
         default:
             return .failed(.protocolViolation(cause: cause))
         }

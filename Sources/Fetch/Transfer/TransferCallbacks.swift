@@ -35,9 +35,9 @@ let openSocket: @convention(c) (UnsafeMutableRawPointer?, curlsocktype, UnsafeMu
 
 /// `CURLOPT_PREREQFUNCTION`: a connection that was used before did not pass through ``openSocket`` for this request.
 let checkConnection: @convention(c) (UnsafeMutableRawPointer?, UnsafeMutablePointer<CChar>?, UnsafeMutablePointer<CChar>?, Int32, Int32) -> Int32 = {
-    context, address, _, port, _ in
+    context, address, _, port, localPort in
     guard let address, let transfer = transfer(context),
-        transfer.allowsRequest(to: String(cString: address), port: Int(port))
+        transfer.allowsRequest(to: String(cString: address), port: Int(port), localPort: Int(localPort))
     else { return Int32(CURL_PREREQFUNC_ABORT) }
     return Int32(CURL_PREREQFUNC_OK)
 }

@@ -4,6 +4,7 @@ internal import CCurl
 final class TransferDriver {
     private let settings: FetchSettings
     private let metrics: FetchMetrics
+    private let sockets = SocketTable()
     private var operations: [FetchRequest.ID: FetchOperation] = [:]
     private var byHandle: [UnsafeMutableRawPointer: FetchOperation] = [:]
     private var admission: Admission<FetchRequest.ID, FetchOperation.Place>
@@ -52,7 +53,7 @@ final class TransferDriver {
         while let id = admission.next() {
             if let operation = operations[id] { begin(operation, on: multi) }
         }
-        metrics.setLoad(active: admission.runningCount, waiting: admission.waitingCount)
+        noteLoad()
     }
 
     /// How long the loop may wait for libcurl, in milliseconds.
@@ -93,7 +94,8 @@ final class TransferDriver {
             let timeLeft = operation.deadline(settings.configuration.timeout) - now
             guard timeLeft > .zero else { throw .timeout(.total) }
             let transfer = try Transfer(
-                operation.url, validators: operation.request.validators, settings: settings, timeLeft: timeLeft)
+                operation.url, validators: operation.request.validators, settings: settings, sockets: sockets,
+                timeLeft: timeLeft, onFreshConnection: operation.needsFreshConnection)
             operation.transfer = transfer
             byHandle[transfer.easy.raw] = operation
             try multi.add(transfer.easy.raw)
@@ -115,6 +117,10 @@ final class TransferDriver {
             finish(operation, .success(operation.fetched(body, from: transfer)), on: multi)
         case .redirect(let location):
             follow(location, in: operation, on: multi)
+        case .staleConnection:
+            leavePlace(operation, on: multi)
+            operation.needsFreshConnection = true
+            continueLater(operation, on: multi)
         }
     }
 
@@ -131,13 +137,19 @@ final class TransferDriver {
             try settings.check(next)
             leavePlace(operation, on: multi)
             operation.url = next
+            operation.needsFreshConnection = false
             operation.timings.redirects += 1
-            operation.waitAgain(at: .now)
             metrics.countRedirect()
-            enter(operation, isContinuation: true, on: multi)
+            continueLater(operation, on: multi)
         } catch {
             finish(operation, .failure(error), on: multi)
         }
+    }
+
+    /// Sends the next request as soon as there is a place for it.
+    private func continueLater(_ operation: FetchOperation, on multi: borrowing MultiHandle) {
+        operation.waitAgain(at: .now)
+        enter(operation, isContinuation: true, on: multi)
     }
 
     private func finish(
@@ -147,7 +159,12 @@ final class TransferDriver {
         leavePlace(operation, on: multi)
         admission.leave(operation.request.id)
         metrics.countFinish(result)
+        noteLoad()
         operation.request.continuation.resume(returning: result)
+    }
+
+    private func noteLoad() {
+        metrics.setLoad(active: admission.runningCount, waiting: admission.waitingCount)
     }
 
     /// Ends the request under way, if one is, and gives its place back.

@@ -1,6 +1,7 @@
 /// The percent-encoding of paths and queries, brought to one form (RFC 3986 section 6.2.2).
 enum PercentEncoding {
-    /// A path with unreserved bytes decoded, hexadecimal digits in upper case, forbidden bytes encoded and dot segments resolved.
+    /// A path with unreserved bytes decoded, hexadecimal digits in upper case, forbidden bytes and a `%` without two digits
+    /// encoded, and dot segments resolved.
     ///
     /// `%2e%2e` counts as `..`: many origins decode first and resolve afterwards.
     static func normalisedPath(_ path: String) -> String {
@@ -45,7 +46,12 @@ enum PercentEncoding {
         var index = 0
         while index < bytes.count {
             guard decodingUnreserved, let value = triplet(in: bytes, at: index) else {
-                append(bytes[index], to: &result)
+                if decodingUnreserved, bytes[index] == UInt8(ascii: "%") {
+                    // It stands for itself, and must not begin a triplet together with what is decoded behind it.
+                    appendTriplet(bytes[index], to: &result)
+                } else {
+                    append(bytes[index], to: &result)
+                }
                 index += 1
                 continue
             }

@@ -25,17 +25,11 @@ package struct SourcePattern: Hashable, Sendable, CustomStringConvertible {
             scheme = known
             rest = rest[separator.upperBound...]
         }
-        var authority = rest.prefix { $0 != "/" }
+        let authority = rest.prefix { $0 != "/" }
         var path = String(rest[authority.endIndex...])
         guard !path.contains(where: { $0 == "?" || $0 == "#" }) else { return nil }
 
-        var port: Int?
-        if let colon = authority.lastIndex(of: ":"), authority[..<colon].hasSuffix("]") || !authority[..<colon].contains(":") {
-            guard let number = Int(authority[authority.index(after: colon)...]), (1...65535).contains(number) else { return nil }
-            port = number
-            authority = authority[..<colon]
-        }
-        guard let host = HostGlob(String(authority)) else { return nil }
+        guard let (hostText, port) = PortSuffix.split(authority), let host = HostGlob(String(hostText)) else { return nil }
 
         let pathIsOpen = path.hasSuffix("*")
         if pathIsOpen { path.removeLast() }
@@ -63,7 +57,8 @@ package struct SourcePattern: Hashable, Sendable, CustomStringConvertible {
         guard scheme == nil || scheme == url.scheme, port == nil || port == url.port, host.matches(url.hostName) else { return false }
         if path == "/" { return true }
         guard url.path.hasPrefix(path), !Self.hidesDotSegments(url.path) else { return false }
-        return pathIsOpen || path.hasSuffix("/") || url.path.count == path.count || url.path.dropFirst(path.count).first == "/"
+        return pathIsOpen || path.hasSuffix("/") || url.path.utf8.count == path.utf8.count
+            || url.path.utf8.dropFirst(path.utf8.count).first == UInt8(ascii: "/")
     }
 
     /// `/uploads/..%2Fsecret`: an origin that decodes before it resolves would leave the prefix.

@@ -1,0 +1,66 @@
+import Fetch
+import Testing
+
+@Suite struct ContentSnifferTests {
+    @Test(arguments: ["GIF87a", "GIF89a", "GIF89a and more"])
+    func knowsAGIF(text: String) {
+        #expect(ContentSniffer.judge(text.utf8, isWhole: false) == .gif)
+    }
+
+    static let others: [(bytes: [UInt8], kind: ContentKind)] = [
+        ([], .empty),
+        ([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0], .png),
+        ([0xff, 0xd8, 0xff, 0xe0], .jpeg),
+        (Array("RIFF\u{1}\u{2}\u{3}\u{4}WEBPVP8 ".utf8), .webp),
+        (Array("RIFF\u{1}\u{2}\u{3}\u{4}AVI LIST".utf8), .avi),
+        ([0, 0, 0, 0x1c] + Array("ftypavif\0\0\0\0".utf8), .avif),
+        ([0, 0, 0, 0x1c] + Array("ftypheic\0\0\0\0".utf8), .heic),
+        ([0, 0, 0, 0x1c] + Array("ftypisom\0\0\0\0".utf8), .mp4),
+        ([0, 0, 0, 0x14] + Array("ftypqt  \0\0\0\0".utf8), .quickTime),
+        ([0x1a, 0x45, 0xdf, 0xa3, 1], .webm),
+        ([0x1f, 0x8b, 8], .gzip),
+        (Array("%PDF-1.7".utf8), .pdf),
+        ([0x50, 0x4b, 3, 4], .zip),
+        (Array("BM\u{1}\u{2}".utf8), .bmp),
+        ([0x49, 0x49, 0x2a, 0], .tiff),
+        ([0, 0, 1, 0, 1], .icon),
+        ([0xff, 0x0a], .jxl),
+        (Array("<!DOCTYPE html><html>".utf8), .html),
+        ([0xef, 0xbb, 0xbf] + Array("\n  <HTML>".utf8), .html),
+        (Array("<svg xmlns=".utf8), .svg),
+        (Array("<?xml version=\"1.0\"?><svg>".utf8), .svg),
+        (Array("<?xml version=\"1.0\"?><Error>".utf8), .xml),
+        (Array("{\"error\":1}".utf8), .json),
+        (Array("404 not found".utf8), .text),
+        (Array("GIF8".utf8), .text),
+        (Array("GIF88a".utf8), .text),
+        ([1, 2, 3, 4], .unknown),
+    ]
+
+    @Test(arguments: others)
+    func saysWhatItLooksLike(bytes: [UInt8], kind: ContentKind) {
+        #expect(ContentSniffer.judge(bytes, isWhole: true) == .notAGIF(kind))
+    }
+
+    @Test func waitsAsLongAsItMayStillBeAGIF() {
+        for count in 0..<6 {
+            #expect(ContentSniffer.judge("GIF89a".utf8.prefix(count), isWhole: false) == .undecided)
+        }
+    }
+
+    @Test func waitsForANameOfWhatIsPlainlyNoGIFButNotForLong() {
+        #expect(ContentSniffer.judge("  ".utf8, isWhole: false) == .undecided)
+        #expect(ContentSniffer.judge([UInt8](repeating: 0x20, count: ContentSniffer.sufficient), isWhole: false) == .notAGIF(.text))
+        #expect(ContentSniffer.judge([UInt8](repeating: 7, count: 1000), isWhole: false) == .notAGIF(.unknown))
+    }
+
+    @Test func neverChangesItsMindAsBytesArrive() {
+        for (bytes, _) in Self.others {
+            let padded = bytes + [UInt8](repeating: 0, count: 64)
+            let judgements = (0...padded.count).map { ContentSniffer.judge(padded.prefix($0), isWhole: false) }
+            let isGIF = judgements.contains(.gif)
+            #expect(!isGIF, "\(bytes)")
+            #expect(judgements.last != .undecided)
+        }
+    }
+}

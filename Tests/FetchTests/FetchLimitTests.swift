@@ -1,0 +1,85 @@
+import Fetch
+import SystemIO
+import TestSupport
+import Testing
+
+@Suite struct FetchLimitTests {
+    @Test func bodyOverTheLimitIsRefusedByItsDeclaredLength() async throws {
+        try await withOrigin({ $0.maxBytes = 1000 }) { origin, fetcher in
+            origin.on("/declared.gif", .raw("HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n", then: [.hang]))
+            origin.on("/exact.gif", .ok(TestGIF.large(1000)))
+            await #expect(throws: FetchError.tooLarge(limit: 1000, declared: 1001)) { try await fetcher.bring(origin.url("/declared.gif")) }
+            let whole = try await fetcher.bring(origin.url("/exact.gif"))
+            #expect(whole.count == 1000)
+        }
+    }
+
+    @Test func endlessBodyIsStoppedAtTheLimit() async throws {
+        try await withOrigin({ $0.maxBytes = 1 << 20 }) { origin, fetcher in
+            origin.on("/endless.gif", .raw("HTTP/1.1 200 OK\r\n\r\n", then: [.sendForever(TestGIF.large(65536))]))
+            await #expect(throws: FetchError.tooLarge(limit: 1 << 20, declared: nil)) { try await fetcher.bring(origin.url("/endless.gif")) }
+            #expect(fetcher.counters().bytes < 2 << 20)
+        }
+    }
+
+    @Test func whatIsNoGIFIsStoppedAtItsFirstBytes() async throws {
+        try await withOrigin { origin, fetcher in
+            let page = Array("<!doctype html>".utf8) + [UInt8](repeating: 0x20, count: 100)
+            origin.on("/page.gif", .raw("HTTP/1.1 200 OK\r\nContent-Type: image/gif\r\n\r\n", page, then: [.hang]))
+            await #expect(throws: FetchError.notAGIF(looksLike: .html)) { try await fetcher.bring(origin.url("/page.gif")) }
+        }
+    }
+
+    @Test func aGIFIsKnownHoweverSlowlyItBegins() async throws {
+        try await withOrigin({ $0.stallRate = 1 }) { origin, fetcher in
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: \(TestGIF.dot.count)\r\n\r\n"
+            origin.on("/slow.gif", .raw(head, then: [.trickle(TestGIF.dot, every: .milliseconds(2))]))
+            let source = try await fetcher.bring(origin.url("/slow.gif"))
+            #expect(try source.bytes.readAll() == TestGIF.dot)
+        }
+    }
+
+    @Test func noMoreThanAllowedRunAtOnceFromOneHost() async throws {
+        try await withOrigin({ $0.perHost = 2 }) { origin, fetcher in
+            let gate = try LoopbackGate()
+            origin.on("/a.gif", LoopbackAnswer.ok(TestGIF.dot).after(gate))
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 0..<6 { group.addTask { try await fetcher.bring(origin.url("/a.gif")).count } }
+                try await eventually { origin.count("/a.gif") == 2 && fetcher.counters().waiting == 4 }
+                #expect(fetcher.counters().active == 2)
+                gate.open()
+                for try await count in group { #expect(count == TestGIF.dot.count) }
+            }
+            #expect(origin.connections == 2)
+        }
+    }
+
+    @Test func oneSlowOriginStarvesNobody() async throws {
+        let slow = try LoopbackOrigin()
+        defer { slow.stop() }
+        slow.on("/a.gif", LoopbackAnswer(steps: [.hang]))
+        try await withOrigin({ $0.concurrency = 3; $0.perHost = 2; $0.queuePerHost = 1; $0.queue = 2 }) { quick, fetcher in
+            quick.on("/a.gif", .ok(TestGIF.dot))
+            let stuck = (0..<3).map { _ in Task { try await fetcher.bring(slow.url("/a.gif")) } }
+            try await eventually { slow.count("/a.gif") == 2 && fetcher.counters().waiting == 1 }
+            await #expect(throws: FetchError.busy) { try await fetcher.bring(slow.url("/a.gif")) }
+            let source = try await fetcher.bring(quick.url("/a.gif"))
+            #expect(source.count == TestGIF.dot.count)
+            #expect(fetcher.counters().refusedBusy == 1)
+            for task in stuck { task.cancel() }
+        }
+    }
+
+    @Test func waitingForAPlaceIsBoundedInTime() async throws {
+        try await withOrigin({ $0.concurrency = 1; $0.timeout = .seconds(1) }) { origin, fetcher in
+            let gate = try LoopbackGate()
+            origin.on("/a.gif", LoopbackAnswer.ok(TestGIF.dot).after(gate))
+            async let first = fetcher.failure(origin.url("/a.gif"))
+            async let second = fetcher.failure(origin.url("/a.gif"))
+            let results = try await [first, second]
+            #expect(results.contains(.timeout(.total)))
+            // The first one's place comes free when the second one's patience ends: either may be seen first.
+            #expect(results.contains { $0 == .busy } || results.allSatisfy { $0 == .timeout(.total) })
+        }
+    }
+}

@@ -1,0 +1,74 @@
+@testable import Fetch
+import Testing
+
+@Suite struct ResponseHeadTests {
+    /// Reads the lines; the fault is that of the last line.
+    private func read(_ lines: String..., maxSize: Int = 1000) -> (head: ResponseHead, fault: String?) {
+        var head = ResponseHead()
+        var fault: String?
+        for line in lines where fault == nil {
+            fault = Array((line + "\r\n").utf8).withUnsafeBytes { head.receive($0, maxSize: maxSize) }
+        }
+        return (head, fault)
+    }
+
+    @Test func keepsWhatMatters() {
+        let (head, fault) = read(
+            "HTTP/1.1 200 OK", "ETag: \"v1\"", "last-modified:  Sun, 06 Nov 1994 08:49:37 GMT ", "Content-Length: 42",
+            "Cache-Control: public, max-age=60", "CACHE-CONTROL: no-store", "")
+        #expect(fault == nil)
+        #expect(head.isComplete)
+        #expect(head.status == 200)
+        #expect(head.contentLength == 42)
+        #expect(head.validators == SourceValidators(etag: "\"v1\"", lastModified: "Sun, 06 Nov 1994 08:49:37 GMT"))
+        #expect(head.cacheDirectives.maxAge == 60)
+        #expect(head.cacheDirectives.noStore)
+    }
+
+    @Test func interimAnswersAreNotTheAnswer() {
+        let (head, fault) = read("HTTP/1.1 103 Early Hints", "ETag: \"early\"", "", "HTTP/2 404", "")
+        #expect(fault == nil)
+        #expect(head.status == 404)
+        #expect(head.isComplete)
+        #expect(head.validators.isEmpty)
+    }
+
+    @Test func isIncompleteAfterAnInterimAnswer() {
+        #expect(!read("HTTP/1.1 100 Continue", "").head.isComplete)
+    }
+
+    @Test func fieldsBehindTheBodyChangeNothing() {
+        let (head, _) = read("HTTP/1.1 200 OK", "", "ETag: \"late\"", "Content-Length: 1", "Content-Length: 2")
+        #expect(head.validators.isEmpty)
+        #expect(head.contentLength == nil)
+    }
+
+    @Test func sizeIsBoundedOverAllAnswers() {
+        #expect(read("HTTP/1.1 100 Continue", "", "HTTP/1.1 100 Continue", "", maxSize: 50).fault == nil)
+        #expect(read("HTTP/1.1 100 Continue", "", "HTTP/1.1 100 Continue", "", maxSize: 49).fault != nil)
+    }
+
+    @Test(arguments: ["Content-Length: -1", "Content-Length: 1x", "Content-Length:", "Content-Length: 9999999999999999999", "Content-Length: 1, 1"])
+    func lengthHasToBeANumber(line: String) {
+        #expect(read("HTTP/1.1 200 OK", line).fault != nil)
+    }
+
+    @Test func twoLengthsHaveToAgree() {
+        #expect(read("HTTP/1.1 200 OK", "Content-Length: 5", "Content-Length: 5").fault == nil)
+        #expect(read("HTTP/1.1 200 OK", "Content-Length: 5", "Content-Length: 6").fault != nil)
+    }
+
+    @Test(arguments: [
+        ("120", Duration.seconds(120)), ("999999", .seconds(86_400)), ("0", nil), ("-5", nil), ("soon", nil),
+        ("Thu, 01 Jan 1970 00:20:00 GMT", .seconds(200)), ("Thu, 01 Jan 1970 00:10:00 GMT", nil),
+    ] as [(String, Duration?)])
+    func retryAfterIsSecondsOrADate(text: String, expected: Duration?) {
+        #expect(read("HTTP/1.1 503 Busy", "Retry-After: \(text)", "").head.retryAfter(now: 1000) == expected)
+    }
+
+    @Test func statusHasToBeThere() {
+        #expect(read("HTTP/1.1").fault != nil)
+        #expect(read("HTTP/1.1 abc").fault != nil)
+        #expect(read("HTTP/1.1 20").fault != nil)
+    }
+}
