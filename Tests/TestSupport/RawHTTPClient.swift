@@ -1,0 +1,111 @@
+internal import Glibc
+
+/// A blocking HTTP/1.1 client over one connection on loopback, which sends what it is told and hides nothing.
+package struct RawHTTPClient: ~Copyable {
+    package struct Failure: Error {
+        package let what: String
+    }
+
+    private let socket: Int32
+    private var buffer: [UInt8] = []
+
+    /// Connects to 127.0.0.1; reads and writes give up after `timeout` seconds.
+    package init(port: Int, timeout: Int = 30) throws(Failure) {
+        let number = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        guard number >= 0 else { throw Failure(what: "socket") }
+        var limit = timeval(tv_sec: timeout, tv_usec: 0)
+        setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        setsockopt(number, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(UInt16(port)).bigEndian
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        let connected = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(number, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard connected == 0 else {
+            close(number)
+            throw Failure(what: "connect")
+        }
+        socket = number
+    }
+
+    deinit {
+        close(socket)
+    }
+
+    /// Sends bytes as they are.
+    package func send(_ bytes: [UInt8]) throws(Failure) {
+        var done = 0
+        while done < bytes.count {
+            let count = bytes.withUnsafeBytes { Glibc.send(socket, $0.baseAddress.map { $0 + done }, $0.count - done, Int32(MSG_NOSIGNAL)) }
+            guard count > 0 else { throw Failure(what: "send") }
+            done += count
+        }
+    }
+
+    /// Sends a request and reads its answer.
+    package mutating func request(
+        _ method: String = "GET", _ target: String, headers: [String] = [], body: [UInt8] = []
+    ) throws(Failure) -> RawHTTPResponse {
+        var head = "\(method) \(target) HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        for header in headers { head += header + "\r\n" }
+        if !body.isEmpty { head += "Content-Length: \(body.count)\r\n" }
+        try send(Array((head + "\r\n").utf8) + body)
+        return try readResponse(toHead: method == "HEAD")
+    }
+
+    /// Reads one answer with a `Content-Length`, or none where `toHead`.
+    package mutating func readResponse(toHead: Bool = false) throws(Failure) -> RawHTTPResponse {
+        var headEnd: Int?
+        while headEnd == nil {
+            headEnd = buffer.indices.first { buffer[$0...].starts(with: "\r\n\r\n".utf8) }
+            if headEnd == nil { try fill() }
+        }
+        guard let end = headEnd, var response = RawHTTPResponse(head: String(decoding: buffer[..<end], as: UTF8.self)) else {
+            throw Failure(what: "head")
+        }
+        buffer.removeFirst(end + 4)
+        let length = toHead || response.status == 304 || response.status == 204
+            ? 0 : Int(response["content-length"] ?? "0") ?? 0
+        while buffer.count < length { try fill() }
+        response.body = Array(buffer.prefix(length))
+        buffer.removeFirst(length)
+        return response
+    }
+
+    private mutating func fill() throws(Failure) {
+        var chunk = [UInt8](repeating: 0, count: 65536)
+        let count = recv(socket, &chunk, chunk.count, 0)
+        guard count > 0 else { throw Failure(what: count == 0 ? "the server closed the connection" : "recv") }
+        buffer += chunk[..<count]
+    }
+}
+
+/// What a server answered.
+package struct RawHTTPResponse: Sendable {
+    package let status: Int
+    /// Names in lower case.
+    package let headers: [String: String]
+    package var body: [UInt8] = []
+
+    init?(head: String) {
+        let lines = head.split(separator: "\r\n")
+        guard let first = lines.first?.split(separator: " "), first.count >= 2, let status = Int(first[1]) else { return nil }
+        self.status = status
+        var headers: [String: String] = [:]
+        for line in lines.dropFirst() {
+            let parts = line.split(separator: ":", maxSplits: 1)
+            guard parts.count == 2 else { return nil }
+            headers[parts[0].lowercased()] = String(parts[1].drop { $0 == " " })
+        }
+        self.headers = headers
+    }
+
+    package subscript(_ name: String) -> String? { headers[name] }
+
+    /// The body as text.
+    package var text: String { String(decoding: body, as: UTF8.self) }
+}
