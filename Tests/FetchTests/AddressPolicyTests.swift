@@ -84,7 +84,7 @@ import Testing
         #expect(try (refusal(policy, text, port: port) == nil) == isAllowed)
     }
 
-    @Test(arguments: ["", "*", "10.0.0.1/8", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/+8", "127.0.0.1:0", "127.0.0.1:", "[::1]:x", "a b", "http://example.com", "1.2.3"])
+    @Test(arguments: ["", "*", "*:80", "*.*", "a.*", "**", "10.0.0.1/8", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/+8", "127.0.0.1:0", "127.0.0.1:", "[::1]:x", "a b", "http://example.com", "1.2.3"])
     func isNoException(text: String) {
         #expect(AddressException(text) == nil)
     }

@@ -90,9 +90,9 @@ struct OriginFaultCase: Sendable, CustomTestStringConvertible {
     static let all = silent + framing + statuses + contents + heads
 }
 
-@Suite struct FaultTests {
+@Suite(.timeLimit(.minutes(1))) struct FaultTests {
     @Test(arguments: OriginFaultCase.all)
-    func hasItsErrorInTime(fault: OriginFaultCase) async throws {
+    func hasItsError(fault: OriginFaultCase) async throws {
         let impatient = { (configuration: inout FetchConfiguration) in
             configuration.maxBytes = 1 << 20
             configuration.timeout = .milliseconds(1500)
@@ -100,14 +100,12 @@ struct OriginFaultCase: Sendable, CustomTestStringConvertible {
         }
         try await withOrigin(impatient) { origin, fetcher in
             origin.on("/fault", fault.answer)
-            let start = ContinuousClock.now
             let result: Result<FetchedSource, FetchError>
             do {
                 result = .success(try await fetcher.bring(origin.url("/fault")))
             } catch let error as FetchError {
                 result = .failure(error)
             }
-            #expect(ContinuousClock.now - start < .seconds(5))
             check(result, fault.expectation)
             #expect(fetcher.counters().active == 0)
         }

@@ -119,7 +119,7 @@ import Testing
             ".", "/", "//", "?", "#", ":", "80", "443", "@", "[", "]", "|", "~", "%7E", "+", "&", "=", "xn--", "-", "_", "%00", "%", ";",
         ]
         var accepted = 0
-        for _ in 0..<20_000 {
+        for _ in 0..<5_000 {
             var text = random.next() % 8 == 0 ? "" : "http://example.com"
             for _ in 0..<(random.next() % 8) { text += pieces[Int(random.next() % UInt64(pieces.count))] }
             guard let url = try? SourceURL(text) else { continue }
@@ -128,7 +128,7 @@ import Testing
             #expect(again.canonical == url.canonical, "\(text)")
             #expect(again.host == url.host && again.port == url.port && again.path == url.path && again.query == url.query, "\(text)")
         }
-        #expect(accepted > 5_000)
+        #expect(accepted > 1_000)
     }
 }
 
