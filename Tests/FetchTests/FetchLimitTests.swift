@@ -70,6 +70,48 @@ import Testing
         }
     }
 
+    @Test func whoIsCancelledWhileWaitingLeavesItsPlaceToOthers() async throws {
+        try await withOrigin({ $0.concurrency = 1; $0.queue = 1 }) { origin, fetcher in
+            let gate = try LoopbackGate()
+            origin.on("/held.gif", LoopbackAnswer.ok(TestGIF.dot).after(gate))
+            origin.on("/a.gif", .ok(TestGIF.dot))
+            let first = Task { try await fetcher.bring(origin.url("/held.gif")).count }
+            try await eventually { origin.count("/held.gif") == 1 }
+            let second = Task { try await fetcher.bring(origin.url("/a.gif")).count }
+            try await eventually { fetcher.counters().waiting == 1 }
+            second.cancel()
+            await #expect(throws: FetchError.cancelled) { try await second.value }
+            #expect(fetcher.counters().waiting == 0)
+            gate.open()
+            let counts = [try await first.value, try await fetcher.bring(origin.url("/a.gif")).count]
+            #expect(counts == [TestGIF.dot.count, TestGIF.dot.count])
+            #expect(fetcher.counters().active == 0)
+        }
+    }
+
+    @Test func everyOneOfManyEndsOnceAndNothingIsLeftBehind() async throws {
+        try await withOrigin({ $0.concurrency = 8; $0.perHost = 4; $0.queue = 1000; $0.queuePerHost = 1000 }) { origin, fetcher in
+            origin.on("/a.gif", .ok(TestGIF.dot))
+            origin.on("/b.gif", .redirect(to: "/a.gif"))
+            origin.on("/hang.gif", LoopbackAnswer(steps: [.hang]))
+            let paths = ["/a.gif", "/b.gif", "/none.gif", "/hang.gif"]
+            let tasks = (0..<400).map { number in
+                Task { try await fetcher.failure(origin.url(paths[number % 4])) }
+            }
+            for (number, task) in tasks.enumerated() where number % 4 == 3 || number % 7 == 0 { task.cancel() }
+            for (number, task) in tasks.enumerated() {
+                let error = try await task.value
+                let expected: FetchError? = number % 4 == 2 ? .notFound : number % 4 == 3 ? .cancelled : nil
+                #expect(error == expected || (number % 7 == 0 && error == .cancelled))
+            }
+            let counters = fetcher.counters()
+            #expect(counters.started == 400)
+            #expect(counters.fetched + counters.failed + counters.cancelled == 400)
+            #expect(counters.active == 0 && counters.waiting == 0)
+            #expect(origin.connections <= 4 + counters.cancelled)
+        }
+    }
+
     @Test func waitingForAPlaceIsBoundedInTime() async throws {
         try await withOrigin({ $0.concurrency = 1; $0.timeout = .seconds(1) }) { origin, fetcher in
             let gate = try LoopbackGate()
