@@ -161,7 +161,9 @@ final class Transfer {
         if head.isComplete, !bringsContent { return resultByStatus() }
         guard code == CURLE_OK else {
             let error = error(for: code)
-            if case .failed(.protocolViolation) = error, head.status == 0, isOnUsedConnection, url.scheme == .https { return .staleConnection }
+            if case .failed(.protocolViolation) = error, head.status == 0, isOnUsedConnection, url.scheme == .https {
+                return .staleConnection
+            }
             return .failure(error)
         }
         guard head.isComplete, let sink = sink.take() else { return .failure(.failed(.protocolViolation(cause: "no head"))) }
