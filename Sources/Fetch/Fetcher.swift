@@ -53,7 +53,8 @@ package final class Fetcher: Sendable {
             await withCheckedContinuation { continuation in
                 loop.submit(
                     FetchRequest(
-                        id: id, url: url, validators: validators ?? SourceValidators(), submitted: .now, continuation: continuation))
+                        id: id, url: url, validators: validators ?? SourceValidators(), submitted: .now, continuation: continuation)
+                )
                 // A cancellation that came before the submission found nothing to cancel.
                 if Task.isCancelled { loop.cancel(id) }
             }

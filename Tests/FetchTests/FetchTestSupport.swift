@@ -53,7 +53,7 @@ extension Fetcher {
 
 /// Waits until `condition` holds; fails after a long time.
 func eventually(_ condition: () -> Bool, sourceLocation: SourceLocation = #_sourceLocation) async throws {
-    let deadline = ContinuousClock.now + .seconds(10)
+    let deadline = ContinuousClock.now + .seconds(60)
     while !condition() {
         guard ContinuousClock.now < deadline else {
             Issue.record("it did not come about", sourceLocation: sourceLocation)

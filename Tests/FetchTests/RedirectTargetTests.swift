@@ -1,5 +1,6 @@
-@testable import Fetch
 import Testing
+
+@testable import Fetch
 
 @Suite struct RedirectTargetTests {
     private let base = "http://example.com/a/b.gif?c=d"
@@ -19,7 +20,10 @@ import Testing
         #expect(try SourceURL(base).following(location: Array(location.utf8)).canonical == target)
     }
 
-    @Test(arguments: ["gopher://127.0.0.1:6379/", "file:///etc/passwd", "http://user@example.com/", "/\\other.example", "/a\rb", "http://[::1%25lo]/"])
+    @Test(arguments: [
+        "gopher://127.0.0.1:6379/", "file:///etc/passwd", "http://user@example.com/", "/\\other.example", "/a\rb",
+        "http://[::1%25lo]/",
+    ])
     func isRefusedWhereItIsNoSource(location: String) throws {
         let url = try SourceURL(base)
         #expect(throws: SourceURLError.self) { try url.following(location: Array(location.utf8)) }

@@ -87,7 +87,10 @@ import Testing
     }
 
     @Test func allHopsShareOneTime() async throws {
-        try await withOrigin({ $0.timeout = .seconds(1); $0.maxRedirects = 50 }) { origin, fetcher in
+        try await withOrigin({
+            $0.timeout = .seconds(1)
+            $0.maxRedirects = 50
+        }) { origin, fetcher in
             origin.on("/a.gif") { _ in
                 let answer = LoopbackAnswer.redirect(to: "/a.gif")
                 return LoopbackAnswer(steps: [.pause(.milliseconds(300))] + answer.steps, keepsAlive: true)

@@ -1,5 +1,6 @@
-@testable import Fetch
 import Testing
+
+@testable import Fetch
 
 @Suite struct ResponseHeadTests {
     /// Reads the lines; the fault is that of the last line.
@@ -48,7 +49,10 @@ import Testing
         #expect(read("HTTP/1.1 100 Continue", "", "HTTP/1.1 100 Continue", "", maxSize: 49).fault != nil)
     }
 
-    @Test(arguments: ["Content-Length: -1", "Content-Length: 1x", "Content-Length:", "Content-Length: 9999999999999999999", "Content-Length: 1, 1"])
+    @Test(arguments: [
+        "Content-Length: -1", "Content-Length: 1x", "Content-Length:", "Content-Length: 9999999999999999999",
+        "Content-Length: 1, 1",
+    ])
     func lengthHasToBeANumber(line: String) {
         #expect(read("HTTP/1.1 200 OK", line).fault != nil)
     }
@@ -58,10 +62,11 @@ import Testing
         #expect(read("HTTP/1.1 200 OK", "Content-Length: 5", "Content-Length: 6").fault != nil)
     }
 
-    @Test(arguments: [
-        ("120", Duration.seconds(120)), ("999999", .seconds(86_400)), ("0", nil), ("-5", nil), ("soon", nil),
-        ("Thu, 01 Jan 1970 00:20:00 GMT", .seconds(200)), ("Thu, 01 Jan 1970 00:10:00 GMT", nil),
-    ] as [(String, Duration?)])
+    @Test(
+        arguments: [
+            ("120", Duration.seconds(120)), ("999999", .seconds(86_400)), ("0", nil), ("-5", nil), ("soon", nil),
+            ("Thu, 01 Jan 1970 00:20:00 GMT", .seconds(200)), ("Thu, 01 Jan 1970 00:10:00 GMT", nil),
+        ] as [(String, Duration?)])
     func retryAfterIsSecondsOrADate(text: String, expected: Duration?) {
         #expect(read("HTTP/1.1 503 Busy", "Retry-After: \(text)", "").head.retryAfter(now: 1000) == expected)
     }

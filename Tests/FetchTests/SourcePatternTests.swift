@@ -47,7 +47,10 @@ import Testing
         #expect(try !pattern.matches(SourceURL(url)))
     }
 
-    @Test(arguments: ["", "ftp://example.com", "exa mple.com", "example..com", "example.com:0", "example.com:x", "*.1", "/uploads", "example.com/a*b", "example.com/a?b", "user@example.com"])
+    @Test(arguments: [
+        "", "ftp://example.com", "exa mple.com", "example..com", "example.com:0", "example.com:x", "*.1", "/uploads",
+        "example.com/a*b", "example.com/a?b", "user@example.com",
+    ])
     func isNoPattern(text: String) {
         #expect(SourcePattern(text) == nil)
     }

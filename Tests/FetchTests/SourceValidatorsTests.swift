@@ -7,7 +7,9 @@ import Testing
         #expect(SourceValidators(etag: text).etag == text)
     }
 
-    @Test(arguments: ["v1", "\"", "\"a\rX-Evil: 1\"", "\"a b\"", "\"a\"b\"", "w/\"v1\"", "\"" + String(repeating: "a", count: 2000) + "\""])
+    @Test(arguments: [
+        "v1", "\"", "\"a\rX-Evil: 1\"", "\"a b\"", "\"a\"b\"", "w/\"v1\"", "\"" + String(repeating: "a", count: 2000) + "\"",
+    ])
     func leavesOutWhatIsNoEntityTag(text: String) {
         #expect(SourceValidators(etag: text).etag == nil)
     }
@@ -20,10 +22,11 @@ import Testing
 }
 
 @Suite struct CacheDirectivesTests {
-    @Test(arguments: [
-        ("", nil), ("max-age=60", 60), ("Max-Age=\"60\"", 60), ("max-age=60, s-maxage=5", 5), ("max-age=60,max-age=7", 7),
-        ("max-age=x", 0), ("max-age", 0), ("max-age=99999999999999999999", 1 << 31), ("public", nil),
-    ] as [(String, Int?)])
+    @Test(
+        arguments: [
+            ("", nil), ("max-age=60", 60), ("Max-Age=\"60\"", 60), ("max-age=60, s-maxage=5", 5), ("max-age=60,max-age=7", 7),
+            ("max-age=x", 0), ("max-age", 0), ("max-age=99999999999999999999", 1 << 31), ("public", nil),
+        ] as [(String, Int?)])
     func readsTheAge(text: String, age: Int?) {
         #expect(CacheDirectives(text).maxAge == age)
     }

@@ -31,11 +31,14 @@ final class TLSOrigin: Sendable {
         _ = try Self.readAll(make.output)
         waitpid(make.process, nil, 0)
 
-        let serve = try Self.run("exec openssl s_server -accept 127.0.0.1:0 -cert certificate.pem -key key.pem -WWW 2>&1", in: directory)
+        let serve = try Self.run(
+            "exec openssl s_server -accept 127.0.0.1:0 -cert certificate.pem -key key.pem -WWW 2>&1", in: directory)
         process = serve.process
         // `ACCEPT 127.0.0.1:port` is its first line.
         let line = try Self.readLine(serve.output, containing: "ACCEPT")
-        guard let text = line.split(separator: ":").last, let port = Int(text) else { throw Failure(operation: "openssl: \(line)", code: 0) }
+        guard let text = line.split(separator: ":").last, let port = Int(text) else {
+            throw Failure(operation: "openssl: \(line)", code: 0)
+        }
         self.port = port
     }
 

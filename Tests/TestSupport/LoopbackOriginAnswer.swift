@@ -9,6 +9,8 @@ package struct LoopbackAnswer: Sendable {
         /// Does nothing until the other side closes.
         case hang
         case wait(until: LoopbackGate)
+        /// Lets go what waits at the gate: all steps before are done.
+        case open(LoopbackGate)
         case pause(Duration)
         /// Ends the connection with RST.
         case reset

@@ -23,6 +23,11 @@ package final class LoopbackGate: Sendable {
         _ = write(writing, &byte, 1)
     }
 
+    package var isOpen: Bool {
+        var watched = pollfd(fd: reading, events: Int16(POLLIN), revents: 0)
+        return poll(&watched, 1, 0) == 1
+    }
+
     /// Waits until the gate is open, or the other side of `connection` closes. Returns whether it is open.
     func wait(on connection: Int32) -> Bool {
         var watched = [

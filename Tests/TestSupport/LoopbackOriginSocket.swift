@@ -69,6 +69,9 @@ struct LoopbackSocket {
             return false
         case .wait(let gate):
             return gate.wait(on: number)
+        case .open(let gate):
+            gate.open()
+            return true
         case .pause(let duration):
             return pause(duration)
         case .reset:

@@ -11,10 +11,12 @@ final class LoopbackThread: Sendable {
         }
         let context = Unmanaged.passRetained(Box(body))
         var number = pthread_t()
-        let code = pthread_create(&number, nil, { context in
-            if let context { Unmanaged<Box>.fromOpaque(context).takeRetainedValue().body() }
-            return nil
-        }, context.toOpaque())
+        let code = pthread_create(
+            &number, nil,
+            { context in
+                if let context { Unmanaged<Box>.fromOpaque(context).takeRetainedValue().body() }
+                return nil
+            }, context.toOpaque())
         guard code == 0 else {
             context.release()
             throw LoopbackFailure(operation: "pthread_create", code: code)

@@ -15,7 +15,8 @@ package struct AddressException: Hashable, Sendable, CustomStringConvertible {
     /// The entry as it was written.
     package let description: String
 
-    /// Reads one entry. Nil where it is none of the above, and for `*`, which would switch the protection off in passing.
+    /// Reads one entry. Nil where it is none of the above, and for names that end in a pattern, such as `*`: that would switch
+    /// the protection off in passing.
     package init?(_ text: String) {
         guard case (var name, let port)? = PortSuffix.split(text[...]) else { return nil }
         description = text
@@ -23,7 +24,7 @@ package struct AddressException: Hashable, Sendable, CustomStringConvertible {
         if name.hasPrefix("["), name.hasSuffix("]") { name = name.dropFirst().dropLast() }
         if let range = AddressRange(String(name)) {
             target = .range(range)
-        } else if let glob = HostGlob(String(name)), !glob.matchesEverything {
+        } else if let glob = HostGlob(String(name)), glob.hasLiteralEnd {
             target = .host(glob)
         } else {
             return nil

@@ -37,12 +37,12 @@ package struct HostGlob: Hashable, Sendable {
         guard HostName(text.replacing("*", with: "a")) != nil else { return nil }
     }
 
-    /// Whether it matches every host there is.
-    var matchesEverything: Bool { text == "*" }
+    /// Whether the last label, or the address, is written out.
+    var hasLiteralEnd: Bool { address != nil || labels.last?.contains("*") == false }
 
     /// Whether `host` is one of those meant.
     func matches(_ host: HostName) -> Bool {
-        if matchesEverything { return true }
+        if text == "*" { return true }
         if let hostAddress = host.address { return hostAddress == address }
         if address != nil { return false }
         let given = host.text.split(separator: ".")

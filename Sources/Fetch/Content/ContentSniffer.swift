@@ -73,7 +73,9 @@ package enum ContentSniffer {
         let start = String(decoding: text, as: UTF8.self).lowercased()
         if start.hasPrefix("<svg") { return .svg }
         if start.hasPrefix("<?xml") { return start.contains("<svg") ? .svg : .xml }
-        let tags = ["<!doctype html", "<html", "<head", "<body", "<title", "<meta", "<script", "<!--", "<h1", "<p", "<div", "<center"]
+        let tags = [
+            "<!doctype html", "<html", "<head", "<body", "<title", "<meta", "<script", "<!--", "<h1", "<p", "<div", "<center",
+        ]
         if tags.contains(where: start.hasPrefix) { return .html }
         return start.hasPrefix("{") || start.hasPrefix("[") ? .json : nil
     }

@@ -9,7 +9,8 @@ final class FetchSettings: Sendable {
         self.configuration = configuration
         sources = SourcePolicy(patterns: configuration.allow)
         addresses = AddressPolicy(
-            ports: configuration.ports, exceptions: configuration.allowPrivate, translationPrefixes: configuration.translationPrefixes)
+            ports: configuration.ports, exceptions: configuration.allowPrivate,
+            translationPrefixes: configuration.translationPrefixes)
         headers = [
             "Accept: image/gif, */*;q=0.1",
             // The bytes are judged and kept as they are sent.

@@ -18,7 +18,9 @@ final class SocketTable {
                 numbers.remove(number)
                 continue
             }
-            guard local.port == localPort, let peer = Self.endpoint(of: number, getpeername), peer == (remote, remotePort) else { continue }
+            guard local.port == localPort, let peer = Self.endpoint(of: number, getpeername), peer == (remote, remotePort) else {
+                continue
+            }
             var byte: UInt8 = 0
             return recv(number, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
         }

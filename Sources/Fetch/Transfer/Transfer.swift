@@ -7,6 +7,7 @@ final class Transfer {
     private let settings: FetchSettings
     private let sockets: SocketTable
     private let isConditional: Bool
+    private let onFreshConnection: Bool
     private(set) var easy: EasyHandle
 
     private(set) var head = ResponseHead()
@@ -14,6 +15,7 @@ final class Transfer {
     private var stall: StallMeter
     private var failure: FetchError?
     private var refusal: AddressRefusal?
+    private var exhaustion: String?
     private var didSendRequest = false
     private var needsFreshConnection = false
     private(set) var openedSockets = 0
@@ -33,6 +35,7 @@ final class Transfer {
         self.settings = settings
         self.sockets = sockets
         isConditional = !validators.isEmpty
+        self.onFreshConnection = onFreshConnection
         easy = try EasyHandle()
         sink = BodySink(limit: settings.configuration.maxBytes)
         stall = StallMeter(rate: settings.configuration.stallRate, window: settings.configuration.stallTime)
@@ -62,7 +65,7 @@ final class Transfer {
             openedSockets += 1
             sockets.insert(number)
         } else if errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS {
-            failure = .exhausted(cause: "socket: \(String(cString: strerror(errno)))")
+            exhaustion = "socket: \(String(cString: strerror(errno)))"
         }
     }
 
@@ -124,7 +127,7 @@ final class Transfer {
         return false
     }
 
-    private var isOnUsedConnection: Bool { openedSockets == 0 }
+    private var isOnUsedConnection: Bool { openedSockets == 0 && !onFreshConnection }
 
     // MARK: What came of it
 
@@ -158,7 +161,9 @@ final class Transfer {
         if head.isComplete, !bringsContent { return resultByStatus() }
         guard code == CURLE_OK else {
             let error = error(for: code)
-            if case .failed(.protocolViolation) = error, head.status == 0, isOnUsedConnection, url.scheme == .https { return .staleConnection }
+            if case .failed(.protocolViolation) = error, head.status == 0, isOnUsedConnection, url.scheme == .https {
+                return .staleConnection
+            }
             return .failure(error)
         }
         guard head.isComplete, let sink = sink.take() else { return .failure(.failed(.protocolViolation(cause: "no head"))) }
@@ -191,6 +196,7 @@ final class Transfer {
         case CURLE_COULDNT_RESOLVE_HOST:
             return .unreachable(cause: cause)
         case CURLE_COULDNT_CONNECT, CURLE_ABORTED_BY_CALLBACK:
+            if let exhaustion { return .exhausted(cause: exhaustion) }
             // A name may have several addresses: it counts as refused where none of them was left to try.
             if let refusal, openedSockets == 0 || code == CURLE_ABORTED_BY_CALLBACK { return .notAllowed(.address(refusal)) }
             return .unreachable(cause: cause)

@@ -10,21 +10,21 @@ private func transfer(_ context: UnsafeMutableRawPointer?) -> Transfer? {
 }
 
 /// `CURLOPT_WRITEFUNCTION`: any result but the number of bytes given ends the transfer.
-let receiveBody: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = { bytes, size, count, context in
+let receiveBody: curl_write_callback = { bytes, size, count, context in
     let length = size * count
     guard let transfer = transfer(context) else { return 0 }
     return transfer.receiveBody(UnsafeRawBufferPointer(start: bytes, count: length)) ? length : 0
 }
 
 /// `CURLOPT_HEADERFUNCTION`: the same, a line of the head at a time.
-let receiveHeader: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = { bytes, size, count, context in
+let receiveHeader: curl_write_callback = { bytes, size, count, context in
     let length = size * count
     guard let transfer = transfer(context) else { return 0 }
     return transfer.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: length)) ? length : 0
 }
 
 /// `CURLOPT_OPENSOCKETFUNCTION`: the one place where sockets are made, and only for addresses that are allowed.
-let openSocket: @convention(c) (UnsafeMutableRawPointer?, curlsocktype, UnsafeMutablePointer<curl_sockaddr>?) -> curl_socket_t = { context, _, target in
+let openSocket: curl_opensocket_callback = { context, _, target in
     guard let target, let transfer = transfer(context), let address = ccurl_address(target) else { return ccurl_bad_socket }
     guard transfer.allowsConnection(to: address, length: Int(target.pointee.addrlen)) else { return ccurl_bad_socket }
     let type = target.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
@@ -34,8 +34,7 @@ let openSocket: @convention(c) (UnsafeMutableRawPointer?, curlsocktype, UnsafeMu
 }
 
 /// `CURLOPT_PREREQFUNCTION`: a connection that was used before did not pass through ``openSocket`` for this request.
-let checkConnection: @convention(c) (UnsafeMutableRawPointer?, UnsafeMutablePointer<CChar>?, UnsafeMutablePointer<CChar>?, Int32, Int32) -> Int32 = {
-    context, address, _, port, localPort in
+let checkConnection: curl_prereq_callback = { context, address, _, port, localPort in
     guard let address, let transfer = transfer(context),
         transfer.allowsRequest(to: String(cString: address), port: Int(port), localPort: Int(localPort))
     else { return Int32(CURL_PREREQFUNC_ABORT) }

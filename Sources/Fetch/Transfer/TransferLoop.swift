@@ -56,11 +56,13 @@ final class TransferLoop: @unchecked Sendable {
     private func start() throws(FetchError) {
         let context = Unmanaged.passRetained(self)
         var number = pthread_t()
-        let code = pthread_create(&number, nil, { context in
-            guard let context else { return nil }
-            Unmanaged<TransferLoop>.fromOpaque(context).takeRetainedValue().run()
-            return nil
-        }, context.toOpaque())
+        let code = pthread_create(
+            &number, nil,
+            { context in
+                guard let context else { return nil }
+                Unmanaged<TransferLoop>.fromOpaque(context).takeRetainedValue().run()
+                return nil
+            }, context.toOpaque())
         guard code == 0 else {
             context.release()
             throw .exhausted(cause: "pthread_create: \(String(cString: strerror(code)))")

@@ -56,7 +56,12 @@ struct CurlURL: ~Copyable {
     func host() -> String? {
         guard let host = part(CURLUPART_HOST) else { return nil }
         if host.utf8.allSatisfy({ $0 < 0x80 }) { return host }
-        return Self.withUTF8Locale { part(CURLUPART_HOST, flags: CURLU_PUNYCODE) }
+        return Self.withUTF8Locale {
+            // Up to 8.17 libcurl leaks the host where it cannot be converted, but only when it is asked for the host alone.
+            // The whole URL is converted by the same function, so it tells first whether that works.
+            guard part(CURLUPART_URL, flags: CURLU_PUNYCODE) != nil else { return nil }
+            return part(CURLUPART_HOST, flags: CURLU_PUNYCODE)
+        }
     }
 
     private func part(_ part: CURLUPart, flags: Int32 = 0) -> String? {

@@ -50,7 +50,9 @@ struct HostName: Hashable, Sendable {
         (1...63).contains(label.count)
             && label.allSatisfy { byte in
                 switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"): true
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),
+                    UInt8(ascii: "_"):
+                    true
                 default: false
                 }
             }

@@ -8,7 +8,9 @@ enum PortSuffix {
         let rest = text[..<colon]
         guard rest.hasSuffix("]") || !rest.contains(":") else { return (text, nil) }
         let digits = text[text.index(after: colon)...]
-        guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = Int(digits), (1...65535).contains(port) else { return nil }
+        guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = Int(digits), (1...65535).contains(port) else {
+            return nil
+        }
         return (rest, port)
     }
 }

@@ -54,7 +54,9 @@ package struct SourcePattern: Hashable, Sendable, CustomStringConvertible {
 
     /// Whether `url` is one of those meant.
     package func matches(_ url: SourceURL) -> Bool {
-        guard scheme == nil || scheme == url.scheme, port == nil || port == url.port, host.matches(url.hostName) else { return false }
+        guard scheme == nil || scheme == url.scheme, port == nil || port == url.port, host.matches(url.hostName) else {
+            return false
+        }
         if path == "/" { return true }
         guard url.path.hasPrefix(path), !Self.hidesDotSegments(url.path) else { return false }
         return pathIsOpen || path.hasSuffix("/") || url.path.utf8.count == path.utf8.count
