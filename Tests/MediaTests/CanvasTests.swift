@@ -1,0 +1,119 @@
+import Media
+import TestSupport
+import Testing
+
+@Suite struct CanvasTests {
+    private let white = Composing.color(1)
+    private let red = Composing.color(2)
+    private let green = Composing.color(3)
+    private let blue = Composing.color(4)
+
+    /// A 3×1 canvas of white, a red pixel in the middle with the disposal, then a green pixel on the right.
+    private func disposing(_ disposal: Int) throws -> [[UInt32]] {
+        var builder = GIFBuilder(width: 3, height: 1)
+        builder.add(color: 1)
+        builder.add(GIFBuilder.Frame(width: 1, height: 1, color: 2)) { ($0.x, $0.disposal) = (1, disposal) }
+        builder.add(GIFBuilder.Frame(width: 1, height: 1, color: 3)) { $0.x = 2 }
+        return try Composing.frames(builder.finish())
+    }
+
+    @Test(arguments: [0, 1]) func unspecifiedAndKeepLeaveTheFrame(_ disposal: Int) throws {
+        #expect(try disposing(disposal) == [[white, white, white], [white, red, white], [white, red, green]])
+    }
+
+    @Test func clearMakesTheRectangleTransparent() throws {
+        #expect(try disposing(2)[2] == [white, Composing.clear, green])
+    }
+
+    @Test func restoreBringsBackWhatWasThere() throws {
+        #expect(try disposing(3)[2] == [white, white, green])
+    }
+
+    @Test(arguments: [4, 5, 6, 7]) func reservedDisposalsKeepTheFrame(_ disposal: Int) throws {
+        #expect(try disposing(disposal)[2] == [white, red, green])
+    }
+
+    @Test func restoreAfterRestoreGoesBackToTheSameCanvas() throws {
+        var builder = GIFBuilder(width: 2, height: 1)
+        builder.add(color: 1)
+        for color in [UInt8(2), 3] {
+            builder.add(GIFBuilder.Frame(width: 1, height: 1, color: color)) { $0.disposal = 3 }
+        }
+        builder.add(GIFBuilder.Frame(width: 1, height: 1, color: 4)) { $0.x = 1 }
+        #expect(try Composing.frames(builder.finish()).last == [white, blue])
+    }
+
+    @Test func transparentIndexLeavesWhatIsThere() throws {
+        var builder = GIFBuilder(width: 2, height: 1)
+        builder.add(color: 1)
+        builder.add(GIFBuilder.Frame(width: 2, height: 1, pixels: [0, 2])) { $0.transparent = 0 }
+        #expect(try Composing.frames(builder.finish())[1] == [white, red])
+    }
+
+    @Test func transparentIndexOutsideThePaletteStillIsTransparent() throws {
+        var builder = GIFBuilder(width: 2, height: 1, palette: Array(GIFBuilder.palette.prefix(2)))
+        builder.add(GIFBuilder.Frame(width: 2, height: 1, pixels: [7, 1])) { $0.transparent = 7 }
+        #expect(try Composing.frames(builder.finish())[0] == [Composing.clear, white])
+    }
+
+    @Test func indexOutsideThePaletteIsBlack() throws {
+        var builder = GIFBuilder(width: 2, height: 1, palette: Array(GIFBuilder.palette.prefix(2)))
+        builder.add(GIFBuilder.Frame(width: 2, height: 1, pixels: [7, 1]))
+        #expect(try Composing.frames(builder.finish())[0] == [Composing.black, white])
+    }
+
+    @Test func localPaletteHoldsForItsFrameOnly() throws {
+        var builder = GIFBuilder(width: 1, height: 1)
+        builder.add(color: 2)
+        builder.add(GIFBuilder.Frame(width: 1, height: 1, color: 0), localPalette: [(1, 2, 3), (4, 5, 6)])
+        builder.add(color: 2)
+        #expect(try Composing.frames(builder.finish()) == [[red], [0xff03_0201], [red]])
+    }
+
+    @Test func interlacedRowsComeWhereTheyBelong() throws {
+        var builder = GIFBuilder(width: 1, height: 11)
+        let pixels = (0..<11).map { UInt8($0 % 8) }
+        builder.add(GIFBuilder.Frame(width: 1, height: 11, pixels: pixels)) { $0.isInterlaced = true }
+        #expect(try Composing.frames(builder.finish())[0] == pixels.map { Composing.color(Int($0)) })
+    }
+
+    @Test func frameLargerThanTheCanvasIsClipped() throws {
+        var builder = GIFBuilder(width: 2, height: 2)
+        builder.add(GIFBuilder.Frame(width: 3, height: 3, pixels: [2, 3, 1, 4, 2, 1, 1, 1, 1]))
+        #expect(try Composing.frames(builder.finish()) == [[red, green, blue, red]])
+    }
+
+    @Test func frameOutsideTheCanvasChangesNothingAndKeepsItsTime() throws {
+        var builder = GIFBuilder(width: 2, height: 1)
+        builder.add(color: 1)
+        builder.add(GIFBuilder.Frame(width: 2, height: 2, color: 2)) { ($0.x, $0.y, $0.delay, $0.disposal) = (5, 7, 30, 3) }
+        builder.add(GIFBuilder.Frame(width: 2, height: 1, color: 3)) { $0.x = 1 }
+        #expect(try Composing.frames(builder.finish()) == [[white, white], [white, white], [white, green]])
+        #expect(try Composing.summary(builder.finish()).delays == [10, 30, 10])
+    }
+
+    @Test(arguments: [(0, 1), (1, 0), (0, 0)]) func frameWithoutSizeDrawsNothing(_ width: Int, _ height: Int) throws {
+        var builder = GIFBuilder(width: 1, height: 1)
+        builder.add(color: 1)
+        builder.add(GIFBuilder.Frame(width: width, height: height, pixels: []))
+        builder.add(color: 2)
+        #expect(try Composing.frames(builder.finish()) == [[white], [white], [red]])
+    }
+
+    @Test func drawTellsWhereTheCanvasChanged() throws {
+        var builder = GIFBuilder(width: 8, height: 8)
+        builder.add(color: 1)
+        builder.add(GIFBuilder.Frame(width: 4, height: 4, color: 2)) { ($0.x, $0.y) = (2, 3) }
+        builder.add(GIFBuilder.Frame(width: 4, height: 4, color: 2)) { ($0.x, $0.y) = (2, 3) }
+        try builder.finish().withUnsafeBytes { bytes in
+            var reader = try GIFReader(bytes, limits: MediaLimits())
+            var canvas = Canvas(width: 8, height: 8, format: .rgba)
+            var areas: [Int] = []
+            while try reader.next(), let indices = try reader.readPixels() {
+                let changed = canvas.draw(reader, indices: indices)
+                areas.append(changed.width * changed.height)
+            }
+            #expect(areas == [64, 16, 0])
+        }
+    }
+}

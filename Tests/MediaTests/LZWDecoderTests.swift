@@ -1,0 +1,68 @@
+import TestSupport
+import Testing
+
+@testable import Media
+
+@Suite struct LZWDecoderTests {
+    /// Decodes a code stream that comes in pieces of `step` bytes.
+    private func decode(_ codes: [UInt8], codeSize: Int, pixels: Int, step: Int = 255) -> [UInt8] {
+        var decoder = LZWDecoder()
+        var output = [UInt8](repeating: 0xee, count: pixels + LZWDecoder.slack + 8)
+        let count = output.withUnsafeMutableBufferPointer { output in
+            guard let base = output.baseAddress else { return 0 }
+            decoder.begin(minimumCodeSize: codeSize, output: base, pixels: pixels)
+            for start in stride(from: 0, to: codes.count, by: step) {
+                codes[start..<min(start + step, codes.count)].withUnsafeBufferPointer { decoder.decode($0) }
+            }
+            return decoder.count
+        }
+        #expect(output.suffix(8).allSatisfy { $0 == 0xee }, "wrote past its slack")
+        return Array(output.prefix(count))
+    }
+
+    @Test(arguments: 2...8) func decodesWhatAnEncoderWrote(_ codeSize: Int) {
+        var state: UInt32 = 7
+        for (count, spread) in [(1, 2), (300, 1), (20_000, 3), (60_000, 255)] {
+            let pixels = (0..<count).map { _ -> UInt8 in
+                state = state &* 1_664_525 &+ 1_013_904_223
+                return UInt8(Int(state >> 16) % spread % (1 << codeSize))
+            }
+            let codes = LZWEncoder.encode(pixels, minimumCodeSize: codeSize)
+            for step in [1, 7, 255] { #expect(decode(codes, codeSize: codeSize, pixels: count, step: step) == pixels) }
+        }
+    }
+
+    @Test func aStringThatIsBeingDefinedIsRead() {
+        // A run is coded by strings each of which is used right when it is defined.
+        let runs = LZWEncoder.encode(Array(repeating: 1, count: 1000), minimumCodeSize: 2)
+        #expect(decode(runs, codeSize: 2, pixels: 1000) == Array(repeating: 1, count: 1000))
+    }
+
+    @Test func aCodeThatCannotBeEndsTheImage() {
+        // Code size 2: clear (4), literal 1, then 7, which is beyond the next free code (6).
+        let codes: [UInt8] = [0b11_001_100, 0b0000_0001]
+        #expect(decode(codes, codeSize: 2, pixels: 16) == [1])
+    }
+
+    @Test func aStringBeforeAnyLiteralEndsTheImage() {
+        // Clear (4), then 6 at once.
+        #expect(decode([0b00_110_100], codeSize: 2, pixels: 16) == [])
+    }
+
+    @Test func noCodeIsNeededToBegin() {
+        // Literals 1, 2 and the end code (5) without a clear code before them.
+        #expect(decode([0b01_010_001, 0b0000_0001], codeSize: 2, pixels: 16) == [1, 2])
+    }
+
+    @Test func anyBytesStayInBounds() {
+        var state: UInt64 = 1
+        for round in 0..<2000 {
+            let bytes = (0..<64).map { _ -> UInt8 in
+                state = state &* 6_364_136_223_846_793_005 &+ 1
+                return UInt8(truncatingIfNeeded: state >> 40)
+            }
+            let pixels = round % 97
+            #expect(decode(bytes, codeSize: 1 + round % 11, pixels: pixels).count <= pixels)
+        }
+    }
+}

@@ -1,0 +1,82 @@
+import TestSupport
+import Testing
+
+@testable import Media
+
+@Suite struct PixelTests {
+    /// BT.709 limited range in floating point (ITU-R BT.709-6 §3), to compare with.
+    private func exact(_ color: RGB) -> (Double, Double, Double) {
+        let (r, g, b) = (Double(color.red) / 255, Double(color.green) / 255, Double(color.blue) / 255)
+        let y = 0.2126 * r + 0.7152 * g + 0.0722 * b
+        return (16 + 219 * y, 128 + 224 * (b - y) / 1.8556, 128 + 224 * (r - y) / 1.5748)
+    }
+
+    @Test func everyColourIsConvertedWithinHalfAStep() {
+        let format = PixelFormat.yuv(background: .white)
+        for value in stride(from: 0, to: 1 << 24, by: 997) {
+            let color = RGB(red: UInt8(value >> 16), green: UInt8(value >> 8 & 255), blue: UInt8(value & 255))
+            let word = format.pack(color)
+            let (y, cb, cr) = exact(color)
+            #expect(abs(Double(word & 255) - y) <= 0.51)
+            #expect(abs(Double(word >> 8 & 4095) / 16 - cb) <= 0.05)
+            #expect(abs(Double(word >> 20) / 16 - cr) <= 0.05)
+        }
+    }
+
+    @Test func greyHasNoColour() {
+        for level in UInt8.min...UInt8.max {
+            let word = PixelFormat.yuv(background: .white).pack(RGB(red: level, green: level, blue: level))
+            #expect(word >> 8 & 4095 == 2048 && word >> 20 == 2048)
+        }
+    }
+
+    @Test func interlacedRowsComeOnceEachInFourPasses() {
+        for count in [1, 2, 3, 5, 8, 9, 17] {
+            var rows = InterlacedRows(count: count, isInterlaced: true)
+            var seen: [Int] = []
+            while let row = rows.next() { seen.append(row) }
+            #expect(seen.sorted() == Array(0..<count))
+            #expect(seen == [(0, 8), (4, 8), (2, 4), (1, 2)].flatMap { Array(stride(from: $0, to: count, by: $1)) })
+        }
+    }
+
+    @Test func clockAddsWhatIsShown() {
+        var clock = FrameClock()
+        let times = [0, 1, 2, 65535, 7].map { clock.advance(by: $0) }
+        #expect(times.map(\.start) == [0, 10, 20, 22, 65557])
+        #expect(times.map(\.duration) == [10, 10, 2, 65535, 7])
+        #expect(clock.now == 65564)
+    }
+
+    @Test func timesComeOutInTheirOrderHoweverManyWait() {
+        var queue = TimeQueue()
+        var next: Int64 = 0
+        for count in [3, 64, 65, 300] {
+            for _ in 0..<count { queue.append(next); next += 1 }
+            let first = next - Int64(count)
+            for offset in 0..<count { #expect(queue.popFirst() == first + Int64(offset)) }
+        }
+    }
+
+    @Test func onlySupplementalInformationIsTakenOut() {
+        let parameter: [UInt8] = [0, 0, 0, 1, 0x67, 1, 2]
+        let supplemental: [UInt8] = [0, 0, 1, 0x06, 5, 9, 9]
+        let slice: [UInt8] = [0, 0, 0, 1, 0x65, 0, 0, 3, 0, 7]
+        func stripped(_ bytes: [UInt8]) -> [UInt8] {
+            var bytes = bytes
+            let count = bytes.withUnsafeMutableBufferPointer { AnnexB.removeSupplementalInformation($0) }
+            return Array(bytes.prefix(count))
+        }
+        #expect(stripped(supplemental + slice) == slice)
+        #expect(stripped(parameter + supplemental + slice) == parameter + slice)
+        #expect(stripped(slice) == slice)
+        #expect(stripped(supplemental) == supplemental)
+        #expect(stripped([]) == [])
+    }
+
+    @Test func qualityMapsToTheRateFactorItsDocumentationSays() {
+        #expect(H264Settings.rateFactor(quality: 60) == 23)
+        #expect(abs(H264Settings.rateFactor(quality: 100) - 11) < 1e-9)
+        #expect(abs(H264Settings.rateFactor(quality: 1) - 46.6) < 1e-9)
+    }
+}

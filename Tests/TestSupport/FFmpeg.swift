@@ -1,0 +1,48 @@
+package import Foundation
+
+/// FFmpeg's programs, as a second opinion on what came out. scripts/setup installs them.
+package enum FFmpeg {
+    package struct Failed: Error {
+        package let log: String
+    }
+
+    /// What ffprobe says of a file's only stream: `name=value` pairs.
+    package static func stream(of file: URL) throws -> [String: String] {
+        let output = try run(["ffprobe", "-v", "error", "-show_streams", "-of", "default=nw=1", file.path])
+        var values: [String: String] = [:]
+        for line in String(decoding: output, as: UTF8.self).split(separator: "\n") {
+            let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            if parts.count == 2 { values[String(parts[0])] = String(parts[1]) }
+        }
+        return values
+    }
+
+    /// The decoded frames as RGB, rows from the top, each sample once.
+    package static func frames(of file: URL, width: Int, height: Int) throws -> [[UInt8]] {
+        let output = [UInt8](
+            try run([
+                "ffmpeg", "-nostdin", "-v", "error", "-i", file.path, "-vsync", "0", "-sws_flags",
+                "accurate_rnd+full_chroma_int+neighbor", "-f", "rawvideo", "-pix_fmt", "rgb24", "-",
+            ]))
+        let size = width * height * 3
+        return stride(from: 0, to: output.count / size * size, by: size).map { Array(output[$0..<$0 + size]) }
+    }
+
+    private static func run(_ arguments: [String]) throws -> Data {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = arguments
+        process.standardInput = FileHandle.nullDevice
+        let output = Pipe()
+        let log = Pipe()
+        process.standardOutput = output
+        process.standardError = log
+        try process.run()
+        let data = try output.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else {
+            throw Failed(log: String(decoding: try log.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self))
+        }
+        return data
+    }
+}
