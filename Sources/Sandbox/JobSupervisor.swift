@@ -15,10 +15,10 @@ package struct JobSupervisor: Sendable {
     ///
     /// - Parameters:
     ///   - input: The GIF, which nobody changes.
-    ///   - output: An empty file open for reading and writing.
+    ///   - output: An empty file open for reading and writing, written by position.
     /// - Throws: ``SandboxError``; what the output then holds is worthless.
     package func run(
-        _ job: WorkerJob, input: SharedDescriptor, output: Int32
+        _ job: WorkerJob, input: SharedDescriptor, output: SharedDescriptor
     ) throws(SandboxError) -> (result: TranscodeResult, exit: WorkerExit?) {
         let channel: OwnedDescriptor
         do throws(SystemError) {
@@ -66,10 +66,10 @@ package struct JobSupervisor: Sendable {
     }
 
     /// Whether the output is as long as the worker says and begins as an MP4 does.
-    private static func isWhole(_ output: Int32, _ result: TranscodeResult) -> Bool {
+    private static func isWhole(_ output: SharedDescriptor, _ result: TranscodeResult) -> Bool {
         var status = stat()
-        guard fstat(output, &status) == 0, Int(status.st_size) == result.bytes, result.bytes > 8 else { return false }
+        guard fstat(output.number, &status) == 0, Int(status.st_size) == result.bytes, result.bytes > 8 else { return false }
         var head = [UInt8](repeating: 0, count: 8)
-        return pread(output, &head, 8, 0) == 8 && head[4...].elementsEqual("ftyp".utf8)
+        return pread(output.number, &head, 8, 0) == 8 && head[4...].elementsEqual("ftyp".utf8)
     }
 }

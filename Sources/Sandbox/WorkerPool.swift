@@ -13,7 +13,7 @@ package final class WorkerPool: Sendable {
         var number: Int
         var job: WorkerJob
         var input: SharedDescriptor
-        var output: Int32
+        var output: SharedDescriptor
         var asked: ContinuousClock.Instant
         var continuation: CheckedContinuation<Outcome, Never>
     }
@@ -53,8 +53,8 @@ package final class WorkerPool: Sendable {
     ///
     /// - Parameters:
     ///   - input: The GIF, which nobody changes.
-    ///   - output: An empty file open for reading and writing. The caller keeps it open until this returns.
-    package func run(_ job: WorkerJob, input: SharedDescriptor, output: Int32) async throws(SandboxError) -> WorkerReport {
+    ///   - output: An empty file open for reading and writing, written by position.
+    package func run(_ job: WorkerJob, input: SharedDescriptor, output: SharedDescriptor) async throws(SandboxError) -> WorkerReport {
         let number = state.withLock { state in
             state.nextNumber += 1
             return state.nextNumber

@@ -30,7 +30,7 @@ struct ConvertFile: Sendable {
             let number = clinux_memfd_create("gifreel-output")
             guard number >= 0 else { throw Self.failed("memory", .last("memfd_create")) }
             let file = SharedDescriptor(OwnedDescriptor(taking: number))
-            let result = try convert(gif, to: file.number)
+            let result = try convert(gif, to: file)
             try copyToStandardOutput(file)
             return Sizes(gif: count, mp4: result.bytes)
         }
@@ -39,7 +39,7 @@ struct ConvertFile: Sendable {
         guard number >= 0 else { throw Self.failed(output, .last("open")) }
         let file = SharedDescriptor(OwnedDescriptor(taking: number))
         do throws(Problem) {
-            let result = try convert(gif, to: file.number)
+            let result = try convert(gif, to: file)
             guard rename(partial, output) == 0 else { throw Self.failed(output, .last("rename")) }
             return Sizes(gif: count, mp4: result.bytes)
         } catch {
@@ -48,7 +48,7 @@ struct ConvertFile: Sendable {
         }
     }
 
-    private func convert(_ gif: SharedDescriptor, to output: Int32) throws(Problem) -> TranscodeResult {
+    private func convert(_ gif: SharedDescriptor, to output: SharedDescriptor) throws(Problem) -> TranscodeResult {
         do throws(SandboxError) {
             return try supervisor.run(job, input: gif, output: output).result
         } catch {

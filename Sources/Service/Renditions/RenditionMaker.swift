@@ -132,7 +132,7 @@ struct RenditionMaker: Sendable {
             allowance: configuration.allowance)
         let file = try stage { () throws(CacheError) in try cache.stage(expecting: Int64(source.count)) }
         do throws(SandboxError) {
-            return (file, try await pool.run(job, input: source.bytes, output: file.number))
+            return (file, try await pool.run(job, input: source.bytes, output: file.descriptor))
         } catch {
             guard case .rejected(.failed(_, let code)) = error, code == -ENOSPC, !file.isInMemory else {
                 throw Problem(error, limit: configuration.allowance)
@@ -140,7 +140,7 @@ struct RenditionMaker: Sendable {
         }
         let memory = try stage { () throws(CacheError) in try cache.stageInMemory() }
         do throws(SandboxError) {
-            return (memory, try await pool.run(job, input: source.bytes, output: memory.number))
+            return (memory, try await pool.run(job, input: source.bytes, output: memory.descriptor))
         } catch {
             throw Problem(error, limit: configuration.allowance)
         }

@@ -1,0 +1,69 @@
+import Foundation
+import Glibc
+import Media
+import SystemIO
+import TestSupport
+
+@testable import Sandbox
+
+/// A zygote for all tests of this process, and what a job needs.
+enum SandboxFixture {
+    /// The test process has threads, so the zygote is the built executable, started anew.
+    static func zygote() throws -> Zygote {
+        let folder = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
+        return try Zygote.spawn(executable: folder.appendingPathComponent("gifreel").path)
+    }
+
+    static func input(_ bytes: [UInt8]) throws -> SharedDescriptor {
+        var file = try MemoryFile(name: "test-input")
+        try bytes.withUnsafeBytes { try file.append($0) }
+        return try file.seal()
+    }
+
+    /// An empty unnamed file.
+    static func output() throws -> SharedDescriptor {
+        let folder = FileManager.default.temporaryDirectory.path
+        let number = open(folder, O_TMPFILE_FLAG | O_RDWR, 0o600)
+        guard number >= 0 else { throw SystemError.last("open") }
+        return SharedDescriptor(OwnedDescriptor(taking: number))
+    }
+
+    /// O_TMPFILE, which Swift's Glibc module lacks: O_DIRECTORY and a bit of its own.
+    private static let O_TMPFILE_FLAG: Int32 = 0o20000000 | 0o200000
+
+    static func job(cpu: Int = 30, memory: Int = 512 << 20, output: Int = 1 << 30, wall: Int? = nil) -> WorkerJob {
+        WorkerJob(
+            transcoder: Transcoder(limits: MediaLimits(totalPixels: 1 << 40)),
+            allowance: WorkerJob.Allowance(cpu: cpu, memory: memory, output: output, wall: wall))
+    }
+
+    /// A small GIF that keeps an encoder busy for many seconds: a dot that blinks on a large canvas.
+    static let long: [UInt8] = {
+        var builder = GIFBuilder(width: 2000, height: 2000)
+        for index in 0..<4000 {
+            builder.add(GIFBuilder.Frame(width: 1, height: 1, color: UInt8(2 + index % 3))) { $0.delay = 2 }
+        }
+        return builder.finish()
+    }()
+
+    /// Whether the process exists and is no zombie.
+    static func isAlive(_ process: Int32) -> Bool {
+        guard let status = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8) else { return false }
+        return !status.contains(") Z ")
+    }
+
+    /// The processes whose parent is `process`.
+    static func children(of process: Int32) -> [Int32] {
+        let text = try? String(contentsOfFile: "/proc/\(process)/task/\(process)/children", encoding: .utf8)
+        return (text ?? "").split(separator: " ").compactMap { Int32($0) }
+    }
+
+    /// Waits until the condition holds; false after a long time.
+    static func eventually(_ condition: () -> Bool) -> Bool {
+        for _ in 0..<4000 {
+            if condition() { return true }
+            usleep(5000)
+        }
+        return false
+    }
+}
