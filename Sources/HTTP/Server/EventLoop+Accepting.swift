@@ -37,12 +37,17 @@ extension EventLoop {
 
     private func open(_ socket: consuming OwnedDescriptor, _ peer: IPAddress?) {
         let connection = Connection(socket: socket, generation: connections.nextGeneration(), peer: peer)
-        guard poller.addConnection(connection.token.descriptor, token: connection.token.encoded) else { return }
         connection.deadline = clock.now + settings.headTimeout
         connection.idleSince = clock.now
         connections.insert(connection)
         settings.open.increment()
         counters.accepted.wrappingAdd(1, ordering: .relaxed)
+        // Most clients send their request at once, so that it is there already: a connection that ends with its first answer
+        // is over before the poller would hear of it.
+        connection.isReadable = true
+        serve(connection)
+        guard connection.phase != .closed else { return }
+        if !poller.addConnection(connection.token.descriptor, token: connection.token.encoded) { close(connection) }
     }
 
     /// Ends a connection, whatever is under way on it. Its descriptor is closed when the last reference goes.
