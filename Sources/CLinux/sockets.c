@@ -235,6 +235,11 @@ ssize_t clinux_send(int fd, const void *buffer, size_t count, int more) {
     return send(fd, buffer, count, MSG_NOSIGNAL | (more ? MSG_MORE : 0));
 }
 
+void clinux_cork(int fd) {
+    const int on = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on);
+}
+
 int clinux_shutdown_send(int fd) {
     return shutdown(fd, SHUT_WR);
 }

@@ -5,12 +5,24 @@ package enum HTTPDate {
 
     /// IMF-fixdate: `Sun, 06 Nov 1994 08:49:37 GMT`.
     package static func format(_ seconds: Int) -> String {
-        let second = (seconds % 86400 + 86400) % 86400
-        let dayNumber = (seconds - second) / 86400
+        let (dayNumber, time) = split(seconds)
         let date = civil(fromDays: dayNumber)
         let weekday = days[((dayNumber + 4) % 7 + 7) % 7]
-        let time = "\(pad(second / 3600)):\(pad(second / 60 % 60)):\(pad(second % 60))"
         return "\(weekday), \(pad(date.day)) \(months[date.month - 1]) \(pad(date.year, to: 4)) \(time) GMT"
+    }
+
+    /// The form of RFC 3339, for logs: `1994-11-06T08:49:37Z`.
+    package static func formatForLog(_ seconds: Int) -> String {
+        let (dayNumber, time) = split(seconds)
+        let date = civil(fromDays: dayNumber)
+        return "\(pad(date.year, to: 4))-\(pad(date.month))-\(pad(date.day))T\(time)Z"
+    }
+
+    /// Days since 1970, and the time of the day as text.
+    private static func split(_ seconds: Int) -> (days: Int, time: String) {
+        let second = (seconds % 86400 + 86400) % 86400
+        let time = "\(pad(second / 3600)):\(pad(second / 60 % 60)):\(pad(second % 60))"
+        return ((seconds - second) / 86400, time)
     }
 
     /// The unix seconds a date stands for; all three forms are read (IMF-fixdate, RFC 850, asctime).

@@ -1,7 +1,16 @@
+internal import Glibc
+
 /// Comparing and trimming raw bytes as HTTP does: ASCII, and case-insensitive where names and tokens are.
 extension UnsafeRawBufferPointer {
     /// Whether these bytes are exactly `other`.
-    func equals(_ other: StaticString) -> Bool { elementsEqual(other.bytes) }
+    func equals(_ other: UnsafeRawBufferPointer) -> Bool {
+        guard count == other.count else { return false }
+        guard let base = baseAddress, let otherBase = other.baseAddress else { return true }
+        return memcmp(base, otherBase, count) == 0
+    }
+
+    /// Whether these bytes are exactly `other`.
+    func equals(_ other: StaticString) -> Bool { equals(other.bytes) }
 
     /// Whether these bytes are `other` but for the case of ASCII letters.
     func equalsIgnoringCase(_ other: UnsafeRawBufferPointer) -> Bool {

@@ -18,7 +18,7 @@ enum EntityTag {
             if weakly, element.count > 2, element[0] == UInt8(ascii: "W"), element[1] == UInt8(ascii: "/") {
                 candidate = element.slice(2..<element.count)
             }
-            found = candidate.elementsEqual(tag)
+            found = candidate.equals(tag)
             return !found
         }
         return found

@@ -28,7 +28,7 @@ struct Preconditions {
     func allowsRange() -> Bool {
         guard let value = head.first(.ifRange) else { return true }
         if value.first == UInt8(ascii: "\"") || value.starts(with: ("W/" as StaticString).bytes) {
-            return validators.entityTag.withUnsafeBytes { value.elementsEqual($0) }
+            return validators.entityTag.withUnsafeBytes { value.equals($0) }
         }
         guard let date = validators.date(value, now: now) else { return false }
         return date == validators.lastModified && date < now

@@ -15,7 +15,7 @@ struct Validators: Sendable {
 
     /// The date a field's value stands for; nil where it is none.
     func date(_ value: UnsafeRawBufferPointer, now: Int) -> Int? {
-        if value.elementsEqual(lastModifiedText) { return lastModified }
+        if lastModifiedText.withUnsafeBytes({ value.equals($0) }) { return lastModified }
         return HTTPDate.parse(String(decoding: value, as: UTF8.self), now: now)
     }
 }

@@ -16,12 +16,3 @@ final class LoopCounters: Sendable {
     let closed = Atomic(0)
     let requests = Atomic(0)
 }
-
-/// The connections of all loops together.
-final class ConnectionCount: Sendable {
-    private let value = Atomic(0)
-
-    var current: Int { value.load(ordering: .relaxed) }
-    func increment() { value.wrappingAdd(1, ordering: .relaxed) }
-    func decrement() { value.wrappingSubtract(1, ordering: .relaxed) }
-}

@@ -10,13 +10,15 @@ extension EventLoop {
     /// How long a connection must have been idle to be closed in favour of a new one.
     private static let expendableAfter: UInt64 = 1_000_000_000
 
-    func accept(from index: Int) {
-        guard listeners.indices.contains(index), !isAcceptingPaused else { return }
+    /// Takes in those who wait at a listener, but not more than a batch. Returns whether there may be more.
+    @discardableResult
+    func accept(from index: Int) -> Bool {
+        guard listeners.indices.contains(index), !isAcceptingPaused else { return false }
         let listener = listeners[index].descriptor.number
         for _ in 0..<Self.acceptBatch {
-            guard settings.open.current < settings.maxConnections || makeRoom() else {
+            guard !settings.admission.isFull || makeRoom() else {
                 pauseAccepting()
-                return
+                return false
             }
             var address = clinux_address()
             let number = clinux_accept(listener, &address)
@@ -29,20 +31,26 @@ extension EventLoop {
             case EMFILE, ENFILE, ENOBUFS, ENOMEM:
                 // Trying again at once would spin: the listener stays readable.
                 if !makeRoom() { pauseAccepting() }
-                return
-            default: return
+                return false
+            default: return false
             }
         }
+        return true
     }
 
     private func open(_ socket: consuming OwnedDescriptor, _ peer: IPAddress?) {
         let connection = Connection(socket: socket, generation: connections.nextGeneration(), peer: peer)
-        guard poller.addConnection(connection.token.descriptor, token: connection.token.encoded) else { return }
         connection.deadline = clock.now + settings.headTimeout
         connection.idleSince = clock.now
         connections.insert(connection)
-        settings.open.increment()
+        settings.admission.enter()
         counters.accepted.wrappingAdd(1, ordering: .relaxed)
+        // Most clients send their request at once, so that it is there already: a connection that ends with its first answer
+        // is over before the poller would hear of it.
+        connection.isReadable = true
+        serve(connection)
+        guard connection.phase != .closed else { return }
+        if !poller.addConnection(connection.token.descriptor, token: connection.token.encoded) { close(connection) }
     }
 
     /// Ends a connection, whatever is under way on it. Its descriptor is closed when the last reference goes.
@@ -58,23 +66,26 @@ extension EventLoop {
         connection.reception = nil
         connection.outgoing = []
         connections.remove(connection.token)
-        settings.open.decrement()
+        settings.admission.leave()
         counters.closed.wrappingAdd(1, ordering: .relaxed)
         if isAcceptingPaused, drain == nil { resumeAccepting() }
     }
 
     /// Closes the connections that have been idle longest. Returns false where none has been for long.
-    private func makeRoom() -> Bool {
+    @discardableResult
+    func makeRoom() -> Bool {
         let limit = clock.now - min(clock.now, Self.expendableAfter)
         let idle = connections.filter { $0.isIdle && $0.idleSince <= limit }.sorted { $0.idleSince < $1.idleSince }
         for connection in idle.prefix(max(1, idle.count / 8)) { close(connection) }
         return !idle.isEmpty
     }
 
-    /// Lets new connections wait in the kernel until one has ended or some time has passed. Meanwhile answers end their
-    /// connections, so that places go round.
+    /// Lets new connections wait in the kernel until one has ended or some time has passed. Meanwhile answers of all loops
+    /// end their connections, so that places go round.
     private func pauseAccepting() {
         isAcceptingPaused = true
+        settings.admission.pause()
+        sweepSoon()
         poller.remove(listeners)
     }
 
@@ -82,6 +93,7 @@ extension EventLoop {
         do throws(SystemError) {
             try poller.add(listeners)
             isAcceptingPaused = false
+            settings.admission.resume()
         } catch {
             // Still no memory for it: the next sweep tries again, from a clean start.
             poller.remove(listeners)

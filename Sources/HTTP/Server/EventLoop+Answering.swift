@@ -90,7 +90,7 @@ extension EventLoop {
 
     /// Whether the connection can serve another request after this one.
     private func decidePersistence(_ connection: Connection) {
-        if drain != nil || isAcceptingPaused { connection.exchange.closes = true }
+        if drain != nil || settings.admission.isContended { connection.exchange.closes = true }
         guard let body = connection.body else { return }
         // A client that waits for 100 may send its body or not: there is no telling where the next request begins.
         if connection.exchange.awaitsContinue || body.knownRemainder ?? 0 > settings.maxDiscarded {

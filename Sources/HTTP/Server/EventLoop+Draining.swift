@@ -13,12 +13,15 @@ extension EventLoop {
             self.drain = (min(drain.idle, end), min(drain.all, end))
         } else {
             // Whoever is in the backlog has been let in by the kernel, and would be reset by closing it.
-            for index in listeners.indices { accept(from: index) }
-            if !isAcceptingPaused { poller.remove(listeners) }
+            if isAcceptingPaused { resumeAccepting() }
+            for index in listeners.indices { while accept(from: index) {} }
+            if isAcceptingPaused { settings.admission.resume() } else { poller.remove(listeners) }
+            isAcceptingPaused = false
             listeners = []
             drain = (min(clock.now + Self.idleGrace, end), end)
         }
         if let drain { closeDrained(drain) }
+        sweepSoon()
     }
 
     /// Closes the connections whose time is over.

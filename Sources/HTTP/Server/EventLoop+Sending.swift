@@ -26,7 +26,11 @@ extension EventLoop {
             content.withUnsafeBytes { output.append($0.slice(range)) }
             body = nil
         }
-        var progress = sendOutput(connection, isFollowed: body != nil || !more.isEmpty)
+        // What is about to be closed keeps its last bytes until then, so that they and the end go in one packet.
+        let isLast = connection.exchange.closes
+        let isFollowed = body != nil || !more.isEmpty
+        if isLast && isFollowed { clinux_cork(connection.token.descriptor) }
+        var progress = sendOutput(connection, isFollowed: isFollowed || isLast)
         if progress == .done, var segment = body {
             progress = transmit(connection, &segment, isFollowed: !more.isEmpty)
             body = progress == .done ? nil : segment

@@ -35,7 +35,7 @@ final class EventLoop {
 
     init(_ parts: LoopParts) {
         settings = parts.settings
-        listeners = parts.listeners
+        listeners = parts.takeListeners()
         mailbox = parts.mailbox
         counters = parts.counters
         poller = parts.poller
@@ -150,14 +150,20 @@ final class EventLoop {
         }
     }
 
+    /// Makes the next look at the deadlines come within 50 ms: somebody waits for what it may find.
+    func sweepSoon() {
+        nextSweep = min(nextSweep, clock.now + 50_000_000)
+    }
+
     /// Looks at all deadlines. Walking over 8,000 connections takes some tens of microseconds, a few times a second: less
     /// than keeping them in order would cost the hot path.
     private func sweep() {
-        let hurries = isAcceptingPaused || drain != nil
-        nextSweep = clock.now + (hurries ? min(settings.sweepInterval, 50_000_000) : settings.sweepInterval)
+        nextSweep = clock.now + settings.sweepInterval
+        if settings.admission.isContended || drain != nil { sweepSoon() }
         let now = clock.now
         for connection in connections.filter({ $0.deadline <= now }) { expire(connection) }
         if let drain { closeDrained(drain) }
+        if settings.admission.isContended { makeRoom() }
         if isAcceptingPaused, drain == nil { resumeAccepting() }
         recorder?.flush()
     }

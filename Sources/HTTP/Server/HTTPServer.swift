@@ -60,7 +60,7 @@ package final class HTTPServer: Sendable {
             sum.acceptedConnections += loop.accepted.load(ordering: .relaxed)
             sum.requests += loop.requests.load(ordering: .relaxed)
         }
-        sum.openConnections = settings.open.current
+        sum.openConnections = settings.admission.count
         return sum
     }
 

@@ -1,25 +1,34 @@
+internal import Synchronization
 internal import SystemIO
 
 /// All that a loop is made of and that can fail to be had; put together before its thread starts.
-struct LoopParts: Sendable {
+final class LoopParts: Sendable {
     let settings: LoopSettings
-    let listeners: [Listener]
     let log: AccessLog?
     let mailbox: LoopMailbox
     let counters = LoopCounters()
     let poller: Poller
+    private let listeners: Mutex<[Listener]>
 
     /// Tokens below 2^32 name no connection: the mailbox has the last of them, the listeners have the first.
     static let mailboxToken: UInt64 = 0xFFFF_FFFF
 
     init(settings: LoopSettings, listeners: [Listener], log: AccessLog?) throws(SystemError) {
         self.settings = settings
-        self.listeners = listeners
+        self.listeners = Mutex(listeners)
         self.log = log
         mailbox = try LoopMailbox()
         poller = try Poller()
         try poller.addReadable(mailbox.wakeup.number, token: Self.mailboxToken)
         try poller.add(listeners)
+    }
+
+    /// Gives the listeners to the loop, which alone decides when they close.
+    func takeListeners() -> [Listener] {
+        listeners.withLock { listeners in
+            defer { listeners = [] }
+            return listeners
+        }
     }
 }
 

@@ -4,7 +4,6 @@ struct LoopSettings: Sendable {
     let errorResponse: @Sendable (HTTPProtocolError) -> HTTPResponse
     let proxies: TrustedProxies
     let parser: RequestHeadParser
-    let maxConnections: Int
     let maxDiscarded: Int
     let maxBody: Int
     /// Times in nanoseconds.
@@ -16,8 +15,7 @@ struct LoopSettings: Sendable {
     let bodyBytesPerWindow: Int
     /// Nanoseconds between two looks at all deadlines: how late one may be noticed.
     let sweepInterval: UInt64
-    /// Connections of all loops.
-    let open: ConnectionCount
+    let admission: Admission
 
     init(_ configuration: HTTPServerConfiguration, handler: any HTTPHandler) throws(HTTPServerError) {
         try configuration.validate()
@@ -32,7 +30,6 @@ struct LoopSettings: Sendable {
         limits.head = configuration.maxHeadBytes
         limits.target = configuration.maxTargetBytes
         parser = RequestHeadParser(limits: limits)
-        maxConnections = configuration.maxConnections
         maxDiscarded = configuration.maxDiscardedBytes
         maxBody = configuration.maxBodyBytes
         headTimeout = configuration.headTimeout.nanoseconds
@@ -42,6 +39,6 @@ struct LoopSettings: Sendable {
         bodyBytesPerWindow = configuration.minBodyRate * Int(bodyRateWindow / 1_000_000) / 1000
         let shortest = min(headTimeout, idleTimeout, bodyRateWindow)
         sweepInterval = max(10_000_000, min(1_000_000_000, shortest / 8))
-        open = ConnectionCount()
+        admission = Admission(limit: configuration.maxConnections)
     }
 }

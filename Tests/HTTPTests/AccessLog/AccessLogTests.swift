@@ -1,0 +1,152 @@
+import Glibc
+import SystemIO
+import Testing
+
+@testable import HTTP
+
+@Suite struct AccessLogTests {
+    /// Collects what it hears as text.
+    private struct Collector: HTTPObserver {
+        let lines: Shared<[String]>
+
+        func requestsFinished(_ batch: HTTPAccessBatch) {
+            batch.forEach { record in
+                let texts = [record.method, record.target, record.cacheStatus].map { String(decoding: $0, as: UTF8.self) }
+                let client = record.client.map(\.description) ?? "-"
+                let line = "\(client) \(texts[0]) \(texts[1]) \(record.status) \(record.bytes) \(record.isComplete) [\(texts[2])]"
+                lines.update { $0.append(line) }
+            }
+        }
+    }
+
+    @Test func hearsOfEveryRequest() async throws {
+        let lines = Shared<[String]>([])
+        try await withServer(observer: Collector(lines: lines)) { server, port in
+            try await onThread {
+                let client = try RawClient(port: port)
+                _ = try client.ask("GET /file?q HTTP/1.1\r\nHost: h\r\n\r\n")
+                _ = try client.ask("HEAD /file HTTP/1.1\r\nHost: h\r\n\r\n", method: "HEAD")
+                _ = try client.ask("GET /file HTTP/1.1\r\nHost: h\r\nRange: bytes=0-9\r\n\r\n")
+                _ = try client.ask("GET /x HTTP/1.1\r\nHost: h\r\nBroken\r\n\r\n")
+                _ = try RawClient(port: port).ask("\u{1}\r\n\r\n")
+            }
+            await server.drain()
+            #expect(
+                lines.value.sorted() == [
+                    "127.0.0.1   400 31 true []",
+                    "127.0.0.1 GET /file 206 10 true [test; hit]",
+                    "127.0.0.1 GET /file?q 404 12 true []",
+                    "127.0.0.1 GET /x 400 29 true []",
+                    "127.0.0.1 HEAD /file 200 0 true [test; hit]",
+                ])
+        }
+    }
+
+    @Test func hearsOfClientsThatDidNotTakeTheirAnswer() async throws {
+        let lines = Shared<[String]>([])
+        let content = [UInt8](repeating: 1, count: 20_000_000)
+        let resource = HTTPResource(
+            file: try temporaryFile(content), length: content.count, contentType: "video/mp4", entityTag: "\"x\"",
+            lastModified: 0)
+        let handler = ClosureHandler { request in
+            if request.target == "/file" { return .now(HTTPResponse(resource, headers: ["Cache-Status": "c"])) }
+            return .later {
+                while !Task.isCancelled { await Task.yield() }
+                return HTTPResponse(status: 204)
+            }
+        }
+        try await withServer(handler, observer: Collector(lines: lines)) { server, port in
+            try await onThread {
+                let client = try RawClient(port: port, receiveBuffer: 4096)
+                try client.send("GET /file HTTP/1.1\r\nHost: h\r\n\r\n")
+                _ = try client.read(count: 100)
+                try RawClient(port: port).send("GET /later HTTP/1.1\r\nHost: h\r\n\r\n")
+            }
+            try await lines.wait { $0.count == 2 }
+        }
+        let sorted = lines.value.sorted()
+        #expect(sorted.first?.hasPrefix("127.0.0.1 GET /file 200 ") == true)
+        #expect(sorted.first?.hasSuffix(" false [c]") == true)
+        #expect(sorted.last == "127.0.0.1 GET /later 0 0 false []")
+    }
+
+    @Test func countsWhatASlowObserverMisses() async throws {
+        struct Slow: HTTPObserver {
+            let gate: Shared<Bool>
+            let counts: Shared<[Int]>
+
+            func requestsFinished(_ batch: HTTPAccessBatch) {
+                while !gate.value {}
+                counts.update {
+                    $0[0] += batch.count
+                    $0[1] += batch.lost
+                }
+            }
+        }
+        let gate = Shared(false)
+        let counts = Shared([0, 0])
+        let log = try AccessLog(observer: Slow(gate: gate, counts: counts))
+        try LoopThread.start { log.run() }
+        let recorder = AccessRecorder(log)
+        let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
+        let total = 100 * AccessRecorder.batchSize
+        for _ in 0..<total {
+            recorder.record(
+                AccessEntry(), AccessTexts(method: nothing, target: nothing, requestID: nothing, cacheStatus: nothing))
+        }
+        gate.update { $0 = true }
+        // What was lost is told with the next batch that is taken.
+        try await counts.wait { $0[0] > 0 }
+        recorder.record(
+            AccessEntry(), AccessTexts(method: nothing, target: nothing, requestID: nothing, cacheStatus: nothing))
+        recorder.flush()
+        log.close()
+        try await counts.wait { $0[0] + $0[1] == total + 1 }
+        #expect(counts.value[1] > 0)
+    }
+
+    @Test func writesLinesThatNobodyCanForge() async throws {
+        for format in [HTTPAccessLogWriter.Format.text, .json] {
+            var pipe: [Int32] = [0, 0]
+            #expect(Glibc.pipe(&pipe) == 0)
+            let output = SharedDescriptor(OwnedDescriptor(taking: pipe[0]))
+            let writer = HTTPAccessLogWriter(SharedDescriptor(OwnedDescriptor(taking: pipe[1])), format: format)
+            var batch = HTTPAccessBatch()
+            func text(_ string: StaticString) -> UnsafeRawBufferPointer { string.bytes }
+            let entry = AccessEntry(
+                client: IPAddress("::1"), time: 784_111_777, duration: 1_002_003, status: 200, bytes: 4711, isComplete: false)
+            batch.append(
+                entry,
+                AccessTexts(
+                    method: text("GET"), target: text("/\"\\"), requestID: text("id"), cacheStatus: text("a\n\u{1b}[0m")))
+            batch.append(
+                AccessEntry(),
+                AccessTexts(method: text(""), target: text(""), requestID: text(""), cacheStatus: text("")))
+            batch.lost = 3
+            writer.requestsFinished(batch)
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            let count = read(output.number, &buffer, buffer.count)
+            let lines = String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
+            switch format {
+            case .text:
+                #expect(
+                    lines == """
+                        1994-11-06T08:49:37Z ::1 "GET /\\"\\\\" 200 4711 1002.003 id "a??[0m" cut
+                        1970-01-01T00:00:00Z - "- -" 0 0 0.000 - "-"
+                        - - "- -" 3 requests not logged
+
+                        """)
+            case .json:
+                #expect(
+                    lines == """
+                        {"time":"1994-11-06T08:49:37Z","client":"::1","method":"GET","target":"/\\"\\\\","status":200,\
+                        "bytes":4711,"milliseconds":1002.003,"id":"id","cache_status":"a??[0m","cut":true}
+                        {"time":"1970-01-01T00:00:00Z","client":"","method":"","target":"","status":0,"bytes":0,\
+                        "milliseconds":0.000,"id":"","cache_status":""}
+                        {"lost":3}
+
+                        """)
+            }
+        }
+    }
+}

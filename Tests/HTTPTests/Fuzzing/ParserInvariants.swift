@@ -1,0 +1,119 @@
+#if canImport(HTTP)
+    @testable import HTTP
+#endif
+
+/// What must hold of the parsers whatever bytes they are given. The fuzzer looks for bytes for which it does not; the
+/// tests replay its corpus.
+///
+/// It is compiled into the fuzzer together with the parsers themselves, and so imports nothing else.
+enum ParserInvariants {
+    /// The first invariant that does not hold, in words; nil where all do.
+    static func violation(_ bytes: UnsafeRawBufferPointer) -> String? {
+        var head = RequestHead()
+        let parser = RequestHeadParser()
+        do throws(HTTPProtocolError) {
+            guard try parser.parse(bytes, into: &head) else { return nil }
+        } catch {
+            return nil
+        }
+        if let violation = shape(head, in: bytes) ?? prefixes(head, bytes) { return violation }
+        if let violation = selection(head) { return violation }
+        return body(head.framing, UnsafeRawBufferPointer(rebasing: bytes[head.length...]))
+    }
+
+    /// A complete head's parts lie within it and hold what they may.
+    private static func shape(_ head: RequestHead, in bytes: UnsafeRawBufferPointer) -> String? {
+        guard head.length <= bytes.count, head.length >= 16 else { return "length \(head.length)" }
+        let target = head.targetBytes
+        guard target.first == UInt8(ascii: "/") || target.elementsEqual([UInt8(ascii: "*")]) else { return "target" }
+        guard target.allSatisfy(\.isVisible) else { return "target holds what is not visible" }
+        guard head.fields.count <= parserLimits.fields else { return "too many fields" }
+        for field in head.fields {
+            guard head.length >= Int(field.value.upperBound), field.name.upperBound < field.value.lowerBound else {
+                return "places of a field"
+            }
+            guard bytes.slice(field.name).allSatisfy(\.isToken) else { return "name of a field" }
+            let value = bytes.slice(field.value)
+            if value.contains(where: { $0 == 0 || $0 == 10 || $0 == 13 }) { return "value of a field" }
+            if value.first?.isBlank ?? false || value.last?.isBlank ?? false { return "blanks around a value" }
+        }
+        return nil
+    }
+
+    private static let parserLimits = HeadLimits()
+
+    /// The start of a right head is not wrong, and the head ends where it ends whatever follows.
+    private static func prefixes(_ head: RequestHead, _ bytes: UnsafeRawBufferPointer) -> String? {
+        let parser = RequestHeadParser()
+        var other = RequestHead()
+        for count in [head.length / 3, head.length - 3, head.length - 1, head.length] {
+            do throws(HTTPProtocolError) {
+                let isComplete = try parser.parse(bytes.slice(0..<count), into: &other)
+                if isComplete != (count == head.length) { return "\(count) of \(head.length) bytes: \(isComplete)" }
+            } catch {
+                return "\(count) of \(head.length) bytes: \(error)"
+            }
+        }
+        return other.length == head.length && other.framing == head.framing ? nil : "the same head differs"
+    }
+
+    /// What is sent of a representation lies within it, and is never more than the whole.
+    private static func selection(_ head: RequestHead) -> String? {
+        let validators = Validators(entityTag: "\"a\"", lastModified: 784_111_777)
+        for length in [0, 1, 1000] {
+            let ranges: [Range<Int>] =
+                switch Selection(head: head, validators: validators, length: length, now: 1_700_000_000) {
+                case .part(let range): [range]
+                case .parts(let ranges): ranges
+                default: []
+                }
+            guard ranges.allSatisfy({ !$0.isEmpty && $0.lowerBound >= 0 && $0.upperBound <= length }) else {
+                return "ranges \(ranges) of \(length)"
+            }
+            guard ranges.reduce(0, { $0 + $1.count }) <= length else { return "more than the whole" }
+        }
+        return nil
+    }
+
+    /// A body is the same in one piece and in many.
+    private static func body(_ framing: BodyFraming, _ bytes: UnsafeRawBufferPointer) -> String? {
+        let whole = decode(framing, bytes, pieces: max(1, bytes.count))
+        for size in [1, 7] {
+            let pieces = decode(framing, bytes, pieces: size)
+            if pieces != whole { return "a body in pieces of \(size): \(pieces), not \(whole)" }
+        }
+        return nil
+    }
+
+    private struct Decoded: Equatable {
+        var data: [UInt8] = []
+        var end: Int?
+        var isRefused = false
+    }
+
+    private static func decode(_ framing: BodyFraming, _ bytes: UnsafeRawBufferPointer, pieces size: Int) -> Decoded {
+        var decoder = BodyDecoder(framing)
+        var decoded = Decoded()
+        var start = 0
+        repeat {
+            let piece = bytes.slice(start..<min(start + size, bytes.count))
+            var position = 0
+            do throws(HTTPProtocolError) {
+                pieces: while true {
+                    switch try decoder.next(piece, at: &position) {
+                    case .data(let range): decoded.data += Array(piece.slice(range))
+                    case .needsMore: break pieces
+                    case .end(let place):
+                        decoded.end = start + place
+                        return decoded
+                    }
+                }
+            } catch {
+                decoded.isRefused = true
+                return decoded
+            }
+            start += size
+        } while start < bytes.count
+        return decoded
+    }
+}

@@ -1,0 +1,46 @@
+import Testing
+
+@testable import HTTP
+
+@Suite struct HTTPDateTests {
+    private static let now = 1_700_000_000
+
+    @Test(arguments: [
+        (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
+        (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"),
+        (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"),
+        (1_709_164_800, "Thu, 29 Feb 2024 00:00:00 GMT"),
+        (4_107_542_399, "Sun, 28 Feb 2100 23:59:59 GMT"),
+        (4_107_542_400, "Mon, 01 Mar 2100 00:00:00 GMT"),
+        (-1, "Wed, 31 Dec 1969 23:59:59 GMT"),
+    ])
+    func goesThereAndBack(seconds: Int, text: String) {
+        #expect(HTTPDate.format(seconds) == text)
+        #expect(HTTPDate.parse(text, now: Self.now) == seconds)
+    }
+
+    @Test func readsTheOlderForms() {
+        #expect(HTTPDate.parse("Sunday, 06-Nov-94 08:49:37 GMT", now: Self.now) == 784_111_777)
+        #expect(HTTPDate.parse("Sun Nov  6 08:49:37 1994", now: Self.now) == 784_111_777)
+        #expect(HTTPDate.parse("Sun Nov 06 08:49:37 1994", now: Self.now) == 784_111_777)
+    }
+
+    @Test func takesATwoDigitYearAsTheNearestOne() {
+        #expect(HTTPDate.parse("Friday, 01-Jan-60 00:00:00 GMT", now: Self.now) == 2_840_140_800)
+        #expect(HTTPDate.parse("Friday, 01-Jan-80 00:00:00 GMT", now: Self.now) == 315_532_800)
+    }
+
+    @Test(arguments: [
+        "", "yesterday", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 31 Feb 1994 08:49:37 GMT",
+        "Sun, 06 Nov 1994 24:00:00 GMT", "Sun, 06 Nov 1994 08:49 GMT", "Sun, 06 Nvo 1994 08:49:37 GMT",
+        "Sun, -6 Nov 1994 08:49:37 GMT", "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 94 08:49:37 GMT", ",", "Sun,",
+        "Sun, 00 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-1994 08:49:37 GMT", "Sun Nov 6 08:49:37 94",
+    ])
+    func refusesWhatIsNoDate(text: String) {
+        #expect(HTTPDate.parse(text, now: Self.now) == nil)
+    }
+
+    @Test func writesLogTimes() {
+        #expect(HTTPDate.formatForLog(784_111_777) == "1994-11-06T08:49:37Z")
+    }
+}

@@ -1,0 +1,92 @@
+import Testing
+
+@testable import HTTP
+
+/// Ending in order.
+@Suite struct DrainingTests {
+    @Test func whatIsUnderWayIsFinishedAndTheRestClosed() async throws {
+        let gate = Shared(false)
+        let handler = ClosureHandler { request in
+            if request.target == "/now" { return .now(HTTPResponse(status: 204)) }
+            return .later {
+                while !gate.value, !Task.isCancelled { await Task.yield() }
+                return HTTPResponse(StubHandler.resource)
+            }
+        }
+        try await withServer(handler) { server, port in
+            let (idle, waiting) = try await onThread {
+                let idle = try RawClient(port: port)
+                #expect(try idle.ask("GET /now HTTP/1.1\r\nHost: h\r\n\r\n").status == 204)
+                let waiting = try RawClient(port: port)
+                try waiting.send("GET /later HTTP/1.1\r\nHost: h\r\n\r\n")
+                return (idle, waiting)
+            }
+            while server.counters.requests < 2 { await Task.yield() }
+            async let end: Void = server.drain()
+            let isClosed = try await onThread { idle.isClosed() }
+            #expect(isClosed)
+            await #expect(throws: RawClient.Failure.self) { try await onThread { _ = try RawClient(port: port) } }
+            gate.update { $0 = true }
+            try await onThread {
+                let answer = try waiting.answer()
+                #expect(answer.body == StubHandler.content)
+                #expect(answer["Connection"] == "close")
+                #expect(waiting.isClosed())
+            }
+            await end
+            #expect(server.counters.openConnections == 0)
+        }
+    }
+
+    @Test func aRequestThatArrivesJustThenIsAnswered() async throws {
+        try await withServer { server, port in
+            let client = try await onThread {
+                let client = try RawClient(port: port)
+                _ = try client.ask("GET /file HTTP/1.1\r\nHost: h\r\n\r\n")
+                return client
+            }
+            async let end: Void = server.drain()
+            // Listening has ended once nobody can connect.
+            try await onThread { while (try? RawClient(port: port)) != nil {} }
+            try await onThread {
+                let answer = try client.ask("GET /file HTTP/1.1\r\nHost: h\r\n\r\n")
+                #expect(answer.status == 200)
+                #expect(answer["Connection"] == "close")
+            }
+            await end
+        }
+    }
+
+    @Test func whatTakesTooLongIsCut() async throws {
+        let cancelled = Shared(false)
+        let handler = ClosureHandler { _ in
+            .later {
+                while !Task.isCancelled { await Task.yield() }
+                cancelled.update { $0 = true }
+                return HTTPResponse(status: 204)
+            }
+        }
+        try await withServer(handler, configure: { $0.drainTimeout = .milliseconds(200) }) { server, port in
+            let client = try await onThread {
+                let client = try RawClient(port: port)
+                try client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+                return client
+            }
+            while server.counters.requests < 1 { await Task.yield() }
+            await server.drain()
+            #expect(server.counters.openConnections == 0)
+            let isClosed = try await onThread { client.isClosed() }
+            #expect(isClosed)
+            try await cancelled.wait { $0 }
+        }
+    }
+
+    @Test func drainingTwiceOrBeforeTheStartIsHarmless() async throws {
+        try await withServer { server, _ in
+            async let first: Void = server.drain()
+            async let second: Void = server.drain()
+            _ = await (first, second)
+        }
+        await (try HTTPServer(configuration: HTTPServerConfiguration(), handler: StubHandler())).drain()
+    }
+}

@@ -1,0 +1,143 @@
+import Glibc
+import Testing
+
+@testable import HTTP
+
+@Suite struct ListeningTests {
+    private static let request = "GET /echo HTTP/1.1\r\nHost: h\r\nX-Request-Id: i\r\n\r\n"
+
+    @Test func allLoopsShareThePortThatWasFree() async throws {
+        try await withServer(configure: { $0.threads = 4 }) { server, port in
+            #expect(port > 0)
+            let loopback = try #require(IPAddress("127.0.0.1"))
+            #expect(server.endpoints == [.tcp(address: loopback, port: port)])
+            try await onThread {
+                for _ in 0..<40 {
+                    let answer = try RawClient(port: port).ask(Self.request)
+                    #expect(answer.status == 200)
+                }
+            }
+        }
+    }
+
+    @Test(arguments: ["::1", "::"])
+    func listensOnIPv6(host: String) async throws {
+        try await withServer(configure: { $0.host = host }) { server, port in
+            let text = try await onThread { try RawClient(port: port, ipv6: true).ask(Self.request).text }
+            #expect(text == "GET h ::1 i")
+            if host == "::" {
+                let text = try await onThread { try RawClient(port: port).ask(Self.request).text }
+                #expect(text == "GET h 127.0.0.1 i")
+            }
+            #expect(server.endpoints.first?.description == "[\(host)]:\(port)")
+        }
+    }
+
+    @Test func listensOnAUnixSocket() async throws {
+        let path = "/tmp/http-tests-\(getpid())-\(UInt32.random(in: .min ... .max)).sock"
+        let configure: (inout HTTPServerConfiguration) -> Void = { configuration in
+            configuration.host = ""
+            configuration.unixPath = path
+        }
+        try await withServer(configure: configure) { server, _ in
+            #expect(server.endpoints == [.unix(path: path)])
+            #expect(server.port == nil)
+            try await onThread {
+                for _ in 0..<20 {
+                    let answer = try RawClient(path: path).ask(Self.request)
+                    #expect(answer.text == "GET h none i")
+                }
+                let file = try RawClient(path: path).ask("GET /file HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+                #expect(file.body == StubHandler.content)
+            }
+            var configuration = HTTPServerConfiguration()
+            configure(&configuration)
+            let second = try HTTPServer(configuration: configuration, handler: StubHandler())
+            #expect(throws: HTTPServerError.addressInUse("unix:\(path)")) { try second.start() }
+        }
+        #expect(access(path, F_OK) != 0)
+    }
+
+    @Test func replacesASocketThatWasLeftBehind() async throws {
+        let path = "/tmp/http-tests-\(getpid())-\(UInt32.random(in: .min ... .max)).sock"
+        let leftover = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let bound = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(leftover, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
+        }
+        #expect(bound == 0)
+        close(leftover)
+        try await withServer(configure: { $0.unixPath = path }) { server, _ in
+            #expect(server.endpoints.count == 2)
+            let status = try await onThread { try RawClient(path: path).ask(Self.request).status }
+            #expect(status == 200)
+        }
+    }
+
+    @Test func saysWhyItCannotListen() async throws {
+        try await withServer { _, port in
+            func start(_ change: (inout HTTPServerConfiguration) -> Void) throws {
+                var configuration = HTTPServerConfiguration()
+                change(&configuration)
+                let server = try HTTPServer(configuration: configuration, handler: StubHandler())
+                try server.start()
+            }
+            #expect(throws: HTTPServerError.addressInUse("127.0.0.1:\(port)")) { try start { $0.port = port } }
+            #expect(throws: HTTPServerError.addressNotAvailable("192.0.2.1:0")) {
+                try start {
+                    $0.host = "192.0.2.1"
+                    $0.port = 0
+                }
+            }
+            #expect(throws: HTTPServerError.unknownHost("256.1.1.1")) { try start { $0.host = "256.1.1.1" } }
+        }
+        #expect(HTTPServerError.addressInUse("127.0.0.1:80").description == "Something else already listens on 127.0.0.1:80.")
+    }
+
+    @Test func startsOnlyOnce() async throws {
+        try await withServer { server, _ in
+            #expect(throws: HTTPServerError.alreadyStarted) { try server.start() }
+        }
+    }
+
+    @Test func letsNoMoreConnectionsInThanAllowed() async throws {
+        try await withServer(configure: { $0.maxConnections = 4 }) { server, port in
+            let clients = try await onThread { try (0..<12).map { _ in try RawClient(port: port) } }
+            // Every one is served in the end: while others wait, an answer ends its connection.
+            let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+                for client in clients { group.addTask { try await onThread { try client.ask(Self.request).status } } }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(statuses == Array(repeating: 200, count: 12))
+            #expect(server.counters.openConnections <= 4)
+        }
+    }
+
+    @Test(arguments: [
+        ([:], 0), (["LISTEN_PID": "7", "LISTEN_FDS": "2"], 2), (["LISTEN_PID": "8", "LISTEN_FDS": "2"], 0),
+        (["LISTEN_PID": "7"], 0), (["LISTEN_PID": "7", "LISTEN_FDS": "x"], 0), (["LISTEN_PID": "7", "LISTEN_FDS": "-1"], 0),
+    ])
+    func takesTheSocketsThatSystemdPassesToThisProcess(environment: [String: String], count: Int) {
+        let activation = SocketActivation(environment: { environment[$0] }, process: 7)
+        #expect(activation.descriptors == 3..<Int32(3 + count))
+    }
+
+    private static let wrongSettings: [(String, @Sendable (inout HTTPServerConfiguration) -> Void)] = [
+        ("port", { $0.port = 65536 }), ("threads", { $0.threads = 0 }), ("max_connections", { $0.maxConnections = 0 }),
+        ("head_timeout", { $0.headTimeout = .zero }), ("max_head_bytes", { $0.maxHeadBytes = 10 }),
+        ("max_target_bytes", { $0.maxTargetBytes = 1 << 20 }), ("trusted_proxies", { $0.trustedProxies = ["x"] }),
+        ("min_body_rate", { $0.minBodyRate = -1 }), ("host", { $0.host = "" }), ("unix_path", { $0.unixPath = "" }),
+    ]
+
+    @Test(arguments: wrongSettings)
+    func namesTheSettingThatIsWrong(name: String, change: @Sendable (inout HTTPServerConfiguration) -> Void) {
+        var configuration = HTTPServerConfiguration()
+        change(&configuration)
+        #expect { try configuration.validate() } throws: { error in
+            guard case .invalidSetting(name, let problem) = error as? HTTPServerError else { return false }
+            return !problem.isEmpty
+        }
+    }
+}

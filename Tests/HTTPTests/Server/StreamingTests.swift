@@ -1,0 +1,117 @@
+import Testing
+
+@testable import HTTP
+
+/// Bodies whose end is not known when their head is sent.
+@Suite struct StreamingTests {
+    private func stream(_ produce: @escaping @Sendable (HTTPBodyWriter) async throws -> Void) -> ClosureHandler {
+        ClosureHandler { _ in
+            .now(HTTPResponse(status: 200, headers: ["Content-Type": "text/plain"], body: .stream(produce)))
+        }
+    }
+
+    private static let request = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
+
+    @Test func sendsChunksAndKeepsTheConnection() async throws {
+        let handler = stream { writer in
+            for index in 0..<50 { try await writer.write(Array("piece \(index);".utf8)) }
+            try await writer.write([])
+        }
+        let expected = (0..<50).map { "piece \($0);" }.joined()
+        try await withServer(handler) { _, port in
+            try await onThread {
+                let client = try RawClient(port: port)
+                for _ in 0..<2 {
+                    let answer = try client.ask(Self.request)
+                    #expect(answer["Transfer-Encoding"] == "chunked")
+                    #expect(answer["Content-Length"] == nil)
+                    #expect(answer.text == expected)
+                }
+            }
+        }
+    }
+
+    @Test func closesAtTheEndForHTTP10() async throws {
+        let handler = stream { writer in try await writer.write(Array("abc".utf8)) }
+        try await withServer(handler) { _, port in
+            let answer = try await onThread { try RawClient(port: port).ask("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n") }
+            #expect(answer["Transfer-Encoding"] == nil)
+            #expect(answer["Connection"] == "close")
+            #expect(answer.text == "abc")
+        }
+    }
+
+    @Test func startsNothingForHEAD() async throws {
+        let started = Shared(false)
+        let handler = stream { _ in started.update { $0 = true } }
+        try await withServer(handler) { _, port in
+            try await onThread {
+                let client = try RawClient(port: port)
+                for _ in 0..<2 { #expect(try client.ask("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n", method: "HEAD").status == 200) }
+            }
+        }
+        #expect(!started.value)
+    }
+
+    @Test func breaksOffWhereTheProducerFails() async throws {
+        struct Broken: Error {}
+        let handler = stream { writer in
+            try await writer.write(Array("abc".utf8))
+            throw Broken()
+        }
+        try await withServer(handler) { _, port in
+            let rest = try await onThread {
+                let client = try RawClient(port: port)
+                try client.send(Self.request)
+                return String(decoding: client.readToEnd(), as: UTF8.self)
+            }
+            #expect(rest.hasSuffix("3\r\nabc\r\n"))
+        }
+    }
+
+    @Test func aSlowReaderSlowsTheProducerDown() async throws {
+        let written = Shared(0)
+        let piece = [UInt8](repeating: 7, count: 256 * 1024)
+        let handler = stream { writer in
+            for _ in 0..<200 {
+                try await writer.write(piece)
+                written.update { $0 += 1 }
+            }
+        }
+        try await withServer(handler) { _, port in
+            let body = try await onThread {
+                let client = try RawClient(port: port, receiveBuffer: 4096)
+                try client.send(Self.request)
+                // The kernel's buffers hold a few megabytes; of 50 the rest must wait until they are read.
+                _ = try client.read(count: 1000)
+                #expect(written.value < 100)
+                return client
+            }
+            let rest = try await onThread {
+                try body.read(count: 200 * piece.count)
+            }
+            #expect(rest.count == 200 * piece.count)
+            try await written.wait { $0 == 200 }
+        }
+    }
+
+    @Test func theClientsLeavingEndsTheProducer() async throws {
+        let ended = Shared("")
+        let handler = stream { writer in
+            do {
+                while true { try await writer.write([1, 2, 3]) }
+            } catch {
+                ended.update { $0 = "\(type(of: error)) \(Task.isCancelled)" }
+                throw error
+            }
+        }
+        try await withServer(handler) { _, port in
+            _ = try await onThread {
+                let client = try RawClient(port: port)
+                try client.send(Self.request)
+                return try client.read(count: 200).count
+            }
+            try await ended.wait { $0 == "HTTPClientLeft true" }
+        }
+    }
+}

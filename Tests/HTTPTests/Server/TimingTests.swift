@@ -1,0 +1,88 @@
+import Testing
+
+@testable import HTTP
+
+/// What is done to clients that take their time.
+@Suite struct TimingTests {
+    @Test func aHeadThatDoesNotCompleteGets408() async throws {
+        try await withServer(configure: { $0.headTimeout = .milliseconds(200) }) { _, port in
+            try await onThread {
+                let client = try RawClient(port: port)
+                let answer = try client.ask("GET / HTTP/1.1\r\nHost: h\r\nX: ")
+                #expect(answer.status == 408)
+                #expect(answer["Connection"] == "close")
+                #expect(client.isClosed())
+            }
+        }
+    }
+
+    @Test func drippingDoesNotProlongAHead() async throws {
+        try await withServer(configure: { $0.headTimeout = .milliseconds(300) }) { _, port in
+            let client = try await onThread { try RawClient(port: port) }
+            let isAnswered = Shared(false)
+            async let dripping: Void = {
+                try await onThread { try client.send("GET / HTTP/1.1\r\nHost: h\r\nX: ") }
+                while !isAnswered.value {
+                    try await Task.sleep(for: .milliseconds(10))
+                    try await onThread { try client.send("x") }
+                }
+            }()
+            let status = try await onThread { try client.answer().status }
+            isAnswered.update { $0 = true }
+            #expect(status == 408)
+            try await dripping
+        }
+    }
+
+    @Test func aSilentConnectionIsClosedWithoutAWord() async throws {
+        try await withServer(configure: { $0.headTimeout = .milliseconds(200) }) { _, port in
+            let isClosed = try await onThread { try RawClient(port: port).isClosed() }
+            #expect(isClosed)
+        }
+    }
+
+    @Test func anIdleConnectionIsClosedWithoutAWord() async throws {
+        try await withServer(configure: { $0.idleTimeout = .milliseconds(200) }) { _, port in
+            try await onThread {
+                let client = try RawClient(port: port)
+                #expect(try client.ask("GET /file HTTP/1.1\r\nHost: h\r\n\r\n").status == 200)
+                #expect(client.isClosed())
+            }
+        }
+    }
+
+    @Test func aClientThatReadsNothingIsCutOff() async throws {
+        let content = [UInt8](repeating: 1, count: 20_000_000)
+        let resource = HTTPResource(
+            file: try temporaryFile(content), length: content.count, contentType: "video/mp4", entityTag: "\"x\"",
+            lastModified: 0)
+        let configure: (inout HTTPServerConfiguration) -> Void = { $0.bodyRateWindow = .milliseconds(300) }
+        try await withServer(ClosureHandler { _ in .now(HTTPResponse(resource)) }, configure: configure) { server, port in
+            let client = try await onThread {
+                let client = try RawClient(port: port, receiveBuffer: 4096)
+                try client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+                return client
+            }
+            while server.counters.acceptedConnections == 0 || server.counters.openConnections > 0 { await Task.yield() }
+            _ = client
+        }
+    }
+
+    @Test func aBodyThatDoesNotComeGets408() async throws {
+        final class Sink: HTTPBodySink {
+            let limit = 100
+            func write(_ bytes: UnsafeRawBufferPointer) {}
+            func finish() -> HTTPReply { .now(HTTPResponse(status: 204)) }
+            func abort() {}
+        }
+        let configure: (inout HTTPServerConfiguration) -> Void = { $0.bodyRateWindow = .milliseconds(300) }
+        try await withServer(ClosureHandler { _ in .receive(Sink()) }, configure: configure) { _, port in
+            try await onThread {
+                let client = try RawClient(port: port)
+                let answer = try client.ask("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nabc")
+                #expect(answer.status == 408)
+                #expect(client.isClosed())
+            }
+        }
+    }
+}

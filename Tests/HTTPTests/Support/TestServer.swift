@@ -1,0 +1,98 @@
+import Glibc
+import Synchronization
+import SystemIO
+import Testing
+
+@testable import HTTP
+
+/// Runs `body` against a server on a free port, and stops it.
+func withServer(
+    _ handler: any HTTPHandler = StubHandler(), observer: (any HTTPObserver)? = nil,
+    configure: (inout HTTPServerConfiguration) -> Void = { _ in },
+    _ body: (HTTPServer, Int) async throws -> Void
+) async throws {
+    var configuration = HTTPServerConfiguration()
+    configuration.port = 0
+    configuration.threads = 2
+    configuration.usesSocketActivation = false
+    configure(&configuration)
+    let server = try HTTPServer(configuration: configuration, handler: handler, observer: observer)
+    try server.start()
+    do {
+        try await body(server, server.port ?? 0)
+    } catch {
+        await server.stop()
+        throw error
+    }
+    await server.stop()
+}
+
+/// A handler made of a closure.
+struct ClosureHandler: HTTPHandler {
+    let body: @Sendable (borrowing HTTPRequest) -> HTTPReply
+
+    init(_ body: @escaping @Sendable (borrowing HTTPRequest) -> HTTPReply) {
+        self.body = body
+    }
+
+    func respond(to request: borrowing HTTPRequest) -> HTTPReply { body(request) }
+}
+
+/// Serves a few known things: `/file` (a representation), `/echo` (the request as text), and 404.
+struct StubHandler: HTTPHandler {
+    static let content = (0..<5000).map { UInt8(truncatingIfNeeded: $0 % 251) }
+    static let entityTag = "\"v1\""
+    static let lastModified = 1_600_000_000
+
+    static let resource = HTTPResource(
+        bytes: content, contentType: "video/mp4", entityTag: entityTag, lastModified: lastModified,
+        headers: ["Cache-Control": "public, max-age=60"])
+
+    func respond(to request: borrowing HTTPRequest) -> HTTPReply {
+        switch request.target {
+        case "/file": return .now(HTTPResponse(Self.resource, headers: ["Cache-Status": "test; hit"]))
+        case "/echo":
+            let client = request.clientAddress.map(\.description) ?? "none"
+            return .now(
+                HTTPResponse(
+                    status: 200, contentType: "text/plain",
+                    text: "\(request.method) \(request.host ?? "-") \(client) \(request.id)"))
+        default: return .now(HTTPResponse(status: 404, contentType: "text/plain", text: "nothing here"))
+        }
+    }
+}
+
+/// A value that threads and tasks of a test share, and can wait for.
+final class Shared<Value: Sendable>: Sendable {
+    private let state: Mutex<Value>
+
+    init(_ value: Value) {
+        state = Mutex(value)
+    }
+
+    var value: Value { state.withLock { $0 } }
+
+    func update(_ body: (inout Value) -> Void) { state.withLock { body(&$0) } }
+
+    /// Returns once `condition` holds; records a failure where it does not within ten seconds.
+    func wait(
+        until condition: @Sendable (Value) -> Bool, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let clock = ContinuousClock()
+        let end = clock.now + .seconds(10)
+        while !condition(value) {
+            guard clock.now < end else {
+                Issue.record("still \(value) after ten seconds", sourceLocation: sourceLocation)
+                return
+            }
+            try await Task.sleep(for: .milliseconds(2))
+        }
+    }
+}
+
+/// A file without a name, with these bytes.
+func temporaryFile(_ bytes: [UInt8]) throws -> SharedDescriptor {
+    var file = try MemoryFile(name: "http-test")
+    try bytes.withUnsafeBytes { try file.append($0) }
+    return try file.seal()
+}
