@@ -44,10 +44,11 @@ extension Cache {
     func lead(_ alias: AliasRecord?, to object: StoredObject, epoch: Epoch, in store: Store) -> PublishOutcome? {
         guard let alias else { return .existing(CachedRendition(object: object, alias: nil, epoch: epoch)) }
         var reason = UnstoredReason.purged
+        var current = epoch
         do throws(UnstoredFailure) {
-            let sequence = try store.commit(alias, to: object) { !self.purges.overtook(epoch, sourceURL: alias.sourceURL) }
+            let sequence = try store.commit(alias, to: object) { self.isWanted(alias, &current) }
             guard let sequence else { return nil }
-            let rendition = CachedRendition(object: object, alias: alias, aliasSequence: sequence, epoch: epoch)
+            let rendition = CachedRendition(object: object, alias: alias, aliasSequence: sequence, epoch: current)
             if keepHot(rendition) { return .existing(rendition) }
         } catch {
             reason = error.reason

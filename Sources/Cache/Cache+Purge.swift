@@ -42,6 +42,7 @@ extension Cache {
             // either before it all, and removed, or after it, and refused.
             self.purges.append(scope)
         }
+        reached(.purgeInForce)
         var objects = Set(removed.objects.map(\.record.id))
         hotAliases.removeAll { rendition in
             guard scope.covers(rendition.alias?.sourceURL) else { return false }
@@ -49,6 +50,7 @@ extension Cache {
             return true
         }
         hotObjects.removeAll { scope == .all || objects.contains($0.objectID) }
+        reached(.purgeCooled)
         store.removeFiles(of: removed.objects)
 
         let result = PurgeResult(

@@ -42,6 +42,7 @@ extension Cache {
     private func evictBatch(atLeast wanted: Int64, in store: Store) -> Int64 {
         let evicted = store.evict(atLeast: wanted, visited: visited)
         guard !evicted.isEmpty else { return 0 }
+        reached(.evictedFromDisk)
         // So that the files' blocks are freed as soon as nobody reads them.
         cool(Set(evicted.map(\.record.id)))
         let bytes = evicted.reduce(0) { $0 + $1.record.length }

@@ -54,8 +54,10 @@ extension Index {
     }
 
     /// Makes all that was written durable.
-    func checkpoint() throws(IndexError) {
-        try wrap { try self.pool.writeWithoutTransaction { _ = try $0.checkpoint(.full) } }
+    ///
+    /// - Parameter emptyingLog: Whether SQLite's log is emptied, too, so that the database is one file again.
+    func checkpoint(emptyingLog: Bool) throws(IndexError) {
+        try wrap { try self.pool.writeWithoutTransaction { _ = try $0.checkpoint(emptyingLog ? .truncate : .full) } }
     }
 
     func setPosition(_ position: IndexPosition) throws(IndexError) {

@@ -23,7 +23,6 @@ final class Index: Sendable {
         configuration.busyMode = .timeout(5)
         configuration.label = "gifreel-cache"
         configuration.foreignKeysEnabled = false
-        configuration.persistentReadOnlyConnections = true
         configuration.prepareDatabase { database in
             try database.execute(sql: "PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 16777216")
         }

@@ -58,14 +58,14 @@ final class Store: Sendable {
             index = try Self.makeIndex(in: directory, readers: readers)
             wasMade = true
         }
-        let applied = follows ? state.position.offset : 0
+        let applied = follows ? state.position.offset : journal.start
         let visibleFrom = applied < journal.end ? journal.nextSequence : 0
         let isClean = state.isClean && follows
         var totals = IndexTotals()
         do throws(IndexError) {
             // Durably: after a loss of power it must not look as if the cache had been closed.
             try index.setClean(false)
-            try index.checkpoint()
+            try index.checkpoint(emptyingLog: false)
             totals = try index.totals()
         } catch {
             // A full or read-only disk: what is there can still be served.
@@ -79,7 +79,7 @@ final class Store: Sendable {
         self.totals = Mutex(totals)
         currentIndex = Mutex(index)
         self.visibleFrom.store(visibleFrom, ordering: .relaxed)
-        if wasMade, applied < visibleFrom { rebuilds.add(1, ordering: .relaxed) }
+        if !follows, visibleFrom > 0 { rebuilds.add(1, ordering: .relaxed) }
     }
 
     /// The index to read from now.
@@ -199,7 +199,7 @@ final class Store: Sendable {
             }
             // Its readers fail from here on, which is a miss for each.
             try? broken.close()
-            state.applied = 0
+            state.applied = state.journal.start
             state.isReconciled = false
             totals.withLock { $0 = IndexTotals() }
             visibleFrom.store(state.journal.nextSequence, ordering: .releasing)
@@ -282,7 +282,9 @@ final class Store: Sendable {
             try? state.journal.sync()
             try? index.setHand(state.hand)
             if !state.isBehind, state.unremovedRows.isEmpty, state.isReconciled { try? index.setClean(true) }
+            try? index.checkpoint(emptyingLog: true)
             try? index.close()
+            directory.unlock()
         }
     }
 
