@@ -14,7 +14,7 @@ extension Index {
                 switch line.entry {
                 case .object(let record): try Self.put(record, line.sequence, in: database)
                 case .alias(let record, let object): try Self.put(record, object, line.sequence, in: database)
-                case .purge(let scope): try Self.purge(scope, before: line.sequence, in: database, &removed)
+                case .purge(let scope): removed.add(try Self.purge(scope, before: line.sequence, in: database))
                 }
             }
             if let position {
@@ -86,32 +86,5 @@ extension Index {
                 record.key.data, sequence, object.data, record.sourceURL, record.validators.etag, record.validators.lastModified,
                 record.fetchedAt, record.freshFor,
             ])
-    }
-
-    /// Removes the covered aliases that are older than the purge, and the objects of theirs that no other alias leads to.
-    private static func purge(_ scope: PurgeScope, before sequence: Int64, in database: Database, _ removed: inout Removed) throws {
-        let (condition, arguments): (String, StatementArguments) = switch scope {
-        case .all: ("TRUE", [])
-        case .url(let url): ("url = ?", [url])
-        // substr() counts characters; the comparison is of bytes, as SQLite's BINARY collation orders text.
-        case .prefix(let prefix): ("url >= ? AND substr(CAST(url AS BLOB), 1, ?) = ?", [prefix, prefix.utf8.count, Data(prefix.utf8)])
-        }
-        let doomed = "SELECT object FROM aliases WHERE \(condition) AND sequence < ?"
-        let orphaned = scope == .all
-            ? "objects.sequence < ?"
-            : "objects.sequence < ? AND objects.id IN (\(doomed)) AND NOT EXISTS (SELECT 1 FROM aliases WHERE aliases.object = objects.id AND NOT (\(condition) AND aliases.sequence < ?))"
-        let orphanedArguments: StatementArguments = scope == .all ? [sequence] : [sequence] + arguments + [sequence] + arguments + [sequence]
-
-        let objects = try Row.fetchAll(database, sql: "SELECT \(objectColumns) FROM objects WHERE \(orphaned)", arguments: orphanedArguments)
-            .map { try object($0) }
-        if scope == .all {
-            let unaliased = "SELECT COUNT(*) FROM objects WHERE sequence < ? AND id NOT IN (SELECT object FROM aliases)"
-            removed.unaliased += try Int64.fetchOne(database, sql: unaliased, arguments: [sequence]) ?? 0
-        }
-        try database.execute(sql: "DELETE FROM aliases WHERE \(condition) AND sequence < ?", arguments: arguments + [sequence])
-        removed.aliases += Int64(database.changesCount)
-        let remove = try database.cachedStatement(sql: "DELETE FROM objects WHERE sequence = ?")
-        for object in objects { try remove.execute(arguments: [object.sequence]) }
-        removed.objects += objects
     }
 }

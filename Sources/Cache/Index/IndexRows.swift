@@ -33,4 +33,10 @@ struct Removed: Sendable {
     var aliases: Int64 = 0
     /// Objects gone that no alias led to.
     var unaliased: Int64 = 0
+
+    mutating func add(_ other: Removed) {
+        objects += other.objects
+        aliases += other.aliases
+        unaliased += other.unaliased
+    }
 }
