@@ -64,7 +64,7 @@ extension Cache {
 
     // MARK: On a thread of the cache
 
-    private func publish(_ job: PublishJob) -> Result<PublishOutcome, CacheError> {
+    func publish(_ job: PublishJob) -> Result<PublishOutcome, CacheError> {
         let store = store
         let record: ObjectRecord
         do throws(CacheError) {

@@ -32,7 +32,7 @@ extension Cache {
 
     // MARK: On a thread of the cache
 
-    private func carryOut(_ scope: PurgeScope) -> Result<PurgeResult, CacheError> {
+    func carryOut(_ scope: PurgeScope) -> Result<PurgeResult, CacheError> {
         let store = store
         // Only an index that follows the journal knows all that is covered.
         store.catchUp()
@@ -55,6 +55,7 @@ extension Cache {
 
         let result = PurgeResult(
             purged: removed.aliases + removed.unaliased, bytes: removed.objects.reduce(0) { $0 + $1.record.length })
+        if store.isCatchingUp { housekeeping.wake() }
         counters.purges.count()
         counters.purged.count(result.purged)
         if let failure { return .failure(.purgeNotDurable(cause: failure.description)) }

@@ -50,6 +50,27 @@ import Cache
         #expect(directory.files().isEmpty)
     }
 
+    @Test func formerRenditionOfASourceGoesWithIt() async throws {
+        let cache = try Cache.open(directory)
+        try await cache.put([1], url: "https://a/", object: .test("old"))
+        try await cache.put([2], url: "https://a/", object: .test("new"))
+        try await cache.put([3], url: "https://b/", object: .test("b, old"))
+        try await cache.put([4], url: "https://b/", object: .test("b, new"))
+        #expect(try await cache.purge(url: "https://a/") == PurgeResult(purged: 1, bytes: 2))
+        #expect(await cache.object(.test("old")) == nil)
+        #expect(await cache.object(.test("new")) == nil)
+        #expect(await cache.object(.test("b, old")) != nil)
+        cache.close()
+        try directory.remove("index.sqlite")
+        let again = try Cache.open(directory)
+        defer { again.close() }
+        try await again.wait(for: "the index") { !$0.statistics().isRebuilding }
+        #expect(await again.object(.test("b, old")) != nil)
+        #expect(try await again.purge(prefix: "https://b") == PurgeResult(purged: 1, bytes: 2))
+        #expect(await again.object(.test("b, old")) == nil)
+        #expect(directory.files().isEmpty)
+    }
+
     @Test func purgeOfAllForgetsUploadsToo() async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }

@@ -39,7 +39,8 @@ extension Cache {
     }
 
     /// Evicts a bounded number of objects; returns their bytes.
-    private func evictBatch(atLeast wanted: Int64, in store: Store) -> Int64 {
+    @discardableResult
+    func evictBatch(atLeast wanted: Int64, in store: Store) -> Int64 {
         let evicted = store.evict(atLeast: wanted, visited: visited)
         guard !evicted.isEmpty else { return 0 }
         reached(.evictedFromDisk)

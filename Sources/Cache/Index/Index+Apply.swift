@@ -14,6 +14,7 @@ extension Index {
                 switch line.entry {
                 case .object(let record): try Self.put(record, line.sequence, in: database)
                 case .alias(let record, let object): try Self.put(record, object, line.sequence, in: database)
+                case .formerAlias(let url, let object): try Self.putFormer(url, object, line.sequence, in: database)
                 case .purge(let scope): removed.add(try Self.purge(scope, before: line.sequence, in: database))
                 }
             }
@@ -40,6 +41,7 @@ extension Index {
     /// Forgets aliases that lead nowhere. Returns how many there were.
     func removeDanglingAliases() throws(IndexError) -> Int {
         try write { database in
+            try database.execute(sql: "DELETE FROM former_aliases WHERE object NOT IN (SELECT id FROM objects)")
             try database.execute(sql: "DELETE FROM aliases WHERE object NOT IN (SELECT id FROM objects)")
             return database.changesCount
         }
@@ -75,7 +77,16 @@ extension Index {
         ])
     }
 
+    private static func putFormer(_ url: String, _ object: ObjectID, _ sequence: Int64, in database: Database) throws {
+        try database.cachedStatement(sql: "INSERT OR REPLACE INTO former_aliases (object, url, sequence) VALUES (?, ?, ?)")
+            .execute(arguments: [object.data, url, sequence])
+    }
+
     private static func put(_ record: AliasRecord, _ object: ObjectID, _ sequence: Int64, in database: Database) throws {
+        try database.cachedStatement(sql: """
+            INSERT OR REPLACE INTO former_aliases (object, url, sequence)
+            SELECT object, url, sequence FROM aliases WHERE key = ? AND sequence < ? AND object <> ?
+            """).execute(arguments: [record.key.data, sequence, object.data])
         try database.cachedStatement(sql: """
             INSERT INTO aliases (key, sequence, object, url, etag, modified, fetched, fresh) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (key) DO UPDATE SET

@@ -3,7 +3,8 @@ internal import GRDB
 
 /// What a purge covers.
 extension Index {
-    /// The aliases a purge covers that are older than it, and the objects of theirs that no other alias leads to; changes nothing.
+    /// The aliases a purge covers that are older than it, and the objects they lead or led to, those that no other alias leads to;
+    /// changes nothing.
     func covered(by scope: PurgeScope, before sequence: Int64) throws(IndexError) -> Removed {
         try read { try Self.covered(by: scope, before: sequence, in: $0) }
     }
@@ -13,6 +14,7 @@ extension Index {
         let covered = try covered(by: scope, before: sequence, in: database)
         let (condition, arguments) = condition(scope, before: sequence)
         try database.execute(sql: "DELETE FROM aliases WHERE \(condition)", arguments: arguments)
+        try database.execute(sql: "DELETE FROM former_aliases WHERE \(condition)", arguments: arguments)
         let remove = try database.cachedStatement(sql: "DELETE FROM objects WHERE sequence = ?")
         for object in covered.objects { try remove.execute(arguments: [object.sequence]) }
         return covered
@@ -32,10 +34,11 @@ extension Index {
         removed.objects = try objects(
             database,
             """
-            sequence < ? AND id IN (SELECT object FROM aliases WHERE \(condition))
+            sequence < ? AND id IN (
+                SELECT object FROM aliases WHERE \(condition) UNION SELECT object FROM former_aliases WHERE \(condition))
             AND NOT EXISTS (SELECT 1 FROM aliases WHERE aliases.object = objects.id AND NOT (\(condition)))
             """,
-            [sequence] + arguments + arguments)
+            [sequence] + arguments + arguments + arguments)
         return removed
     }
 
@@ -44,15 +47,15 @@ extension Index {
             .map { try object($0) }
     }
 
-    /// Which aliases are covered, as SQL.
+    /// Which aliases are covered, as SQL about the columns that both tables of aliases have.
     private static func condition(_ scope: PurgeScope, before sequence: Int64) -> (String, StatementArguments) {
         switch scope {
-        case .all: ("aliases.sequence < ?", [sequence])
-        case .url(let url): ("aliases.url = ? AND aliases.sequence < ?", [url, sequence])
+        case .all: ("sequence < ?", [sequence])
+        case .url(let url): ("url = ? AND sequence < ?", [url, sequence])
         // The first comparison is for the index of URLs; the second is of bytes, where substr() of text would count characters.
         case .prefix(let prefix):
             (
-                "aliases.url >= ? AND substr(CAST(aliases.url AS BLOB), 1, ?) = ? AND aliases.sequence < ?",
+                "url >= ? AND substr(CAST(url AS BLOB), 1, ?) = ? AND sequence < ?",
                 [prefix, prefix.utf8.count, Data(prefix.utf8), sequence]
             )
         }

@@ -13,6 +13,14 @@ struct AliasRow: Sendable, Equatable {
     let object: ObjectRow
 }
 
+/// An alias that led to this object once and leads to another now.
+struct FormerAliasRow: Sendable, Equatable {
+    let object: ObjectID
+    let url: String
+    /// Of the journal's line that led to this object.
+    let sequence: Int64
+}
+
 /// What the index holds in all.
 struct IndexTotals: Sendable, Equatable {
     var objects: Int64 = 0

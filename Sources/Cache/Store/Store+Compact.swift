@@ -46,6 +46,12 @@ extension Store {
             try journal.copy(rows.map { JournalLine(sequence: $0.sequence, entry: .alias($0.record, $0.object.record.id)) })
             key = last.record.key
         }
+        var former: FormerAliasRow?
+        while case let rows = try index.formerAliases(after: former, limit: 512), let last = rows.last {
+            if isEnding() { return false }
+            try journal.copy(rows.map { JournalLine(sequence: $0.sequence, entry: .formerAlias(url: $0.url, $0.object)) })
+            former = last
+        }
         return true
     }
 
