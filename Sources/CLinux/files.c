@@ -53,3 +53,7 @@ int clinux_reserve(int fd, int64_t offset, int64_t length) {
 int clinux_try_lock(int fd) {
     return flock(fd, LOCK_EX | LOCK_NB);
 }
+
+int clinux_unlock(int fd) {
+    return flock(fd, LOCK_UN);
+}

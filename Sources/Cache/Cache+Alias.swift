@@ -23,31 +23,37 @@ extension Cache {
     package func renew(
         _ key: AliasKey, validators: Validators, fetchedAt: Int64, freshFor: Int64?, epoch: Epoch
     ) async -> CachedRendition? {
-        let renewed = await publishers.run { () -> CachedRendition? in
-            guard let current = self.findAlias(key), var alias = current.alias else { return nil }
-            alias.validators = Validators(
-                etag: validators.etag ?? alias.validators.etag,
-                lastModified: validators.lastModified ?? alias.validators.lastModified)
-            alias.fetchedAt = fetchedAt
-            alias.freshFor = freshFor
-            guard case .existing(let rendition)? = self.lead(alias, to: current.object, epoch: epoch, in: self.store) else {
-                return nil
-            }
-            return rendition
+        let renewed = await publishers.run {
+            self.renewNow(key, validators: validators, fetchedAt: fetchedAt, freshFor: freshFor, epoch: epoch)
         }
         return renewed ?? nil
     }
 
     // MARK: On a thread of the cache
 
+    func renewNow(
+        _ key: AliasKey, validators: Validators, fetchedAt: Int64, freshFor: Int64?, epoch: Epoch
+    ) -> CachedRendition? {
+        guard let current = findAlias(key), var alias = current.alias else { return nil }
+        alias.validators = Validators(
+            etag: validators.etag ?? alias.validators.etag,
+            lastModified: validators.lastModified ?? alias.validators.lastModified)
+        alias.fetchedAt = fetchedAt
+        alias.freshFor = freshFor
+        let outcome = lead(alias, to: current.object, epoch: epoch, in: store)
+        guard case .existing(let rendition)? = outcome else { return nil }
+        return rendition
+    }
+
     /// Writes an alias to an object that is open; nil when the object is not stored any more.
     func lead(_ alias: AliasRecord?, to object: StoredObject, epoch: Epoch, in store: Store) -> PublishOutcome? {
         guard let alias else { return .existing(CachedRendition(object: object, alias: nil, epoch: epoch)) }
         var reason = UnstoredReason.purged
+        var current = epoch
         do throws(UnstoredFailure) {
-            let sequence = try store.commit(alias, to: object) { !self.purges.overtook(epoch, sourceURL: alias.sourceURL) }
+            let sequence = try store.commit(alias, to: object) { self.isWanted(alias, &current) }
             guard let sequence else { return nil }
-            let rendition = CachedRendition(object: object, alias: alias, aliasSequence: sequence, epoch: epoch)
+            let rendition = CachedRendition(object: object, alias: alias, aliasSequence: sequence, epoch: current)
             if keepHot(rendition) { return .existing(rendition) }
         } catch {
             reason = error.reason

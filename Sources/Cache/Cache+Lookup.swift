@@ -45,12 +45,16 @@ extension Cache {
         for _ in 0..<Self.attempts {
             // The epoch first: a purge that comes after it is noticed below, and one before it has removed the row.
             let epoch = purges.epoch
+            reached(.lookupNotedEpoch)
             let store = store
             guard let row = read(from: store, { (index) throws(IndexError) in try index.alias(key) }), store.isVisible(row.sequence),
                 let object = open(row.object, in: store, epoch: epoch)
             else { return nil }
             let rendition = CachedRendition(object: object, alias: row.record, aliasSequence: row.sequence, epoch: epoch)
-            if keepHot(rendition) { return rendition }
+            if keepHot(rendition) {
+                visited.note(object)
+                return rendition
+            }
         }
         return nil
     }
@@ -61,6 +65,7 @@ extension Cache {
         guard let row = read(from: store, { (index) throws(IndexError) in try index.object(id) }), store.isVisible(row.sequence),
             let object = open(row, in: store, epoch: epoch)
         else { return nil }
+        visited.note(object)
         return CachedRendition(object: object, alias: nil, epoch: epoch)
     }
 
@@ -69,13 +74,13 @@ extension Cache {
     /// - Returns: False when a purge overtook it; then it must not be given out as found.
     func keepHot(_ rendition: CachedRendition) -> Bool {
         guard let alias = rendition.alias else { return true }
+        reached(.lookupOpenedFile)
         var isPurged = false
         hotAliases.insert(rendition, for: alias.key) { present in
             isPurged = purges.overtook(rendition.epoch, sourceURL: alias.sourceURL)
             // A slower look-up must not undo a renewal.
             return !isPurged && (present?.aliasSequence ?? 0) <= rendition.aliasSequence
         }
-        visited.note(rendition.object)
         // Eviction unlinks first and then empties the tables: one of the two sees the other.
         if rendition.object.isUnlinked { hotAliases.remove(alias.key, ifSame: rendition) }
         return !isPurged
@@ -84,8 +89,8 @@ extension Cache {
     /// Opens an object's file, or takes the one that is open already; nil when it is missing or not what it should be.
     func open(_ row: ObjectRow, in store: Store, epoch: Epoch) -> StoredObject? {
         let record = row.record
+        reached(.lookupReadIndex)
         if let hot = hotObjects.peek(record.id), hot.object.sequence == row.sequence {
-            visited.note(hot.object)
             return hot.object
         }
         let descriptor: SharedDescriptor
@@ -100,6 +105,7 @@ extension Cache {
             if error.code == ENOENT, store.directory.isInPlace { _ = store.forget(row) }
             return nil
         }
+        reached(.lookupOpenedFile)
         let object = StoredObject(record: record, descriptor: descriptor, sequence: row.sequence)
         keepHot(object, epoch: epoch)
         return object
@@ -109,7 +115,6 @@ extension Cache {
     func keepHot(_ object: StoredObject, epoch: Epoch) {
         let rendition = CachedRendition(object: object, alias: nil, epoch: epoch)
         hotObjects.insert(rendition, for: object.record.id) { _ in purges.epoch == epoch }
-        visited.note(object)
         if object.isUnlinked { hotObjects.remove(object.record.id, ifSame: rendition) }
     }
 

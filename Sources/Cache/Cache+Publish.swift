@@ -64,7 +64,7 @@ extension Cache {
 
     // MARK: On a thread of the cache
 
-    private func publish(_ job: PublishJob) -> Result<PublishOutcome, CacheError> {
+    func publish(_ job: PublishJob) -> Result<PublishOutcome, CacheError> {
         let store = store
         let record: ObjectRecord
         do throws(CacheError) {
@@ -72,6 +72,7 @@ extension Cache {
         } catch {
             return .failure(error)
         }
+        reached(.publishMeasured)
         if let reason = job.staged.reason { return .success(unstored(job, record, because: reason)) }
         // What is stored but damaged is found out and removed here, so that the new file takes its place.
         if let present = existing(job.id, in: store) {
@@ -89,7 +90,10 @@ extension Cache {
         guard record.length <= configuration.maxBytes else { throw UnstoredFailure(.tooLarge) }
         makeRoom(for: record.length, in: store)
         try job.sync()
-        let committed = try store.commit(job, record) { !self.purges.overtook(job.epoch, sourceURL: job.alias?.sourceURL) }
+        reached(.publishSynced)
+        var epoch = job.epoch
+        let committed = try store.commit(job, record) { self.isWanted(job.alias, &epoch) }
+        reached(.publishCommitted)
         counters.isStoring.store(true, ordering: .relaxed)
         if store.currentTotals.bytes > highWatermark { housekeeping.wake() }
 
@@ -99,16 +103,24 @@ extension Cache {
             object = StoredObject(record: record, descriptor: job.readOnly(), sequence: committed.object.sequence)
             counters.published.count()
             counters.publishedBytes.count(record.length)
-            keepHot(object, epoch: job.epoch)
-        } else if let present = open(committed.object, in: store, epoch: job.epoch) {
+            keepHot(object, epoch: epoch)
+        } else if let present = open(committed.object, in: store, epoch: epoch) {
             object = present
         } else {
             throw UnstoredFailure(.unavailable)
         }
         let rendition = CachedRendition(
-            object: object, alias: job.alias, aliasSequence: committed.aliasSequence, epoch: job.epoch)
+            object: object, alias: job.alias, aliasSequence: committed.aliasSequence, epoch: epoch)
         guard keepHot(rendition) else { throw UnstoredFailure(.purged) }
         return committed.isNew ? .stored(rendition) : .existing(rendition)
+    }
+
+    /// Whether no purge covers what was begun in `epoch`; then `epoch` becomes the present one. Under the store's lock, so that no purge
+    /// can come in between.
+    func isWanted(_ alias: AliasRecord?, _ epoch: inout Epoch) -> Bool {
+        guard !purges.overtook(epoch, sourceURL: alias?.sourceURL) else { return false }
+        epoch = purges.epoch
+        return true
     }
 
     func existing(_ id: ObjectID, in store: Store) -> StoredObject? {

@@ -32,7 +32,7 @@ extension Cache {
 
     // MARK: On a thread of the cache
 
-    private func carryOut(_ scope: PurgeScope) -> Result<PurgeResult, CacheError> {
+    func carryOut(_ scope: PurgeScope) -> Result<PurgeResult, CacheError> {
         let store = store
         // Only an index that follows the journal knows all that is covered.
         store.catchUp()
@@ -42,6 +42,7 @@ extension Cache {
             // either before it all, and removed, or after it, and refused.
             self.purges.append(scope)
         }
+        reached(.purgeInForce)
         var objects = Set(removed.objects.map(\.record.id))
         hotAliases.removeAll { rendition in
             guard scope.covers(rendition.alias?.sourceURL) else { return false }
@@ -49,10 +50,12 @@ extension Cache {
             return true
         }
         hotObjects.removeAll { scope == .all || objects.contains($0.objectID) }
+        reached(.purgeCooled)
         store.removeFiles(of: removed.objects)
 
         let result = PurgeResult(
             purged: removed.aliases + removed.unaliased, bytes: removed.objects.reduce(0) { $0 + $1.record.length })
+        if store.isCatchingUp { housekeeping.wake() }
         counters.purges.count()
         counters.purged.count(result.purged)
         if let failure { return .failure(.purgeNotDurable(cause: failure.description)) }

@@ -29,6 +29,8 @@ package final class Cache: Sendable {
     let purgers: WorkThreads
     let housekeeping: RepeatingThread
     let scrubber = Mutex(Scrubber())
+    /// Called at each ``Step``; nothing but tests sets it.
+    private let onStep: (@Sendable (Step) -> Void)?
     private let isClosed = Atomic(false)
 
     /// Opens the directory, making what is missing, and locks it. Returns at once even where the index has to be made anew: that goes on in the
@@ -36,8 +38,15 @@ package final class Cache: Sendable {
     ///
     /// - Throws: ``CacheError/invalidSetting(name:reason:)``, ``CacheError/directoryInUse(path:holder:)``,
     ///   ``CacheError/directoryUnusable(path:cause:)``, ``CacheError/indexUnusable(path:cause:)``.
-    package init(configuration: CacheConfiguration, clock: CacheClock = .system) throws(CacheError) {
+    package convenience init(configuration: CacheConfiguration, clock: CacheClock = .system) throws(CacheError) {
+        try self.init(configuration: configuration, clock: clock, onStep: nil)
+    }
+
+    init(
+        configuration: CacheConfiguration, clock: CacheClock, onStep: (@Sendable (Step) -> Void)?
+    ) throws(CacheError) {
         try configuration.validate()
+        self.onStep = onStep
         self.configuration = configuration
         self.clock = clock
         currentStore = Mutex(try Store(path: configuration.directory, readers: configuration.lookupThreads))
@@ -65,6 +74,11 @@ package final class Cache: Sendable {
 
     /// The open directory; another one after the first was removed under the cache.
     var store: Store { currentStore.withLock { $0 } }
+
+    @inline(__always)
+    func reached(_ step: Step) {
+        onStep?(step)
+    }
 
     func replaceStore(with new: Store) {
         currentStore.withLock { $0 = new }

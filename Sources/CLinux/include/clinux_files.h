@@ -36,4 +36,7 @@ int clinux_reserve(int fd, int64_t offset, int64_t length);
 /// Takes an exclusive flock(2) without waiting. Returns 0, or -1 with errno: EWOULDBLOCK where another open file has it.
 int clinux_try_lock(int fd);
 
+/// Gives the lock back, also where a forked child still holds the open file. Returns 0, or -1 with errno.
+int clinux_unlock(int fd);
+
 #endif

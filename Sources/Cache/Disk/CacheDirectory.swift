@@ -237,6 +237,11 @@ final class CacheDirectory: Sendable {
         if ftruncate(lock.number, 0) == 0 { _ = pwrite(lock.number, text, text.count, 0) }
     }
 
+    /// Lets another server have the directory; staged files may outlive this. Nothing may be changed in it afterwards.
+    func unlock() {
+        clinux_unlock(lock.number)
+    }
+
     private func holder() -> String {
         guard let bytes = try? lock.readAll(), !bytes.isEmpty else { return "process unknown" }
         return String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)

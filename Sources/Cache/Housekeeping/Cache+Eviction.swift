@@ -39,9 +39,11 @@ extension Cache {
     }
 
     /// Evicts a bounded number of objects; returns their bytes.
-    private func evictBatch(atLeast wanted: Int64, in store: Store) -> Int64 {
+    @discardableResult
+    func evictBatch(atLeast wanted: Int64, in store: Store) -> Int64 {
         let evicted = store.evict(atLeast: wanted, visited: visited)
         guard !evicted.isEmpty else { return 0 }
+        reached(.evictedFromDisk)
         // So that the files' blocks are freed as soon as nobody reads them.
         cool(Set(evicted.map(\.record.id)))
         let bytes = evicted.reduce(0) { $0 + $1.record.length }

@@ -14,7 +14,8 @@ extension Index {
                 switch line.entry {
                 case .object(let record): try Self.put(record, line.sequence, in: database)
                 case .alias(let record, let object): try Self.put(record, object, line.sequence, in: database)
-                case .purge(let scope): try Self.purge(scope, before: line.sequence, in: database, &removed)
+                case .formerAlias(let url, let object): try Self.putFormer(url, object, line.sequence, in: database)
+                case .purge(let scope): removed.add(try Self.purge(scope, before: line.sequence, in: database))
                 }
             }
             if let position {
@@ -40,6 +41,7 @@ extension Index {
     /// Forgets aliases that lead nowhere. Returns how many there were.
     func removeDanglingAliases() throws(IndexError) -> Int {
         try write { database in
+            try database.execute(sql: "DELETE FROM former_aliases WHERE object NOT IN (SELECT id FROM objects)")
             try database.execute(sql: "DELETE FROM aliases WHERE object NOT IN (SELECT id FROM objects)")
             return database.changesCount
         }
@@ -54,8 +56,10 @@ extension Index {
     }
 
     /// Makes all that was written durable.
-    func checkpoint() throws(IndexError) {
-        try wrap { try self.pool.writeWithoutTransaction { _ = try $0.checkpoint(.full) } }
+    ///
+    /// - Parameter emptyingLog: Whether SQLite's log is emptied, too, so that the database is one file again.
+    func checkpoint(emptyingLog: Bool) throws(IndexError) {
+        try wrap { try self.pool.writeWithoutTransaction { _ = try $0.checkpoint(emptyingLog ? .truncate : .full) } }
     }
 
     func setPosition(_ position: IndexPosition) throws(IndexError) {
@@ -73,7 +77,16 @@ extension Index {
         ])
     }
 
+    private static func putFormer(_ url: String, _ object: ObjectID, _ sequence: Int64, in database: Database) throws {
+        try database.cachedStatement(sql: "INSERT OR REPLACE INTO former_aliases (object, url, sequence) VALUES (?, ?, ?)")
+            .execute(arguments: [object.data, url, sequence])
+    }
+
     private static func put(_ record: AliasRecord, _ object: ObjectID, _ sequence: Int64, in database: Database) throws {
+        try database.cachedStatement(sql: """
+            INSERT OR REPLACE INTO former_aliases (object, url, sequence)
+            SELECT object, url, sequence FROM aliases WHERE key = ? AND sequence < ? AND object <> ?
+            """).execute(arguments: [record.key.data, sequence, object.data])
         try database.cachedStatement(sql: """
             INSERT INTO aliases (key, sequence, object, url, etag, modified, fetched, fresh) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (key) DO UPDATE SET
@@ -84,32 +97,5 @@ extension Index {
                 record.key.data, sequence, object.data, record.sourceURL, record.validators.etag, record.validators.lastModified,
                 record.fetchedAt, record.freshFor,
             ])
-    }
-
-    /// Removes the covered aliases that are older than the purge, and the objects of theirs that no other alias leads to.
-    private static func purge(_ scope: PurgeScope, before sequence: Int64, in database: Database, _ removed: inout Removed) throws {
-        let (condition, arguments): (String, StatementArguments) = switch scope {
-        case .all: ("TRUE", [])
-        case .url(let url): ("url = ?", [url])
-        // substr() counts characters; the comparison is of bytes, as SQLite's BINARY collation orders text.
-        case .prefix(let prefix): ("url >= ? AND substr(CAST(url AS BLOB), 1, ?) = ?", [prefix, prefix.utf8.count, Data(prefix.utf8)])
-        }
-        let doomed = "SELECT object FROM aliases WHERE \(condition) AND sequence < ?"
-        let orphaned = scope == .all
-            ? "objects.sequence < ?"
-            : "objects.sequence < ? AND objects.id IN (\(doomed)) AND NOT EXISTS (SELECT 1 FROM aliases WHERE aliases.object = objects.id AND NOT (\(condition) AND aliases.sequence < ?))"
-        let orphanedArguments: StatementArguments = scope == .all ? [sequence] : [sequence] + arguments + [sequence] + arguments + [sequence]
-
-        let objects = try Row.fetchAll(database, sql: "SELECT \(objectColumns) FROM objects WHERE \(orphaned)", arguments: orphanedArguments)
-            .map { try object($0) }
-        if scope == .all {
-            let unaliased = "SELECT COUNT(*) FROM objects WHERE sequence < ? AND id NOT IN (SELECT object FROM aliases)"
-            removed.unaliased += try Int64.fetchOne(database, sql: unaliased, arguments: [sequence]) ?? 0
-        }
-        try database.execute(sql: "DELETE FROM aliases WHERE \(condition) AND sequence < ?", arguments: arguments + [sequence])
-        removed.aliases += Int64(database.changesCount)
-        let remove = try database.cachedStatement(sql: "DELETE FROM objects WHERE sequence = ?")
-        for object in objects { try remove.execute(arguments: [object.sequence]) }
-        removed.objects += objects
     }
 }

@@ -44,6 +44,20 @@ extension Index {
         }
     }
 
+    /// Former aliases in the order of their objects and URLs, those after the given one.
+    func formerAliases(after last: FormerAliasRow?, limit: Int) throws(IndexError) -> [FormerAliasRow] {
+        try read { database in
+            let statement = try database.cachedStatement(sql: """
+                SELECT object, url, sequence FROM former_aliases WHERE (object, url) > (?, ?) ORDER BY object, url LIMIT ?
+                """)
+            let arguments: StatementArguments = [last?.object.data ?? Data(), last?.url ?? "", limit]
+            return try Row.fetchAll(statement, arguments: arguments).map { row in
+                guard let object = ObjectID(bytes: row[0] as Data) else { throw IndexError(broken: "a digest of the wrong length") }
+                return FormerAliasRow(object: object, url: row[1], sequence: row[2])
+            }
+        }
+    }
+
     func totals() throws(IndexError) -> IndexTotals {
         try read { database in
             guard let row = try Row.fetchOne(database, sql: "SELECT objects, bytes FROM state") else {

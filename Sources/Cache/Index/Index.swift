@@ -23,7 +23,6 @@ final class Index: Sendable {
         configuration.busyMode = .timeout(5)
         configuration.label = "gifreel-cache"
         configuration.foreignKeysEnabled = false
-        configuration.persistentReadOnlyConnections = true
         configuration.prepareDatabase { database in
             try database.execute(sql: "PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 16777216")
         }
@@ -72,6 +71,15 @@ final class Index: Sendable {
             ) WITHOUT ROWID;
             CREATE INDEX aliases_by_url ON aliases (url);
             CREATE INDEX aliases_by_object ON aliases (object);
+
+            -- Where an object came from whose alias leads to another one now: a purge of that source is to find it.
+            CREATE TABLE former_aliases (
+                object BLOB NOT NULL, url TEXT NOT NULL, sequence INTEGER NOT NULL, PRIMARY KEY (object, url)
+            ) WITHOUT ROWID;
+            CREATE INDEX former_aliases_by_url ON former_aliases (url);
+            CREATE TRIGGER former_aliases_removed AFTER DELETE ON objects BEGIN
+                DELETE FROM former_aliases WHERE object = OLD.id;
+            END;
 
             PRAGMA user_version = \(layout);
             """)

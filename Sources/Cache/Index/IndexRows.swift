@@ -13,6 +13,14 @@ struct AliasRow: Sendable, Equatable {
     let object: ObjectRow
 }
 
+/// An alias that led to this object once and leads to another now.
+struct FormerAliasRow: Sendable, Equatable {
+    let object: ObjectID
+    let url: String
+    /// Of the journal's line that led to this object.
+    let sequence: Int64
+}
+
 /// What the index holds in all.
 struct IndexTotals: Sendable, Equatable {
     var objects: Int64 = 0
@@ -33,4 +41,10 @@ struct Removed: Sendable {
     var aliases: Int64 = 0
     /// Objects gone that no alias led to.
     var unaliased: Int64 = 0
+
+    mutating func add(_ other: Removed) {
+        objects += other.objects
+        aliases += other.aliases
+        unaliased += other.unaliased
+    }
 }

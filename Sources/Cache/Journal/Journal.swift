@@ -13,36 +13,41 @@ struct Journal: ~Copyable, Sendable {
     /// Tells this journal from any other, also from itself before it was rewritten.
     let identity: String
     private let base: Int64
+    /// Where the first line after the header begins.
+    let start: Int64
     /// Bytes of whole lines; where the next one goes.
     private(set) var end: Int64
     /// Blocks of the file system are held for the file up to here.
     private var reservedEnd: Int64 = 0
 
-    private init(_ file: consuming OwnedDescriptor, identity: String, base: Int64, end: Int64) {
+    private init(_ file: consuming OwnedDescriptor, identity: String, base: Int64, start: Int64, end: Int64) {
         self.file = file
         self.identity = identity
         self.base = base
+        self.start = start
         self.end = end
     }
 
     /// Opens the directory's journal; where it is missing or its first line is damaged, makes a new, empty one.
     static func open(in directory: CacheDirectory) throws(SystemError) -> Journal {
         let file = try directory.openFile(fileName, flags: O_RDWR | O_CREAT)
-        guard let (identity, base) = try readHeader(file.number) else {
+        guard let (identity, base, start) = try readHeader(file.number) else {
             let journal = try create(fileName + ".new", base: 0, in: directory)
             try directory.replaceFile(fileName, with: fileName + ".new")
             return journal
         }
         let end = try endOfWholeLines(file.number)
-        return Journal(file, identity: identity, base: base, end: end)
+        return Journal(file, identity: identity, base: base, start: start, end: end)
     }
 
     /// A new journal under a name of its own.
     static func create(_ name: String, base: Int64, in directory: CacheDirectory) throws(SystemError) -> Journal {
         let file = try directory.openFile(name, flags: O_RDWR | O_CREAT | O_TRUNC)
         var generator = SystemRandomNumberGenerator()
-        var journal = Journal(file, identity: String(generator.next(), radix: 16), base: base, end: 0)
-        try journal.write(JournalText.header(identity: journal.identity, base: base))
+        let identity = String(generator.next(), radix: 16)
+        let header = JournalText.header(identity: identity, base: base)
+        var journal = Journal(file, identity: identity, base: base, start: Int64(header.count), end: 0)
+        try journal.write(header)
         try journal.sync()
         return journal
     }
@@ -130,10 +135,12 @@ struct Journal: ~Copyable, Sendable {
 
     private static let reserve: Int64 = 256 * 1024
 
-    private static func readHeader(_ number: Int32) throws(SystemError) -> (identity: String, base: Int64)? {
+    private static func readHeader(_ number: Int32) throws(SystemError) -> (identity: String, base: Int64, start: Int64)? {
         let bytes = try read(number, at: 0, count: 256)
-        guard let lineBreak = bytes.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
-        return JournalText.parseHeader(bytes[..<lineBreak])
+        guard let lineBreak = bytes.firstIndex(of: UInt8(ascii: "\n")),
+            let (identity, base) = JournalText.parseHeader(bytes[..<lineBreak])
+        else { return nil }
+        return (identity, base, Int64(lineBreak) + 1)
     }
 
     /// A crash may leave half a line at the end; the next line is written over it.

@@ -4,6 +4,9 @@ enum JournalEntry: Sendable, Equatable {
     case object(ObjectRecord)
     /// An alias leads to an object now, or was renewed.
     case alias(AliasRecord, ObjectID)
+    /// An alias of this URL once led to an object that is still stored. Only written when the journal is rewritten: else the
+    /// alias's own lines say so.
+    case formerAlias(url: String, ObjectID)
     /// What came before and is covered counts no more.
     case purge(PurgeScope)
 }

@@ -4,6 +4,7 @@
 ///
 ///     O  id  extension  length  sha256  created  facts
 ///     A  key  object  fetched-at  fresh-for  etag  last-modified  url
+///     F  object  url
 ///     P  url|prefix|all  text
 ///     J  identity                                     (the first line; its sequence is the file's base)
 ///
@@ -35,6 +36,8 @@ enum JournalText {
                     optional(record.freshFor.map { String($0) }), optional(record.validators.etag),
                     optional(record.validators.lastModified), Array(record.sourceURL.utf8),
                 ])
+        case .formerAlias(let url, let object):
+            return text("F", line.sequence, [Array(object.description.utf8), Array(url.utf8)])
         case .purge(let scope):
             return switch scope {
             case .all: text("P", line.sequence, [Array("all".utf8), []])
@@ -92,6 +95,9 @@ enum JournalText {
                 validators: Validators(etag: optional(fields[4]), lastModified: optional(fields[5])),
                 fetchedAt: fetchedAt, freshFor: optional(fields[3]).flatMap { Int64($0) })
             return JournalLine(sequence: sequence, entry: .alias(record, object))
+        case ("F", 2):
+            guard let object = ObjectID(hex: text(fields[0])) else { return nil }
+            return JournalLine(sequence: sequence, entry: .formerAlias(url: text(fields[1]), object))
         case ("P", 2):
             switch text(fields[0]) {
             case "all": return JournalLine(sequence: sequence, entry: .purge(.all))

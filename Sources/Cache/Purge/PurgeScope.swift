@@ -20,7 +20,12 @@ package enum PurgeScope: Sendable, Hashable {
 /// What a purge removed.
 package struct PurgeResult: Sendable, Equatable {
     /// Renditions forgotten: aliases, and objects that had none.
-    package var purged: Int64 = 0
+    package let purged: Int64
     /// Bytes of the files removed.
-    package var bytes: Int64 = 0
+    package let bytes: Int64
+
+    package init(purged: Int64, bytes: Int64) {
+        self.purged = purged
+        self.bytes = bytes
+    }
 }

@@ -3,8 +3,10 @@ internal import SystemIO
 /// Writing the journal anew, without what counts no more.
 extension Store {
     /// Rewrites the journal when most of it is about what is gone. Changes wait only for the last part.
-    func compactIfWorthwhile(unless isEnding: () -> Bool) {
-        guard let (start, base) = change({ state in plan(state) }) else { return }
+    ///
+    /// - Parameter floor: A journal below so many bytes is left alone.
+    func compactIfWorthwhile(floor: Int64 = 16 << 20, unless isEnding: () -> Bool) {
+        guard let (start, base) = change({ state in plan(state, floor) }) else { return }
         let name = Journal.fileName + ".new"
         do {
             var journal = try Journal.create(name, base: base, in: directory)
@@ -21,9 +23,9 @@ extension Store {
     }
 
     /// Where to copy from, if it is worth it.
-    private func plan(_ state: borrowing State) -> (start: Int64, base: Int64)? {
+    private func plan(_ state: borrowing State, _ floor: Int64) -> (start: Int64, base: Int64)? {
         guard !state.isClosed, !state.isBehind, state.isReconciled, state.unwrittenPurges.isEmpty else { return nil }
-        let worth = max(Self.compactionFloor, currentTotals.objects * Self.bytesPerObject)
+        let worth = max(floor, currentTotals.objects * Self.bytesPerObject)
         guard state.journal.end > worth else { return nil }
         // Room for all that is written meanwhile, so that sequences go on growing.
         return (state.journal.end, state.journal.nextSequence + 1 << 40)
@@ -43,6 +45,12 @@ extension Store {
             if isEnding() { return false }
             try journal.copy(rows.map { JournalLine(sequence: $0.sequence, entry: .alias($0.record, $0.object.record.id)) })
             key = last.record.key
+        }
+        var former: FormerAliasRow?
+        while case let rows = try index.formerAliases(after: former, limit: 512), let last = rows.last {
+            if isEnding() { return false }
+            try journal.copy(rows.map { JournalLine(sequence: $0.sequence, entry: .formerAlias(url: $0.url, $0.object)) })
+            former = last
         }
         return true
     }
@@ -67,8 +75,6 @@ extension Store {
         }
     }
 
-    /// Below this a journal is left alone, in bytes.
-    static var compactionFloor: Int64 { 16 << 20 }
     /// A journal of so many bytes for each object is worth rewriting; one object and one alias take some 600.
-    static var bytesPerObject: Int64 { 4096 }
+    private static var bytesPerObject: Int64 { 4096 }
 }

@@ -58,14 +58,14 @@ final class Store: Sendable {
             index = try Self.makeIndex(in: directory, readers: readers)
             wasMade = true
         }
-        let applied = follows ? state.position.offset : 0
+        let applied = follows ? state.position.offset : journal.start
         let visibleFrom = applied < journal.end ? journal.nextSequence : 0
         let isClean = state.isClean && follows
         var totals = IndexTotals()
         do throws(IndexError) {
             // Durably: after a loss of power it must not look as if the cache had been closed.
             try index.setClean(false)
-            try index.checkpoint()
+            try index.checkpoint(emptyingLog: false)
             totals = try index.totals()
         } catch {
             // A full or read-only disk: what is there can still be served.
@@ -79,7 +79,7 @@ final class Store: Sendable {
         self.totals = Mutex(totals)
         currentIndex = Mutex(index)
         self.visibleFrom.store(visibleFrom, ordering: .relaxed)
-        if wasMade, applied < visibleFrom { rebuilds.add(1, ordering: .relaxed) }
+        if !follows, visibleFrom > 0 { rebuilds.add(1, ordering: .relaxed) }
     }
 
     /// The index to read from now.
@@ -108,14 +108,18 @@ final class Store: Sendable {
     /// Writes entries down and applies them to the index. To be called within ``change(_:)``.
     ///
     /// An index that cannot be written stays behind the journal and catches up later; that is no failure.
-    func record(_ entries: [JournalEntry], durable: Bool, in state: inout State) throws(SystemError) -> (lines: [JournalLine], removed: Removed) {
+    ///
+    /// - Returns: The lines, and what purges among them removed; nil where the index stayed behind.
+    func record(_ entries: [JournalEntry], durable: Bool, in state: inout State) throws(SystemError) -> (lines: [JournalLine], removed: Removed?) {
         let start = state.journal.end
         let lines = try state.journal.append(entries, durable: durable)
         return (lines, apply(lines, from: start, to: state.journal.end, in: &state))
     }
 
     /// Applies lines that lie between two places of the journal. The position only moves where nothing before is missing.
-    func apply(_ lines: [JournalLine], from start: Int64, to end: Int64, in state: inout State) -> Removed {
+    ///
+    /// - Returns: What purges among them removed; nil where the index could not be written.
+    func apply(_ lines: [JournalLine], from start: Int64, to end: Int64, in state: inout State) -> Removed? {
         let follows = state.applied == start
         let position = IndexPosition(journal: state.journal.identity, offset: end)
         do throws(IndexError) {
@@ -129,7 +133,7 @@ final class Store: Sendable {
                 visibleFrom.store(state.journal.nextSequence, ordering: .releasing)
             }
             recover(from: error, in: &state)
-            return Removed()
+            return nil
         }
     }
 
@@ -146,7 +150,7 @@ final class Store: Sendable {
                 // A journal that cannot be read now is tried again by housekeeping.
                 guard let (lines, next) = try? state.journal.read(from: start, limit: Self.catchUpBytes) else { return false }
                 let removed = apply(lines, from: start, to: next, in: &state)
-                removeFiles(of: removed.objects, in: &state)
+                removeFiles(of: removed?.objects ?? [], in: &state)
                 return state.applied == start ? false : nil
             }
             if let isDone { return isDone }
@@ -164,7 +168,7 @@ final class Store: Sendable {
             state.unwrittenPurges = []
             do throws(SystemError) {
                 let removed = try record(purges.map { .purge($0) }, durable: true, in: &state).removed
-                removeFiles(of: removed.objects, in: &state)
+                removeFiles(of: removed?.objects ?? [], in: &state)
             } catch {
                 state.unwrittenPurges = purges
             }
@@ -199,7 +203,7 @@ final class Store: Sendable {
             }
             // Its readers fail from here on, which is a miss for each.
             try? broken.close()
-            state.applied = 0
+            state.applied = state.journal.start
             state.isReconciled = false
             totals.withLock { $0 = IndexTotals() }
             visibleFrom.store(state.journal.nextSequence, ordering: .releasing)
@@ -282,7 +286,9 @@ final class Store: Sendable {
             try? state.journal.sync()
             try? index.setHand(state.hand)
             if !state.isBehind, state.unremovedRows.isEmpty, state.isReconciled { try? index.setClean(true) }
+            try? index.checkpoint(emptyingLog: true)
             try? index.close()
+            directory.unlock()
         }
     }
 

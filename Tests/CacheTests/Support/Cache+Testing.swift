@@ -87,13 +87,16 @@ extension SourceDigest {
     }
 }
 
-/// `count` bytes that look like nothing else with another seed.
+/// `count` bytes that look like nothing else with another seed: a block of noise again and again, which differs with the seed only.
 func noise(_ count: Int, seed: UInt64) -> [UInt8] {
     var state = seed &* 0x9e37_79b9_7f4a_7c15 | 1
-    return (0..<count).map { _ in
+    let block = (0..<min(count, 1021)).map { _ in
         state ^= state << 13
         state ^= state >> 7
         state ^= state << 17
         return UInt8(truncatingIfNeeded: state)
     }
+    var bytes: [UInt8] = []
+    while bytes.count < count { bytes += block.prefix(count - bytes.count) }
+    return bytes
 }

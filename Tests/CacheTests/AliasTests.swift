@@ -1,0 +1,120 @@
+import SystemIO
+import Testing
+
+import Cache
+
+@Suite struct AliasTests {
+    let directory: TemporaryDirectory
+    let clock = ManualClock()
+    let url = "https://example.com/a.gif"
+
+    init() throws {
+        directory = try TemporaryDirectory()
+    }
+
+    private func open() throws -> Cache {
+        var configuration = CacheConfiguration.test(directory)
+        configuration.freshFor = 100
+        configuration.staleFor = 50
+        return try Cache(configuration: configuration, clock: clock.cacheClock)
+    }
+
+    @Test func aliasAgesFromFreshToStaleToExpired() async throws {
+        let cache = try open()
+        defer { cache.close() }
+        let rendition = try await cache.put([1], url: url, fetchedAt: clock.now).rendition
+        #expect(cache.freshness(of: rendition) == .fresh(remaining: 100))
+        clock.advance(99)
+        #expect(cache.freshness(of: rendition) == .fresh(remaining: 1))
+        clock.advance(1)
+        #expect(cache.freshness(of: rendition) == .stale(age: 0))
+        clock.advance(49)
+        #expect(cache.freshness(of: rendition) == .stale(age: 49))
+        clock.advance(1)
+        #expect(cache.freshness(of: rendition) == .expired)
+        clock.advance(-1_000)
+        #expect(cache.freshness(of: rendition) == .fresh(remaining: 100))
+    }
+
+    @Test func originsOwnLifetimeCountsWhereItGaveOne() async throws {
+        let cache = try open()
+        defer { cache.close() }
+        let epoch = cache.epoch(for: url)
+        let rendition = try await cache.publish(
+            try cache.staged([1]), as: .test(url), fileExtension: "mp4",
+            alias: .test(url, fetchedAt: clock.now, freshFor: 10), epoch: epoch
+        ).rendition
+        clock.advance(12)
+        #expect(cache.freshness(of: rendition) == .stale(age: 2))
+    }
+
+    @Test func renewedAliasIsFreshAgainAndKeepsWhatTheOriginLeftOut() async throws {
+        let cache = try open()
+        try await cache.put([1], url: url, fetchedAt: clock.now)
+        clock.advance(120)
+        let renewed = try #require(await cache.renew(
+            .test(url), validators: Validators(etag: nil, lastModified: "Tue"), fetchedAt: clock.now, freshFor: nil,
+            epoch: cache.epoch(for: url)))
+        #expect(cache.freshness(of: renewed) == .fresh(remaining: 100))
+        #expect(renewed.alias?.validators == Validators(etag: "\"\(url)\"", lastModified: "Tue"))
+        #expect(cache.hotAlias(.test(url)) === renewed)
+        cache.close()
+
+        let after = try open()
+        defer { after.close() }
+        let found = try #require(await after.alias(.test(url)))
+        #expect(found.alias?.fetchedAt == clock.now)
+        #expect(found.alias?.validators.lastModified == "Tue")
+    }
+
+    @Test func purgedOrUnknownAliasIsNotRenewed() async throws {
+        let cache = try open()
+        defer { cache.close() }
+        let epoch = cache.epoch(for: url)
+        #expect(await cache.renew(.test(url), validators: Validators(), fetchedAt: 1, freshFor: nil, epoch: epoch) == nil)
+        try await cache.put([1], url: url)
+        _ = try await cache.purge(url: url)
+        try await cache.put([2], url: url, object: .test("new"))
+        // Asked before the purge: the origin's 304 was about what is gone.
+        #expect(await cache.renew(.test(url), validators: Validators(), fetchedAt: 1, freshFor: nil, epoch: epoch) == nil)
+        #expect(try await cache.bytes(url: url) == [2])
+    }
+
+    @Test func newBytesTakeTheAliasOver() async throws {
+        let cache = try open()
+        defer { cache.close() }
+        try await cache.put([1], url: url, object: .test("old"))
+        try await cache.put([2], url: url, object: .test("new"))
+        #expect(try await cache.bytes(url: url) == [2])
+        #expect(try await cache.object(.test("old"))?.descriptor.readAll() == [1])
+    }
+
+    @Test func slotKeepsWhatWasLeftFirst() async throws {
+        final class Prepared: Sendable {}
+        let cache = try open()
+        defer { cache.close() }
+        try await cache.put([1], url: url)
+        let hot = try #require(cache.hotAlias(.test(url)))
+        #expect(hot.attachment == nil)
+        let first = Prepared()
+        #expect(hot.attach(first) as? Prepared === first)
+        #expect(hot.attach(Prepared()) as? Prepared === first)
+        #expect(cache.hotAlias(.test(url))?.attachment as? Prepared === first)
+    }
+
+    @Test func namesAreStableAndDoNotRunTogether() {
+        let source = SourceDigest(of: [71, 73, 70])
+        #expect(ObjectID(source: source, rendition: "mp4", encoderVersion: "1").description
+            == "364a25ffe435e07b7c4be4346c076f93d8dc4b361cd81cd0bb89b48766a67017")
+        #expect(AliasKey(sourceURL: "https://a/", rendition: "mp4").description
+            == "ab638eff7f8fb56ed4649485218b134065ca1f16faf68a9fc73de38918872241")
+        #expect(ObjectID(source: source, rendition: "mp4", encoderVersion: "11")
+            != ObjectID(source: source, rendition: "mp41", encoderVersion: "1"))
+        #expect(AliasKey(sourceURL: "https://a/", rendition: "mp4") != AliasKey(sourceURL: "https://a/m", rendition: "p4"))
+        let key = AliasKey(sourceURL: "https://a/", rendition: "mp4")
+        #expect(AliasKey(hex: key.description) == key)
+        #expect(AliasKey(bytes: key.bytes) == key)
+        #expect(AliasKey(hex: key.description.uppercased()) == nil)
+        #expect(AliasKey(hex: key.description.dropLast()) == nil)
+    }
+}

@@ -1,0 +1,97 @@
+import SystemIO
+import Testing
+
+@testable import Cache
+
+/// Files that are not what was published.
+@Suite struct DamageTests {
+    let directory: TemporaryDirectory
+    let url = "https://example.com/a.gif"
+    let bytes = noise(10_000, seed: 7)
+
+    init() throws {
+        directory = try TemporaryDirectory()
+    }
+
+    private func storeAndDamage(_ damage: (inout [UInt8]) -> Void) async throws {
+        let cache = try Cache.open(directory)
+        try await cache.put(bytes, url: url)
+        cache.close()
+        let file = "objects/" + directory.files()[0]
+        var damaged = try directory.contents(file)
+        damage(&damaged)
+        try directory.write(damaged, to: file)
+    }
+
+    @Test(arguments: ["cut", "longer", "empty", "one bit"])
+    func damagedFileIsAMissAndRemoved(_ kind: String) async throws {
+        try await storeAndDamage { bytes in
+            switch kind {
+            case "cut": bytes.removeLast()
+            case "longer": bytes.append(0)
+            case "empty": bytes = []
+            default: bytes[5_000] ^= 0x10
+            }
+        }
+        var configuration = CacheConfiguration.test(directory)
+        configuration.scrubBytesPerSecond = 0
+        let cache = try Cache(configuration: configuration)
+        defer { cache.close() }
+        #expect(await cache.alias(.test(url)) == nil)
+        #expect(cache.statistics().corrupt == 1)
+        #expect(cache.statistics().objects == 0)
+        #expect(directory.files().isEmpty)
+        // And it can be stored again.
+        #expect(try await cache.put(bytes, url: url).isStored)
+        #expect(try await cache.bytes(url: url) == bytes)
+    }
+
+    @Test func publishReplacesADamagedFile() async throws {
+        try await storeAndDamage { $0[1] ^= 1 }
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        #expect(try await cache.put(bytes, url: url).isStored)
+        #expect(try await cache.bytes(url: url) == bytes)
+        #expect(cache.statistics().corrupt == 1)
+    }
+
+    @Test func publishReplacesAFileNothingKnowsOf() async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        let id = ObjectID.test(url).description
+        try directory.create("objects/\(id.prefix(2))/\(id.dropFirst(2)).mp4", [0, 0])
+        #expect(try await cache.put(bytes, url: url).isStored)
+        #expect(try directory.contents("objects/" + directory.files()[0]) == bytes)
+    }
+
+    @Test func missingFileIsAMissAndForgotten() async throws {
+        try await storeAndDamage { _ in }
+        try directory.remove("objects/" + directory.files()[0])
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        #expect(await cache.alias(.test(url)) == nil)
+        #expect(await cache.object(.test(url)) == nil)
+        #expect(cache.statistics().objects == 0)
+    }
+
+    @Test func scrubbingFindsDamageNobodyAskedFor() async throws {
+        try await storeAndDamage { $0[9_999] ^= 1 }
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        try await cache.wait(for: "the scrubber") { $0.statistics().corrupt == 1 }
+        #expect(cache.statistics().objects == 0)
+    }
+
+    @Test func scrubbingKeepsToItsRate() {
+        var scrubber = Scrubber()
+        var mayRead = [scrubber.credit(1000, now: 0), scrubber.credit(1000, now: 500_000_000)]
+        #expect(mayRead == [false, true])
+        #expect(scrubber.credit == 500)
+        scrubber.spend(2_000, through: 1)
+        mayRead = [scrubber.credit(1000, now: 1_500_000_000), scrubber.credit(1000, now: 2_500_000_000)]
+        #expect(mayRead == [false, true])
+        scrubber.endPass(now: 2_500_000_000)
+        mayRead = [scrubber.credit(1000, now: 3_500_000_000)]
+        #expect(mayRead == [false])
+    }
+}

@@ -1,0 +1,158 @@
+import Glibc
+import SystemIO
+import Testing
+
+@testable import Cache
+
+/// Disks and directories that fail.
+@Suite struct DirectoryTests {
+    let directory: TemporaryDirectory
+    let url = "https://example.com/a.gif"
+
+    init() throws {
+        directory = try TemporaryDirectory()
+    }
+
+    @Test func secondServerOnADirectoryIsRefusedWithASentence() async throws {
+        let first = try Cache.open(directory)
+        let error = #expect(throws: CacheError.self) { try Cache.open(directory) }
+        #expect(error?.description.contains("in use by another server (process \(getpid()))") == true)
+        #expect(error?.description.contains(directory.path) == true)
+        try await first.put([1], url: url)
+        first.close()
+        let second = try Cache.open(directory)
+        defer { second.close() }
+        #expect(try await second.bytes(url: url) == [1])
+    }
+
+    @Test func directoryThatCannotBeMadeIsRefusedWithASentence() throws {
+        try directory.create("file")
+        var configuration = CacheConfiguration.test(directory)
+        configuration.directory += "/file/cache"
+        let error = #expect(throws: CacheError.self) { try Cache(configuration: configuration) }
+        #expect(error?.description.contains("file/cache cannot be used: ") == true)
+    }
+
+    @Test func wrongSettingIsNamed() {
+        var configuration = CacheConfiguration()
+        configuration.maxBytes = 5
+        let error = #expect(throws: CacheError.self) { try configuration.validate() }
+        #expect(error?.description == "cache.max_bytes must be at least 1 MiB")
+    }
+
+    @Test func directoryRemovedUnderTheCacheIsMadeAgain() async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        try await cache.put([1], url: url)
+        let held = try #require(cache.hotAlias(.test(url)))
+        for part in ["journal", "index.sqlite", "objects", "staging", "lock"] { try directory.remove(part) }
+        #expect(try held.descriptor.readAll() == [1])
+        // Whatever comes first is answered; soon it is stored again.
+        _ = try await cache.put([2], url: "https://b/").rendition.descriptor.readAll()
+        try await cache.wait(for: "a new directory") { cache in try await cache.put([3], url: "https://c/").isStored }
+        #expect(try await cache.bytes(url: "https://c/") == [3])
+        // Who removes a cache's directory wants its contents gone.
+        #expect(try await cache.bytes(url: url) == nil)
+        #expect(cache.statistics().isStoring)
+    }
+
+    @Test func directoryTakenByAnotherServerIsLeftToIt() async throws {
+        let first = try Cache.open(directory)
+        defer { first.close() }
+        try await first.put([1], url: url)
+        for part in ["journal", "index.sqlite", "objects", "staging", "lock"] { try directory.remove(part) }
+        let second = try Cache.open(directory)
+        defer { second.close() }
+        let outcome = try await first.put([2], url: "https://b/")
+        #expect(outcome.unstoredReason != nil)
+        #expect(try outcome.rendition.descriptor.readAll() == [2])
+        try await second.put([3], url: "https://c/")
+        #expect(try await second.bytes(url: "https://c/") == [3])
+    }
+
+    @Test func missOnAFullDiskIsAnsweredUnstored() async throws {
+        var configuration = CacheConfiguration.test(directory)
+        configuration.minFreeBytes = .max / 2
+        let cache = try Cache(configuration: configuration)
+        defer { cache.close() }
+        let staged = try cache.staged([1, 2, 3])
+        #expect(staged.isInMemory)
+        let outcome = try await cache.publish(
+            staged, as: .test(url), fileExtension: "mp4", facts: [9], alias: .test(url), epoch: cache.epoch(for: url))
+        #expect(outcome.unstoredReason == .diskFull)
+        #expect(try outcome.rendition.descriptor.readAll() == [1, 2, 3])
+        #expect(outcome.rendition.facts == [9])
+        #expect(outcome.rendition.content == ContentDigest(digest: SourceDigest(of: [1, 2, 3]).digest))
+        #expect(cache.statistics().unstored == 1)
+        #expect(!cache.statistics().isStoring)
+        #expect(try await cache.bytes(url: url) == nil)
+    }
+
+    @Test(.enabled(if: SmallDisk.isPossible, "needs the right to mount"))
+    func diskFilledToTheBrimServesHitsAndRecovers() async throws {
+        let disk = try #require(SmallDisk(on: directory, bytes: 16 << 20))
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        for number in UInt64(0)..<20 { try await cache.put(noise(100_000, seed: number), url: "https://a/\(number)") }
+        try disk.fill()
+        for number in UInt64(0)..<20 {
+            #expect(try await cache.bytes(url: "https://a/\(number)") == noise(100_000, seed: number))
+        }
+        // The staged file may still be got, but not filled: the writer then takes one in memory.
+        let staged = try cache.stage(expecting: 100_000)
+        #expect(staged.isInMemory)
+        for number in UInt64(20)..<25 {
+            let outcome = try await publishInMemory(noise(100_000, seed: number), number, cache)
+            #expect(outcome.unstoredReason == .diskFull)
+        }
+        // A purge still gets through, and makes room.
+        #expect(try await cache.purge(url: "https://a/0").purged == 1)
+        #expect(try await cache.bytes(url: "https://a/0") == nil)
+        disk.empty()
+        try await cache.wait(for: "recovery") { try await $0.put(noise(100_000, seed: 30), url: "https://a/30").isStored }
+        #expect(try await cache.bytes(url: "https://a/30") == noise(100_000, seed: 30))
+        #expect(try await cache.bytes(url: "https://a/1") == noise(100_000, seed: 1))
+        _ = consume disk
+    }
+
+    private func publishInMemory(_ bytes: [UInt8], _ number: UInt64, _ cache: Cache) async throws -> PublishOutcome {
+        let url = "https://a/\(number)"
+        let staged = try cache.stageInMemory()
+        #expect(bytes.withUnsafeBytes { write(staged.number, $0.baseAddress, $0.count) } == bytes.count)
+        return try await cache.publish(
+            staged, as: .test(url), fileExtension: "mp4", alias: .test(url), epoch: cache.epoch(for: url))
+    }
+
+    @Test(.enabled(if: SmallDisk.isPossible, "needs the right to mount"))
+    func tooLittleFreeSpaceIsMadeByEviction() async throws {
+        let disk = try #require(SmallDisk(on: directory, bytes: 16 << 20))
+        var configuration = CacheConfiguration.test(directory)
+        configuration.minFreeBytes = 4 << 20
+        let cache = try Cache(configuration: configuration)
+        defer { cache.close() }
+        for number in UInt64(0)..<60 { try await cache.put(noise(100_000, seed: number), url: "https://a/\(number)") }
+        try disk.fill(leaving: 2 << 20)
+        try await cache.wait(for: "eviction") { _ in
+            var status = statvfs()
+            return statvfs(disk.path, &status) == 0 && status.f_bavail * status.f_frsize >= 4 << 20
+        }
+        let statistics = cache.statistics()
+        #expect(statistics.evictions >= 20 && statistics.evictions < 40)
+        try await cache.wait(for: "storing") { try await $0.put([1], url: "https://b/").isStored }
+        _ = consume disk
+    }
+
+    @Test(.enabled(if: WriteProtection.isPossible, "neither chmod nor chattr keeps this process from writing"))
+    func readOnlyDirectoryServesHitsAndAnswersMissesUnstored() async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        try await cache.put([1], url: url)
+        let protection = try ["objects", "staging"].map { try #require(WriteProtection(of: directory.path + "/" + $0)) }
+        let outcome = try await cache.put([2], url: "https://b/")
+        #expect(outcome.unstoredReason == .readOnly)
+        #expect(try outcome.rendition.descriptor.readAll() == [2])
+        #expect(try await cache.bytes(url: url) == [1])
+        protection.forEach { $0.end() }
+        #expect(try await cache.put([3], url: "https://b/").isStored)
+    }
+}

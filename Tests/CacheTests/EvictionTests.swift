@@ -1,0 +1,139 @@
+import Glibc
+import SystemIO
+import Testing
+
+@testable import Cache
+
+@Suite struct EvictionTests {
+    let directory: TemporaryDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+    }
+
+    private func configuration(maxBytes: Int64) -> CacheConfiguration {
+        var configuration = CacheConfiguration.test(directory)
+        configuration.maxBytes = maxBytes
+        return configuration
+    }
+
+    private var bytesOnDisk: Int64 {
+        directory.files().filter { $0.hasSuffix(".mp4") }.reduce(0) { sum, name in
+            var status = stat()
+            return stat(directory.path + "/objects/" + name, &status) == 0 ? sum + Int64(status.st_size) : sum
+        }
+    }
+
+    @Test func limitHoldsUnderAStreamOfNewObjectsWhileOldOnesAreRead() async throws {
+        let limit: Int64 = 4 << 20
+        let cache = try Cache(configuration: configuration(maxBytes: limit))
+        defer { cache.close() }
+        var held: [(rendition: CachedRendition, seed: UInt64)] = []
+        for number in UInt64(0)..<200 {
+            let rendition = try await cache.put(noise(100_000, seed: number), url: "https://a/\(number)").rendition
+            if number % 20 == 0 { held.append((rendition, number)) }
+            #expect(cache.statistics().bytes <= limit * 102 / 100)
+            if number % 10 == 0 { #expect(bytesOnDisk <= limit * 102 / 100) }
+        }
+        for (rendition, seed) in held {
+            #expect(try rendition.descriptor.readAll() == noise(100_000, seed: seed))
+        }
+        try await cache.wait(for: "eviction") { $0.statistics().bytes <= limit * 95 / 100 }
+        let statistics = cache.statistics()
+        #expect(statistics.evictions > 150)
+        #expect(statistics.evictedBytes == statistics.evictions * 100_000)
+        #expect(statistics.bytes == bytesOnDisk)
+        #expect(statistics.objects == 200 - statistics.evictions)
+    }
+
+    @Test func whatIsUsedStaysAndWhatIsNotGoes() async throws {
+        let cache = try Cache(configuration: configuration(maxBytes: 1 << 20))
+        defer { cache.close() }
+        try await cache.put(noise(100_000, seed: 1), url: "https://used/")
+        try await cache.put(noise(100_000, seed: 2), url: "https://unused/")
+        for number in UInt64(10)..<40 {
+            #expect(cache.hotAlias(.test("https://used/")) != nil)
+            try await cache.put(noise(100_000, seed: number), url: "https://a/\(number)")
+        }
+        #expect(try await cache.bytes(url: "https://used/") == noise(100_000, seed: 1))
+        #expect(try await cache.bytes(url: "https://unused/") == nil)
+    }
+
+    @Test func evictedObjectTakesItsAliasesWithIt() async throws {
+        let cache = try Cache(configuration: configuration(maxBytes: 1 << 20))
+        defer { cache.close() }
+        try await cache.put(noise(300_000, seed: 1), url: "https://a/", object: .test("same"))
+        try await cache.put(noise(300_000, seed: 1), url: "https://b/", object: .test("same"))
+        for number in UInt64(10)..<20 { try await cache.put(noise(300_000, seed: number), url: "https://c/\(number)") }
+        #expect(cache.hotAlias(.test("https://a/")) == nil)
+        #expect(cache.hotObject(.test("same")) == nil)
+        #expect(await cache.alias(.test("https://a/")) == nil)
+        #expect(await cache.alias(.test("https://b/")) == nil)
+    }
+
+    @Test func evictionGoesOnWhereItStoodAfterARestart() async throws {
+        for round in UInt64(0)..<4 {
+            let cache = try Cache(configuration: configuration(maxBytes: 1 << 20))
+            for number in 0..<10 {
+                try await cache.put(noise(100_000, seed: round * 10 + UInt64(number)), url: "https://a/\(round)/\(number)")
+            }
+            #expect(cache.statistics().bytes <= 1 << 20)
+            cache.close()
+            #expect(bytesOnDisk == cache.statistics().bytes)
+        }
+    }
+
+    @Test func tooLargeForTheWholeCacheIsAnsweredUnstored() async throws {
+        let cache = try Cache(configuration: configuration(maxBytes: 1 << 20))
+        defer { cache.close() }
+        try await cache.put([1], url: "https://small/")
+        let outcome = try await cache.put(noise(1_100_000, seed: 1), url: "https://big/")
+        #expect(outcome.unstoredReason == .tooLarge)
+        #expect(try outcome.rendition.descriptor.readAll() == noise(1_100_000, seed: 1))
+        #expect(try await cache.bytes(url: "https://small/") == [1])
+        #expect(cache.statistics().isStoring)
+    }
+
+    @Test func sieveTableKeepsWhatIsUsed() {
+        var table = SieveTable<Int, Int>(limit: 3)
+        var removed = (1...3).map { table.insert($0 * 10, for: $0) }
+        #expect(removed == [nil, nil, nil])
+        let used = table.use(1)
+        #expect(used == 10)
+        // The hand clears 1's bit, passes it by, and takes 2; then 3.
+        removed = [table.insert(40, for: 4), table.insert(50, for: 5)]
+        #expect(removed == [20, 30])
+        #expect(table.peek(1) == 10)
+        removed = [table.insert(11, for: 1), table.remove(4), table.insert(60, for: 6)]
+        #expect(removed == [10, 40, nil])
+        let rest = table.removeAll { key, _ in key > 4 }
+        #expect(rest.sorted() == [50, 60])
+        #expect(table.count == 1)
+        #expect(table.peek(1) == 11)
+    }
+
+    @Test func sieveTableKeepsItsBoundUnderRandomUse() {
+        var table = SieveTable<UInt8, UInt8>(limit: 16)
+        var model: [UInt8: UInt8] = [:]
+        for byte in noise(20_000, seed: 5) {
+            let key = byte % 64
+            switch byte / 64 {
+            case 0:
+                let used = table.use(key)
+                #expect(used == model[key])
+            case 1:
+                let removed = table.remove(key)
+                #expect(removed == model.removeValue(forKey: key))
+            default:
+                let before = model
+                model[key] = byte
+                if let out = table.insert(byte, for: key), before[key] == nil {
+                    let gone = model.keys.filter { table.peek($0) == nil }
+                    #expect(gone.count == 1 && model[gone[0]] == out)
+                    for key in gone { model[key] = nil }
+                }
+            }
+            #expect(table.count == model.count && table.count <= 16)
+        }
+    }
+}

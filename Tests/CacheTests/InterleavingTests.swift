@@ -1,0 +1,183 @@
+import Foundation
+import Synchronization
+import SystemIO
+import Testing
+
+@testable import Cache
+
+/// Purges against work in flight, in many orders that are chosen, not left to chance.
+///
+/// The rule that is tested: after a purge has answered, no look-up that begins then gives a version that is older than the purge.
+@Suite struct InterleavingTests {
+    /// `GIFREEL_INTERLEAVINGS=10000` tries more of them.
+    private static let count = ProcessInfo.processInfo.environment["GIFREEL_INTERLEAVINGS"].flatMap { UInt64($0) } ?? 400
+
+    @Test func nothingOlderThanAPurgeIsGivenOutAfterIt() throws {
+        let turns = Turns()
+        var stored = 0
+        for first in stride(from: 0, to: Self.count, by: 100) {
+            let directory = try TemporaryDirectory(inMemory: true)
+            var configuration = CacheConfiguration.test(directory)
+            configuration.housekeepingInterval = 3_600_000
+            // By turns so few that most is found on disk, and enough for all.
+            configuration.hotEntries = first % 200 == 0 ? 2 : 200
+            let cache = try Cache(configuration: configuration, clock: .system) { _ in turns.pause() }
+            let worlds = (first..<min(first + 100, Self.count)).map { seed in
+                let world = World(cache: cache, turns: turns, seed: seed)
+                turns.run(world.work(), seed: seed)
+                world.check()
+                return world
+            }
+            stored += worlds.reduce(0) { $0 + $1.publishedCount }
+            cache.close()
+            // All of it once more after a restart, and with an index made anew.
+            for isIndexMade in [false, true] {
+                if isIndexMade { try directory.remove("index.sqlite") }
+                let again = try Cache(configuration: configuration)
+                again.store.catchUp()
+                for world in worlds { world.check(in: again) }
+                again.close()
+            }
+        }
+        // The orders are of any worth only if much is published in them.
+        #expect(stored > Int(Self.count) / 4)
+    }
+}
+
+/// Two sources whose GIFs change, and what some threads do with them.
+private final class World: Sendable {
+    private struct State {
+        /// The version that each origin gives now.
+        var versions = [1, 1]
+        /// The oldest that may still be given out.
+        var floors = [0, 0]
+        var publishedCount = 0
+    }
+
+    private let cache: Cache
+    private let turns: Turns
+    private let seed: UInt64
+    private let state = Mutex(State())
+
+    init(cache: Cache, turns: Turns, seed: UInt64) {
+        self.cache = cache
+        self.turns = turns
+        self.seed = seed
+    }
+
+    var publishedCount: Int { state.withLock(\.publishedCount) }
+
+    private func url(_ source: Int) -> String { "https://\(seed).test/\(source)" }
+    private func bytes(_ source: Int, _ version: Int) -> [UInt8] { [UInt8(source), UInt8(version)] + Array("\(seed)".utf8) }
+    private func object(_ source: Int, _ version: Int) -> ObjectID { .test("\(seed)/\(source)/\(version)") }
+
+    /// Some of what may happen at once.
+    func work() -> [@Sendable () -> Void] {
+        var generator = SeededGenerator(seed: seed ^ 0xabcdef)
+        let kinds: [@Sendable (Int) -> Void] = [job, job, look, look, purgeURL, purgePrefix, purgeAll, evict, renew, lookTwice]
+        // At least one of each of these, so that no order is idle.
+        var chosen = [kinds[0], kinds[2], kinds[Int.random(in: 4...6, using: &generator)]]
+        for _ in 0..<Int.random(in: 0...4, using: &generator) {
+            chosen.append(kinds[Int.random(in: 0..<kinds.count, using: &generator)])
+        }
+        return chosen.map { kind in
+            let source = Int.random(in: 0...99, using: &generator) < 80 ? 0 : 1
+            return { kind(source) }
+        }
+    }
+
+    /// Fetches, encodes, publishes.
+    @Sendable private func job(_ source: Int) {
+        let url = url(source)
+        let epoch = cache.epoch(for: url)
+        turns.pause()
+        let version = state.withLock { $0.versions[source] }
+        turns.pause()
+        let bytes = bytes(source, version)
+        guard let staged = try? cache.staged(bytes) else {
+            Issue.record("no staged file")
+            return
+        }
+        let job = PublishJob(
+            staged: staged, id: object(source, version), fileExtension: "mp4", facts: [], alias: .test(url), epoch: epoch)
+        guard case .success(let outcome) = cache.publish(job), (try? outcome.rendition.descriptor.readAll()) == bytes else {
+            Issue.record("\(seed): a publish gave other bytes")
+            return
+        }
+        if outcome.isStored { state.withLock { $0.publishedCount += 1 } }
+    }
+
+    /// Asks as a visitor does.
+    @Sendable private func look(_ source: Int) {
+        look(source, in: cache)
+    }
+
+    @Sendable private func lookTwice(_ source: Int) {
+        look(source, in: cache)
+        turns.pause()
+        look(source, in: cache)
+    }
+
+    private func look(_ source: Int, in cache: Cache) {
+        let floor = state.withLock { $0.floors[source] }
+        let key = AliasKey.test(url(source))
+        if let found = cache.hotAlias(key) ?? cache.findAlias(key) { expect(found, source, floor) }
+        for version in 0..<floor {
+            let id = object(source, version)
+            if let found = cache.hotObject(id) ?? cache.findObject(id) { expect(found, source, floor) }
+        }
+    }
+
+    private func expect(_ found: CachedRendition, _ source: Int, _ floor: Int) {
+        guard let bytes = try? found.descriptor.readAll(), bytes.count > 2, bytes[0] == UInt8(source) else {
+            Issue.record("\(seed): unreadable or another source's bytes")
+            return
+        }
+        if Int(bytes[1]) < floor { Issue.record("\(seed): version \(bytes[1]) after a purge of all before \(floor)") }
+    }
+
+    @Sendable private func purgeURL(_ source: Int) {
+        purge([source], .url(url(source)))
+    }
+
+    @Sendable private func purgePrefix(_ source: Int) {
+        purge([0, 1], .prefix("https://\(seed).test/"))
+    }
+
+    @Sendable private func purgeAll(_ source: Int) {
+        purge([0, 1], .all)
+    }
+
+    /// The origin has a new version, and whoever changed it purges the old one.
+    private func purge(_ sources: [Int], _ scope: PurgeScope) {
+        let versions = state.withLock { state in
+            for source in sources { state.versions[source] += 1 }
+            return state.versions
+        }
+        turns.pause()
+        if case .failure(let error) = cache.carryOut(scope) { Issue.record(error) }
+        state.withLock { state in
+            for source in sources { state.floors[source] = max(state.floors[source], versions[source]) }
+        }
+    }
+
+    @Sendable private func evict(_ source: Int) {
+        cache.evictBatch(atLeast: 1, in: cache.store)
+    }
+
+    /// Asks the origin whether what is stored is still right.
+    @Sendable private func renew(_ source: Int) {
+        let key = AliasKey.test(url(source))
+        let epoch = cache.epoch(for: url(source))
+        guard let found = cache.findAlias(key), let bytes = try? found.descriptor.readAll(), bytes.count > 2 else { return }
+        turns.pause()
+        guard Int(bytes[1]) == state.withLock({ $0.versions[source] }) else { return }
+        turns.pause()
+        _ = cache.renewNow(key, validators: Validators(), fetchedAt: 1_700_000_100, freshFor: nil, epoch: epoch)
+    }
+
+    /// After all is done.
+    func check(in other: Cache? = nil) {
+        for source in 0...1 { look(source, in: other ?? cache) }
+    }
+}

@@ -1,0 +1,129 @@
+import Foundation
+import Glibc
+import Synchronization
+import SystemIO
+import Testing
+
+@testable import Cache
+
+private let objectCount = ProcessInfo.processInfo.environment["GIFREEL_MEASURE"].flatMap { Int($0) } ?? 0
+
+/// Figures, not checks: `GIFREEL_MEASURE=100000 swift test -c release -Xswiftc -enable-testing --filter Measurements`, the number being that of
+/// objects. A file of 1 KB stands for each.
+@Suite(.serialized, .enabled(if: objectCount > 0))
+struct Measurements {
+    private func measure<Result>(_ what: String, count: Int = 1, _ body: () async throws -> Result) async rethrows -> Result {
+        let start = ContinuousClock.now
+        let result = try await body()
+        let time = (ContinuousClock.now - start) / count
+        print("\(what): \(time.formatted(.units(allowed: [.seconds, .milliseconds, .microseconds, .nanoseconds], width: .narrow, maximumUnitCount: 2)))")
+        return result
+    }
+
+    @Test func hotLookUps() async throws {
+        let directory = try TemporaryDirectory()
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        let keys = (0..<1000).map { AliasKey.test("https://a/\($0)") }
+        for number in 0..<1000 { try await cache.put([1], url: "https://a/\(number)") }
+        for threads in [1, 2] {
+            for (what, spread) in [("1000 keys", 1000), ("one key", 1)] {
+                let rounds = 2_000_000
+                await measure("hot look-up, \(threads) threads, \(what)", count: rounds) {
+                    let missed = Atomic(0)
+                    let running = (0..<threads).map { thread in
+                        SystemThread.start(name: "hot") {
+                            for round in 0..<rounds where cache.hotAlias(keys[(round &* 7 + thread) % spread]) == nil {
+                                missed.add(1, ordering: .relaxed)
+                            }
+                        }
+                    }
+                    for thread in running { thread?.join() }
+                    #expect(missed.load(ordering: .relaxed) == 0)
+                }
+            }
+        }
+        await measure("alias key", count: 100_000) {
+            for number in 0..<100_000 { _ = AliasKey(sourceURL: "https://media.example.com/uploads/2024/\(number).gif", rendition: "mp4,width=480") }
+        }
+    }
+
+    @Test func publishes() async throws {
+        for (what, inMemory) in [("disk", false), ("memory", true)] {
+            let directory = try TemporaryDirectory(inMemory: inMemory)
+            let cache = try Cache.open(directory)
+            defer { cache.close() }
+            let bytes = noise(200_000, seed: 1)
+            try await measure("publish of 200 KB, \(what)", count: 200) {
+                for number in 0..<200 { try await cache.put(bytes, url: "https://a/\(number)") }
+            }
+            try await measure("purge of one, \(what)", count: 50) {
+                for number in 0..<50 { _ = try await cache.purge(url: "https://a/\(number)") }
+            }
+            await measure("renewal, \(what)", count: 100) {
+                for number in 100..<200 {
+                    let url = "https://a/\(number)"
+                    _ = await cache.renew(.test(url), validators: Validators(), fetchedAt: 5, freshFor: nil, epoch: cache.epoch(for: url))
+                }
+            }
+        }
+    }
+
+    @Test func manyObjects() async throws {
+        let directory = try TemporaryDirectory()
+        var configuration = CacheConfiguration.test(directory)
+        configuration.scrubBytesPerSecond = 0
+        try fill(directory)
+        var cache = try await measure("start without an index (returns)") { try Cache(configuration: configuration) }
+        try await measure("index made anew") { try await cache.wait(for: "index") { !$0.statistics().isRebuilding } }
+        #expect(cache.statistics().objects == Int64(objectCount))
+        try await measure("reconciled") { try await cache.wait(for: "end") { $0.store.change { $0.isReconciled } } }
+        #expect(cache.statistics().objects == Int64(objectCount))
+        cache.close()
+
+        cache = try await measure("start after a close") { try Cache(configuration: configuration) }
+        try await measure("look-up on disk", count: 10_000) {
+            for number in 0..<10_000 {
+                let found = await cache.alias(.test("https://a/\(number * 7 % objectCount)"))
+                try #require(found != nil)
+            }
+        }
+        cache.close()
+        let index = try Index(path: directory.path + "/index.sqlite", readers: 1)
+        try index.setClean(false)
+        try index.close()
+        cache = try await measure("start after a crash (returns)") { try Cache(configuration: configuration) }
+        try await measure("reconciled after a crash") { try await cache.wait(for: "end") { $0.store.change { $0.isReconciled } } }
+        let length = try directory.contents("journal").count
+        print("journal: \(length / objectCount) bytes an object, index: \(try directory.contents("index.sqlite").count / objectCount)")
+        try await measure("eviction of 10000", count: 1) {
+            var evicted = 0
+            while evicted < 10_000 {
+                cache.evictBatch(atLeast: 64_000, in: cache.store)
+                evicted = Int(cache.statistics().evictions)
+            }
+        }
+        _ = try await measure("purge by a prefix of a tenth") { try await cache.purge(prefix: "https://a/9") }
+        _ = try await measure("purge of the rest") { try await cache.purgeAll() }
+        #expect(directory.files().isEmpty)
+        cache.close()
+    }
+
+    /// Makes the files and the journal of a full cache without the syncs.
+    private func fill(_ directory: TemporaryDirectory) throws {
+        let place = try CacheDirectory(path: directory.path)
+        var journal = try Journal.open(in: place)
+        let bytes = noise(1000, seed: 3)
+        let content = ContentDigest(digest: SourceDigest(of: bytes).digest)
+        for number in 0..<objectCount {
+            let url = "https://a/\(number)"
+            let staged = try place.stage()
+            try #require(bytes.withUnsafeBytes { write(staged.number, $0.baseAddress, $0.count) } == bytes.count)
+            try place.link(staged, as: .test(url), "mp4", replacing: false)
+            let record = ObjectRecord(
+                id: .test(url), fileExtension: "mp4", length: 1000, content: content, created: 5, facts: Array(repeating: 7, count: 60))
+            _ = try journal.append([.object(record), .alias(.test(url), .test(url))], durable: false)
+        }
+        place.unlock()
+    }
+}

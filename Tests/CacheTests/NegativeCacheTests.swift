@@ -1,0 +1,55 @@
+import Testing
+
+import Cache
+
+@Suite struct NegativeCacheTests {
+    let clock = ManualClock()
+    let key = AliasKey.test("https://a/1")
+
+    private func remember(_ cache: NegativeCache<Int>, _ lifetime: NegativeLifetime, url: String = "https://a/1") {
+        cache.remember(404, for: .test(url), sourceURL: url, lifetime: lifetime, since: cache.epoch)
+    }
+
+    @Test(arguments: [
+        (NegativeLifetime.missing, 60...60), (.unusable, 600...600), (.transient, 5...7), (.retryAfter(seconds: 20), 20...20),
+        (.retryAfter(seconds: 9_999), 300...300), (.retryAfter(seconds: -5), 1...1),
+    ] as [(NegativeLifetime, ClosedRange<Int64>)])
+    func failureIsRememberedForItsTime(_ lifetime: NegativeLifetime, _ seconds: ClosedRange<Int64>) {
+        let cache = NegativeCache<Int>(clock: clock.cacheClock)
+        remember(cache, lifetime)
+        clock.advance(seconds.lowerBound - 1)
+        #expect(cache.failure(for: key)?.failure == 404)
+        #expect(cache.failure(for: key)?.remaining ?? 0 >= 1)
+        clock.advance(seconds.upperBound - seconds.lowerBound + 2)
+        #expect(cache.failure(for: key) == nil)
+        #expect(cache.count == 0)
+    }
+
+    @Test func transientFailuresDoNotAllEndAtOnce() {
+        let times = Set((0..<50).map { _ in NegativeLifetime.transient.nanoseconds() })
+        #expect(times.count > 10)
+        #expect(times.allSatisfy { (5_000_000_000...7_500_000_000).contains($0) })
+    }
+
+    @Test func purgeForgetsAndRefusesWhatIsUnderWay() {
+        let cache = NegativeCache<Int>(clock: clock.cacheClock)
+        let epoch = cache.epoch
+        remember(cache, .missing)
+        remember(cache, .missing, url: "https://b/")
+        #expect(cache.purge(.prefix("https://a/")) == 1)
+        #expect(cache.failure(for: key) == nil)
+        #expect(cache.failure(for: .test("https://b/")) != nil)
+        cache.remember(404, for: key, sourceURL: "https://a/1", lifetime: .missing, since: epoch)
+        #expect(cache.failure(for: key) == nil)
+        #expect(cache.purge(.all) == 1)
+    }
+
+    @Test func tableIsBounded() {
+        let cache = NegativeCache<Int>(limit: 10, clock: clock.cacheClock)
+        for number in 0..<100 { remember(cache, .missing, url: "https://a/\(number)") }
+        #expect(cache.count == 10)
+        #expect(cache.failure(for: .test("https://a/99")) != nil)
+        cache.forget(.test("https://a/99"))
+        #expect(cache.failure(for: .test("https://a/99")) == nil)
+    }
+}

@@ -1,0 +1,141 @@
+import SystemIO
+import Testing
+
+import Cache
+
+@Suite struct PurgeTests {
+    let directory: TemporaryDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+    }
+
+    @Test func purgeByURLForgetsThatSourceOnly() async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        try await cache.put([1, 2, 3], url: "https://a/1")
+        try await cache.put([4], url: "https://a/11")
+        #expect(try await cache.purge(url: "https://a/1") == PurgeResult(purged: 1, bytes: 3))
+        #expect(cache.hotAlias(.test("https://a/1")) == nil)
+        #expect(cache.hotObject(.test("https://a/1")) == nil)
+        #expect(await cache.alias(.test("https://a/1")) == nil)
+        #expect(await cache.object(.test("https://a/1")) == nil)
+        #expect(try await cache.bytes(url: "https://a/11") == [4])
+        #expect(directory.files().count == 1)
+        #expect(try await cache.purge(url: "https://a/1") == PurgeResult(purged: 0, bytes: 0))
+    }
+
+    @Test func purgeByPrefixComparesBytes() async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        for url in ["https://a/x/1", "https://a/x/2", "https://a/y/1", "https://a/X/1", "https://a/x%"] {
+            try await cache.put(Array(url.utf8), url: url)
+        }
+        #expect(try await cache.purge(prefix: "https://a/x/").purged == 2)
+        #expect(try await cache.bytes(url: "https://a/y/1") != nil)
+        #expect(try await cache.bytes(url: "https://a/X/1") != nil)
+        #expect(try await cache.bytes(url: "https://a/x%") != nil)
+        #expect(try await cache.purge(prefix: "https://a/x%").purged == 1)
+    }
+
+    @Test func objectThatAnotherSourceNeedsStays() async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        try await cache.put([1], url: "https://a/", object: .test("same"))
+        try await cache.put([1], url: "https://b/", object: .test("same"))
+        #expect(try await cache.purge(url: "https://a/") == PurgeResult(purged: 1, bytes: 0))
+        #expect(try await cache.bytes(url: "https://a/") == nil)
+        #expect(try await cache.bytes(url: "https://b/") == [1])
+        #expect(try await cache.purge(url: "https://b/") == PurgeResult(purged: 1, bytes: 1))
+        #expect(directory.files().isEmpty)
+    }
+
+    @Test func formerRenditionOfASourceGoesWithIt() async throws {
+        let cache = try Cache.open(directory)
+        try await cache.put([1], url: "https://a/", object: .test("old"))
+        try await cache.put([2], url: "https://a/", object: .test("new"))
+        try await cache.put([3], url: "https://b/", object: .test("b, old"))
+        try await cache.put([4], url: "https://b/", object: .test("b, new"))
+        #expect(try await cache.purge(url: "https://a/") == PurgeResult(purged: 1, bytes: 2))
+        #expect(await cache.object(.test("old")) == nil)
+        #expect(await cache.object(.test("new")) == nil)
+        #expect(await cache.object(.test("b, old")) != nil)
+        cache.close()
+        try directory.remove("index.sqlite")
+        let again = try Cache.open(directory)
+        defer { again.close() }
+        try await again.wait(for: "the index") { !$0.statistics().isRebuilding }
+        #expect(await again.object(.test("b, old")) != nil)
+        #expect(try await again.purge(prefix: "https://b") == PurgeResult(purged: 1, bytes: 2))
+        #expect(await again.object(.test("b, old")) == nil)
+        #expect(directory.files().isEmpty)
+    }
+
+    @Test func purgeOfAllForgetsUploadsToo() async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        try await cache.put([1], url: "https://a/")
+        try await cache.put([2, 2], url: nil)
+        #expect(try await cache.purgeAll() == PurgeResult(purged: 2, bytes: 3))
+        #expect(directory.files().isEmpty)
+        #expect(cache.statistics().objects == 0)
+        #expect(cache.statistics().bytes == 0)
+        #expect(cache.statistics().purges == 1)
+        #expect(cache.statistics().purged == 2)
+    }
+
+    @Test func workBegunBeforeAPurgeIsAnsweredButNotStored() async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        let epoch = cache.epoch(for: "https://a/1")
+        _ = try await cache.purge(prefix: "https://a/")
+        let outcome = try await cache.put([1, 2], url: "https://a/1", epoch: epoch)
+        #expect(outcome.unstoredReason == .purged)
+        #expect(try outcome.rendition.descriptor.readAll() == [1, 2])
+        #expect(try await cache.bytes(url: "https://a/1") == nil)
+        #expect(directory.files().isEmpty)
+        // Another source's is none of its business.
+        #expect(try await cache.put([1], url: "https://b/", epoch: epoch).isStored)
+        #expect(try await cache.put([3], url: "https://a/1").isStored)
+    }
+
+    @Test func openFileOutlivesThePurge() async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        try await cache.put([1, 2], url: "https://a/")
+        let held = try #require(await cache.alias(.test("https://a/")))
+        _ = try await cache.purgeAll()
+        #expect(try held.descriptor.readAll() == [1, 2])
+    }
+
+    @Test func purgeHoldsAfterARestartAndARebuild() async throws {
+        let cache = try Cache.open(directory)
+        // The object stays for another source, so that only the purged alias must not come back.
+        try await cache.put([1], url: "https://a/", object: .test("same"))
+        try await cache.put([1], url: "https://b/", object: .test("same"))
+        _ = try await cache.purge(url: "https://a/")
+        cache.close()
+        for _ in 0..<2 {
+            let again = try Cache.open(directory)
+            try await again.wait(for: "the index") { !$0.statistics().isRebuilding }
+            #expect(try await again.bytes(url: "https://a/") == nil)
+            #expect(try await again.bytes(url: "https://b/") == [1])
+            again.close()
+            try directory.remove("index.sqlite")
+        }
+    }
+
+    @Test func largePurgeLeavesNothing() async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        for number in 0..<200 { try await cache.put([UInt8(number)], url: "https://a/\(number)") }
+        #expect(try await cache.purge(prefix: "https://a/") == PurgeResult(purged: 200, bytes: 200))
+        #expect(directory.files().isEmpty)
+    }
+
+    @Test func closedCacheRefusesAPurge() async throws {
+        let cache = try Cache.open(directory)
+        cache.close()
+        await #expect(throws: CacheError.self) { try await cache.purgeAll() }
+    }
+}

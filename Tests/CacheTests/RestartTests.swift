@@ -1,0 +1,177 @@
+import SystemIO
+import Testing
+
+@testable import Cache
+
+/// What a crash, a loss of power or somebody's hand may leave behind.
+@Suite struct RestartTests {
+    let directory: TemporaryDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+    }
+
+    /// Fills a directory with three renditions of two sources and one upload, and purges a fourth.
+    private func fill() async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        try await cache.put([1, 1], url: "https://a/1", facts: [1])
+        try await cache.put([2, 2], url: "https://a/2", fetchedAt: 1_600_000_000)
+        try await cache.put([3, 3], url: nil)
+        try await cache.put([4, 4], url: "https://a/gone")
+        _ = try await cache.purge(url: "https://a/gone")
+    }
+
+    /// Opens it again and looks for all that ``fill()`` left there.
+    private func expectAll(rebuilds: Int64) async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        try await cache.wait(for: "the index") { !$0.statistics().isRebuilding }
+        #expect(try await cache.bytes(url: "https://a/1") == [1, 1])
+        #expect(try await cache.bytes(url: "https://a/2") == [2, 2])
+        #expect(await cache.alias(.test("https://a/2"))?.alias?.fetchedAt == 1_600_000_000)
+        #expect(await cache.alias(.test("https://a/1"))?.facts == [1])
+        #expect(try await cache.object(.test("upload"))?.descriptor.readAll() == [3, 3])
+        #expect(await cache.alias(.test("https://a/gone")) == nil)
+        #expect(await cache.object(.test("https://a/gone")) == nil)
+        #expect(cache.statistics().objects == 3)
+        #expect(cache.statistics().bytes == 6)
+        #expect(cache.statistics().rebuilds == rebuilds)
+    }
+
+    @Test func closedCacheIsAsItWas() async throws {
+        try await fill()
+        try await expectAll(rebuilds: 0)
+    }
+
+    @Test func missingIndexIsMadeFromTheFiles() async throws {
+        try await fill()
+        try directory.remove("index.sqlite")
+        try await expectAll(rebuilds: 1)
+    }
+
+    @Test func brokenIndexIsMadeFromTheFiles() async throws {
+        try await fill()
+        try directory.write(noise(20_000, seed: 3), to: "index.sqlite")
+        try await expectAll(rebuilds: 1)
+    }
+
+    @Test func indexOfAnotherLayoutIsMadeFromTheFiles() async throws {
+        try await fill()
+        // SQLite's user_version, at byte 60 of the header.
+        var bytes = try directory.contents("index.sqlite")
+        bytes[63] = 99
+        try directory.write(bytes, to: "index.sqlite")
+        try await expectAll(rebuilds: 1)
+    }
+
+    @Test func indexOfAnotherJournalIsMadeFromTheFiles() async throws {
+        try await fill()
+        let other = try TemporaryDirectory()
+        let cache = try Cache.open(other)
+        try await cache.put([9], url: "https://other/")
+        cache.close()
+        try directory.write(other.contents("index.sqlite"), to: "index.sqlite")
+        try await expectAll(rebuilds: 1)
+    }
+
+    @Test func olderIndexFollowsTheJournal() async throws {
+        let cache = try Cache.open(directory)
+        try await cache.put([1, 1], url: "https://a/1", facts: [1])
+        try await cache.put([4, 4], url: "https://a/gone")
+        cache.close()
+        let old = try directory.contents("index.sqlite")
+        let again = try Cache.open(directory)
+        try await again.put([2, 2], url: "https://a/2", fetchedAt: 1_600_000_000)
+        try await again.put([3, 3], url: nil)
+        _ = try await again.purge(url: "https://a/gone")
+        again.close()
+        try directory.write(old, to: "index.sqlite")
+        try await expectAll(rebuilds: 0)
+    }
+
+    @Test func halfALineAtTheJournalsEndIsWrittenOver() async throws {
+        try await fill()
+        try directory.remove("index.sqlite")
+        var journal = try directory.contents("journal")
+        journal += Array("0123456789abcdef\tA\t99999\tdead".utf8)
+        try directory.write(journal, to: "journal")
+        try await expectAll(rebuilds: 1)
+        let cache = try Cache.open(directory)
+        try await cache.put([5], url: "https://a/5")
+        cache.close()
+        try directory.remove("index.sqlite")
+        let after = try Cache.open(directory)
+        defer { after.close() }
+        try await after.wait(for: "the index") { !$0.statistics().isRebuilding }
+        #expect(try await after.bytes(url: "https://a/5") == [5])
+    }
+
+    @Test func damagedLineCostsNoOther() async throws {
+        let cache = try Cache.open(directory)
+        for number in 1...3 { try await cache.put([UInt8(number)], url: "https://a/\(number)") }
+        cache.close()
+        try directory.remove("index.sqlite")
+        var journal = try directory.contents("journal")
+        let lines = journal.split(separator: 10)
+        // Header, then an object's and an alias's line each; the second object's is hit.
+        let place = lines[0].count + lines[1].count + lines[2].count + 3 + 40
+        journal[place] ^= 1
+        try directory.write(journal, to: "journal")
+        let after = try Cache.open(directory)
+        defer { after.close() }
+        try await after.wait(for: "the orphan to go") { $0.statistics().orphans == 1 }
+        #expect(try await after.bytes(url: "https://a/1") == [1])
+        #expect(try await after.bytes(url: "https://a/2") == nil)
+        #expect(try await after.bytes(url: "https://a/3") == [3])
+        #expect(directory.files().count == 2)
+    }
+
+    @Test func lookUpsAnswerWhileTheIndexIsMade() async throws {
+        try await fill()
+        try directory.remove("index.sqlite")
+        let store = try Store(path: directory.path, readers: 1)
+        // Nobody catches up: what the journal holds may have been purged further on.
+        #expect(store.isCatchingUp)
+        #expect(!store.isVisible(1))
+        store.catchUp()
+        #expect(!store.isCatchingUp)
+        #expect(try store.index.alias(.test("https://a/1")) != nil)
+        store.close()
+    }
+
+    @Test func leftoversOfACrashAreRemoved() async throws {
+        try await fill()
+        let id = ObjectID.test("orphan").description
+        let orphan = "objects/\(id.prefix(2))/\(id.dropFirst(2)).mp4"
+        try directory.create(orphan, [1, 2, 3])
+        try directory.create("objects/ab/strange file", [1])
+        try directory.create("staging/half", [1])
+        try markAsCrashed()
+        let cache = try Cache.open(directory)
+        try await cache.wait(for: "the orphans to go") { $0.statistics().orphans == 2 }
+        cache.close()
+        #expect(directory.files("staging").isEmpty)
+        #expect(directory.files().count == 3)
+        try await expectAll(rebuilds: 0)
+    }
+
+    @Test func rowWhoseFileIsGoneIsForgotten() async throws {
+        try await fill()
+        for name in directory.files() where try directory.contents("objects/" + name) == [1, 1] {
+            try directory.remove("objects/" + name)
+        }
+        try markAsCrashed()
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        try await cache.wait(for: "the row to go") { $0.statistics().objects == 2 }
+        #expect(await cache.alias(.test("https://a/1")) == nil)
+        #expect(try await cache.bytes(url: "https://a/2") == [2, 2])
+    }
+
+    private func markAsCrashed() throws {
+        let index = try Index(path: directory.path + "/index.sqlite", readers: 1)
+        try index.setClean(false)
+        try index.close()
+    }
+}

@@ -1,0 +1,62 @@
+import Dispatch
+import Glibc
+import Synchronization
+import SystemIO
+
+/// Runs pieces of work in threads of which only one moves at a time, and changes over from one to another at ``pause()`` in an order
+/// that a seed decides: the same seed, the same order.
+final class Turns: Sendable {
+    private final class Runner: Sendable {
+        let turn = DispatchSemaphore(value: 0)
+        let isDone = Atomic(false)
+    }
+
+    private let runners = Mutex<[pthread_t: Runner]>([:])
+    private let moved = DispatchSemaphore(value: 0)
+
+    /// Gives the turn away. Returns at once on a thread that is none of the runners.
+    func pause() {
+        guard let runner = runners.withLock({ $0[pthread_self()] }) else { return }
+        moved.signal()
+        runner.turn.wait()
+    }
+
+    /// Runs all `work` to its end.
+    func run(_ work: [@Sendable () -> Void], seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
+        let all = work.map { _ in Runner() }
+        let threads = zip(all, work).map { runner, body in
+            SystemThread.start(name: "turns") {
+                self.runners.withLock { $0[pthread_self()] = runner }
+                runner.turn.wait()
+                body()
+                self.runners.withLock { $0[pthread_self()] = nil }
+                runner.isDone.store(true, ordering: .sequentiallyConsistent)
+                self.moved.signal()
+            }
+        }
+        while let next = all.filter({ !$0.isDone.load(ordering: .sequentiallyConsistent) }).randomElement(using: &generator) {
+            next.turn.signal()
+            moved.wait()
+        }
+        for thread in threads { thread?.join() }
+    }
+}
+
+/// Numbers that a seed decides.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) {
+        state = seed &* 0x9e37_79b9_7f4a_7c15
+    }
+
+    /// SplitMix64.
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var value = state
+        value = (value ^ (value >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        value = (value ^ (value >> 27)) &* 0x94d0_49bb_1331_11eb
+        return value ^ (value >> 31)
+    }
+}
