@@ -84,6 +84,11 @@ final class GifreelProcess: Sendable {
     /// Sends SIGTERM, waits for the end, and returns the exit code.
     func terminate() -> Int32 {
         process.terminate()
+        return waitForExit()
+    }
+
+    /// Waits for the end, and returns the exit code.
+    func waitForExit() -> Int32 {
         process.waitUntilExit()
         return process.terminationStatus
     }

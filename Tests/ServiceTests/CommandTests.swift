@@ -1,0 +1,105 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `gifreel convert` and `gifreel frames`.
+@Suite(.timeLimit(.minutes(2))) struct CommandTests {
+    private struct Outcome {
+        var code: Int32
+        var output: [UInt8]
+        var log: String
+    }
+
+    private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
+
+    private func gifreel(_ arguments: [String], input: [UInt8] = []) throws -> Outcome {
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        let process = Process()
+        process.executableURL = GifreelProcess.executable
+        process.arguments = arguments
+        let file = directory.appendingPathComponent("stdin-\(UUID().uuidString)")
+        try Data(input).write(to: file)
+        process.standardInput = try FileHandle(forReadingFrom: file)
+        let (output, log) = (Pipe(), Pipe())
+        process.standardOutput = output
+        process.standardError = log
+        try process.run()
+        let bytes = try output.fileHandleForReading.readToEnd() ?? Data()
+        let text = try log.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        return Outcome(code: process.terminationStatus, output: [UInt8](bytes), log: String(decoding: text, as: UTF8.self))
+    }
+
+    private func write(_ name: String, _ bytes: [UInt8]) throws -> String {
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        let file = directory.appendingPathComponent(name)
+        try Data(bytes).write(to: file)
+        return file.path
+    }
+
+    @Test func aFileBecomesAFile() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let input = try write("a.gif", GIFBuilder.animation(frames: 3))
+        let output = directory.appendingPathComponent("a.mp4")
+        #expect(try gifreel(["convert", input, output.path]).code == 0)
+        #expect(try MP4Boxes([UInt8](Data(contentsOf: output))).durations == [10, 10, 10])
+    }
+
+    @Test func standardInputBecomesStandardOutput() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let outcome = try gifreel(["convert", "-", "-", "--quality", "30"], input: GIFBuilder.animation(frames: 3))
+        #expect(outcome.code == 0)
+        #expect(try MP4Boxes(outcome.output).durations == [10, 10, 10])
+    }
+
+    @Test func aFileThatFailsLeavesNothingAndSaysWhy() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let input = try write("a.gif", Array("no gif at all".utf8))
+        let outcome = try gifreel(["convert", input, directory.path + "/a.mp4"])
+        #expect(outcome.code == 1)
+        #expect(outcome.log.contains("not_a_gif: The file is not a GIF."))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).filter { $0.contains("mp4") }.isEmpty)
+    }
+
+    @Test func manyFilesGoIntoADirectory() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let inputs = try (0..<5).map { try write("\($0).gif", GIFBuilder.animation(frames: $0 + 1)) } + [try write("bad.gif", [1])]
+        let outcome = try gifreel(["convert", "--to", directory.path + "/out"] + inputs)
+        #expect(outcome.code == 1 && outcome.log.contains("bad.gif: not_a_gif"))
+        for index in 0..<5 {
+            let bytes = [UInt8](try Data(contentsOf: directory.appendingPathComponent("out/\(index).mp4")))
+            #expect(try MP4Boxes(bytes).durations.count == index + 1)
+        }
+    }
+
+    @Test func framesAreWrittenRawWithTheirFacts() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        var builder = GIFBuilder(width: 2, height: 1)
+        builder.addLoop(0)
+        builder.add(color: 2, delay: 4)
+        builder.add(GIFBuilder.Frame(width: 1, height: 1, color: 3)) { ($0.x, $0.delay) = (1, 0) }
+        let input = try write("a.gif", builder.finish())
+        #expect(try gifreel(["frames", input, directory.path + "/frames"]).code == 0)
+        let frame = [UInt8](try Data(contentsOf: directory.appendingPathComponent("frames/frame_001.rgba")))
+        #expect(frame == [255, 0, 0, 255, 0, 255, 0, 255])
+        let facts = String(decoding: try Data(contentsOf: directory.appendingPathComponent("frames/meta.json")), as: UTF8.self)
+        #expect(facts == #"{"delays_cs":[4,0],"height":1,"loop":"infinite","width":2}"#)
+    }
+
+    @Test func theDefaultFileHoldsEverySettingAndIsInForce() throws {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let file = root.appendingPathComponent("config/gifreel.yaml").path
+        let (with, without) = (try gifreel(["serve", "--check", "--config", file]), try gifreel(["serve", "--check"]))
+        #expect(with.code == 0 && with.output == without.output)
+        let text = try String(contentsOfFile: file, encoding: .utf8)
+        for line in String(decoding: without.output, as: UTF8.self).split(separator: "\n") {
+            let name = line.split(separator: ":")[0].split(separator: ".").last ?? ""
+            #expect(text.contains("\(name):"), "\(line)")
+        }
+    }
+
+    @Test func secretsAreNotShown() throws {
+        let outcome = try gifreel(["serve", "--check", "--set", "admin.token=hunter2"])
+        #expect(outcome.code == 0 && !String(decoding: outcome.output, as: UTF8.self).contains("hunter2"))
+    }
+}

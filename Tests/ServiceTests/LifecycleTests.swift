@@ -1,0 +1,79 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(3))) struct LifecycleTests {
+    @Test func itTellsThatItIsWellAndReady() throws {
+        let server = try GifreelProcess()
+        for path in ["/healthz", "/readyz"] {
+            let answer = try server.request("GET", path)
+            #expect(answer.status == 200 && answer.text == "ok\n")
+        }
+    }
+
+    @Test func terminationLetsWhatIsInFlightEnd() throws {
+        let gate = try LoopbackGate()
+        let gif = GIFBuilder.animation()
+        let origin = try LoopbackOrigin(["/a.gif": { _ in LoopbackAnswer.ok(gif).after(gate) }])
+        defer { origin.stop() }
+        let server = try GifreelProcess()
+        var client = try RawHTTPClient(port: server.port)
+        try client.send(Array("GET /mp4/\(origin.url("/a.gif")) HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
+        while origin.count("/a.gif") == 0 { usleep(1000) }
+        kill(server.identifier, SIGTERM)
+        while !server.log.contains("draining") { usleep(1000) }
+        gate.open()
+        let answer = try client.readResponse()
+        #expect(answer.status == 200 && answer["connection"] == "close")
+        #expect(server.waitForExit() == 0)
+    }
+
+    @Test func aSecondServerOnTheSameCacheIsRefused() throws {
+        let server = try GifreelProcess()
+        #expect(throws: GifreelProcess.NotStarted.self) { try GifreelProcess(["cache.dir=\(server.directory.path)/cache"]) }
+        #expect(try server.request("GET", "/healthz").status == 200)
+    }
+
+    @Test func aWrongSettingStopsTheStartWithItsName() throws {
+        for setting in ["server.port=many", "limits.side=0", "no.such=1", "sources.allow_private=nonsense/99"] {
+            do {
+                _ = try GifreelProcess([setting])
+                Issue.record("started with \(setting)")
+            } catch let error as GifreelProcess.NotStarted {
+                #expect(error.log.contains(setting.split(separator: "=")[0]), "\(error.log)")
+            }
+        }
+    }
+
+    @Test func aPurgeForgetsASource() throws {
+        let gif = GIFBuilder.animation()
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+        defer { origin.stop() }
+        let server = try GifreelProcess(["admin.token=secret"])
+        let target = "/mp4/\(origin.url("/a.gif"))"
+        _ = try server.request("GET", target)
+        #expect(try server.request("PURGE", target).status == 401)
+        #expect(try server.request("PURGE", target, headers: ["Authorization: Bearer wrong"]).status == 401)
+        let purged = try server.request("PURGE", target, headers: ["Authorization: Bearer secret"])
+        #expect(purged.status == 200 && purged.text.contains("\"purged\":1"))
+        #expect(try server.request("GET", target)["cache-status"] == "gifreel; fwd=miss; stored")
+        let all = try server.request("DELETE", "/cache?all=true", headers: ["Authorization: Bearer secret"])
+        #expect(all.text.contains("\"purged\":1"))
+        let facts = try server.request("GET", "/cache", headers: ["Authorization: Bearer secret"])
+        #expect(facts.text.contains("\"objects\":0"))
+    }
+
+    @Test func staleAnswersGoOutWhileTheOriginIsAskedAgain() throws {
+        let gif = GIFBuilder.animation()
+        let origin = try LoopbackOrigin(["/a.gif": { request in .tagged("\"1\"", gif, request) }])
+        defer { origin.stop() }
+        let server = try GifreelProcess(["cache.fresh_for=0s"])
+        let first = try server.mp4(origin.url("/a.gif"))
+        let stale = try server.mp4(origin.url("/a.gif"))
+        #expect(stale.status == 200 && stale.body == first.body)
+        #expect(stale["cache-status"]?.hasPrefix("gifreel; hit; ttl=-") == true)
+        while origin.count("/a.gif") < 2 { usleep(1000) }
+        #expect(origin.requests.last?.headers["if-none-match"] == "\"1\"")
+    }
+}
