@@ -72,6 +72,15 @@ package final class Zygote: Sendable {
         return Running(control: control, process: process)
     }
 
+    /// Ends the zygote and waits until it is gone; then the time that it and its workers took counts as this process'
+    /// children's. No job may be launched afterwards. Blocks for a millisecond or so.
+    package func stop() {
+        running.withLock { running in
+            shutdown(running.control.number, Int32(SHUT_RDWR))
+            while waitpid(running.process, nil, 0) < 0 && errno == EINTR {}
+        }
+    }
+
     /// Has a worker forked for the job.
     ///
     /// - Parameters:

@@ -36,7 +36,7 @@ struct ConvertCommand: ParsableCommand {
             try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
             pairs = files.map { (input: $0, output: directory + "/" + Self.name($0)) }
         }
-        let code = Convert(files: pairs, options: options, showsProgress: isatty(2) == 1).run()
+        let code = Convert(files: pairs, options: options, showsProgress: directory != nil && isatty(2) == 1).run()
         if code != 0 { throw ExitCode(code) }
     }
 

@@ -30,6 +30,7 @@ package struct Convert {
         } catch {
             return Self.report("gifreel", Problem(500, "no_worker", "\(error)"))
         }
+        defer { zygote.stop() }
         signal(SIGPIPE, SIG_IGN)
         var rendition = Rendition(format: .mp4)
         do throws(Problem) {
@@ -44,41 +45,19 @@ package struct Convert {
                 options: TranscodeOptions(quality: rendition.quality, background: rendition.background),
                 threads: max(1, processors / max(1, workers))))
         let supervisor = JobSupervisor(zygote: zygote)
-        guard files.count > 1 else {
-            return files.first.map { Self.convert(ConvertFile(supervisor: supervisor, job: job, input: $0.input, output: $0.output)) } ?? 0
-        }
-        return convertAll(files.map { ConvertFile(supervisor: supervisor, job: job, input: $0.input, output: $0.output) }, workers)
+        return convertAll(
+            files.map { ConvertFile(supervisor: supervisor, job: job, input: $0.input, output: $0.output) }, workers)
     }
 
     private func convertAll(_ files: [ConvertFile], _ workers: Int) -> Int32 {
-        let next = Mutex(0)
         let progress = Progress(total: files.count, isShown: showsProgress)
-        let shared = SharedWork(next: next, progress: progress)
         let threads = (0..<workers).compactMap { _ in
             SystemThread.start(name: "gifreel-convert") {
-                while let index = shared.take(files.count) { shared.progress.count(Self.convert(files[index])) }
+                while let index = progress.takeNext() { progress.count(Self.convert(files[index])) }
             }
         }
         for thread in threads { thread.join() }
         return progress.finish()
-    }
-
-    private final class SharedWork: Sendable {
-        private let next: Mutex<Int>
-        let progress: Progress
-
-        init(next: consuming sending Mutex<Int>, progress: Progress) {
-            self.next = next
-            self.progress = progress
-        }
-
-        func take(_ count: Int) -> Int? {
-            next.withLock { next in
-                guard next < count else { return nil }
-                defer { next += 1 }
-                return next
-            }
-        }
     }
 
     private static func convert(_ file: ConvertFile) -> Int32 {
@@ -96,15 +75,24 @@ package struct Convert {
     }
 }
 
-/// How many of how many are done, on one line of a terminal.
+/// Which file is next, and how many of how many are done, on one line of a terminal.
 private final class Progress: Sendable {
     private let total: Int
     private let isShown: Bool
-    private let state = Mutex((done: 0, failed: 0))
+    private let state = Mutex((next: 0, done: 0, failed: 0))
 
     init(total: Int, isShown: Bool) {
         self.total = total
         self.isShown = isShown
+    }
+
+    /// The number of a file that nobody has taken; nil when all are taken.
+    func takeNext() -> Int? {
+        state.withLock { state in
+            guard state.next < total else { return nil }
+            defer { state.next += 1 }
+            return state.next
+        }
     }
 
     func count(_ code: Int32) {

@@ -43,6 +43,7 @@ package struct Serve {
             _exit(1)
         }
         Blocking.wait { await service.stop() }
+        zygote.stop()
         return 0
     }
 
