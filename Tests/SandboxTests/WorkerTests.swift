@@ -102,7 +102,7 @@ import Testing
         let before = try descriptors()
         for _ in 0..<20 { _ = try run(GIFBuilder.animation(frames: 2, width: 16, height: 16), SandboxFixture.job(), on: zygote) }
         #expect(SandboxFixture.eventually { SandboxFixture.children(of: zygote.process).isEmpty })
-        #expect(SandboxFixture.eventually { (try? descriptors()) == before })
+        #expect(SandboxFixture.eventually { ((try? descriptors()) ?? .max) <= before })
     }
 
     @Test func theZygoteEndsWithItsServer() throws {

@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test func drippingDoesNotProlongAHead() async throws {
-        try await withServer(configure: { $0.headTimeout = .milliseconds(300) }) { _, port in
+        try await withServer(configure: { $0.headTimeout = .milliseconds(1500) }) { _, port in
             let client = try await onThread { try RawClient(port: port) }
             let isAnswered = Shared(false)
             async let dripping: Void = {
