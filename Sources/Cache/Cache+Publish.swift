@@ -46,17 +46,19 @@ extension Cache {
     ///   - facts: A few bytes to keep with it, at most ``ObjectRecord/maxFactsCount``.
     ///   - alias: Its source; nil for an uploaded GIF.
     ///   - epoch: As noted before its source was fetched.
+    ///   - storing: False where its origin forbids it (`Cache-Control: no-store`): it is measured and can be answered with, no more.
     /// - Returns: The rendition, and whether it is stored. Disk trouble is not an error: the rendition can still be answered with.
     /// - Throws: ``CacheError/stagedFileUnusable(reason:)``.
     package func publish(
         _ staged: StagedFile, as object: ObjectID, fileExtension: String, facts: [UInt8] = [], alias: AliasRecord?,
-        epoch: Epoch
+        epoch: Epoch, storing: Bool = true
     ) async throws(CacheError) -> PublishOutcome {
         guard ObjectRecord.isExtension(fileExtension) else { throw .stagedFileUnusable(reason: "its extension is not allowed") }
         guard facts.count <= ObjectRecord.maxFactsCount else { throw .stagedFileUnusable(reason: "its facts are too long") }
         guard staged.take() else { throw .stagedFileUnusable(reason: "it was published before") }
         let job = PublishJob(
-            staged: staged, id: object, fileExtension: fileExtension, facts: facts, alias: alias, epoch: epoch)
+            staged: staged, id: object, fileExtension: fileExtension, facts: facts, alias: alias, epoch: epoch,
+            storing: storing)
         let result = await publishers.run { self.publish(job) }
         // No thread took it: it is answered from its own file, measured here for want of a better place.
         return try (result ?? unstored(job, because: .unavailable)).get()
@@ -73,6 +75,7 @@ extension Cache {
             return .failure(error)
         }
         reached(.publishMeasured)
+        if !job.storing { return .success(unstored(job, record, because: .unwanted)) }
         if let reason = job.staged.reason { return .success(unstored(job, record, because: reason)) }
         // What is stored but damaged is found out and removed here, so that the new file takes its place.
         if let present = existing(job.id, in: store) {
@@ -142,7 +145,7 @@ extension Cache {
 
     private func unstored(_ job: PublishJob, _ record: ObjectRecord, because reason: UnstoredReason) -> PublishOutcome {
         counters.unstored.count()
-        if reason != .purged, reason != .tooLarge {
+        if ![.purged, .tooLarge, .unwanted].contains(reason) {
             counters.isStoring.store(false, ordering: .relaxed)
             housekeeping.wake()
         }

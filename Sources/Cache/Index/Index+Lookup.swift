@@ -22,6 +22,23 @@ extension Index {
         return try Row.fetchOne(statement, arguments: [id.data]).map { try object($0) }
     }
 
+    /// The extensions of all objects whose ids begin with this byte.
+    func extensions(ofObjectsIn first: UInt8) throws(IndexError) -> [ObjectID: String] {
+        try read { database in
+            let statement = try database.cachedStatement(sql: "SELECT id, extension FROM objects WHERE id >= ? AND id <= ?")
+            let bounds: StatementArguments = [
+                Data([first] + Array(repeating: 0, count: 31)), Data([first] + Array(repeating: 0xff, count: 31)),
+            ]
+            var extensions: [ObjectID: String] = [:]
+            let rows = try Row.fetchCursor(statement, arguments: bounds)
+            while let row = try rows.next() {
+                guard let id = ObjectID(bytes: row[0] as Data) else { throw IndexError(broken: "a digest of the wrong length") }
+                extensions[id] = row[1]
+            }
+            return extensions
+        }
+    }
+
     /// Objects in the order of the eviction queue, those after `sequence`.
     func objects(after sequence: Int64, limit: Int) throws(IndexError) -> [ObjectRow] {
         try read { database in

@@ -24,7 +24,7 @@ final class Index: Sendable {
         configuration.label = "gifreel-cache"
         configuration.foreignKeysEnabled = false
         configuration.prepareDatabase { database in
-            try database.execute(sql: "PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 16777216")
+            try database.execute(sql: "PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 16777216; PRAGMA cache_size = -8192")
         }
         do {
             pool = try DatabasePool(path: path, configuration: configuration)
