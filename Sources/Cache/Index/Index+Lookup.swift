@@ -32,8 +32,7 @@ extension Index {
             var extensions: [ObjectID: String] = [:]
             let rows = try Row.fetchCursor(statement, arguments: bounds)
             while let row = try rows.next() {
-                guard let id = ObjectID(bytes: row[0] as Data) else { throw IndexError(broken: "a digest of the wrong length") }
-                extensions[id] = row[1]
+                extensions[try Self.name(row, 0)] = row[1]
             }
             return extensions
         }
@@ -69,8 +68,7 @@ extension Index {
                 """)
             let arguments: StatementArguments = [last?.object.data ?? Data(), last?.url ?? "", limit]
             return try Row.fetchAll(statement, arguments: arguments).map { row in
-                guard let object = ObjectID(bytes: row[0] as Data) else { throw IndexError(broken: "a digest of the wrong length") }
-                return FormerAliasRow(object: object, url: row[1], sequence: row[2])
+                FormerAliasRow(object: try Self.name(row, 0), url: row[1], sequence: row[2])
             }
         }
     }
@@ -84,7 +82,8 @@ extension Index {
         }
     }
 
-    /// Up to where the index follows the journal, where the eviction hand stands, and whether the last server closed the cache in order.
+    /// Up to where the index follows the journal, where the eviction hand stands, and whether the last server closed the
+    /// cache in order.
     func state() throws(IndexError) -> (position: IndexPosition, hand: Int64, isClean: Bool) {
         try read { database in
             guard let row = try Row.fetchOne(database, sql: "SELECT journal, applied, hand, clean FROM state") else {

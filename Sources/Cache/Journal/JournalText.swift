@@ -8,9 +8,9 @@
 ///     P  url|prefix|all  text
 ///     J  identity                                     (the first line; its sequence is the file's base)
 ///
-/// The checksum is the first 16 digits of the SHA-256 of what follows its tab. In fields a backslash, a control character or DEL
-/// is written `\xx`, so that a line break always ends a line and a damaged line costs no other. An optional field is empty when
-/// it has no value, else it begins with `=`.
+/// The checksum is the first 16 digits of the SHA-256 of what follows its tab. In fields a backslash, a control character or
+/// DEL is written `\xx`, so that a line break always ends a line and a damaged line costs no other. An optional field is
+/// empty when it has no value, else it begins with `=`.
 enum JournalText {
     private static let tab = UInt8(ascii: "\t")
     private static let lineBreak = UInt8(ascii: "\n")
@@ -89,7 +89,8 @@ enum JournalText {
     private static func entry(_ kind: UInt8, _ fields: [Field]) -> JournalEntry? {
         switch (kind, fields.count) {
         case (UInt8(ascii: "O"), 6):
-            guard let id: ObjectID = name(fields[0]), let fileExtension = text(fields[1]), ObjectRecord.isExtension(fileExtension),
+            guard let id: ObjectID = name(fields[0]), let fileExtension = text(fields[1]),
+                ObjectRecord.isExtension(fileExtension),
                 let length = number(fields[2]), let content: ContentDigest = name(fields[3]), let created = number(fields[4]),
                 let facts = unescape(fields[5])
             else { return nil }
@@ -125,7 +126,9 @@ enum JournalText {
         let body = bytes.dropFirst(checksumCount + 1)
         guard bytes.prefix(checksumCount).elementsEqual(checksum(of: body)) else { return nil }
         let parts = body.split(separator: tab, omittingEmptySubsequences: false)
-        guard parts.count >= 2, parts[0].count == 1, let kind = parts[0].first, let sequence = number(parts[1]) else { return nil }
+        guard parts.count >= 2, parts[0].count == 1, let kind = parts[0].first, let sequence = number(parts[1]) else {
+            return nil
+        }
         return (kind, sequence, Array(parts.dropFirst(2)))
     }
 
