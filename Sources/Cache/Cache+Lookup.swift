@@ -47,7 +47,7 @@ extension Cache {
             let epoch = purges.epoch
             reached(.lookupNotedEpoch)
             let store = store
-            guard let row = read(from: store, { (index) throws(IndexError) in try index.alias(key) }), store.isVisible(row.sequence),
+            guard let row = read(from: store, { (view) throws(IndexError) in try view.alias(key) }),
                 let object = open(row.object, in: store, epoch: epoch)
             else { return nil }
             let rendition = CachedRendition(object: object, alias: row.record, aliasSequence: row.sequence, epoch: epoch)
@@ -62,7 +62,7 @@ extension Cache {
     func findObject(_ id: ObjectID) -> CachedRendition? {
         let epoch = purges.epoch
         let store = store
-        guard let row = read(from: store, { (index) throws(IndexError) in try index.object(id) }), store.isVisible(row.sequence),
+        guard let row = read(from: store, { (view) throws(IndexError) in try view.object(id) }),
             let object = open(row, in: store, epoch: epoch)
         else { return nil }
         visited.note(object)
@@ -128,12 +128,12 @@ extension Cache {
         return true
     }
 
-    func read<Row>(from store: Store, _ question: (Index) throws(IndexError) -> Row?) -> Row? {
-        let index = store.index
+    func read<Row>(from store: Store, _ question: (IndexView) throws(IndexError) -> Row?) -> Row? {
+        let view = store.view()
         do throws(IndexError) {
-            return try question(index)
+            return try question(view)
         } catch {
-            store.report(error, of: index)
+            store.report(error, of: view.index)
             return nil
         }
     }

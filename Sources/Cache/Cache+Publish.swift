@@ -5,7 +5,8 @@ internal import SystemIO
 
 /// Publishing.
 extension Cache {
-    /// The epoch to note before work on a source begins, and to hand to ``publish(_:as:fileExtension:facts:alias:epoch:)``. Nil for an uploaded GIF.
+    /// The epoch to note before work on a source begins, and to hand to ``publish(_:as:fileExtension:facts:alias:epoch:)``.
+    /// Nil for an uploaded GIF.
     package func epoch(for sourceURL: String?) -> Epoch {
         purges.epoch
     }
@@ -46,17 +47,21 @@ extension Cache {
     ///   - facts: A few bytes to keep with it, at most ``ObjectRecord/maxFactsCount``.
     ///   - alias: Its source; nil for an uploaded GIF.
     ///   - epoch: As noted before its source was fetched.
-    /// - Returns: The rendition, and whether it is stored. Disk trouble is not an error: the rendition can still be answered with.
+    ///   - storing: False where its origin forbids it (`Cache-Control: no-store`): it is measured and can be answered with,
+    ///     no more.
+    /// - Returns: The rendition, and whether it is stored. Disk trouble is not an error: the rendition can still be answered
+    ///   with.
     /// - Throws: ``CacheError/stagedFileUnusable(reason:)``.
     package func publish(
         _ staged: StagedFile, as object: ObjectID, fileExtension: String, facts: [UInt8] = [], alias: AliasRecord?,
-        epoch: Epoch
+        epoch: Epoch, storing: Bool = true
     ) async throws(CacheError) -> PublishOutcome {
         guard ObjectRecord.isExtension(fileExtension) else { throw .stagedFileUnusable(reason: "its extension is not allowed") }
         guard facts.count <= ObjectRecord.maxFactsCount else { throw .stagedFileUnusable(reason: "its facts are too long") }
         guard staged.take() else { throw .stagedFileUnusable(reason: "it was published before") }
         let job = PublishJob(
-            staged: staged, id: object, fileExtension: fileExtension, facts: facts, alias: alias, epoch: epoch)
+            staged: staged, id: object, fileExtension: fileExtension, facts: facts, alias: alias, epoch: epoch,
+            storing: storing)
         let result = await publishers.run { self.publish(job) }
         // No thread took it: it is answered from its own file, measured here for want of a better place.
         return try (result ?? unstored(job, because: .unavailable)).get()
@@ -73,6 +78,7 @@ extension Cache {
             return .failure(error)
         }
         reached(.publishMeasured)
+        if !job.storing { return .success(unstored(job, record, because: .unwanted)) }
         if let reason = job.staged.reason { return .success(unstored(job, record, because: reason)) }
         // What is stored but damaged is found out and removed here, so that the new file takes its place.
         if let present = existing(job.id, in: store) {
@@ -115,8 +121,8 @@ extension Cache {
         return committed.isNew ? .stored(rendition) : .existing(rendition)
     }
 
-    /// Whether no purge covers what was begun in `epoch`; then `epoch` becomes the present one. Under the store's lock, so that no purge
-    /// can come in between.
+    /// Whether no purge covers what was begun in `epoch`; then `epoch` becomes the present one. Under the store's lock, so
+    /// that no purge can come in between.
     func isWanted(_ alias: AliasRecord?, _ epoch: inout Epoch) -> Bool {
         guard !purges.overtook(epoch, sourceURL: alias?.sourceURL) else { return false }
         epoch = purges.epoch
@@ -125,9 +131,7 @@ extension Cache {
 
     func existing(_ id: ObjectID, in store: Store) -> StoredObject? {
         let epoch = purges.epoch
-        guard let row = read(from: store, { (index) throws(IndexError) in try index.object(id) }), store.isVisible(row.sequence) else {
-            return nil
-        }
+        guard let row = read(from: store, { (view) throws(IndexError) in try view.object(id) }) else { return nil }
         return open(row, in: store, epoch: epoch)
     }
 
@@ -142,7 +146,7 @@ extension Cache {
 
     private func unstored(_ job: PublishJob, _ record: ObjectRecord, because reason: UnstoredReason) -> PublishOutcome {
         counters.unstored.count()
-        if reason != .purged, reason != .tooLarge {
+        if ![.purged, .tooLarge, .unwanted].contains(reason) {
             counters.isStoring.store(false, ordering: .relaxed)
             housekeeping.wake()
         }

@@ -21,8 +21,8 @@ extension Cache {
 
     /// Forgets what `scope` covers: aliases, and objects that no other alias leads to.
     ///
-    /// Once it returns or throws ``CacheError/purgeNotDurable(cause:)``, no look-up gives anything older that it covers, and what
-    /// was begun before and is published later is not stored. When it returns, that holds after a loss of power too.
+    /// Once it returns or throws ``CacheError/purgeNotDurable(cause:)``, no look-up gives anything older that it covers, and
+    /// what was begun before and is published later is not stored. When it returns, that holds after a loss of power too.
     ///
     /// - Throws: ``CacheError/purgeNotDurable(cause:)`` when it holds only until the next start, ``CacheError/closed``.
     package func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeResult {
@@ -38,8 +38,8 @@ extension Cache {
         store.catchUp()
         var failure: SystemError?
         let removed = store.purge(scope, failure: &failure) {
-            // After the index and still under the lock: a look-up that notes the new epoch reads the new index, and a publish is
-            // either before it all, and removed, or after it, and refused.
+            // After the index and still under the lock: a look-up that notes the new epoch reads the new index, and a publish
+            // is either before it all, and removed, or after it, and refused.
             self.purges.append(scope)
         }
         reached(.purgeInForce)

@@ -3,14 +3,15 @@ internal import SystemIO
 
 /// The store of finished renditions: content-addressed files, an index, a table of what is in use, eviction and purges.
 ///
-/// **Threads.** ``hotAlias(_:)``, ``hotObject(_:)``, ``epoch(for:)``, ``freshness(of:)`` and ``statistics()`` never wait for a disk and may be
-/// called on an I/O thread. The `async` methods do their work on threads of the cache and hold up neither the caller's thread nor Swift's
-/// pool. ``init(configuration:clock:)``, ``stage(expecting:)`` and ``close()`` block for as long as a few system calls take.
+/// **Threads.** ``hotAlias(_:)``, ``hotObject(_:)``, ``epoch(for:)``, ``freshness(of:)`` and ``statistics()`` never wait for
+/// a disk and may be called on an I/O thread. The `async` methods do their work on threads of the cache and hold up neither
+/// the caller's thread nor Swift's pool. ``init(configuration:clock:)``, ``stage(expecting:)`` and ``close()`` block for as
+/// long as a few system calls take.
 ///
-/// **Promises.** What is given out is whole and as it was published: its length is compared whenever it is opened, its SHA-256 when it is first
-/// opened after a start. After a purge has returned, nothing older that it covers is given out, whatever was in flight. A
-/// rendition whose file is open stays readable when it is evicted or purged. Where the disk fails, a look-up is a miss and a publish is «not stored»,
-/// never an error.
+/// **Promises.** What is given out is whole and as it was published: its length is compared whenever it is opened, its
+/// SHA-256 when it is first opened after a start. After a purge has returned, nothing older that it covers is given out,
+/// whatever was in flight. A rendition whose file is open stays readable when it is evicted or purged. Where the disk fails,
+/// a look-up is a miss and a publish is «not stored», never an error.
 ///
 /// Must be closed with ``close()``; its threads keep it alive until then.
 package final class Cache: Sendable {
@@ -33,8 +34,8 @@ package final class Cache: Sendable {
     private let onStep: (@Sendable (Step) -> Void)?
     private let isClosed = Atomic(false)
 
-    /// Opens the directory, making what is missing, and locks it. Returns at once even where the index has to be made anew: that goes on in the
-    /// background, and until it is done look-ups may miss what is there.
+    /// Opens the directory, making what is missing, and locks it. Returns at once even where the index has to be made anew:
+    /// that goes on in the background, and until it is done look-ups may miss what is there.
     ///
     /// - Throws: ``CacheError/invalidSetting(name:reason:)``, ``CacheError/directoryInUse(path:holder:)``,
     ///   ``CacheError/directoryUnusable(path:cause:)``, ``CacheError/indexUnusable(path:cause:)``.
@@ -60,7 +61,8 @@ package final class Cache: Sendable {
     }
 
     /// Ends the threads after what they have begun, writes down that all is in order, and unlocks the directory. Look-ups
-    /// are misses from here on, publishes unstored. Blocks; not to be called on one of the cache's threads. May be called twice.
+    /// are misses from here on, publishes unstored. Blocks; not to be called on one of the cache's threads. May be called
+    /// twice.
     package func close() {
         guard !isClosed.exchange(true, ordering: .relaxed) else { return }
         housekeeping.close()
@@ -84,7 +86,8 @@ package final class Cache: Sendable {
         currentStore.withLock { $0 = new }
     }
 
-    /// How far the rendition's alias may be trusted now; a rendition found by its id is always fresh, since its id is its content.
+    /// How far the rendition's alias may be trusted now; a rendition found by its id is always fresh, since its id is its
+    /// content.
     package func freshness(of rendition: CachedRendition) -> Freshness {
         guard let alias = rendition.alias else { return .fresh(remaining: configuration.freshFor) }
         return Freshness(

@@ -7,7 +7,8 @@ import Testing
 
 /// Purges against work in flight, in many orders that are chosen, not left to chance.
 ///
-/// The rule that is tested: after a purge has answered, no look-up that begins then gives a version that is older than the purge.
+/// The rule that is tested: after a purge has answered, no look-up that begins then gives a version that is older than the
+/// purge.
 @Suite struct InterleavingTests {
     /// `GIFREEL_INTERLEAVINGS=10000` tries more of them.
     private static let count = ProcessInfo.processInfo.environment["GIFREEL_INTERLEAVINGS"].flatMap { UInt64($0) } ?? 400

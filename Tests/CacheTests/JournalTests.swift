@@ -13,7 +13,8 @@ import Testing
 
     private var lines: [JournalLine] {
         let entries: [JournalEntry] = [
-            .object(record), .alias(alias, .test("a")), .formerAlias(url: "https://ä/\\", .test("b")), .purge(.url("https://ä/\\0a")), .purge(.prefix("")), .purge(.all),
+            .object(record), .alias(alias, .test("a")), .formerAlias(url: "https://ä/\\", .test("b")),
+            .purge(.url("https://ä/\\0a")), .purge(.prefix("")), .purge(.all),
         ]
         return entries.enumerated().map { JournalLine(sequence: Int64($0 * 100), entry: $1) }
     }

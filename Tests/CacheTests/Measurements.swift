@@ -8,15 +8,17 @@ import Testing
 
 private let objectCount = ProcessInfo.processInfo.environment["GIFREEL_MEASURE"].flatMap { Int($0) } ?? 0
 
-/// Figures, not checks: `GIFREEL_MEASURE=100000 swift test -c release -Xswiftc -enable-testing --filter Measurements`, the number being that of
-/// objects. A file of 1 KB stands for each.
+/// Figures, not checks: `GIFREEL_MEASURE=100000 swift test -c release -Xswiftc -enable-testing --filter Measurements`, the
+/// number being that of objects. A file of 1 KB stands for each.
 @Suite(.serialized, .enabled(if: objectCount > 0))
 struct Measurements {
     private func measure<Result>(_ what: String, count: Int = 1, _ body: () async throws -> Result) async rethrows -> Result {
         let start = ContinuousClock.now
         let result = try await body()
         let time = (ContinuousClock.now - start) / count
-        print("\(what): \(time.formatted(.units(allowed: [.seconds, .milliseconds, .microseconds, .nanoseconds], width: .narrow, maximumUnitCount: 2)))")
+        let style = Duration.UnitsFormatStyle(
+            allowedUnits: [.seconds, .milliseconds, .microseconds, .nanoseconds], width: .narrow, maximumUnitCount: 2)
+        print("\(what): \(time.formatted(style))")
         return result
     }
 
@@ -44,7 +46,9 @@ struct Measurements {
             }
         }
         await measure("alias key", count: 100_000) {
-            for number in 0..<100_000 { _ = AliasKey(sourceURL: "https://media.example.com/uploads/2024/\(number).gif", rendition: "mp4,width=480") }
+            for number in 0..<100_000 {
+                _ = AliasKey(sourceURL: "https://media.example.com/uploads/2024/\(number).gif", rendition: "mp4,width=480")
+            }
         }
     }
 
@@ -63,7 +67,8 @@ struct Measurements {
             await measure("renewal, \(what)", count: 100) {
                 for number in 100..<200 {
                     let url = "https://a/\(number)"
-                    _ = await cache.renew(.test(url), validators: Validators(), fetchedAt: 5, freshFor: nil, epoch: cache.epoch(for: url))
+                    let epoch = cache.epoch(for: url)
+                    _ = await cache.renew(.test(url), validators: Validators(), fetchedAt: 5, freshFor: nil, epoch: epoch)
                 }
             }
         }
@@ -95,8 +100,9 @@ struct Measurements {
         cache = try await measure("start after a crash (returns)") { try Cache(configuration: configuration) }
         try await measure("reconciled after a crash") { try await cache.wait(for: "end") { $0.store.change { $0.isReconciled } } }
         let length = try directory.contents("journal").count
-        print("journal: \(length / objectCount) bytes an object, index: \(try directory.contents("index.sqlite").count / objectCount)")
-        try await measure("eviction of 10000", count: 1) {
+        let indexLength = try directory.contents("index.sqlite").count
+        print("bytes an object: journal \(length / objectCount), index \(indexLength / objectCount)")
+        await measure("eviction of 10000", count: 1) {
             var evicted = 0
             while evicted < 10_000 {
                 cache.evictBatch(atLeast: 64_000, in: cache.store)
@@ -121,7 +127,8 @@ struct Measurements {
             try #require(bytes.withUnsafeBytes { write(staged.number, $0.baseAddress, $0.count) } == bytes.count)
             try place.link(staged, as: .test(url), "mp4", replacing: false)
             let record = ObjectRecord(
-                id: .test(url), fileExtension: "mp4", length: 1000, content: content, created: 5, facts: Array(repeating: 7, count: 60))
+                id: .test(url), fileExtension: "mp4", length: 1000, content: content, created: 5,
+                facts: Array(repeating: 7, count: 60))
             _ = try journal.append([.object(record), .alias(.test(url), .test(url))], durable: false)
         }
         place.unlock()

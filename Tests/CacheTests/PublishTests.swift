@@ -116,6 +116,19 @@ import Testing
         }
     }
 
+    @Test func whatIsNotToBeStoredCanBeAnsweredWith() async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        let outcome = try await cache.publish(
+            try cache.staged([1, 2]), as: .test(url), fileExtension: "mp4", alias: .test(url), epoch: cache.epoch(for: url),
+            storing: false)
+        #expect(outcome.unstoredReason == .unwanted)
+        #expect(try outcome.rendition.descriptor.readAll() == [1, 2])
+        #expect(await cache.alias(.test(url)) == nil)
+        #expect(directory.files().isEmpty)
+        #expect(cache.statistics().isStoring)
+    }
+
     @Test func unpublishedFileLeavesNothing() async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }

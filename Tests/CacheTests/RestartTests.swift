@@ -133,7 +133,7 @@ import Testing
         let store = try Store(path: directory.path, readers: 1)
         // Nobody catches up: what the journal holds may have been purged further on.
         #expect(store.isCatchingUp)
-        #expect(!store.isVisible(1))
+        #expect(store.view().visibleFrom > 1)
         store.catchUp()
         #expect(!store.isCatchingUp)
         #expect(try store.index.alias(.test("https://a/1")) != nil)

@@ -5,7 +5,8 @@ package import SystemIO
 /// A file to write a new rendition into, before it is published.
 ///
 /// Its descriptor's number may be handed to a worker process. Publish only once no other process can write to it any more:
-/// what changes afterwards is found out by its SHA-256 and thrown away. Nothing of it remains when it is let go unpublished. Any thread.
+/// what changes afterwards is found out by its SHA-256 and thrown away. Nothing of it remains when it is let go unpublished.
+/// Any thread.
 package final class StagedFile: Sendable {
     /// Open for reading and writing.
     package let descriptor: SharedDescriptor

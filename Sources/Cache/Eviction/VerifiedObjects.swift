@@ -1,6 +1,7 @@
 internal import Synchronization
 
-/// The objects whose bytes were compared with their SHA-256 since the start, so that they are not hashed each time they are opened.
+/// The objects whose bytes were compared with their SHA-256 since the start, so that they are not hashed each time they are
+/// opened.
 ///
 /// Bounded: when it is full it is emptied, and they are hashed once more. Any thread.
 final class VerifiedObjects: Sendable {

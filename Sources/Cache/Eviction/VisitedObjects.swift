@@ -3,8 +3,8 @@ internal import Synchronization
 /// The objects used since the eviction hand last passed them: SIEVE's visited bits, by sequence.
 ///
 /// A hit on an object whose bit is set already costs one relaxed load: each object remembers the lap in which it was last
-/// reported here, and a lap ends whenever the hand has cleared bits. Lost at a restart, which only makes the first round of eviction
-/// forget who was popular. Any thread.
+/// reported here, and a lap ends whenever the hand has cleared bits. Lost at a restart, which only makes the first round of
+/// eviction forget who was popular. Any thread.
 final class VisitedObjects: Sendable {
     private let sequences = Mutex<Set<Int64>>([])
     private let lap = Atomic<Int>(0)

@@ -17,7 +17,8 @@ extension Cache {
         scrub(in: store)
     }
 
-    /// When the directory was removed or replaced under the cache, starts afresh in the one at its path, making it if need be.
+    /// When the directory was removed or replaced under the cache, starts afresh in the one at its path, making it if need
+    /// be.
     ///
     /// Whoever removes a cache's directory wants its contents gone, so this is a purge of everything, too.
     private func reopenIfLost() {

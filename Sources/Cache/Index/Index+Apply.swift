@@ -3,7 +3,8 @@ internal import GRDB
 
 /// Changes to the index.
 extension Index {
-    /// Applies lines of the journal, in order, in one transaction. A line that is older than what the index has changes nothing.
+    /// Applies lines of the journal, in order, in one transaction. A line that is older than what the index has changes
+    /// nothing.
     ///
     /// - Parameter position: Noted as the place up to which the journal is applied; nil leaves it.
     /// - Returns: What purges among the lines removed; the files are the caller's to remove.
@@ -73,7 +74,8 @@ extension Index {
             try database.cachedStatement(sql: "DELETE FROM objects WHERE id = ?").execute(arguments: [record.id.data])
         }
         try database.cachedStatement(sql: "INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?)").execute(arguments: [
-            sequence, record.id.data, record.fileExtension, record.length, record.content.data, record.created, Data(record.facts),
+            sequence, record.id.data, record.fileExtension, record.length, record.content.data, record.created,
+            Data(record.facts),
         ])
     }
 

@@ -22,6 +22,22 @@ extension Index {
         return try Row.fetchOne(statement, arguments: [id.data]).map { try object($0) }
     }
 
+    /// The extensions of all objects whose ids begin with this byte.
+    func extensions(ofObjectsIn first: UInt8) throws(IndexError) -> [ObjectID: String] {
+        try read { database in
+            let statement = try database.cachedStatement(sql: "SELECT id, extension FROM objects WHERE id >= ? AND id <= ?")
+            let bounds: StatementArguments = [
+                Data([first] + Array(repeating: 0, count: 31)), Data([first] + Array(repeating: 0xff, count: 31)),
+            ]
+            var extensions: [ObjectID: String] = [:]
+            let rows = try Row.fetchCursor(statement, arguments: bounds)
+            while let row = try rows.next() {
+                extensions[try Self.name(row, 0)] = row[1]
+            }
+            return extensions
+        }
+    }
+
     /// Objects in the order of the eviction queue, those after `sequence`.
     func objects(after sequence: Int64, limit: Int) throws(IndexError) -> [ObjectRow] {
         try read { database in
@@ -52,8 +68,7 @@ extension Index {
                 """)
             let arguments: StatementArguments = [last?.object.data ?? Data(), last?.url ?? "", limit]
             return try Row.fetchAll(statement, arguments: arguments).map { row in
-                guard let object = ObjectID(bytes: row[0] as Data) else { throw IndexError(broken: "a digest of the wrong length") }
-                return FormerAliasRow(object: object, url: row[1], sequence: row[2])
+                FormerAliasRow(object: try Self.name(row, 0), url: row[1], sequence: row[2])
             }
         }
     }
@@ -67,7 +82,8 @@ extension Index {
         }
     }
 
-    /// Up to where the index follows the journal, where the eviction hand stands, and whether the last server closed the cache in order.
+    /// Up to where the index follows the journal, where the eviction hand stands, and whether the last server closed the
+    /// cache in order.
     func state() throws(IndexError) -> (position: IndexPosition, hand: Int64, isClean: Bool) {
         try read { database in
             guard let row = try Row.fetchOne(database, sql: "SELECT journal, applied, hand, clean FROM state") else {

@@ -3,8 +3,8 @@ internal import GRDB
 
 /// What a purge covers.
 extension Index {
-    /// The aliases a purge covers that are older than it, and the objects they lead or led to, those that no other alias leads to;
-    /// changes nothing.
+    /// The aliases a purge covers that are older than it, and the objects they lead or led to, those that no other alias
+    /// leads to; changes nothing.
     func covered(by scope: PurgeScope, before sequence: Int64) throws(IndexError) -> Removed {
         try read { try Self.covered(by: scope, before: sequence, in: $0) }
     }
@@ -42,7 +42,9 @@ extension Index {
         return removed
     }
 
-    private static func objects(_ database: Database, _ condition: String, _ arguments: StatementArguments) throws -> [ObjectRow] {
+    private static func objects(
+        _ database: Database, _ condition: String, _ arguments: StatementArguments
+    ) throws -> [ObjectRow] {
         try Row.fetchAll(database, sql: "SELECT \(objectColumns) FROM objects WHERE \(condition)", arguments: arguments)
             .map { try object($0) }
     }
@@ -52,7 +54,8 @@ extension Index {
         switch scope {
         case .all: ("sequence < ?", [sequence])
         case .url(let url): ("url = ? AND sequence < ?", [url, sequence])
-        // The first comparison is for the index of URLs; the second is of bytes, where substr() of text would count characters.
+        // The first comparison is for the index of URLs; the second is of bytes, where substr() of text would count
+        // characters.
         case .prefix(let prefix):
             (
                 "url >= ? AND substr(CAST(url AS BLOB), 1, ?) = ? AND sequence < ?",

@@ -2,9 +2,9 @@ internal import GRDB
 
 /// The SQLite index: what the journal says, to look things up in.
 ///
-/// Follows the journal line by line and remembers up to where in the same transaction, so that after a crash the rest is applied
-/// again; each line may be applied twice. It needs no durability of its own: SQLite's WAL with `synchronous=NORMAL` never syncs at a commit.
-/// Reads may go on in several threads beside one write. Every call may block: not for I/O threads.
+/// Follows the journal line by line and remembers up to where in the same transaction, so that after a crash the rest is
+/// applied again; each line may be applied twice. It needs no durability of its own: SQLite's WAL with `synchronous=NORMAL`
+/// never syncs at a commit. Reads may go on in several threads beside one write. Every call may block: not for I/O threads.
 final class Index: Sendable {
     static let fileName = "index.sqlite"
     /// Changes with the tables below; another version's index is made anew.
@@ -24,7 +24,11 @@ final class Index: Sendable {
         configuration.label = "gifreel-cache"
         configuration.foreignKeysEnabled = false
         configuration.prepareDatabase { database in
-            try database.execute(sql: "PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 16777216")
+            try database.execute(sql: """
+                PRAGMA synchronous = NORMAL;
+                PRAGMA journal_size_limit = \(16 << 20);
+                PRAGMA cache_size = -8192;
+                """)
         }
         do {
             pool = try DatabasePool(path: path, configuration: configuration)

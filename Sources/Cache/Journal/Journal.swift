@@ -4,8 +4,8 @@ internal import SystemIO
 
 /// The append-only file that says what the cache holds, in the order in which it came to be.
 ///
-/// See ``CacheDirectory`` for why it exists and ``JournalText`` for what a line looks like. A line's sequence is the file's base plus its
-/// place in the file, so the next one is known without reading. Not synchronised: its owner has a lock.
+/// See ``CacheDirectory`` for why it exists and ``JournalText`` for what a line looks like. A line's sequence is the file's
+/// base plus its place in the file, so the next one is known without reading. Not synchronised: its owner has a lock.
 struct Journal: ~Copyable, Sendable {
     static let fileName = "journal"
 

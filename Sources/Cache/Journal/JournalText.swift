@@ -8,9 +8,9 @@
 ///     P  url|prefix|all  text
 ///     J  identity                                     (the first line; its sequence is the file's base)
 ///
-/// The checksum is the first 16 digits of the SHA-256 of what follows its tab. In fields a backslash, a control character or DEL
-/// is written `\xx`, so that a line break always ends a line and a damaged line costs no other. An optional field is empty when
-/// it has no value, else it begins with `=`.
+/// The checksum is the first 16 digits of the SHA-256 of what follows its tab. In fields a backslash, a control character or
+/// DEL is written `\xx`, so that a line break always ends a line and a damaged line costs no other. An optional field is
+/// empty when it has no value, else it begins with `=`.
 enum JournalText {
     private static let tab = UInt8(ascii: "\t")
     private static let lineBreak = UInt8(ascii: "\n")
@@ -22,14 +22,14 @@ enum JournalText {
     static func line(_ line: JournalLine) -> [UInt8] {
         switch line.entry {
         case .object(let record):
-            return text(
+            return compose(
                 "O", line.sequence,
                 [
                     Array(record.id.description.utf8), Array(record.fileExtension.utf8), Array(String(record.length).utf8),
                     Array(record.content.description.utf8), Array(String(record.created).utf8), record.facts,
                 ])
         case .alias(let record, let object):
-            return text(
+            return compose(
                 "A", line.sequence,
                 [
                     Array(record.key.description.utf8), Array(object.description.utf8), Array(String(record.fetchedAt).utf8),
@@ -37,25 +37,25 @@ enum JournalText {
                     optional(record.validators.lastModified), Array(record.sourceURL.utf8),
                 ])
         case .formerAlias(let url, let object):
-            return text("F", line.sequence, [Array(object.description.utf8), Array(url.utf8)])
+            return compose("F", line.sequence, [Array(object.description.utf8), Array(url.utf8)])
         case .purge(let scope):
             return switch scope {
-            case .all: text("P", line.sequence, [Array("all".utf8), []])
-            case .url(let url): text("P", line.sequence, [Array("url".utf8), Array(url.utf8)])
-            case .prefix(let prefix): text("P", line.sequence, [Array("prefix".utf8), Array(prefix.utf8)])
+            case .all: compose("P", line.sequence, [Array("all".utf8), []])
+            case .url(let url): compose("P", line.sequence, [Array("url".utf8), Array(url.utf8)])
+            case .prefix(let prefix): compose("P", line.sequence, [Array("prefix".utf8), Array(prefix.utf8)])
             }
         }
     }
 
     static func header(identity: String, base: Int64) -> [UInt8] {
-        text("J", base, [Array(identity.utf8)])
+        compose("J", base, [Array(identity.utf8)])
     }
 
     private static func optional(_ text: String?) -> [UInt8] {
         text.map { Array("=\($0)".utf8) } ?? []
     }
 
-    private static func text(_ kind: String, _ sequence: Int64, _ fields: [[UInt8]]) -> [UInt8] {
+    private static func compose(_ kind: String, _ sequence: Int64, _ fields: [[UInt8]]) -> [UInt8] {
         var body = Array("\(kind)\t\(sequence)".utf8)
         for field in fields {
             body.append(tab)
@@ -75,64 +75,97 @@ enum JournalText {
 
     /// The line in `bytes`, which is without its line break; nil where it is damaged or of a kind not known.
     static func parse(_ bytes: ArraySlice<UInt8>) -> JournalLine? {
-        guard let (kind, sequence, fields) = fields(of: bytes) else { return nil }
+        guard let (kind, sequence, fields) = fields(of: bytes), let entry = entry(kind, fields) else { return nil }
+        return JournalLine(sequence: sequence, entry: entry)
+    }
+
+    static func parseHeader(_ bytes: ArraySlice<UInt8>) -> (identity: String, base: Int64)? {
+        guard let (kind, base, fields) = fields(of: bytes), kind == UInt8(ascii: "J"), fields.count == 1 else { return nil }
+        return text(fields[0]).map { ($0, base) }
+    }
+
+    private typealias Field = ArraySlice<UInt8>
+
+    private static func entry(_ kind: UInt8, _ fields: [Field]) -> JournalEntry? {
         switch (kind, fields.count) {
-        case ("O", 6):
-            guard let id = ObjectID(hex: text(fields[0])), ObjectRecord.isExtension(text(fields[1])),
-                let length = Int64(text(fields[2])), let content = ContentDigest(hex: text(fields[3])),
-                let created = Int64(text(fields[4]))
+        case (UInt8(ascii: "O"), 6):
+            guard let id: ObjectID = name(fields[0]), let fileExtension = text(fields[1]),
+                ObjectRecord.isExtension(fileExtension),
+                let length = number(fields[2]), let content: ContentDigest = name(fields[3]), let created = number(fields[4]),
+                let facts = unescape(fields[5])
             else { return nil }
-            let record = ObjectRecord(
-                id: id, fileExtension: text(fields[1]), length: length, content: content, created: created,
-                facts: fields[5])
-            return JournalLine(sequence: sequence, entry: .object(record))
-        case ("A", 7):
-            guard let key = AliasKey(hex: text(fields[0])), let object = ObjectID(hex: text(fields[1])),
-                let fetchedAt = Int64(text(fields[2]))
+            return .object(ObjectRecord(
+                id: id, fileExtension: fileExtension, length: length, content: content, created: created, facts: Array(facts)))
+        case (UInt8(ascii: "A"), 7):
+            guard let key: AliasKey = name(fields[0]), let object: ObjectID = name(fields[1]), let fetchedAt = number(fields[2]),
+                let url = text(fields[6])
             else { return nil }
-            let record = AliasRecord(
-                key: key, sourceURL: text(fields[6]),
-                validators: Validators(etag: optional(fields[4]), lastModified: optional(fields[5])),
-                fetchedAt: fetchedAt, freshFor: optional(fields[3]).flatMap { Int64($0) })
-            return JournalLine(sequence: sequence, entry: .alias(record, object))
-        case ("F", 2):
-            guard let object = ObjectID(hex: text(fields[0])) else { return nil }
-            return JournalLine(sequence: sequence, entry: .formerAlias(url: text(fields[1]), object))
-        case ("P", 2):
-            switch text(fields[0]) {
-            case "all": return JournalLine(sequence: sequence, entry: .purge(.all))
-            case "url": return JournalLine(sequence: sequence, entry: .purge(.url(text(fields[1]))))
-            case "prefix": return JournalLine(sequence: sequence, entry: .purge(.prefix(text(fields[1]))))
-            default: return nil
+            let validators = Validators(etag: optional(fields[4]), lastModified: optional(fields[5]))
+            let freshFor = fields[3].isEmpty ? nil : number(fields[3].dropFirst())
+            return .alias(
+                AliasRecord(key: key, sourceURL: url, validators: validators, fetchedAt: fetchedAt, freshFor: freshFor), object)
+        case (UInt8(ascii: "F"), 2):
+            guard let object: ObjectID = name(fields[0]), let url = text(fields[1]) else { return nil }
+            return .formerAlias(url: url, object)
+        case (UInt8(ascii: "P"), 2):
+            guard let kind = text(fields[0]), let covered = text(fields[1]) else { return nil }
+            return switch kind {
+            case "all": .purge(.all)
+            case "url": .purge(.url(covered))
+            case "prefix": .purge(.prefix(covered))
+            default: nil
             }
         default:
             return nil
         }
     }
 
-    static func parseHeader(_ bytes: ArraySlice<UInt8>) -> (identity: String, base: Int64)? {
-        guard let (kind, base, fields) = fields(of: bytes), kind == "J", fields.count == 1 else { return nil }
-        return (text(fields[0]), base)
-    }
-
-    private static func fields(of bytes: ArraySlice<UInt8>) -> (kind: String, sequence: Int64, fields: [[UInt8]])? {
+    /// Splits a line whose checksum is right.
+    private static func fields(of bytes: Field) -> (kind: UInt8, sequence: Int64, fields: [Field])? {
         guard bytes.count > checksumCount, bytes[bytes.startIndex + checksumCount] == tab else { return nil }
         let body = bytes.dropFirst(checksumCount + 1)
         guard bytes.prefix(checksumCount).elementsEqual(checksum(of: body)) else { return nil }
         let parts = body.split(separator: tab, omittingEmptySubsequences: false)
-        guard parts.count >= 2, let sequence = Int64(text(Array(parts[1]))) else { return nil }
-        var fields: [[UInt8]] = []
-        for part in parts.dropFirst(2) {
-            guard let field = unescape(part) else { return nil }
-            fields.append(field)
+        guard parts.count >= 2, parts[0].count == 1, let kind = parts[0].first, let sequence = number(parts[1]) else {
+            return nil
         }
-        return (text(Array(parts[0])), sequence, fields)
+        return (kind, sequence, Array(parts.dropFirst(2)))
     }
 
-    private static func unescape(_ bytes: ArraySlice<UInt8>) -> [UInt8]? {
-        guard bytes.contains(backslash) else { return Array(bytes) }
+    private static func name<Name: DigestName>(_ field: Field) -> Name? {
+        Hex.decode(field).flatMap { Name(bytes: $0) }
+    }
+
+    /// A decimal number; no plus sign, no blanks.
+    private static func number(_ field: Field) -> Int64? {
+        let isNegative = field.first == UInt8(ascii: "-")
+        let digits = isNegative ? field.dropFirst() : field
+        guard !digits.isEmpty else { return nil }
+        var value: Int64 = 0
+        for digit in digits {
+            guard (0x30...0x39).contains(digit) else { return nil }
+            let (tens, isTooLarge) = value.multipliedReportingOverflow(by: 10)
+            let (sum, isMuchTooLarge) = tens.subtractingReportingOverflow(Int64(digit - 0x30))
+            guard !isTooLarge, !isMuchTooLarge else { return nil }
+            // Downwards, since there is one more number below zero than above.
+            value = sum
+        }
+        guard !isNegative else { return value }
+        return value == .min ? nil : -value
+    }
+
+    private static func text(_ field: Field) -> String? {
+        unescape(field).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    private static func optional(_ field: Field) -> String? {
+        field.isEmpty ? nil : text(field.dropFirst())
+    }
+
+    private static func unescape(_ field: Field) -> Field? {
+        guard field.contains(backslash) else { return field }
         var result: [UInt8] = []
-        var rest = bytes
+        var rest = field
         while let byte = rest.popFirst() {
             if byte != backslash {
                 result.append(byte)
@@ -142,18 +175,10 @@ enum JournalText {
                 rest = rest.dropFirst(2)
             }
         }
-        return result
+        return result[...]
     }
 
-    private static func text(_ bytes: [UInt8]) -> String {
-        String(decoding: bytes, as: UTF8.self)
-    }
-
-    private static func optional(_ field: [UInt8]) -> String? {
-        field.isEmpty ? nil : text(Array(field.dropFirst()))
-    }
-
-    private static func checksum(of body: ArraySlice<UInt8>) -> [UInt8] {
+    private static func checksum(of body: Field) -> [UInt8] {
         let digest = body.withUnsafeBytes { SourceDigest(of: $0) }
         return Array(Hex.encode(digest.bytes.prefix(checksumCount / 2)).utf8)
     }

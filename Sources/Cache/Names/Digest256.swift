@@ -13,7 +13,7 @@ package struct Digest256: Hashable, Sendable {
     }
 
     /// The digest in `bytes`; nil when there are not exactly 32.
-    package init?(_ bytes: some Sequence<UInt8>) {
+    package init?(_ bytes: some Collection<UInt8>) {
         let bytes = Array(bytes)
         guard bytes.count == 32 else { return nil }
         self = bytes.withUnsafeBytes { Digest256(checked: $0) }

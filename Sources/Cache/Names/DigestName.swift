@@ -12,7 +12,7 @@ extension DigestName {
     }
 
     /// Takes 32 bytes; nil for any other count.
-    package init?(bytes: some Sequence<UInt8>) {
+    package init?(bytes: some Collection<UInt8>) {
         guard let digest = Digest256(bytes) else { return nil }
         self.init(digest: digest)
     }

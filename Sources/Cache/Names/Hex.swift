@@ -5,6 +5,7 @@ enum Hex {
     /// Two digits a byte.
     static func encode(_ bytes: some Sequence<UInt8>) -> String {
         var text: [UInt8] = []
+        text.reserveCapacity(64)
         for byte in bytes {
             text.append(digits[Int(byte >> 4)])
             text.append(digits[Int(byte & 15)])
@@ -15,6 +16,7 @@ enum Hex {
     /// The bytes that `text` spells; nil for an odd count or anything but `0…9 a…f`.
     static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
+        bytes.reserveCapacity(32)
         var high: UInt8?
         for digit in text {
             guard let value = value(of: digit) else { return nil }

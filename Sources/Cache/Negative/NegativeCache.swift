@@ -2,7 +2,8 @@ internal import Synchronization
 
 /// What is known not to work, remembered for a while so that a broken source is not asked again by every visitor.
 ///
-/// In memory only, bounded, and purgeable like the rest. Any thread; each call holds a lock for a dictionary access, a purge for a scan.
+/// In memory only, bounded, and purgeable like the rest. Any thread; each call holds a lock for a dictionary access, a purge
+/// for a scan.
 package final class NegativeCache<Failure: Sendable>: Sendable {
     private struct Entry: Sendable {
         let failure: Failure

@@ -4,9 +4,11 @@ package enum NegativeLifetime: Sendable, Equatable {
     case missing
     /// The source is no GIF or cannot be made into a video (415, 422): ten minutes, since trying is dear.
     case unusable
-    /// The origin failed or was too slow: five seconds and up to half as much again, so that not all sources come back at once.
+    /// The origin failed or was too slow: five seconds and up to half as much again, so that not all sources come back at
+    /// once.
     case transient
-    /// The origin asked to be left alone for so many seconds (`Retry-After`, RFC 9110 section 10.2.3): at most five minutes, at least one second.
+    /// The origin asked to be left alone for so many seconds (`Retry-After`, RFC 9110 section 10.2.3): at most five minutes,
+    /// at least one second.
     case retryAfter(seconds: Int64)
 
     /// The time from now on; another one at each call where it has jitter.

@@ -19,6 +19,8 @@ package enum PublishOutcome: Sendable {
 
 /// Why a rendition was not stored.
 package enum UnstoredReason: Sendable, Equatable, CustomStringConvertible {
+    /// The publisher did not want it stored.
+    case unwanted
     /// Its source was purged after the work on it had begun.
     case purged
     /// It is larger than the whole cache may be.
@@ -36,6 +38,7 @@ package enum UnstoredReason: Sendable, Equatable, CustomStringConvertible {
 
     package var description: String {
         switch self {
+        case .unwanted: "it was not to be stored"
         case .purged: "its source was purged meanwhile"
         case .tooLarge: "it is larger than the whole cache"
         case .diskFull: "the disk is full"

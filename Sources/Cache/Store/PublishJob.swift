@@ -10,6 +10,7 @@ struct PublishJob: Sendable {
     let facts: [UInt8]
     let alias: AliasRecord?
     let epoch: Epoch
+    var storing = true
 
     /// Reads the staged file through and makes its record.
     func measure(now: Int64) throws(CacheError) -> ObjectRecord {

@@ -19,7 +19,7 @@ extension Store {
             guard !state.isClosed else { throw UnstoredFailure(.unavailable) }
             guard isWanted() else { throw UnstoredFailure(.purged) }
             do throws(SystemError) {
-                if let present = try? index.object(record.id), isVisible(present.sequence) {
+                if let present = try? view().object(record.id) {
                     let lines = try self.record([alias(of: job)].compactMap(\.self), durable: false, in: &state).lines
                     return Committed(object: present, aliasSequence: lines.last?.sequence ?? 0, isNew: false)
                 }
@@ -62,7 +62,9 @@ extension Store {
         }
     }
 
-    private func recordObject(_ record: ObjectRecord, of job: PublishJob, in state: inout State) throws(SystemError) -> Committed {
+    private func recordObject(
+        _ record: ObjectRecord, of job: PublishJob, in state: inout State
+    ) throws(SystemError) -> Committed {
         let entries = [.object(record), alias(of: job)].compactMap(\.self)
         do throws(SystemError) {
             let lines = try self.record(entries, durable: false, in: &state).lines

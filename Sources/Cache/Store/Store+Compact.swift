@@ -31,8 +31,8 @@ extension Store {
         return (state.journal.end, state.journal.nextSequence + 1 << 40)
     }
 
-    /// Copies what the index holds. What changes meanwhile stands in the old journal's last part, which is copied after this and counts,
-    /// having greater sequences.
+    /// Copies what the index holds. What changes meanwhile stands in the old journal's last part, which is copied after this
+    /// and counts, having greater sequences.
     private func copyRows(into journal: inout Journal, unless isEnding: () -> Bool) throws -> Bool {
         var object: Int64 = 0
         while case let rows = try index.objects(after: object, limit: 512), let last = rows.last {

@@ -1,7 +1,7 @@
 /// SIEVE over the objects on disk.
 extension Store {
-    /// Moves the hand from the oldest object towards the newest, passing by those used since it last came, until it has removed
-    /// `wanted` bytes or a bounded number of objects.
+    /// Moves the hand from the oldest object towards the newest, passing by those used since it last came, until it has
+    /// removed `wanted` bytes or a bounded number of objects.
     ///
     /// The queue is the index's order of sequences, so it survives a restart and takes no memory.
     ///

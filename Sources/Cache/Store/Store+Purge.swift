@@ -26,8 +26,8 @@ extension Store {
         return removed
     }
 
-    /// Where the index cannot be written, for want of room most likely: removes the files at once, and so makes room. The rows follow with
-    /// the rest of the journal; until then they are not answered with.
+    /// Where the index cannot be written, for want of room most likely: removes the files at once, and so makes room. The
+    /// rows follow with the rest of the journal; until then they are not answered with.
     private func purgeFiles(_ scope: PurgeScope, before sequence: Int64, in state: inout State) -> Removed {
         guard let covered = try? index.covered(by: scope, before: sequence) else { return Removed() }
         remove(covered.objects, in: &state)

@@ -30,10 +30,12 @@ extension Store {
 
     private func removeOrphans(in first: UInt8) -> Int64 {
         // A directory that cannot be read keeps its orphans until the next start.
-        guard let (renditions, others) = try? directory.list(first) else { return 0 }
+        guard let (renditions, others) = try? directory.list(first), let known = try? index.extensions(ofObjectsIn: first) else {
+            return 0
+        }
         var count: Int64 = 0
         for name in others where (try? directory.removeOther(name)) != nil { count += 1 }
-        for (id, fileExtension) in renditions where !isKnown(id, fileExtension) {
+        for (id, fileExtension) in renditions where known[id] != fileExtension {
             let isRemoved = change { state in
                 // Again under the lock: it may have been published meanwhile.
                 guard !state.isClosed, !isKnown(id, fileExtension) else { return false }

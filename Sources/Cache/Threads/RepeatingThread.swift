@@ -3,8 +3,8 @@ internal import SystemIO
 
 /// A thread that does the same work again and again: after each interval, and at once when it is woken.
 ///
-/// `@unchecked Sendable`: all state is reached under `mutex` only; mutex and condition live at fixed addresses until `deinit`, which cannot come
-/// before the thread, which holds this object, has ended.
+/// `@unchecked Sendable`: all state is reached under `mutex` only; mutex and condition live at fixed addresses until
+/// `deinit`, which cannot come before the thread, which holds this object, has ended.
 final class RepeatingThread: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let wakeUp = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)

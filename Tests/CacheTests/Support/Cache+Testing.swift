@@ -87,7 +87,8 @@ extension SourceDigest {
     }
 }
 
-/// `count` bytes that look like nothing else with another seed: a block of noise again and again, which differs with the seed only.
+/// `count` bytes that look like nothing else with another seed: a block of noise again and again, which differs with the seed
+/// only.
 func noise(_ count: Int, seed: UInt64) -> [UInt8] {
     var state = seed &* 0x9e37_79b9_7f4a_7c15 | 1
     let block = (0..<min(count, 1021)).map { _ in

@@ -19,13 +19,16 @@ final class SmallDisk: Sendable {
         umount2(path, Int32(MNT_DETACH))
     }
 
-    /// Writes a file until there is no room left.
-    func fill(leaving bytes: Int = 0) throws {
+    /// Bytes that may still be written.
+    var free: Int {
+        var status = statvfs()
+        return statvfs(path, &status) == 0 ? Int(status.f_bavail * status.f_frsize) : -1
+    }
+
+    /// Makes a file of all that is free but so many bytes.
+    func fill(leaving bytes: Int = 0) {
         let file = open(path + "/filler", O_RDWR | O_CREAT, 0o600)
-        let block = [UInt8](repeating: 1, count: 4096)
-        while write(file, block, block.count) > 0 {}
-        var status = stat()
-        if fstat(file, &status) == 0, bytes > 0 { ftruncate(file, max(0, status.st_size - bytes)) }
+        posix_fallocate(file, 0, off_t(free - bytes))
         close(file)
     }
 

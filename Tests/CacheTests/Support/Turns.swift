@@ -3,8 +3,8 @@ import Glibc
 import Synchronization
 import SystemIO
 
-/// Runs pieces of work in threads of which only one moves at a time, and changes over from one to another at ``pause()`` in an order
-/// that a seed decides: the same seed, the same order.
+/// Runs pieces of work in threads of which only one moves at a time, and changes over from one to another at ``pause()`` in
+/// an order that a seed decides: the same seed, the same order.
 final class Turns: Sendable {
     private final class Runner: Sendable {
         let turn = DispatchSemaphore(value: 0)

@@ -1,0 +1,167 @@
+import Foundation
+import Glibc
+import Synchronization
+import SystemIO
+import Testing
+
+@testable import Cache
+
+/// A process that is killed while it publishes and purges, again and again; what it leaves is opened and checked each time.
+///
+/// The process is this test program, with the environment telling it to be the one that dies.
+@Suite(.serialized) struct CrashTests {
+    /// `GIFREEL_CRASHES=200` tries more of them.
+    private static let count = ProcessInfo.processInfo.environment["GIFREEL_CRASHES"].flatMap { Int($0) } ?? 4
+    private static let directory = ProcessInfo.processInfo.environment["GIFREEL_CRASH_DIRECTORY"]
+
+    @Test(.enabled(if: directory == nil)) func killedServerLeavesNothingWrong() async throws {
+        let temporary = try TemporaryDirectory()
+        var generator = SeededGenerator(seed: 1)
+        var found = 0
+        var slowest = Duration.zero
+        for cycle in 0..<Self.count {
+            let child = try start(in: temporary.path)
+            // From the first change on, at some moment.
+            let logged = lines(temporary).count
+            try await wait(for: "the first changes") { lines(temporary).count > logged + 3 }
+            usleep(UInt32.random(in: 0...60_000, using: &generator))
+            kill(child, SIGKILL)
+            var status: Int32 = 0
+            waitpid(child, &status, 0)
+            try #require(status & 0x7f == SIGKILL, "the process ended by itself")
+            // Now and then the index is lost, too.
+            if cycle % 5 == 4 { try temporary.remove("cache/index.sqlite") }
+
+            let start = ContinuousClock.now
+            let cache = try Cache(configuration: .crashing(temporary.path))
+            slowest = max(slowest, ContinuousClock.now - start)
+            try await cache.wait(for: "the index") { !$0.statistics().isRebuilding }
+            let floors = CrashLog(lines(temporary)).floors
+            for source in 0..<CrashingLoad.sources {
+                guard let rendition = await cache.alias(.test(CrashingLoad.url(source))) else { continue }
+                let bytes = try rendition.descriptor.readAll()
+                let version = try #require(bytes.first)
+                #expect(bytes == CrashingLoad.bytes(source, version), "a wrong or short object")
+                #expect(version >= floors[source], "older than a purge that had answered")
+                found += 1
+            }
+            try await cache.wait(for: "the files to be gone through") { $0.store.change { $0.isReconciled } }
+            // Closed first: eviction may still go on.
+            cache.close()
+            let statistics = cache.statistics()
+            #expect(statistics.corrupt == 0)
+            #expect(temporary.files("cache/objects").filter { $0.hasSuffix(".mp4") }.count == Int(statistics.objects))
+        }
+        #expect(found > Self.count)
+        #expect(slowest < .seconds(2))
+    }
+
+    /// Publishes and purges until it is killed.
+    @Test(.enabled(if: directory != nil)) func loadThatIsKilled() async throws {
+        let path = try #require(Self.directory)
+        try await CrashingLoad(path).run()
+    }
+
+    private func lines(_ temporary: TemporaryDirectory) -> [Substring] {
+        let text = (try? temporary.contents("log")) ?? []
+        return String(decoding: text, as: UTF8.self).split(separator: "\n")
+    }
+
+    private func wait(for what: String, until condition: () -> Bool) async throws {
+        let deadline = ContinuousClock.now + .seconds(20)
+        while !condition() {
+            try #require(ContinuousClock.now < deadline, "waited too long for \(what)")
+            try await Task.sleep(for: .milliseconds(2))
+        }
+    }
+
+    private func start(in directory: String) throws -> pid_t {
+        let words = ["crash", "--testing-library", "swift-testing", "--filter", "loadThatIsKilled"]
+        let names = ProcessInfo.processInfo.environment.merging(["GIFREEL_CRASH_DIRECTORY": directory]) { $1 }
+        let arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
+        let environment: [UnsafeMutablePointer<CChar>?] = names.map { strdup("\($0)=\($1)") } + [nil]
+        defer { (arguments + environment).forEach { free($0) } }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        var child: pid_t = 0
+        let code = posix_spawn(&child, "/proc/self/exe", &actions, nil, arguments, environment)
+        try #require(code == 0)
+        return child
+    }
+}
+
+extension CacheConfiguration {
+    static func crashing(_ path: String) -> CacheConfiguration {
+        var configuration = CacheConfiguration()
+        configuration.directory = path + "/cache"
+        configuration.minFreeBytes = 0
+        // Small enough that eviction goes on, too.
+        configuration.maxBytes = 2 << 20
+        return configuration
+    }
+}
+
+/// What the killed process had done: a line `source version` after each purge that had answered.
+private struct CrashLog {
+    var floors = [UInt8](repeating: 0, count: CrashingLoad.sources)
+
+    init(_ lines: [Substring]) {
+        for line in lines {
+            let parts = line.split(separator: " ").compactMap { Int($0) }
+            guard parts.count == 2, floors.indices.contains(parts[0]) else { continue }
+            floors[parts[0]] = UInt8(parts[1])
+        }
+    }
+}
+
+private final class CrashingLoad: Sendable {
+    static let sources = 30
+    private let path: String
+    private let log: Int32
+    private let versions: Mutex<[UInt8]>
+
+    init(_ path: String) throws {
+        self.path = path
+        log = open(path + "/log", O_RDWR | O_CREAT | O_APPEND, 0o600)
+        let text = (try? String(contentsOfFile: path + "/log", encoding: .utf8)) ?? ""
+        versions = Mutex(CrashLog(text.split(separator: "\n")).floors)
+    }
+
+    static func url(_ source: Int) -> String { "https://crash.test/\(source)" }
+
+    static func bytes(_ source: Int, _ version: UInt8) -> [UInt8] {
+        [version] + noise(20_000 + source * 5_000, seed: UInt64(source) << 8 | UInt64(version))
+    }
+
+    func run() async throws {
+        let cache = try Cache(configuration: .crashing(path))
+        await withTaskGroup(of: Void.self) { group in
+            for worker in 0..<3 {
+                group.addTask { await self.work(cache, SeededGenerator(seed: UInt64(getpid()) << 2 | UInt64(worker)), worker) }
+            }
+        }
+    }
+
+    /// Each worker has sources of its own, so that their versions only grow.
+    private func work(_ cache: Cache, _ seed: SeededGenerator, _ worker: Int) async {
+        var generator = seed
+        while true {
+            let source = Int.random(in: 0..<Self.sources / 3, using: &generator) * 3 + worker
+            let url = Self.url(source)
+            let version = versions.withLock { $0[source] }
+            if Int.random(in: 0..<4, using: &generator) > 0 || version > 250 {
+                let epoch = cache.epoch(for: url)
+                guard let staged = try? cache.staged(Self.bytes(source, version)) else { continue }
+                _ = try? await cache.publish(
+                    staged, as: .test("\(url) \(version)"), fileExtension: "mp4", alias: .test(url), epoch: epoch)
+            } else {
+                versions.withLock { $0[source] += 1 }
+                guard (try? await cache.purge(url: url)) != nil else { continue }
+            }
+            let line = Array("\(source) \(versions.withLock { $0[source] })\n".utf8)
+            _ = write(log, line, line.count)
+        }
+    }
+}
