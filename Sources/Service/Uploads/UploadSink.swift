@@ -44,7 +44,7 @@ final class UploadSink: HTTPBodySink {
             return .now(ProblemDocument.response(Self.notAGIF(kind)))
         }
         do throws(SystemError) {
-            guard let bytes = try file.take()?.seal(), let digest = SourceDigest(bytes: hash.finalize()) else {
+            guard let bytes = try file.take()?.seal(), let digest = SourceDigest(bytes: Array(hash.finalize())) else {
                 return .now(ProblemDocument.response(Self.notAGIF(.empty)))
             }
             let source = Source(bytes: bytes, count: count, digest: digest)
