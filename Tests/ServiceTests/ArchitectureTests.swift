@@ -1,0 +1,48 @@
+import Foundation
+import Testing
+
+/// The rules of the house that a compiler does not know.
+@Suite struct ArchitectureTests {
+    private let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    /// Modules that the files of a target import.
+    private func imports(_ target: String) throws -> Set<String> {
+        let folder = root.appendingPathComponent("Sources/\(target)")
+        var modules = Set<String>()
+        let names = FileManager.default.enumerator(atPath: folder.path)?.allObjects as? [String] ?? []
+        for name in names where name.hasSuffix(".swift") {
+            let text = try String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8)
+            for line in text.split(separator: "\n") {
+                let words = line.split(separator: " ")
+                guard let index = words.firstIndex(of: "import"), index <= 2, index + 1 < words.count else { continue }
+                modules.insert(String(words[index + 1]))
+            }
+        }
+        try #require(!modules.isEmpty)
+        return modules
+    }
+
+    @Test(arguments: ["Media", "Fetch", "Cache", "HTTP"]) func leavesDoNotKnowOneAnother(_ target: String) throws {
+        let others = Set(["Media", "Fetch", "Cache", "HTTP", "Sandbox", "Service"]).subtracting([target])
+        #expect(try imports(target).isDisjoint(with: others))
+    }
+
+    @Test(arguments: ["Media", "Sandbox"]) func whatRunsInTheWorkerDoesWithoutFoundation(_ target: String) throws {
+        #expect(try !imports(target).contains("Foundation"))
+    }
+
+    @Test func thereIsNoSwiftNIO() throws {
+        let resolved = try String(contentsOf: root.appendingPathComponent("Package.resolved"), encoding: .utf8)
+        #expect(resolved.contains("grdb.swift"))
+        #expect(!resolved.lowercased().contains("swift-nio"))
+    }
+
+    @Test func noFileIsTooLongToRead() throws {
+        let names = FileManager.default.enumerator(atPath: root.appendingPathComponent("Sources").path)?.allObjects as? [String] ?? []
+        for name in names where name.hasSuffix(".swift") {
+            let text = try String(contentsOf: root.appendingPathComponent("Sources/\(name)"), encoding: .utf8)
+            #expect(text.split(separator: "\n", omittingEmptySubsequences: false).count <= 300, "\(name)")
+        }
+    }
+}
