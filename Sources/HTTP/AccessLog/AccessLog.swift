@@ -22,16 +22,12 @@ final class AccessLog: Sendable {
         wakeup = try Wakeup()
     }
 
-    func post(_ batch: consuming HTTPAccessBatch) {
-        let batch = batch
+    func post(_ batch: HTTPAccessBatch) {
         let wasEmpty = state.withLock { state in
             guard state.batches.count < Self.capacity else {
                 state.lost += batch.count
                 return false
             }
-            var batch = batch
-            batch.lost += state.lost
-            state.lost = 0
             state.batches.append(batch)
             return state.batches.count == 1
         }
@@ -44,6 +40,17 @@ final class AccessLog: Sendable {
         wakeup.signal()
     }
 
+    /// What is waiting; the last batch tells how many requests were dropped.
+    private func take() -> (batches: [HTTPAccessBatch], isClosed: Bool) {
+        state.withLock { state in
+            var batches = state.batches
+            if state.lost > 0 { batches.append(HTTPAccessBatch(lost: state.lost)) }
+            state.batches = []
+            state.lost = 0
+            return (batches, state.isClosed)
+        }
+    }
+
     /// Hands batches over until closed. It blocks, on a thread of its own.
     func run() {
         do {
@@ -53,10 +60,7 @@ final class AccessLog: Sendable {
             while true {
                 poller.wait(&reports, timeout: -1)
                 wakeup.clear()
-                let (batches, isClosed) = state.withLock { state in
-                    defer { state.batches = [] }
-                    return (state.batches, state.isClosed)
-                }
+                let (batches, isClosed) = take()
                 for batch in batches { observer.requestsFinished(batch) }
                 if isClosed, batches.isEmpty { return }
                 if isClosed { wakeup.signal() }

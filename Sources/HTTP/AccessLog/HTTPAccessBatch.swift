@@ -2,13 +2,15 @@
 package struct HTTPAccessBatch: Sendable {
     private(set) var entries: [AccessEntry] = []
     private(set) var text: [UInt8] = []
-    /// Requests before these of which nothing is known, because the observer was too slow.
-    package internal(set) var lost = 0
+    /// Requests besides these of which nothing is known, because the observer was too slow.
+    package let lost: Int
 
     /// Requests in the batch.
     package var count: Int { entries.count }
 
-    init() {
+    init(lost: Int = 0) {
+        self.lost = lost
+        guard lost == 0 else { return }
         entries.reserveCapacity(AccessRecorder.batchSize)
         text.reserveCapacity(AccessRecorder.batchSize * 128)
     }

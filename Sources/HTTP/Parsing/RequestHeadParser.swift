@@ -3,7 +3,7 @@
 /// refused.
 ///
 /// A pure value over bytes: it keeps nothing between calls. While a head is incomplete, the caller comes again with
-/// the same bytes and more; ``HeadLimits/fields`` bounds how often that can be worth the while.
+/// the same bytes and more, best when another line has ended; ``HeadLimits/fields`` bounds how often that can happen.
 struct RequestHeadParser: Sendable {
     var limits = HeadLimits()
 

@@ -41,7 +41,14 @@ extension EventLoop {
         // What follows a request that has been answered is looked at before more is read.
         if count == 0 || connection.isWithinHead {
             switch receive(connection, after: count) {
-            case .bytes(let read): count += read
+            case .bytes(let read):
+                let known = count
+                count += read
+                // Without the end of a line there is nothing new to see in a head that was looked at before.
+                if known > 0, count < settings.parser.limits.target, !input.bytes(known..<count).contains(10) {
+                    connection.unread = Array(input.bytes(0..<count))
+                    return true
+                }
             case .nothing:
                 connection.unread = Array(input.bytes(0..<count))
                 return false

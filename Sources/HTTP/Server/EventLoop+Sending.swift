@@ -137,11 +137,11 @@ extension EventLoop {
         return done
     }
 
-    /// Sends a part of a file from the page cache, up to the budget. Returns how much was taken, -1 where the connection
-    /// or the file is gone.
+    /// Sends a part of a file from the page cache, but not more than a turn's worth. Returns how much was taken, -1 where the
+    /// connection or the file is gone.
     private func transfer(_ connection: Connection, _ file: SharedDescriptor, _ range: Range<Int>) -> Int {
         var offset = Int64(range.lowerBound)
-        let end = Int64(range.lowerBound + min(range.count, connection.budget))
+        let end = Int64(range.lowerBound + min(range.count, Self.turnBudget))
         while offset < end {
             let sent = clinux_sendfile(connection.token.descriptor, file.number, &offset, Int(end - offset))
             if sent > 0 { continue }

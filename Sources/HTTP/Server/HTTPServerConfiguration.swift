@@ -10,7 +10,7 @@ package struct HTTPServerConfiguration: Sendable {
     /// Whether sockets that systemd passes (`LISTEN_FDS`) are taken in place of ``host``, ``port`` and ``unixPath``.
     /// Default true.
     package var usesSocketActivation = true
-    /// Loop threads, 1…256. Default: processors the process may run on.
+    /// Loop threads, 1…256. Default: processors online.
     package var threads = Processors.available
     /// Connections open at once, 1…1,000,000. At the limit the connections idle longest make room; where none is idle,
     /// new ones wait in the kernel's backlog. Default 8192.

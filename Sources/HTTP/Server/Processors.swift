@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// The processors this process may run on.
+/// The machine's processors.
 package enum Processors {
-    /// How many there are, at least one.
+    /// How many are online, at least one.
     package static var available: Int { max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
 }

@@ -17,11 +17,14 @@ import Testing
     }
 
     @Test func drippingDoesNotProlongAHead() async throws {
-        try await withServer(configure: { $0.headTimeout = .milliseconds(1500) }) { _, port in
-            let client = try await onThread { try RawClient(port: port) }
+        try await withServer(configure: { $0.headTimeout = .milliseconds(800) }) { _, port in
+            let client = try await onThread {
+                let client = try RawClient(port: port)
+                try client.send("GET / HTTP/1.1\r\nHost: h\r\nX: ")
+                return client
+            }
             let isAnswered = Shared(false)
             async let dripping: Void = {
-                try await onThread { try client.send("GET / HTTP/1.1\r\nHost: h\r\nX: ") }
                 while !isAnswered.value {
                     try await Task.sleep(for: .milliseconds(10))
                     try await onThread { try client.send("x") }
