@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test func drippingDoesNotProlongAHead() async throws {
-        try await withServer(configure: { $0.headTimeout = .milliseconds(300) }) { _, port in
+        try await withServer(configure: { $0.headTimeout = .milliseconds(800) }) { _, port in
             let client = try await onThread {
                 let client = try RawClient(port: port)
                 try client.send("GET / HTTP/1.1\r\nHost: h\r\nX: ")
