@@ -9,6 +9,7 @@ internal import Synchronization
 /// Runs on the loop threads, so it only ever looks at memory; all that waits is a task of its own.
 package final class FrontDoor: HTTPHandler {
     private let parser: RouteParser
+    private let memo = RouteMemo()
     private let store: RenditionStore
     private let answers: RenditionAnswer
     private let admin: AdminDesk
@@ -38,12 +39,26 @@ package final class FrontDoor: HTTPHandler {
     }
 
     package func respond(to request: borrowing HTTPRequest) -> HTTPReply {
+        if let hit = hit(request) { return .now(hit) }
         do throws(Problem) {
-            let route = try parser.parse(request.target, hasBody: request.method == .post)
+            let hasBody = request.method == .post
+            let route = try parser.parse(request.target, hasBody: hasBody)
+            if !hasBody { memo.note(route, for: request.targetBytes) }
             return try reply(to: request, route)
         } catch {
             return .now(ProblemDocument.response(error))
         }
+    }
+
+    /// The answer to a target that was asked for before and whose rendition is in use: no parsing, no strings.
+    private func hit(_ request: borrowing HTTPRequest) -> HTTPResponse? {
+        let method = request.method
+        guard method == .get || method == .head, let known = memo.entry(for: request.targetBytes) else { return nil }
+        if let alias = known.alias { return store.hot(alias).map { answers.hit($0, .source) } }
+        guard case .object(let id, let fileExtension) = known.route, let hot = store.cache.hotObject(id),
+            hot.fileExtension == fileExtension
+        else { return nil }
+        return answers.hit(hot, .object)
     }
 
     private func reply(to request: borrowing HTTPRequest, _ route: Route) throws(Problem) -> HTTPReply {
@@ -63,7 +78,8 @@ package final class FrontDoor: HTTPHandler {
             return .now(readiness)
         case .rendition(let rendition, let url):
             if method == .purge { return try admin.purge(url, authorization: request.header("Authorization")) }
-            if let hot = store.hot(rendition, of: url) { return .now(answers.hit(hot, .source)) }
+            let alias = AliasKey(sourceURL: url.canonical, rendition: rendition.canonicalText)
+            if let hot = store.hot(alias) { return .now(answers.hit(hot, .source)) }
             return .later { await self.miss(rendition, url) }
         case .object(let id, let fileExtension):
             return object(id, fileExtension)

@@ -34,8 +34,7 @@ struct RenditionStore: Sendable {
     }
 
     /// What can be answered at once without waiting for anything; nil sends the caller to ``find(_:of:)``.
-    func hot(_ rendition: Rendition, of url: SourceURL) -> CachedRendition? {
-        let key = AliasKey(sourceURL: url.canonical, rendition: rendition.canonicalText)
+    func hot(_ key: AliasKey) -> CachedRendition? {
         guard let found = cache.hotAlias(key), case .fresh = cache.freshness(of: found) else { return nil }
         return found
     }

@@ -1,0 +1,72 @@
+internal import Cache
+internal import Fetch
+internal import Synchronization
+
+/// What the targets seen lately ask for, so that a hit neither parses a URL nor hashes one.
+///
+/// A table of one place a hash value, in which the newer target replaces the older: bounded, and right whatever
+/// collides, because the target's bytes are compared. Routes depend on the target alone, so nothing ever goes out of date.
+final class RouteMemo: Sendable {
+    /// A target that was understood.
+    final class Entry: Sendable {
+        fileprivate let target: [UInt8]
+        let route: Route
+        /// The key of a rendition's alias; nil for other routes.
+        let alias: AliasKey?
+
+        fileprivate init(target: UnsafeRawBufferPointer, route: Route) {
+            self.target = Array(target)
+            self.route = route
+            if case .rendition(let rendition, let url) = route {
+                alias = AliasKey(sourceURL: url.canonical, rendition: rendition.canonicalText)
+            } else {
+                alias = nil
+            }
+        }
+    }
+
+    /// Targets longer than this are parsed each time, so that the table cannot be made large.
+    private static let longestTarget = 512
+    private let places: Mutex<[Entry?]>
+    private let mask: Int
+
+    /// - Parameter capacity: A power of two.
+    init(capacity: Int = 4096) {
+        places = Mutex(Array(repeating: nil, count: capacity))
+        mask = capacity - 1
+    }
+
+    /// What the target was found to ask for, when it is still in the table.
+    func entry(for target: UnsafeRawBufferPointer) -> Entry? {
+        guard target.count <= Self.longestTarget else { return nil }
+        let place = Self.hash(target) & mask
+        guard let entry = places.withLock({ $0[place] }), entry.target.count == target.count,
+            entry.target.withUnsafeBytes({ $0.elementsEqual(target) })
+        else { return nil }
+        return entry
+    }
+
+    /// Notes what a target asks for.
+    func note(_ route: Route, for target: UnsafeRawBufferPointer) {
+        guard target.count <= Self.longestTarget else { return }
+        let entry = Entry(target: target, route: route)
+        let place = Self.hash(target) & mask
+        places.withLock { $0[place] = entry }
+    }
+
+    /// FNV-1a over words of eight bytes: it only has to spread, since bytes are compared.
+    private static func hash(_ bytes: UnsafeRawBufferPointer) -> Int {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        var offset = 0
+        while offset + 8 <= bytes.count {
+            hash = (hash ^ bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) &* 0x100_0000_01b3
+            hash ^= hash >> 29
+            offset += 8
+        }
+        while offset < bytes.count {
+            hash = (hash ^ UInt64(bytes[offset])) &* 0x100_0000_01b3
+            offset += 1
+        }
+        return Int(truncatingIfNeeded: hash ^ hash >> 32)
+    }
+}

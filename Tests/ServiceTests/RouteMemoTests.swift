@@ -1,0 +1,43 @@
+import Testing
+
+@testable import Service
+
+@Suite struct RouteMemoTests {
+    private func with<Result>(_ text: String, _ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+        try Array(text.utf8).withUnsafeBytes(body)
+    }
+
+    @Test func aTargetSeenLatelyIsKnownAndOthersAreNot() throws {
+        let memo = RouteMemo(capacity: 4)
+        let parser = RouteParser(mounts: [:])
+        let target = "/mp4/http://example.com/a.gif?v=1"
+        #expect(with(target) { memo.entry(for: $0) } == nil)
+        let route = try parser.parse(target)
+        with(target) { memo.note(route, for: $0) }
+        let entry = try #require(with(target) { memo.entry(for: $0) })
+        #expect(entry.route == route && entry.alias != nil)
+        for other in ["/mp4/http://example.com/a.gif?v=2", "/mp4/http://example.com/a.gif", ""] {
+            #expect(with(other) { memo.entry(for: $0) } == nil)
+        }
+    }
+
+    @Test func collisionsNeverAnswerForOneAnother() throws {
+        let memo = RouteMemo(capacity: 1)
+        let parser = RouteParser(mounts: [:])
+        for name in ["a", "b"] {
+            let target = "/mp4/http://example.com/\(name).gif"
+            let route = try parser.parse(target)
+            with(target) { memo.note(route, for: $0) }
+        }
+        #expect(with("/mp4/http://example.com/a.gif") { memo.entry(for: $0) } == nil)
+        #expect(with("/mp4/http://example.com/b.gif") { memo.entry(for: $0)?.route } != nil)
+    }
+
+    @Test func longTargetsAreNotKept() throws {
+        let memo = RouteMemo()
+        let target = "/mp4/http://example.com/" + String(repeating: "a", count: 600) + ".gif"
+        let route = try RouteParser(mounts: [:]).parse(target)
+        with(target) { memo.note(route, for: $0) }
+        #expect(with(target) { memo.entry(for: $0) } == nil)
+    }
+}
