@@ -21,6 +21,8 @@ extension Cache {
 
     /// Forgets what `scope` covers: aliases, and objects that no other alias leads to.
     ///
+    /// The files of many objects go later, some at a time; they are out of reach at once.
+    ///
     /// Once it returns or throws ``CacheError/purgeNotDurable(cause:)``, no look-up gives anything older that it covers, and
     /// what was begun before and is published later is not stored. When it returns, that holds after a loss of power too.
     ///
@@ -51,7 +53,9 @@ extension Cache {
         }
         hotObjects.removeAll { scope == .all || objects.contains($0.objectID) }
         reached(.purgeCooled)
-        store.removeFiles(of: removed.objects)
+        let first = removed.objects.prefix(Self.filesPerTurn)
+        store.removeFiles(of: Array(first))
+        removeLater(removed.objects.dropFirst(first.count), in: store)
 
         let result = PurgeResult(
             purged: removed.aliases + removed.unaliased, bytes: removed.objects.reduce(0) { $0 + $1.record.length })
@@ -61,4 +65,18 @@ extension Cache {
         if let failure { return .failure(.purgeNotDurable(cause: failure.description)) }
         return .success(result)
     }
+
+    /// Removes the files of a large purge after it has answered, between other purges: nothing leads to them any more.
+    private func removeLater(_ objects: ArraySlice<ObjectRow>, in store: Store) {
+        guard !objects.isEmpty else { return }
+        let isQueued = purgers.submit {
+            let turn = objects.prefix(Self.filesPerTurn)
+            store.removeFiles(of: Array(turn))
+            self.removeLater(objects.dropFirst(turn.count), in: store)
+        }
+        // The cache is being closed: the next start removes them as files that nothing knows of.
+        if !isQueued { store.expectOrphans() }
+    }
+
+    private static var filesPerTurn: Int { 512 }
 }

@@ -126,11 +126,25 @@ import Cache
     }
 
     @Test func largePurgeLeavesNothing() async throws {
+        let directory = try TemporaryDirectory(inMemory: true)
         let cache = try Cache.open(directory)
         defer { cache.close() }
-        for number in 0..<200 { try await cache.put([UInt8(number)], url: "https://a/\(number)") }
-        #expect(try await cache.purge(prefix: "https://a/") == PurgeResult(purged: 200, bytes: 200))
-        #expect(directory.files().isEmpty)
+        for number in 0..<1_200 { try await cache.put([UInt8(number % 256)], url: "https://a/\(number)") }
+        #expect(try await cache.purge(prefix: "https://a/") == PurgeResult(purged: 1_200, bytes: 1_200))
+        #expect(cache.statistics().objects == 0)
+        #expect(await cache.object(.test("https://a/1199")) == nil)
+        try await cache.wait(for: "the files to go") { _ in directory.files().isEmpty }
+    }
+
+    @Test func filesOfALargePurgeGoAtTheNextStartWhenTheCacheIsClosedFirst() async throws {
+        let directory = try TemporaryDirectory(inMemory: true)
+        let cache = try Cache.open(directory)
+        for number in 0..<1_200 { try await cache.put([UInt8(number % 256)], url: "https://a/\(number)") }
+        _ = try await cache.purgeAll()
+        cache.close()
+        let again = try Cache.open(directory)
+        defer { again.close() }
+        try await again.wait(for: "the files to go") { _ in directory.files().isEmpty }
     }
 
     @Test func closedCacheRefusesAPurge() async throws {

@@ -9,6 +9,11 @@ extension Store {
         }
     }
 
+    /// Has the next start look for files that nothing knows of.
+    func expectOrphans() {
+        change { $0.isReconciled = false }
+    }
+
     /// Whether the index surely has no such object.
     private func isGone(_ id: ObjectID) -> Bool {
         do throws(IndexError) {
