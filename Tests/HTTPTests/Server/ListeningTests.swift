@@ -124,6 +124,24 @@ import Testing
         }
     }
 
+    @Test func whileSomebodyWaitsAnswersEndTheirConnections() async throws {
+        let configure: (inout HTTPServerConfiguration) -> Void = { configuration in
+            configuration.threads = 1
+            configuration.maxConnections = 1
+        }
+        try await withServer(configure: configure) { _, port in
+            try await onThread {
+                let first = try RawClient(port: port)
+                #expect(try first.ask(Self.request)["Connection"] == nil)
+                let second = try RawClient(port: port)
+                // A busy client is never idle for long, so it makes room only because it is told to.
+                while try first.ask(Self.request)["Connection"] == nil {}
+                #expect(first.isClosed())
+                #expect(try second.ask(Self.request).status == 200)
+            }
+        }
+    }
+
     @Test(arguments: [
         ([:], 0), (["LISTEN_PID": "7", "LISTEN_FDS": "2"], 2), (["LISTEN_PID": "8", "LISTEN_FDS": "2"], 0),
         (["LISTEN_PID": "7"], 0), (["LISTEN_PID": "7", "LISTEN_FDS": "x"], 0), (["LISTEN_PID": "7", "LISTEN_FDS": "-1"], 0),
