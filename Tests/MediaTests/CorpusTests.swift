@@ -27,4 +27,28 @@ private let corpus = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             } catch is TranscodeError {}
         }
     }
+
+    @Test(.enabled(if: !files("pygif").isEmpty)) func everyFrameOfThePublicSuiteIsAsItsAuthorHasIt() throws {
+        let cases = try PublicSuite.cases(in: corpus.appendingPathComponent("pygif"))
+        try #require(!cases.isEmpty)
+        for expected in cases {
+            let name = Comment(rawValue: expected.name)
+            let limits = MediaLimits(side: 65535, duration: .max)
+            let summary = try Composing.summary(expected.gif, limits: limits)
+            var frames = Array(zip(try Composing.frames(expected.gif, limits: limits), summary.delays))
+            #expect(summary.width == expected.width && summary.height == expected.height, name)
+            #expect(summary.loopCount == expected.loopCount, name)
+            if !expected.showsEveryImage && frames.count != expected.frames.count {
+                // The suite follows GIF89a to the letter: images with no delay between them are one frame. Browsers, and
+                // this project, show each.
+                let last = frames.count - 1
+                frames = frames.indices.filter { frames[$0].1 > 0 || $0 == last }.map { frames[$0] }
+            }
+            #expect(frames.count == expected.frames.count, name)
+            for (frame, reference) in zip(frames, expected.frames) {
+                #expect(frame.0 == reference.pixels, name)
+                if let delay = reference.delay { #expect(Int(frame.1) == delay, name) }
+            }
+        }
+    }
 }
