@@ -35,7 +35,8 @@ package struct IPAddress: Sendable, Hashable, CustomStringConvertible {
 
     package var description: String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
-            String(decoding: UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<write(to: buffer)]), as: UTF8.self)
+            let count = write(to: buffer)
+            return String(decoding: UnsafeRawBufferPointer(buffer).slice(0..<count), as: UTF8.self)
         }
     }
 

@@ -49,8 +49,8 @@ package final class HTTPResource: Sendable {
         headers: HTTPHeaders = HTTPHeaders()
     ) {
         self.init(
-            Self.content(of: file, length), length: length, contentType: contentType, entityTag: entityTag, lastModified: lastModified,
-            headers: headers)
+            Self.content(of: file, length), length: length, contentType: contentType, entityTag: entityTag,
+            lastModified: lastModified, headers: headers)
     }
 
     /// Bytes in memory; the parameters are those of a file.

@@ -137,8 +137,8 @@ extension EventLoop {
         return done
     }
 
-    /// Sends a part of a file from the page cache, but not more than a turn's worth. Returns how much was taken, -1 where the
-    /// connection or the file is gone.
+    /// Sends a part of a file from the page cache, but not more than a turn's worth. Returns how much was taken, -1 where
+    /// the connection or the file is gone.
     private func transfer(_ connection: Connection, _ file: SharedDescriptor, _ range: Range<Int>) -> Int {
         var offset = Int64(range.lowerBound)
         let end = Int64(range.lowerBound + min(range.count, Self.turnBudget))

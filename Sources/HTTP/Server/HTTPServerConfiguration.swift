@@ -58,7 +58,8 @@ package struct HTTPServerConfiguration: Sendable {
         try check("idle_timeout", idleTimeout > .zero, "must be longer than 0")
         try check("drain_timeout", drainTimeout >= .zero, "must not be negative")
         try check("max_head_bytes", (256...1 << 20).contains(maxHeadBytes), "must be between 256 and 1048576")
-        try check("max_target_bytes", (128...maxHeadBytes).contains(maxTargetBytes), "must be between 128 and max_head_bytes")
+        let targets = 128...maxHeadBytes
+        try check("max_target_bytes", targets.contains(maxTargetBytes), "must be between 128 and max_head_bytes")
         try check("max_discarded_bytes", maxDiscardedBytes >= 0, "must not be negative")
         try check("max_body_bytes", maxBodyBytes >= 0, "must not be negative")
         try check("min_body_rate", minBodyRate >= 0, "must not be negative")

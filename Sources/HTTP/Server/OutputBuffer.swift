@@ -53,7 +53,8 @@ final class OutputBuffer {
     /// Room for `more` bytes after the last one; an answer with uncommonly many fields makes the buffer grow.
     private func reserve(_ more: Int) -> UnsafeMutableRawPointer {
         if storage.count - count < more {
-            let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: max(storage.count * 2, count + more), alignment: 16)
+            let capacity = max(storage.count * 2, count + more)
+            let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity, alignment: 16)
             larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage[0..<count]))
             storage.deallocate()
             storage = larger

@@ -22,7 +22,10 @@ import Testing
         #expect(ranges(value) == .unsatisfiable)
     }
 
-    @Test(arguments: ["items=0-5", "bytes=5-2", "bytes=abc", "bytes=", "bytes", "bytes=-", "bytes=1", "bytes=0-1,x", "bytes=,", "bytes=+1-2"])
+    @Test(arguments: [
+        "items=0-5", "bytes=5-2", "bytes=abc", "bytes=", "bytes", "bytes=-", "bytes=1",
+        "bytes=0-1,x", "bytes=,", "bytes=+1-2",
+    ])
     func ignoresWhatItDoesNotUnderstand(value: String) {
         #expect(ranges(value) == .ignored)
     }
