@@ -109,8 +109,10 @@ package final class Zygote: Sendable {
     private func replacement(for dead: SharedDescriptor) throws(SystemError) -> SharedDescriptor {
         let outcome: Result<SharedDescriptor, SystemError> = running.withLock { running in
             if running.control !== dead { return .success(running.control) }
-            // A child of ours, dead or it would not have hung up: its entry in the process table goes.
-            waitpid(running.process, nil, WNOHANG)
+            // A child of ours that hangs up is about to end, but its sockets close before it can be waited for. Killed, it
+            // ends at once, and its entry in the process table goes.
+            kill(running.process, SIGKILL)
+            while waitpid(running.process, nil, 0) < 0 && errno == EINTR {}
             do throws(SystemError) {
                 running = try Self.spawned(executable)
                 return .success(running.control)

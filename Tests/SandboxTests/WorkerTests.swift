@@ -64,6 +64,16 @@ import Testing
         }
     }
 
+    @Test func tooMuchMemoryEndsTheJobAndTheNextOneIsFine() throws {
+        let zygote = try SandboxFixture.zygote()
+        var builder = GIFBuilder(width: 2800, height: 2800)
+        builder.add(GIFBuilder.Frame(width: 1, height: 1, color: 2))
+        let gif = builder.finish()
+        // The canvas alone takes 31 MB.
+        #expect(throws: SandboxError.self) { try run(gif, SandboxFixture.job(memory: 16 << 20), on: zygote) }
+        #expect(try run(gif, SandboxFixture.job(), on: zygote).result.frames == 1)
+    }
+
     @Test func aKilledWorkerIsACrashAndTheNextJobIsFine() throws {
         let zygote = try SandboxFixture.zygote()
         let killer = SystemThread.start(name: "killer") {
@@ -92,6 +102,7 @@ import Testing
         #expect(SandboxFixture.eventually { !SandboxFixture.isAlive(first) })
         #expect(try run(GIFBuilder.animation(), SandboxFixture.job(), on: zygote).result.frames == 5)
         #expect(zygote.process != first)
+        #expect(!FileManager.default.fileExists(atPath: "/proc/\(first)"), "left in the process table")
     }
 
     @Test func workersLeaveNothingBehind() throws {
