@@ -1,5 +1,6 @@
 internal import Foundation
 internal import Glibc
+internal import HTTP
 internal import Logging
 internal import Sandbox
 internal import SystemIO
@@ -54,7 +55,7 @@ package struct Serve {
             let logsRequests = configuration.logLevel <= .info
             let service = try GifreelService(
                 configuration: configuration, zygote: zygote, logger: logger,
-                observer: logsRequests ? AccessLogWriter(format: configuration.logFormat) : nil)
+                observer: logsRequests ? Self.accessLog(configuration.logFormat) : nil)
             try service.start()
             return .success(service)
         } catch {
@@ -80,6 +81,18 @@ package struct Serve {
         } catch {
             return Self.complain(error.description)
         }
+    }
+
+    /// A line a request on standard output; nil where that is closed.
+    private static func accessLog(_ format: ServiceConfiguration.LogFormat) -> HTTPAccessLogWriter? {
+        let output = dup(1)
+        guard output >= 0 else { return nil }
+        let lines: HTTPAccessLogWriter.Format =
+            switch format {
+            case .text: .text
+            case .json: .json
+            }
+        return HTTPAccessLogWriter(SharedDescriptor(OwnedDescriptor(taking: output)), format: lines)
     }
 
     private static func complain(_ sentence: String) -> Int32 {
