@@ -189,6 +189,13 @@ int clinux_set_limits(const struct clinux_limits *limits) {
     return 0;
 }
 
+void clinux_raise_descriptor_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        set_limit(RLIMIT_NOFILE, limit.rlim_max, limit.rlim_max);
+    }
+}
+
 int clinux_reap(struct clinux_child_exit *result) {
     int status = 0;
     struct rusage usage;

@@ -12,6 +12,14 @@ import Testing
         }
     }
 
+    @Test func itMayOpenAsManyDescriptorsAsTheSystemLetsIt() throws {
+        let server = try GifreelProcess()
+        let limits = try String(contentsOfFile: "/proc/\(server.identifier)/limits", encoding: .utf8)
+        let words = try #require(limits.split(separator: "\n").first { $0.hasPrefix("Max open files") })
+            .split(separator: " ")
+        #expect(words[3] == words[4])
+    }
+
     @Test func terminationLetsWhatIsInFlightEnd() throws {
         let gate = try LoopbackGate()
         let gif = GIFBuilder.animation()

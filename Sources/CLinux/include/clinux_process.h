@@ -53,6 +53,9 @@ struct clinux_limits {
 /// Sets the limits on the calling process, and forbids core files. Returns 0, or -1 with errno.
 int clinux_set_limits(const struct clinux_limits *limits);
 
+/// Raises the number of descriptors the process may have open as far as it may (RLIMIT_NOFILE, soft to hard).
+void clinux_raise_descriptor_limit(void);
+
 /// How a child ended.
 struct clinux_child_exit {
     pid_t pid;

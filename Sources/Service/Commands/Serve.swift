@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Foundation
 internal import Glibc
 internal import HTTP
@@ -29,6 +30,8 @@ package struct Serve {
         } catch {
             return Self.complain("The worker process cannot be started: \(error).")
         }
+        // Connections and the cache's open files together come to more than the usual soft limit.
+        clinux_raise_descriptor_limit()
         // Threads made from here on leave these signals to this one.
         let signals = BlockedSignals([SIGTERM, SIGINT])
         signal(SIGPIPE, SIG_IGN)
