@@ -5,6 +5,7 @@ internal import Glibc
 ///
 /// Synchronous and without state of its own; runs on the calling thread (and x264's, where there are several).
 package struct Transcoder: Sendable, Equatable {
+    package var output: OutputFormat
     package var options: TranscodeOptions
     package var limits: MediaLimits
     /// Encoder threads; above 1 the bytes that come out may differ, the picture hardly.
@@ -15,7 +16,11 @@ package struct Transcoder: Sendable, Equatable {
     /// x264's coarsest rate factor.
     private static let coarsest = 51.0
 
-    package init(options: TranscodeOptions = TranscodeOptions(), limits: MediaLimits = MediaLimits(), threads: Int = 1) {
+    package init(
+        output: OutputFormat = .mp4, options: TranscodeOptions = TranscodeOptions(), limits: MediaLimits = MediaLimits(),
+        threads: Int = 1
+    ) {
+        self.output = output
         self.options = options
         self.limits = limits
         self.threads = threads

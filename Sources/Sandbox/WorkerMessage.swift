@@ -4,7 +4,7 @@ internal import Media
 ///
 /// Nothing in it has a length of its own, so there is nothing to parse: a message of another size is not one.
 struct WorkerMessage: Equatable {
-    static let wordCount = 16
+    static let wordCount = 32
     static let byteCount = wordCount * MemoryLayout<Int64>.stride
 
     enum Kind: Int64 {
@@ -16,7 +16,7 @@ struct WorkerMessage: Equatable {
 
     var words: [Int64]
 
-    /// A message of `kind` with up to 15 words of contents.
+    /// A message of `kind` with up to 31 words of contents.
     init(_ kind: Kind, _ contents: [Int64]) {
         words = [kind.rawValue] + contents
         words += Array(repeating: 0, count: Self.wordCount - words.count)
@@ -42,34 +42,50 @@ struct WorkerMessage: Equatable {
 extension WorkerMessage {
     init(_ job: WorkerJob) {
         let transcoder = job.transcoder
-        let background = transcoder.options.background
+        let options = transcoder.options
+        let background = options.background
         self.init(
             .job,
             [
-                transcoder.options.quality,
-                Int(background.red) << 16 | Int(background.green) << 8 | Int(background.blue),
+                Int(transcoder.output.rawValue), transcoder.threads,
                 transcoder.limits.side, transcoder.limits.canvasPixels, transcoder.limits.totalPixels,
                 transcoder.limits.frames, transcoder.limits.duration,
-                transcoder.threads,
                 job.allowance.cpu, job.allowance.memory, job.allowance.output, job.allowance.wall,
+                options.quality, Int(background.red) << 16 | Int(background.green) << 8 | Int(background.blue), options.frame,
+                options.size.width ?? -1, options.size.height ?? -1, Int(options.size.fit.rawValue),
+                options.time.speed, options.time.ceiling ?? -1, options.time.start, options.time.end ?? -1, options.time.loops,
             ].map(Int64.init))
     }
 
     /// The job that the message holds; nil when it holds none.
     var job: WorkerJob? {
-        guard kind == .job else { return nil }
+        guard kind == .job, let output = OutputFormat(rawValue: UInt8(truncatingIfNeeded: self[0])), let options else {
+            return nil
+        }
         return WorkerJob(
             transcoder: Transcoder(
-                options: TranscodeOptions(
-                    quality: self[0],
-                    background: RGB(
-                        red: UInt8(truncatingIfNeeded: self[1] >> 16), green: UInt8(truncatingIfNeeded: self[1] >> 8),
-                        blue: UInt8(truncatingIfNeeded: self[1]))),
+                output: output, options: options,
                 limits: MediaLimits(
                     side: self[2], canvasPixels: self[3], totalPixels: self[4], frames: self[5], duration: self[6]),
-                threads: self[7]),
-            allowance: WorkerJob.Allowance(cpu: self[8], memory: self[9], output: self[10], wall: self[11]))
+                threads: self[1]),
+            allowance: WorkerJob.Allowance(cpu: self[7], memory: self[8], output: self[9], wall: self[10]))
     }
+
+    private var options: TranscodeOptions? {
+        guard let fit = SizeOptions.Fit(rawValue: UInt8(truncatingIfNeeded: self[16])) else { return nil }
+        return TranscodeOptions(
+            quality: self[11],
+            background: RGB(
+                red: UInt8(truncatingIfNeeded: self[12] >> 16), green: UInt8(truncatingIfNeeded: self[12] >> 8),
+                blue: UInt8(truncatingIfNeeded: self[12])),
+            size: SizeOptions(width: optional(14), height: optional(15), fit: fit),
+            time: TimeOptions(
+                speed: self[17], ceiling: optional(18), start: self[19], end: optional(20), loops: self[21]),
+            frame: self[13])
+    }
+
+    /// The contents at an index where nothing is below 0.
+    private func optional(_ index: Int) -> Int? { self[index] < 0 ? nil : self[index] }
 }
 
 // MARK: - Results

@@ -71,6 +71,7 @@ package final class FrontDoor: HTTPHandler {
                     Problem(405, "method_not_allowed", "This cannot be asked for with \(method.description.prefix(32))."),
                     headers: ["Allow": allowed.allowValue]))
         }
+        if !isMade(route) { throw .notFound }
         switch route {
         case .health:
             return .now(HTTPResponse(status: 200, contentType: "text/plain", text: "ok\n"))
@@ -88,6 +89,14 @@ package final class FrontDoor: HTTPHandler {
                 UploadSink(limit: configuration.fetch.maxBytes) { source in await self.uploaded(rendition, source) })
         case .cache(let query):
             return try admin.answer(method, query, authorization: request.header("Authorization"))
+        }
+    }
+
+    /// Whether there is something that makes renditions of the route's format.
+    private func isMade(_ route: Route) -> Bool {
+        switch route {
+        case .rendition(let rendition, _), .upload(let rendition): rendition.format == .mp4
+        case .object, .cache, .health, .readiness: true
         }
     }
 

@@ -127,10 +127,15 @@ import Testing
     @Test func everyMessageSurvivesItsJourney() throws {
         let job = WorkerJob(
             transcoder: Transcoder(
-                options: TranscodeOptions(quality: 33, background: RGB(red: 1, green: 2, blue: 3)),
+                output: .webp,
+                options: TranscodeOptions(
+                    quality: 33, background: RGB(red: 1, green: 2, blue: 3), size: SizeOptions(width: 4, height: 5, fit: .fill),
+                    time: TimeOptions(speed: 6, ceiling: 7, start: 8, end: 9, loops: 10), frame: 11),
                 limits: MediaLimits(side: 1, canvasPixels: 2, totalPixels: 3, frames: 4, duration: 5), threads: 7),
             allowance: WorkerJob.Allowance(cpu: 8, memory: 9, output: 10, wall: 11))
         #expect(WorkerMessage(job).job == job)
+        let plain = WorkerJob(transcoder: Transcoder())
+        #expect(WorkerMessage(plain).job == plain)
         let errors: [TranscodeError] = [
             .notAGIF, .incomplete, .corrupt(.header), .corrupt(.noCanvas), .tooLarge(.frames, value: 1 << 40, maximum: 9),
             .encoderMissing, .failed(.mux, code: -28), .outOfMemory,

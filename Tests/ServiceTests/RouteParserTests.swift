@@ -51,7 +51,7 @@ import Testing
         let mounts = ["media": "https://cdn.test/up/"]
         #expect(try source("/media/x/y.mp4", mounts: mounts) == "https://cdn.test/up/x/y.gif")
         #expect(try source("/media/x/y.gif", mounts: mounts) == "https://cdn.test/up/x/y.gif")
-        for target in ["/media/../secret.gif", "/media/%2e%2e/secret.mp4", "/media/a.png", "/media/", "/media", "/other/a.gif"] {
+        for target in ["/media/../secret.gif", "/media/%2e%2e/secret.mp4", "/media/a.exe", "/media/a", "/media/", "/media", "/other/a.gif"] {
             #expect(throws: Problem.notFound, "\(target)") { try source(target, mounts: mounts) }
         }
     }
@@ -60,6 +60,18 @@ import Testing
         #expect(try parse("/mp4", hasBody: true) == .upload(Rendition(format: .mp4)))
         #expect(throws: Problem.self) { try parse("/mp4?url=http://a.test/", hasBody: true) }
         #expect(throws: Problem.notFound) { try parse("/mp4/http://a.test/", hasBody: true) }
+    }
+
+    @Test(arguments: Rendition.Format.allCases) func aMountSwapsExtensionsWithOptionsInTheQuery(_ format: Rendition.Format) throws {
+        let mounts = ["media": try SourceURL("https://cdn.test/up/")]
+        let query = format == .json ? "" : "?width=40"
+        guard case .rendition(let rendition, let url) = try RouteParser(mounts: mounts).parse("/media/x/y.\(format.rawValue)\(query)")
+        else {
+            Issue.record("no rendition")
+            return
+        }
+        #expect(url.canonical == "https://cdn.test/up/x/y.gif")
+        #expect(rendition.canonicalText == format.rawValue + (query.isEmpty ? "" : ",width=40"))
     }
 
     @Test func objectsAreNamedByTheirWholeContent() throws {

@@ -35,6 +35,7 @@ package struct Convert {
         var rendition = Rendition(format: .mp4)
         do throws(Problem) {
             for option in options { try rendition.set(option.name, to: option.value) }
+            try rendition.check()
         } catch {
             return Self.report("gifreel", error)
         }
@@ -42,7 +43,7 @@ package struct Convert {
         let workers = min(processors, files.count)
         let job = WorkerJob(
             transcoder: Transcoder(
-                options: TranscodeOptions(quality: rendition.quality, background: rendition.background),
+                options: rendition.options,
                 threads: max(1, processors / max(1, workers))))
         let supervisor = JobSupervisor(zygote: zygote)
         return convertAll(

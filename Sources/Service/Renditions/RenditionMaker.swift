@@ -127,7 +127,7 @@ struct RenditionMaker: Sendable {
     private func transcode(_ source: Source, to rendition: Rendition) async throws(Problem) -> (StagedFile, WorkerReport) {
         let job = WorkerJob(
             transcoder: Transcoder(
-                options: TranscodeOptions(quality: rendition.quality, background: rendition.background),
+                options: rendition.options,
                 limits: configuration.limits),
             allowance: configuration.allowance)
         let file = try stage { () throws(CacheError) in try cache.stage(expecting: Int64(source.count)) }

@@ -1,6 +1,6 @@
 /// Collects a rendition's options from wherever they stand; an option that comes twice is an error.
 struct OptionReader {
-    private(set) var rendition: Rendition
+    private var rendition: Rendition
     private var seen = Set<String>()
 
     init(format: Rendition.Format) {
@@ -28,6 +28,12 @@ struct OptionReader {
             }
         }
         return url
+    }
+
+    /// The rendition with all that was read.
+    func finish() throws(Problem) -> Rendition {
+        try rendition.check()
+        return rendition
     }
 
     private mutating func read(_ name: String, _ value: String) throws(Problem) {

@@ -48,15 +48,15 @@ package struct RouteParser: Sendable {
             let url = try reader.readQuery(try Self.items(query.dropFirst()))
             if hasBody {
                 guard url == nil else { throw .badOption("url", "does not go with a body") }
-                return .upload(reader.rendition)
+                return .upload(try reader.finish())
             }
             guard let url else { throw .badSourceURL("The source URL is missing.") }
-            return .rendition(reader.rendition, try Self.source(url))
+            return .rendition(try reader.finish(), try Self.source(url))
         }
         guard !hasBody else { throw .notFound }
         if let verbatim = Self.verbatimURL(source) {
             // The query belongs to the source.
-            return .rendition(reader.rendition, try Self.source(verbatim + query))
+            return .rendition(try reader.finish(), try Self.source(verbatim + query))
         }
         guard let decoded = PercentText.decode(source) else {
             throw .badSourceURL("The source URL is not percent-encoded correctly.")
@@ -64,7 +64,7 @@ package struct RouteParser: Sendable {
         guard try reader.readQuery(try Self.items(query.dropFirst())) == nil else {
             throw .badOption("url", "is given twice")
         }
-        return .rendition(reader.rendition, try Self.source(decoded))
+        return .rendition(try reader.finish(), try Self.source(decoded))
     }
 
     /// A URL as it stands in the path; one slash after the scheme is two that a proxy merged.
@@ -104,7 +104,7 @@ package struct RouteParser: Sendable {
         let source = try Self.source(base + path[..<dot] + ".gif")
         // Dot segments must not lead out of the mount.
         guard source.canonical.hasPrefix(base + "/") else { throw .notFound }
-        return .rendition(reader.rendition, source)
+        return .rendition(try reader.finish(), source)
     }
 
     // MARK: Objects

@@ -1,0 +1,47 @@
+package import Media
+
+extension Rendition {
+    /// What is made of a GIF; the raw value is its name in a path and its extension.
+    package enum Format: String, Sendable, CaseIterable {
+        case mp4
+        case jpg
+        case png
+        case webp
+        /// Facts about the GIF and its renditions.
+        case json
+        /// A page that plays the video.
+        case html
+
+        /// The media type.
+        package var contentType: String {
+            switch self {
+            case .mp4: "video/mp4"
+            case .jpg: "image/jpeg"
+            case .png: "image/png"
+            case .webp: "image/webp"
+            case .json: "application/json"
+            case .html: "text/html; charset=utf-8"
+            }
+        }
+
+        /// What a worker makes for it; nil where none is needed.
+        package var output: OutputFormat? {
+            switch self {
+            case .mp4: .mp4
+            case .jpg: .jpg
+            case .png: .png
+            case .webp: .webp
+            case .json: .facts
+            case .html: nil
+            }
+        }
+
+        /// A still picture of one frame.
+        package var isPoster: Bool {
+            switch self {
+            case .jpg, .png, .webp: true
+            case .mp4, .json, .html: false
+            }
+        }
+    }
+}

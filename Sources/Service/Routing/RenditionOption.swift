@@ -1,0 +1,112 @@
+internal import Media
+
+/// The options of renditions (API.md §1), in the order of their names, which is that of canonical texts.
+package enum RenditionOption: String, Sendable, CaseIterable {
+    case bg
+    case end
+    case fit
+    case fps
+    case frame
+    case height
+    case loops
+    case quality
+    case speed
+    case start
+    case width
+
+    /// Whether the option changes anything on renditions of the format. A page has the options of the video and the
+    /// poster that it shows.
+    package func applies(to format: Rendition.Format) -> Bool {
+        switch (self, format) {
+        case (_, .html): true
+        case (_, .json): false
+        case (.width, _), (.height, _), (.fit, _): true
+        case (.bg, _): format == .mp4 || format == .jpg
+        case (.quality, _): format != .png
+        case (.speed, _), (.fps, _), (.start, _), (.end, _), (.loops, _): format == .mp4
+        case (.frame, _): format.isPoster
+        }
+    }
+
+    /// What values it takes, as the end of a sentence.
+    private var expectation: String {
+        switch self {
+        case .bg: "must be a colour of six hexadecimal digits"
+        case .end, .start: "must be a number of seconds, at most 86400"
+        case .fit: "must be contain, cover or fill"
+        case .fps: "must be a number from 1 to 60"
+        case .frame: "must be a whole number from 0 on"
+        case .height, .width: "must be a whole number from 2 to 4096"
+        case .loops: "must be a whole number from 1 to 20"
+        case .quality: "must be a whole number from 1 to 100"
+        case .speed: "must be a number from 0.1 to 10"
+        }
+    }
+
+    /// Reads the option's text. Numbers with more decimals than count are rounded: `speed` and `fps` to thousandths,
+    /// `start` and `end` to hundredths of a second.
+    ///
+    /// - Throws: ``Problem`` that names the option, when the text is not one of its values.
+    func read(_ text: String, into options: inout TranscodeOptions) throws(Problem) {
+        switch self {
+        case .bg: options.background = try required(RGB(hex: text))
+        case .end: options.time.end = try required(DecimalText.scaled(text, by: 100), 0...8_640_000)
+        case .fit: options.size.fit = try required(SizeOptions.Fit(name: text))
+        case .fps:
+            options.time.ceiling = try required(DecimalText.scaled(text, by: TimeOptions.thousand), 1000...60_000)
+        case .frame: options.frame = try required(DecimalText.whole(text))
+        case .height: options.size.height = try required(DecimalText.whole(text), 2...4096)
+        case .loops: options.time.loops = try required(DecimalText.whole(text), 1...20)
+        case .quality: options.quality = try required(DecimalText.whole(text), 1...100)
+        case .speed: options.time.speed = try required(DecimalText.scaled(text, by: TimeOptions.thousand), 100...10_000)
+        case .start: options.time.start = try required(DecimalText.scaled(text, by: 100), 0...8_640_000)
+        case .width: options.size.width = try required(DecimalText.whole(text), 2...4096)
+        }
+    }
+
+    /// The option's text in canonical form; nil where it has its default.
+    func text(in options: TranscodeOptions) -> String? {
+        let defaults = TranscodeOptions()
+        switch self {
+        case .bg: return options.background == defaults.background ? nil : options.background.hex
+        case .end: return options.time.end.map { DecimalText.text($0, by: 100) }
+        case .fit: return options.size.fit == defaults.size.fit ? nil : options.size.fit.name
+        case .fps: return options.time.ceiling.map { DecimalText.text($0, by: TimeOptions.thousand) }
+        case .frame: return options.frame == defaults.frame ? nil : String(options.frame)
+        case .height: return options.size.height.map(String.init)
+        case .loops: return options.time.loops == defaults.time.loops ? nil : String(options.time.loops)
+        case .quality: return options.quality == defaults.quality ? nil : String(options.quality)
+        case .speed:
+            return options.time.speed == defaults.time.speed ? nil : DecimalText.text(options.time.speed, by: TimeOptions.thousand)
+        case .start: return options.time.start == defaults.time.start ? nil : DecimalText.text(options.time.start, by: 100)
+        case .width: return options.size.width.map(String.init)
+        }
+    }
+
+    /// Makes the option what it is elsewhere.
+    func copy(from source: TranscodeOptions, to options: inout TranscodeOptions) {
+        switch self {
+        case .bg: options.background = source.background
+        case .end: options.time.end = source.time.end
+        case .fit: options.size.fit = source.size.fit
+        case .fps: options.time.ceiling = source.time.ceiling
+        case .frame: options.frame = source.frame
+        case .height: options.size.height = source.size.height
+        case .loops: options.time.loops = source.time.loops
+        case .quality: options.quality = source.quality
+        case .speed: options.time.speed = source.time.speed
+        case .start: options.time.start = source.time.start
+        case .width: options.size.width = source.size.width
+        }
+    }
+
+    private func required<Value>(_ value: Value?) throws(Problem) -> Value {
+        guard let value else { throw .badOption(rawValue, expectation) }
+        return value
+    }
+
+    private func required(_ value: Int?, _ range: ClosedRange<Int>) throws(Problem) -> Int {
+        guard let value, range.contains(value) else { throw .badOption(rawValue, expectation) }
+        return value
+    }
+}

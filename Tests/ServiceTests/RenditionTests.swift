@@ -1,0 +1,106 @@
+import Testing
+
+@testable import Service
+
+/// Options become one canonical text, or an error that names the option.
+@Suite struct RenditionTests {
+    private func canonical(_ format: Rendition.Format, _ options: String) throws -> String {
+        try made(format, options).canonicalText
+    }
+
+    private func made(_ format: Rendition.Format, _ options: String) throws -> Rendition {
+        var reader = OptionReader(format: format)
+        for option in options.split(separator: ",") { try reader.readPair(option) }
+        return try reader.finish()
+    }
+
+    private func refusal(_ format: Rendition.Format, _ options: String) -> Problem? {
+        do {
+            _ = try canonical(format, options)
+            return nil
+        } catch {
+            return error as? Problem
+        }
+    }
+
+    @Test func everyOptionHasItsPlaceInTheText() throws {
+        let video = "width=480,height=270,fit=cover,bg=00ff7f,quality=80,speed=1.5,fps=12.5,start=0.5,end=2,loops=3"
+        #expect(
+            try canonical(.mp4, video)
+                == "mp4,bg=00ff7f,end=2,fit=cover,fps=12.5,height=270,loops=3,quality=80,speed=1.5,start=0.5,width=480")
+        #expect(try canonical(.webp, "frame=7,width=2,quality=1") == "webp,frame=7,quality=1,width=2")
+        #expect(try canonical(.html, video + ",frame=1").hasPrefix("html,bg=00ff7f,end=2,fit=cover,fps=12.5,frame=1,"))
+    }
+
+    @Test(
+        arguments: [
+            ("quality=60,bg=FFFFFF,speed=1.0,loops=1,start=0.00,fit=contain", "mp4"),
+            ("speed=0.5000", "mp4,speed=0.5"), ("speed=2.00049", "mp4,speed=2"), ("speed=1.2345", "mp4,speed=1.235"),
+            ("fps=29.97", "mp4,fps=29.97"), ("fps=060", "mp4,fps=60"), ("start=1.005,end=02.5", "mp4,end=2.5,start=1.01"),
+            ("width=0480", "mp4,width=480"), ("bg=ABCDEF", "mp4,bg=abcdef"), ("end=0.01", "mp4,end=0.01"),
+        ])
+    func allWaysToWriteAValueAreOneText(_ options: String, _ text: String) throws {
+        #expect(try canonical(.mp4, options) == text)
+        #expect(try made(.mp4, options) == made(.mp4, text.dropFirst(3).trimmingPrefix(",").description))
+    }
+
+    @Test(
+        arguments: [
+            ("width", ["1", "4097", "-2", "+2", "2.5", "", "x", "99999999999999999999", "0x10"]), ("height", ["1", "4097"]),
+            ("fit", ["Contain", "inside", ""]), ("bg", ["fff", "#ffffff", "gggggg", "fffffff", "+12345"]),
+            ("quality", ["0", "101", "6e1"]), ("speed", ["0.09", "10.001", "0", "-1", "1.", ".5", "1e0", "nan", "1;5"]),
+            ("fps", ["0.9", "60.001", "0"]), ("start", ["-1", "1:00", "86400.01"]), ("end", ["0", "0.001", "inf"]),
+            ("loops", ["0", "21", "1.5"]),
+        ])
+    func whatIsOutOfRangeIsRefusedByName(_ name: String, _ values: [String]) {
+        for value in values {
+            let refusal = refusal(.mp4, "\(name)=\(value)")
+            #expect(refusal?.code == "bad_option" && refusal?.detail.contains("“\(name)”") == true, "\(name)=\(value)")
+        }
+    }
+
+    @Test func framesAreCountedFromZero() throws {
+        for value in ["-1", "1.5", "", "9999999999"] { #expect(refusal(.png, "frame=\(value)")?.code == "bad_option") }
+        #expect(try canonical(.png, "frame=999999999") == "png,frame=999999999")
+    }
+
+    @Test(
+        arguments: [
+            (Rendition.Format.mp4, ["frame"]), (.jpg, ["speed", "fps", "start", "end", "loops"]),
+            (.webp, ["bg", "speed", "fps", "start", "end", "loops"]),
+            (.png, ["bg", "quality", "speed", "fps", "start", "end", "loops"]), (.json, RenditionOption.allCases.map(\.rawValue)),
+            (.html, []),
+        ])
+    func whatHasNoEffectOnAFormatIsRefusedByName(_ format: Rendition.Format, _ names: [String]) {
+        let value = ["fit": "contain", "bg": "ffffff", "start": "1"]
+        for option in RenditionOption.allCases.map(\.rawValue) {
+            let refusal = refusal(format, "\(option)=\(value[option] ?? "10")")
+            if names.contains(option) {
+                #expect(refusal?.detail == "The option “\(option)” has no effect on \(format.rawValue).")
+            } else {
+                #expect(refusal == nil, "\(option)")
+            }
+        }
+    }
+
+    @Test func unknownAndRepeatedOptionsAreRefusedByName() {
+        #expect(refusal(.mp4, "with=3")?.detail == "The option “with” is not known.")
+        #expect(refusal(.mp4, "width=30,width=30")?.detail == "The option “width” is given twice.")
+        #expect(refusal(.mp4, "width")?.code == "bad_option")
+    }
+
+    @Test func optionsThatDependOnOthersAreRefusedWithoutThem() throws {
+        #expect(refusal(.mp4, "fit=cover,width=20")?.detail.contains("“fit”") == true)
+        #expect(refusal(.jpg, "fit=fill,height=20")?.detail.contains("“fit”") == true)
+        #expect(refusal(.mp4, "start=2,end=2")?.detail.contains("“end”") == true)
+        #expect(try canonical(.mp4, "fit=fill,width=20,height=30") == "mp4,fit=fill,height=30,width=20")
+    }
+
+    @Test func aPageHandsOnWhatItsVideoAndItsPosterKnow() throws {
+        let page = try made(.html, "width=40,speed=2,frame=3,bg=000000,quality=70")
+        #expect(page.inFormat(.mp4).canonicalText == "mp4,bg=000000,quality=70,speed=2,width=40")
+        #expect(page.inFormat(.jpg).canonicalText == "jpg,bg=000000,frame=3,quality=70,width=40")
+        #expect(page.inFormat(.png).canonicalText == "png,frame=3,width=40")
+        #expect(page.inFormat(.json).canonicalText == "json")
+    }
+}
