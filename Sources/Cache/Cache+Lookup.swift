@@ -18,9 +18,11 @@ extension Cache {
     }
 
     /// The rendition an alias leads to, from memory, or from index and disk by a thread of the cache.
-    package func alias(_ key: AliasKey) async -> CachedRendition? {
+    ///
+    /// - Parameter isFirstLook: False where the same request was counted as a miss before.
+    package func alias(_ key: AliasKey, isFirstLook: Bool = true) async -> CachedRendition? {
         if let hot = hotAlias(key) { return hot }
-        return await lookUp { self.findAlias(key) }
+        return await lookUp(isFirstLook: isFirstLook) { self.findAlias(key) }
     }
 
     /// The rendition of that id, from memory, or from index and disk by a thread of the cache.
@@ -29,12 +31,14 @@ extension Cache {
         return await lookUp { self.findObject(id) }
     }
 
-    private func lookUp(_ find: @escaping @Sendable () -> CachedRendition?) async -> CachedRendition? {
+    private func lookUp(
+        isFirstLook: Bool = true, _ find: @escaping @Sendable () -> CachedRendition?
+    ) async -> CachedRendition? {
         guard let found = await lookups.run(find) else {
             counters.refused.count()
             return nil
         }
-        if found == nil { counters.misses.count() } else { counters.diskHits.count() }
+        if found != nil { counters.diskHits.count() } else if isFirstLook { counters.misses.count() }
         return found
     }
 

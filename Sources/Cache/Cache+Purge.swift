@@ -32,6 +32,11 @@ extension Cache {
         return try result.get()
     }
 
+    /// Whether a purge that covers the source came after `epoch`. Never waits for a disk.
+    package func isPurged(_ sourceURL: String, since epoch: Epoch) -> Bool {
+        purges.overtook(epoch, sourceURL: sourceURL)
+    }
+
     // MARK: On a thread of the cache
 
     func carryOut(_ scope: PurgeScope) -> Result<PurgeResult, CacheError> {

@@ -8,13 +8,24 @@ package struct CacheDirectives: Hashable, Sendable {
     package private(set) var isPrivate = false
     /// `s-maxage`, or else `max-age`, in seconds.
     package var maxAge: Int? { sharedMaxAge ?? plainMaxAge }
+    /// Seconds for which the answer is fresh from its arrival on: what the origin said, less how old it was already
+    /// (RFC 9111 sections 4.2.1, 4.2.3); nil where it did not say.
+    package var freshFor: Int? { (maxAge ?? expiry).map { max(0, $0 - age) } }
 
     private var sharedMaxAge: Int?
     private var plainMaxAge: Int?
+    private let expiry: Int?
+    private let age: Int
 
     /// Reads the values of all `Cache-Control` fields, joined by commas. Unknown directives are passed over; of several
     /// ages the smallest counts.
-    package init(_ text: String = "") {
+    ///
+    /// - Parameters:
+    ///   - expiry: Seconds from `Date` to `Expires`, where there is one; it counts only without an age.
+    ///   - age: Seconds that the answer had been in caches on the way.
+    package init(_ text: String = "", expiry: Int? = nil, age: Int = 0) {
+        self.expiry = expiry
+        self.age = age
         for item in text.split(separator: ",") {
             let parts = item.split(separator: "=", maxSplits: 1)
             let name = parts.first.map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() }

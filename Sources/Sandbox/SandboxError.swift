@@ -11,8 +11,6 @@ package enum SandboxError: Error, Sendable, Equatable {
     case crashed(WorkerExit?)
     /// As many jobs as may wait are waiting.
     case queueFull
-    /// The job waited longer than a job may.
-    case queueTimeout
     /// Nobody waits for the job any more; it was not begun.
     case cancelled
     /// The worker's file is not what it said.

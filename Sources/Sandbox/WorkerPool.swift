@@ -12,6 +12,7 @@ package final class WorkerPool: Sendable {
     private struct Entry: Sendable {
         var number: Int
         var job: WorkerJob
+        var turn: JobTurn
         var input: SharedDescriptor
         var output: SharedDescriptor
         var asked: ContinuousClock.Instant
@@ -47,28 +48,28 @@ package final class WorkerPool: Sendable {
         state.withLock { ($0.running, $0.waiting.count) }
     }
 
-    /// Runs a job as soon as a worker is free.
+    /// Runs a job as soon as a worker is free and no more urgent job waits; of equally urgent ones the first goes first.
     ///
-    /// Cancelling the task takes a job that still waits out of the queue; one that runs goes on to its end.
+    /// Cancelling the task takes a job that still waits out of the queue; one that runs goes on to its end. How long a job
+    /// may wait is for its callers to say.
     ///
     /// - Parameters:
+    ///   - turn: How urgent it is; tells when it has begun.
     ///   - input: The GIF, which nobody changes.
     ///   - output: An empty file open for reading and writing, written by position.
-    package func run(_ job: WorkerJob, input: SharedDescriptor, output: SharedDescriptor) async throws(SandboxError) -> WorkerReport {
+    package func run(
+        _ job: WorkerJob, turn: JobTurn = JobTurn(), input: SharedDescriptor, output: SharedDescriptor
+    ) async throws(SandboxError) -> WorkerReport {
         let number = state.withLock { state in
             state.nextNumber += 1
             return state.nextNumber
         }
-        let expiry = Task {
-            try await Task.sleep(for: configuration.queueTimeout)
-            remove(number, because: .queueTimeout)
-        }
-        defer { expiry.cancel() }
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 enqueue(
                     Entry(
-                        number: number, job: job, input: input, output: output, asked: .now, continuation: continuation))
+                        number: number, job: job, turn: turn, input: input, output: output, asked: .now,
+                        continuation: continuation))
             }
         } onCancel: {
             remove(number, because: .cancelled)
@@ -103,11 +104,15 @@ package final class WorkerPool: Sendable {
 
     private func runFirst() {
         let entry: Entry? = state.withLock { state in
-            if state.waiting.isEmpty { return nil }
+            let next = state.waiting.indices.min { left, right in
+                state.waiting[left].turn.urgency.level < state.waiting[right].turn.urgency.level
+            }
+            guard let next else { return nil }
             state.running += 1
-            return state.waiting.removeFirst()
+            return state.waiting.remove(at: next)
         }
         guard let entry else { return }
+        entry.turn.begin()
         var job = entry.job
         job.transcoder.threads = state.withLock { $0.running == 1 && $0.waiting.isEmpty ? configuration.threadsAlone : 1 }
         let began = ContinuousClock.now

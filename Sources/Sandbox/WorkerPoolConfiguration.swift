@@ -4,15 +4,12 @@ package struct WorkerPoolConfiguration: Sendable, Equatable {
     package var workers: Int
     /// Jobs that may wait.
     package var queue: Int
-    /// How long a job may wait.
-    package var queueTimeout: Duration
     /// Encoder threads of a job that is alone; one that is not has one.
     package var threadsAlone: Int
 
-    package init(workers: Int, queue: Int = 64, queueTimeout: Duration = .seconds(20), threadsAlone: Int) {
+    package init(workers: Int, queue: Int = 64, threadsAlone: Int) {
         self.workers = workers
         self.queue = queue
-        self.queueTimeout = queueTimeout
         self.threadsAlone = threadsAlone
     }
 }

@@ -2,6 +2,7 @@ internal import Cache
 internal import Fetch
 package import HTTP
 internal import Logging
+internal import Sandbox
 internal import Synchronization
 
 /// Answers every request: reads what it asks for, and hands it to the room that knows.
@@ -81,12 +82,19 @@ package final class FrontDoor: HTTPHandler {
             if method == .purge { return try admin.purge(url, authorization: request.header("Authorization")) }
             let alias = AliasKey(sourceURL: url.canonical, rendition: rendition.canonicalText)
             if let hot = store.hot(alias) { return .now(answers.hit(hot, .source)) }
-            return .later { await self.miss(rendition, url) }
+            let urgency = PriorityField.urgency(request.header("Priority"))
+            return .later { await self.miss(rendition, url, urgency) }
         case .object(let id, let fileExtension):
             return object(id, fileExtension)
         case .upload(let rendition):
+            // Before the body: what cannot be taken in is not sent for nothing.
+            guard let place = store.admitUpload(bytes: request.contentLength ?? .max) else { throw .overloaded }
+            let urgency = PriorityField.urgency(request.header("Priority"))
             return .receive(
-                UploadSink(limit: configuration.fetch.maxBytes) { source in await self.uploaded(rendition, source) })
+                UploadSink(limit: configuration.fetch.maxBytes) { source in
+                    defer { withExtendedLifetime(place) {} }
+                    return await self.uploaded(rendition, source, urgency)
+                })
         case .cache(let query):
             return try admin.answer(method, query, authorization: request.header("Authorization"))
         }
@@ -131,8 +139,8 @@ package final class FrontDoor: HTTPHandler {
 
     // MARK: Answers that take time
 
-    private func miss(_ rendition: Rendition, _ url: SourceURL) async -> HTTPResponse {
-        switch await store.find(rendition, of: url) {
+    private func miss(_ rendition: Rendition, _ url: SourceURL, _ urgency: Urgency) async -> HTTPResponse {
+        switch await store.find(rendition, of: url, urgency: urgency) {
         case .success(let found)?: return answers.response(found, .source)
         case .failure(let problem)?: return failed(problem, host: url.host)
         case nil: return ProblemDocument.response(.overloaded)  // The client has left; nobody reads it.
@@ -149,8 +157,8 @@ package final class FrontDoor: HTTPHandler {
         }
     }
 
-    private func uploaded(_ rendition: Rendition, _ source: Source) async -> HTTPResponse {
-        switch await store.find(rendition, of: source) {
+    private func uploaded(_ rendition: Rendition, _ source: Source, _ urgency: Urgency) async -> HTTPResponse {
+        switch await store.find(rendition, of: source, urgency: urgency) {
         case .success(let found)?:
             var response = answers.response(found, .object)
             response.headers.append("Content-Location", RenditionAnswer.path(found.rendition))
@@ -161,6 +169,9 @@ package final class FrontDoor: HTTPHandler {
     }
 
     private func failed(_ problem: Problem, host: String?) -> HTTPResponse {
+        if let status = problem.cacheStatus {
+            return ProblemDocument.response(problem, headers: ["Cache-Status": status])
+        }
         logger.notice(
             "not made",
             metadata: [

@@ -34,11 +34,11 @@ package final class GifreelService: Sendable {
         do {
             fetcher = try Fetcher(configuration: configuration.fetch)
             pool = WorkerPool(zygote: zygote, configuration: configuration.pool)
-            let maker = RenditionMaker(
-                cache: cache, clock: clock, fetcher: fetcher, pool: pool, configuration: configuration, logger: logger)
+            let store = RenditionStore(
+                configuration: configuration, cache: cache, clock: clock, fetcher: fetcher, pool: pool, logger: logger)
             door = FrontDoor(
-                configuration: configuration, store: RenditionStore(cache: cache, maker: maker),
-                admin: AdminDesk(cache: cache, token: configuration.adminToken), logger: logger)
+                configuration: configuration, store: store,
+                admin: AdminDesk(store: store, token: configuration.adminToken), logger: logger)
             var http = configuration.http
             http.errorResponse = { error in
                 ProblemDocument.response(Problem(error.status, error.code, error.sentence))

@@ -1,3 +1,4 @@
+import Glibc
 import Media
 import SystemIO
 import TestSupport
@@ -6,10 +7,10 @@ import Testing
 @testable import Sandbox
 
 @Suite(.timeLimit(.minutes(2))) struct WorkerPoolTests {
-    private func pool(workers: Int = 1, queue: Int = 4, queueTimeout: Duration = .seconds(60)) throws -> WorkerPool {
+    private func pool(workers: Int = 1, queue: Int = 4) throws -> WorkerPool {
         WorkerPool(
             zygote: try SandboxFixture.zygote(),
-            configuration: WorkerPoolConfiguration(workers: workers, queue: queue, queueTimeout: queueTimeout, threadsAlone: 1))
+            configuration: WorkerPoolConfiguration(workers: workers, queue: queue, threadsAlone: 1))
     }
 
     /// Runs a job, and returns its error instead of throwing it.
@@ -22,6 +23,12 @@ import Testing
         } catch {
             return error
         }
+    }
+
+    /// When the file was last written to, in nanoseconds.
+    private static func modified(_ file: SharedDescriptor) -> Int {
+        var status = stat()
+        return fstat(file.number, &status) == 0 ? status.st_mtim.tv_sec * 1_000_000_000 + status.st_mtim.tv_nsec : -1
     }
 
     private func waitUntil(_ condition: () -> Bool) async throws {
@@ -53,12 +60,33 @@ import Testing
         pool.close()
     }
 
-    @Test func aJobThatWaitsTooLongIsGivenUp() async throws {
-        let pool = try pool(queueTimeout: .milliseconds(100))
-        let running = Task { try await error(pool, SandboxFixture.long, wall: 3) }
+    @Test func moreUrgentJobsGoFirstAndUrgencyMayRise() async throws {
+        let pool = try pool(queue: 8)
+        let running = Task { try await error(pool, SandboxFixture.long, wall: 4) }
         try await waitUntil { pool.load.running == 1 }
-        #expect(try await error(pool, GIFBuilder.animation()) == .queueTimeout)
-        #expect(try await running.value == .timeout)
+        let names = ["prewarm", "raised", "visitor 1", "visitor 2"]
+        let turns = [JobTurn(.prewarm), JobTurn(.prewarm), JobTurn(.visitor), JobTurn(.visitor)]
+        let outputs = try turns.map { _ in try SandboxFixture.output() }
+        var tasks: [Task<Void, any Error>] = []
+        for (turn, output) in zip(turns, outputs) {
+            let waiting = pool.load.waiting
+            tasks.append(
+                Task {
+                    let input = try SandboxFixture.input(GIFBuilder.animation(frames: 12, width: 200, height: 200))
+                    _ = try await pool.run(SandboxFixture.job(), turn: turn, input: input, output: output)
+                })
+            try await waitUntil { pool.load.waiting == waiting + 1 }
+        }
+        turns[1].raise(to: Urgency(level: 1))
+        turns[2].raise(to: .prewarm)
+        #expect(turns.map(\.urgency.level) == [7, 1, 3, 3])
+        #expect(!turns.contains { $0.hasBegun })
+        for task in tasks { try await task.value }
+        // One worker wrote them one after the other.
+        let written = zip(outputs, names).map { (Self.modified($0), $1) }.sorted { $0.0 < $1.0 }
+        #expect(written.map(\.1) == ["raised", "visitor 1", "visitor 2", "prewarm"])
+        #expect(turns.allSatisfy { $0.hasBegun })
+        _ = try await running.value
         pool.close()
     }
 

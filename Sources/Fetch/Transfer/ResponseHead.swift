@@ -18,6 +18,9 @@ struct ResponseHead {
     private var lastModified: String?
     private var retryAfterText: String?
     private var cacheControl = ""
+    private var date: String?
+    private var expires: String?
+    private var age = 0
 
     var validators: SourceValidators { SourceValidators(etag: etag, lastModified: lastModified) }
 
@@ -62,7 +65,15 @@ struct ResponseHead {
     private mutating func finish() {
         guard status >= 200 else { return }
         isComplete = true
-        cacheDirectives = CacheDirectives(cacheControl)
+        cacheDirectives = CacheDirectives(cacheControl, expiry: expiry, age: age)
+    }
+
+    /// Seconds from `Date` to `Expires`. What is no date, such as `0`, is in the past (RFC 9111 section 5.3).
+    private var expiry: Int? {
+        guard let expires else { return nil }
+        let end = curl_getdate(expires, nil)
+        let start = date.map { curl_getdate($0, nil) } ?? -1
+        return end < 0 ? 0 : max(0, end - (start < 0 ? time(nil) : start))
     }
 
     private mutating func take(name: String, value: Slice<UnsafeRawBufferPointer>) -> String? {
@@ -77,6 +88,9 @@ struct ResponseHead {
         case "etag": etag = Self.text(value)
         case "last-modified": lastModified = Self.text(value)
         case "retry-after": retryAfterText = Self.text(value)
+        case "date": date = Self.text(value)
+        case "expires": expires = Self.text(value)
+        case "age": age = min(max(Int(Self.text(value)) ?? 0, 0), 1 << 31)
         case "cache-control": cacheControl += "," + Self.text(value)
         default: break
         }

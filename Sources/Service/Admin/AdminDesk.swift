@@ -5,11 +5,11 @@ internal import HTTP
 
 /// What only those who know the admin token may do (API.md §5).
 struct AdminDesk: Sendable {
-    private let cache: Cache
+    private let store: RenditionStore
     private let token: SHA256Digest?
 
-    init(cache: Cache, token: String?) {
-        self.cache = cache
+    init(store: RenditionStore, token: String?) {
+        self.store = store
         self.token = token.map { SHA256.hash(data: Array($0.utf8)) }
     }
 
@@ -36,10 +36,17 @@ struct AdminDesk: Sendable {
             } catch {
                 throw .badSourceURL(error.description)
             }
-        case ("prefix", let text) where !text.isEmpty: return purge(.prefix(text))
+        case ("prefix", let text) where !text.isEmpty: return purge(.prefix(Self.canonicalPrefix(text)))
         case ("all", "true"): return purge(.all)
         default: throw .badRequest("DELETE /cache takes one of url, prefix and all=true.")
         }
+    }
+
+    /// The prefix as it stands in canonical URLs: scheme, host and port in their usual form, the path as given.
+    private static func canonicalPrefix(_ text: String) -> String {
+        let parts = text.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
+        guard parts.count == 4, let origin = try? SourceURL(parts[0...2].joined(separator: "/") + "/") else { return text }
+        return origin.canonical + parts[3]
     }
 
     /// Compares digests, which takes the same time wherever they differ.
@@ -57,9 +64,9 @@ struct AdminDesk: Sendable {
     }
 
     private func purge(_ scope: PurgeScope) -> HTTPReply {
-        .later { [cache] in
+        .later { [store] in
             do throws(CacheError) {
-                let result = try await cache.purge(scope)
+                let result = try await store.purge(scope)
                 return Self.json(Purged(purged: result.purged, bytes: result.bytes))
             } catch {
                 var problem = Problem(503, "overloaded", "The purge could not be completed.", retryAfter: 1)
@@ -78,15 +85,19 @@ struct AdminDesk: Sendable {
         var evictions: Int64
         var purged: Int64
         var corrupt: Int64
+        var unstored: Int64
+        var negative: Int
+        var making: Int
     }
 
     private func statistics() -> HTTPResponse {
-        let now = cache.statistics()
+        let now = store.cache.statistics()
         return Self.json(
             Statistics(
                 objects: Int64(now.objects), bytes: Int64(now.bytes), limit_bytes: Int64(now.limitBytes),
                 hits: Int64(now.hotHits) + Int64(now.diskHits), misses: Int64(now.misses), evictions: Int64(now.evictions),
-                purged: Int64(now.purged), corrupt: Int64(now.corrupt)))
+                purged: Int64(now.purged), corrupt: Int64(now.corrupt), unstored: Int64(now.unstored),
+                negative: store.maker.remembered.count, making: store.makingCount))
     }
 
     private static func json(_ value: some Encodable) -> HTTPResponse {

@@ -22,7 +22,21 @@ extension Problem {
             case .closed: (503, "draining")
             }
         let seconds = error.retryAfter.map { Int(min($0.components.seconds, 300)) }
-        self.init(status, code, error.publicDetail, retryAfter: seconds ?? (status == 503 ? 2 : nil), cause: "\(error)")
+        self.init(
+            status, code, error.publicDetail, retryAfter: seconds ?? (status == 503 ? 2 : nil), cause: "\(error)",
+            lifetime: Self.lifetime(error))
+    }
+
+    /// How long it makes no sense to ask an origin again.
+    private static func lifetime(_ error: FetchError) -> NegativeLifetime? {
+        switch error {
+        case .notFound, .gone: .missing
+        case .notAGIF, .tooLarge: .unusable
+        case .unreachable, .timeout, .failed, .tooManyRedirects, .notAllowed(.address):
+            error.retryAfter.map { .retryAfter(seconds: $0.components.seconds) } ?? .transient
+        // These are not the origin's doing.
+        case .notAllowed(.pattern), .busy, .exhausted, .cancelled, .closed: nil
+        }
     }
 
     init(_ error: TranscodeError) {
@@ -33,7 +47,7 @@ extension Problem {
             case .tooLarge: (422, "too_large")
             case .encoderMissing, .failed, .outOfMemory: (422, "transcode_failed")
             }
-        self.init(status, code, error.description)
+        self.init(status, code, error.description, lifetime: .unusable)
     }
 
     init(_ error: SandboxError, limit: WorkerJob.Allowance) {
@@ -41,12 +55,19 @@ extension Problem {
         case .rejected(let error):
             self.init(error)
         case .timeout:
-            self.init(422, "transcode_failed", "The conversion took longer than \(limit.cpu) s, which is the limit.")
+            self.init(
+                422, "transcode_failed", "The conversion took longer than \(limit.cpu) s, which is the limit.",
+                lifetime: .unusable)
+        // Whether the GIF is at fault or the machine is not known, so these are not held against it for long.
         case .crashed(let exit):
-            self.init(422, "transcode_failed", "The conversion failed.", cause: "worker ended: \(String(describing: exit))")
+            self.init(
+                422, "transcode_failed", "The conversion failed.", cause: "worker ended: \(String(describing: exit))",
+                lifetime: .transient)
         case .invalidOutput:
-            self.init(422, "transcode_failed", "The conversion failed.", cause: "the worker's file is not what it said")
-        case .queueFull, .queueTimeout, .cancelled:
+            self.init(
+                422, "transcode_failed", "The conversion failed.", cause: "the worker's file is not what it said",
+                lifetime: .transient)
+        case .queueFull, .cancelled:
             self = .overloaded
         case .unavailable(let error):
             self = .overloaded

@@ -1,3 +1,5 @@
+package import Cache
+
 /// Why a request is not answered with what it asks for: what the client sees of it, and what the log has.
 package struct Problem: Error, Sendable, Equatable {
     package var status: Int
@@ -9,13 +11,21 @@ package struct Problem: Error, Sendable, Equatable {
     package var retryAfter: Int?
     /// For the log only.
     package var cause: String?
+    /// How long it is remembered of a source; nil where asking again may give another answer at once.
+    package var lifetime: NegativeLifetime?
+    /// What `Cache-Status` tells where the problem was remembered.
+    package var cacheStatus: String?
 
-    package init(_ status: Int, _ code: String, _ detail: String, retryAfter: Int? = nil, cause: String? = nil) {
+    package init(
+        _ status: Int, _ code: String, _ detail: String, retryAfter: Int? = nil, cause: String? = nil,
+        lifetime: NegativeLifetime? = nil
+    ) {
         self.status = status
         self.code = code
         self.detail = detail
         self.retryAfter = retryAfter
         self.cause = cause
+        self.lifetime = lifetime
     }
 
     package static let notFound = Problem(404, "not_found", "There is nothing here.")

@@ -59,6 +59,13 @@ extension ServiceConfiguration {
         cache.minFreeBytes = Int64(try settings.bytes("cache.min_free_bytes"))
         cache.freshFor = try settings.duration("cache.fresh_for").components.seconds
         cache.staleFor = try settings.duration("cache.stale_for").components.seconds
+        originRules = OriginRules(
+            isObeyed: try settings.flag("cache.obey_origin"),
+            shortest: try settings.duration("cache.min_fresh_for").components.seconds,
+            longest: try settings.duration("cache.max_fresh_for").components.seconds)
+        guard originRules.shortest <= originRules.longest else {
+            throw ConfigurationError("cache.min_fresh_for must not be more than cache.max_fresh_for.")
+        }
         maxAge = Int(try settings.duration("cache.max_age").components.seconds)
     }
 
@@ -84,7 +91,8 @@ extension ServiceConfiguration {
             pool.workers = try settings.number("transcode.workers", in: 1...256)
         }
         pool.queue = try settings.number("transcode.queue", in: 0...100_000)
-        pool.queueTimeout = try settings.duration("transcode.queue_timeout")
+        queueTimeout = try settings.duration("transcode.queue_timeout")
+        queueBytes = try settings.bytes("transcode.queue_bytes")
         limits.side = try settings.number("limits.side", in: 1...16384)
         limits.canvasPixels = try settings.number("limits.canvas_pixels", in: 1...134_217_728)
         limits.totalPixels = try settings.number("limits.total_pixels", in: 1...Int.max)

@@ -13,6 +13,12 @@ package struct ServiceConfiguration: Sendable {
     package var pool = WorkerPoolConfiguration(workers: 1, threadsAlone: 1)
     package var limits = MediaLimits()
     package var allowance = WorkerJob.Allowance()
+    /// How long a conversion may wait for a worker before who asked for it gets 503.
+    package var queueTimeout: Duration = .seconds(20)
+    /// Bytes of GIFs that all conversions under way may hold in memory; see ``MissAdmission``.
+    package var queueBytes = 1 << 30
+    /// What origins' `Cache-Control` and `Expires` may say.
+    package var originRules = OriginRules()
     /// Seconds of `max-age` in the answers' `Cache-Control`.
     package var maxAge = 86_400
     /// `Access-Control-Allow-Origin`; nil sends none.

@@ -24,6 +24,13 @@ extension SettingsReader {
         return duration
     }
 
+    /// `true` or `false`.
+    func flag(_ name: String) throws(ConfigurationError) -> Bool {
+        let value = try text(name) ?? ""
+        guard let flag = Bool(value) else { throw .wrongValue(name, value, "true or false") }
+        return flag
+    }
+
     /// One of a few words.
     func choice<Choice: RawRepresentable<String>>(
         _ name: String, _ choices: [Choice]

@@ -1,78 +1,234 @@
+internal import Sandbox
+internal import Synchronization
+
 /// Work that several callers share while it is in flight: the first one's call begins it, all get its outcome.
 ///
-/// A caller that is cancelled leaves at once and holds up nobody. When the last one leaves, the work is cancelled;
-/// whether that ends it is the work's to decide. A key is free again as soon as its work has ended, however it ended.
-actor FlightTable<Key: Hashable & Sendable, Outcome: Sendable> {
-    private struct Flight {
-        var task: Task<Void, Never>
-        var number: Int
-        var waiters: [Int: CheckedContinuation<Outcome?, Never>] = [:]
-    }
+/// - A caller that is cancelled leaves at once and holds up nobody. When the last one leaves, work that has not come to be
+///   done by a worker is cancelled; what is being done goes on to its end, and whoever comes meanwhile joins it.
+/// - Each caller waits for a worker only so long, counted for itself.
+/// - A key is free again as soon as its work has ended, however it ended; work that does not end at all is given up after
+///   ``lifetime``, so that no key is ever stuck.
+///
+/// Any thread; the lock is held for a few dictionary accesses.
+final class FlightTable<Key: Hashable & Sendable, Outcome: Sendable>: Sendable {
+    typealias Work = @Sendable (Flight) async -> Outcome
 
     /// What a caller gets.
-    struct Landing {
-        var outcome: Outcome
-        /// The work was in flight already when the caller came.
-        var joined: Bool
+    enum Landing: Sendable {
+        /// The outcome; `joined` where the work was in flight already when the caller came.
+        case landed(Outcome, joined: Bool)
+        /// The caller has waited long enough.
+        case timedOut
+        /// The calling task was cancelled.
+        case cancelled
     }
 
-    private var flights: [Key: Flight] = [:]
-    private var lastNumber = 0
+    private struct Waiter {
+        let continuation: CheckedContinuation<Landing, Never>
+        let joined: Bool
+        var timer: Task<Void, Never>?
+    }
+
+    private struct Entry {
+        let key: Key
+        let flight: Flight
+        /// Goes on though nobody waits for it.
+        let isKept: Bool
+        var isQueued = false
+        var tasks: [Task<Void, Never>] = []
+        var waiters: [Int: Waiter] = [:]
+    }
+
+    private struct State {
+        var entries: [Int: Entry] = [:]
+        /// The flights that may be joined.
+        var open: [Key: Int] = [:]
+        /// Which flight a waiter waits for.
+        var seats: [Int: Int] = [:]
+        var lastNumber = 0
+
+        mutating func nextNumber() -> Int {
+            lastNumber += 1
+            return lastNumber
+        }
+    }
+
+    private let state = Mutex(State())
+    private let patience: Duration
+    private let lifetime: Duration
+    private let executor: (any TaskExecutor)?
+
+    /// - Parameters:
+    ///   - patience: How long a caller waits for a worker.
+    ///   - lifetime: How long work may take in all; far more than it ever should.
+    ///   - executor: Runs the work; nil for Swift's own. A test's decides the order of things.
+    init(patience: Duration, lifetime: Duration, executor: (any TaskExecutor)? = nil) {
+        self.patience = patience
+        self.lifetime = lifetime
+        self.executor = executor
+    }
 
     /// Works in flight.
-    var count: Int { flights.count }
+    var count: Int { state.withLock { $0.entries.count } }
+
+    /// Whether a caller would join work that is in flight.
+    func isOpen(_ key: Key) -> Bool {
+        state.withLock { $0.open[key] != nil }
+    }
 
     /// The outcome of the work in flight under the key, which `work` begins where there is none.
-    ///
-    /// - Returns: Nil when the calling task was cancelled.
-    func outcome(of key: Key, _ work: @escaping @Sendable () async -> Outcome) async -> Landing? {
-        let joined = flights[key] != nil
-        if !joined { begin(key, work) }
-        lastNumber += 1
-        let number = lastNumber
-        let outcome: Outcome? = await withTaskCancellationHandler {
-            await withCheckedContinuation { (continuation: CheckedContinuation<Outcome?, Never>) in
-                if Task.isCancelled {
-                    continuation.resume(returning: nil)
-                    abandonIfUnwanted(key)
-                } else {
-                    flights[key]?.waiters[number] = continuation
-                }
+    func outcome(of key: Key, urgency: Urgency = .visitor, _ work: @escaping Work) async -> Landing {
+        let waiter = state.withLock { $0.nextNumber() }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                board(waiter, key, urgency, continuation, work)
+                // A cancellation that came before found nobody to take out.
+                if Task.isCancelled { leave(waiter, .cancelled) }
             }
         } onCancel: {
-            Task { await self.leave(key, number) }
+            leave(waiter, .cancelled)
         }
-        return outcome.map { Landing(outcome: $0, joined: joined) }
     }
 
-    private func begin(_ key: Key, _ work: @escaping @Sendable () async -> Outcome) {
-        lastNumber += 1
-        let number = lastNumber
-        let task = Task {
-            let outcome = await work()
-            self.land(key, number, outcome)
+    /// Begins work that goes on though nobody waits for it, unless there is some under the key already.
+    func launch(_ key: Key, urgency: Urgency, _ work: @escaping Work) {
+        let begun = state.withLock { state in
+            state.open[key] == nil ? Self.open(key, urgency, isKept: true, &state) : nil
         }
-        flights[key] = Flight(task: task, number: number)
+        if let begun { start(begun, work) }
     }
 
-    private func land(_ key: Key, _ number: Int, _ outcome: Outcome) {
-        // An abandoned flight's place may have been taken by another.
-        guard let flight = flights[key], flight.number == number else { return }
-        flights[key] = nil
-        for waiter in flight.waiters.values { waiter.resume(returning: outcome) }
+    /// Lets nobody join what is in flight now under these keys. It goes on for those who wait for it; the next caller begins
+    /// anew.
+    func close(where condition: (Key) -> Bool) {
+        state.withLock { state in
+            for key in state.open.keys.filter(condition) { state.open[key] = nil }
+        }
     }
 
-    private func leave(_ key: Key, _ number: Int) {
-        guard let waiter = flights[key]?.waiters.removeValue(forKey: number) else { return }
-        waiter.resume(returning: nil)
-        abandonIfUnwanted(key)
+    // MARK: Coming
+
+    private func board(
+        _ waiter: Int, _ key: Key, _ urgency: Urgency, _ continuation: CheckedContinuation<Landing, Never>,
+        _ work: @escaping Work
+    ) {
+        let (number, isNew, isQueued) = state.withLock { state in
+            let present = state.open[key]
+            let number = present ?? Self.open(key, urgency, isKept: false, &state)
+            state.entries[number]?.flight.turn.raise(to: urgency)
+            state.entries[number]?.waiters[waiter] = Waiter(continuation: continuation, joined: present != nil)
+            state.seats[waiter] = number
+            return (number, present == nil, state.entries[number]?.isQueued ?? false)
+        }
+        if isNew { start(number, work) }
+        if isQueued { limit(waiter) }
     }
 
-    /// Cancels work that nobody waits for. It gives its place up, so that the next caller begins anew instead of
-    /// getting a cancellation.
-    private func abandonIfUnwanted(_ key: Key) {
-        guard let flight = flights[key], flight.waiters.isEmpty else { return }
-        flights[key] = nil
-        flight.task.cancel()
+    private static func open(_ key: Key, _ urgency: Urgency, isKept: Bool, _ state: inout State) -> Int {
+        let number = state.nextNumber()
+        state.entries[number] = Entry(key: key, flight: Flight(JobTurn(urgency)), isKept: isKept)
+        state.open[key] = number
+        return number
+    }
+
+    private func start(_ number: Int, _ work: @escaping Work) {
+        guard let flight = state.withLock({ $0.entries[number]?.flight }) else { return }
+        flight.whenQueued { [weak self] in self?.queued(number) }
+        let task = Task(executorPreference: executor) {
+            let outcome = await work(flight)
+            self.land(number, outcome)
+        }
+        let timer = Task { [weak self, lifetime] in
+            do {
+                try await Task.sleep(for: lifetime)
+            } catch {
+                return
+            }
+            self?.giveUp(number)
+        }
+        let isGone = state.withLock { state in
+            state.entries[number]?.tasks = [task, timer]
+            return state.entries[number] == nil
+        }
+        // It landed, or all have left, before its tasks could be noted.
+        if isGone { [task, timer].forEach { $0.cancel() } }
+    }
+
+    // MARK: Waiting
+
+    /// The work waits for a worker from now on, and so do all its callers.
+    private func queued(_ number: Int) {
+        let waiters = state.withLock { state in
+            state.entries[number]?.isQueued = true
+            return state.entries[number].map { Array($0.waiters.keys) } ?? []
+        }
+        waiters.forEach(limit)
+    }
+
+    private func limit(_ waiter: Int) {
+        let timer = Task { [weak self, patience] in
+            do {
+                try await Task.sleep(for: patience)
+            } catch {
+                return
+            }
+            self?.expire(waiter)
+        }
+        let isGone = state.withLock { state in
+            guard let number = state.seats[waiter] else { return true }
+            state.entries[number]?.waiters[waiter]?.timer = timer
+            return false
+        }
+        if isGone { timer.cancel() }
+    }
+
+    private func expire(_ waiter: Int) {
+        let hasBegun = state.withLock { state in
+            state.seats[waiter].flatMap { state.entries[$0]?.flight.turn.hasBegun } ?? true
+        }
+        if !hasBegun { leave(waiter, .timedOut) }
+    }
+
+    // MARK: Going
+
+    private func land(_ number: Int, _ outcome: Outcome) {
+        guard let entry = remove(number) else { return }
+        for waiter in entry.waiters.values {
+            waiter.continuation.resume(returning: .landed(outcome, joined: waiter.joined))
+        }
+    }
+
+    /// The work does not end: its callers get an answer and its key is free, whatever becomes of it.
+    private func giveUp(_ number: Int) {
+        for waiter in remove(number)?.waiters.values ?? [:].values { waiter.continuation.resume(returning: .timedOut) }
+    }
+
+    private func leave(_ waiter: Int, _ landing: Landing) {
+        let (left, unwanted) = state.withLock { state -> (Waiter?, Int?) in
+            guard let number = state.seats.removeValue(forKey: waiter),
+                let left = state.entries[number]?.waiters.removeValue(forKey: waiter)
+            else { return (nil, nil) }
+            guard let entry = state.entries[number], entry.waiters.isEmpty, !entry.isKept, !entry.flight.turn.hasBegun
+            else { return (left, nil) }
+            // It gives its place up under this lock, so that the next caller begins anew instead of getting a cancellation.
+            if state.open[entry.key] == number { state.open[entry.key] = nil }
+            return (left, number)
+        }
+        left?.timer?.cancel()
+        left?.continuation.resume(returning: landing)
+        if let unwanted { _ = remove(unwanted) }
+    }
+
+    /// Takes a flight out of the table, and ends its tasks as far as they still go on.
+    private func remove(_ number: Int) -> Entry? {
+        let entry = state.withLock { state -> Entry? in
+            guard let entry = state.entries.removeValue(forKey: number) else { return nil }
+            if state.open[entry.key] == number { state.open[entry.key] = nil }
+            for waiter in entry.waiters.keys { state.seats[waiter] = nil }
+            return entry
+        }
+        entry?.tasks.forEach { $0.cancel() }
+        entry?.waiters.values.forEach { $0.timer?.cancel() }
+        return entry
     }
 }

@@ -1,82 +1,85 @@
 internal import Cache
 internal import Fetch
-internal import Glibc
 internal import Logging
-internal import Media
 internal import Sandbox
-internal import SystemIO
 
-/// Makes what the cache does not have: fetch ▸ look for the object ▸ transcode ▸ publish.
+/// Makes what the cache does not have: find a place ▸ fetch ▸ look for the object ▸ convert ▸ publish.
 ///
-/// Stateless but for what it was given; any number of calls may be under way.
+/// Stateless but for what it was given; any number of calls may be under way. Each is the work of one ``Flight``.
 struct RenditionMaker: Sendable {
+    typealias Convert = @Sendable (Source, Rendition, Flight) async -> Result<Converter.Conversion, Problem>
+
     /// What a making came to.
     struct Made: Sendable {
         var rendition: CachedRendition
-        var isStored: Bool
-        var times: StageTimes
+        var provenance: RenditionStore.Provenance
+        var times = StageTimes()
     }
 
     let cache: Cache
     let clock: CacheClock
-    let fetcher: Fetcher
-    let pool: WorkerPool
-    let configuration: ServiceConfiguration
+    let rules: OriginRules
+    let remembered: RememberedProblems
+    let admission: MissAdmission
+    /// The largest GIF there may be, in bytes.
+    let largest: Int
+    let fetches: SourceFetches
+    let convert: Convert
     let logger: Logger
-    /// One fetch a source, for all renditions that are made of it meanwhile.
-    let fetches = FlightTable<SourceURL, Result<FetchOutcome, FetchError>>()
 
-    /// Fetches the source and makes the rendition, unless the object is there already.
-    ///
-    /// - Parameter known: What is stored under the alias but not fresh any more; where the origin says that its GIF has
-    ///   not changed, that is renewed.
-    func make(_ rendition: Rendition, of url: SourceURL, known: CachedRendition? = nil) async -> Result<Made, Problem> {
+    /// Fetches the source and makes the rendition, unless it is stored by now or the origin says that what is stored is right.
+    func make(_ rendition: Rendition, of url: SourceURL, _ flight: Flight) async -> Result<Made, Problem> {
         let key = AliasKey(sourceURL: url.canonical, rendition: rendition.canonicalText)
-        // Noted first: whatever is purged from here on is not stored by this call.
-        let epoch = cache.epoch(for: url.canonical)
-        guard hasRoom else { return .failure(.overloaded) }
-        let outcome: FetchOutcome
-        switch await fetch(url, validators: known?.alias?.validators) {
-        case .success(let fetched): outcome = fetched
-        case .failure(let error): return .failure(Problem(error))
+        // Looked up again inside the flight: one that landed just now may have brought it.
+        let known = await cache.alias(key, isFirstLook: false)
+        if let known, case .fresh = cache.freshness(of: known) { return .success(Made(rendition: known, provenance: .hit)) }
+        if let problem = remembered.problem(with: url, rendition) { return .failure(problem) }
+        // Before anything is fetched: what cannot be done now is refused at once.
+        guard let place = admission.admit(MissAdmission.Origin(url), bytes: largest, urgency: flight.turn.urgency) else {
+            return .failure(.overloaded)
         }
+        // Held to the end, whatever the compiler thinks of it.
+        defer { withExtendedLifetime(place) {} }
+        let validators = known?.alias?.validators
+        let outcome = await fetches.fetch(
+            url, validators: SourceValidators(etag: validators?.etag, lastModified: validators?.lastModified))
         switch outcome {
-        case .notModified(let unmodified):
-            let validators = Validators(
-                etag: unmodified.validators.etag, lastModified: unmodified.validators.lastModified)
-            let renewed = await cache.renew(
-                key, validators: validators, fetchedAt: clock.unixSeconds(), freshFor: nil, epoch: epoch)
-            if let made = renewed ?? known {
-                return .success(Made(rendition: made, isStored: true, times: StageTimes(fetch: unmodified.timings.total)))
+        case .failed(let problem):
+            // Gone is an answer, not a failure: what is stored is no more to be given out than if it had been purged.
+            if known != nil, problem.status == 404 || problem.status == 410 { await forget(url) }
+            return .failure(problem)
+        case .notModified(let unmodified, let epoch):
+            return await renew(rendition, of: url, known, unmodified, epoch)
+        case .fetched(let gif):
+            place.settle(bytes: gif.source.count)
+            if known != nil, !gif.keeping.isAllowed { await forget(url) }
+            // Noted before the conversion, so that a purge during it is not undone by remembering how it failed.
+            let memory = remembered.epoch
+            let made = await make(
+                rendition, of: gif.source, epoch: gif.epoch, keeping: gif.keeping, flight, StageTimes(fetch: gif.time))
+            if case .failure(let problem) = made, !cache.isPurged(url.canonical, since: gif.epoch) {
+                remembered.remember(problem, with: url, rendition, since: memory)
             }
-            // The origin's answer was to validators of something that is gone by now.
-            return await make(rendition, of: url)
-        case .fetched(let fetched):
-            guard let digest = SourceDigest(bytes: fetched.sha256) else { return .failure(.overloaded) }
-            let validators = Validators(etag: fetched.validators.etag, lastModified: fetched.validators.lastModified)
-            let source = Source(
-                bytes: fetched.bytes, count: fetched.count, digest: digest,
-                origin: Source.Origin(url: url, validators: validators, fetchedAt: clock.unixSeconds()))
-            return await make(rendition, of: source, epoch: epoch, times: StageTimes(fetch: fetched.timings.total))
+            // Others may be making something of the same GIF; as long as somebody does, it is not fetched again.
+            return withExtendedLifetime(gif) { made }
         }
     }
 
     /// Makes the rendition of a GIF that is here.
     func make(
-        _ rendition: Rendition, of source: Source, epoch: Epoch, times: StageTimes = StageTimes()
+        _ rendition: Rendition, of source: Source, epoch: Epoch, keeping: OriginRules.Keeping = OriginRules.Keeping(),
+        _ flight: Flight, _ times: StageTimes = StageTimes()
     ) async -> Result<Made, Problem> {
         let id = ObjectID(
             source: source.digest, rendition: rendition.canonicalText, encoderVersion: rendition.encoderVersion)
-        let alias = source.origin.map { origin in
-            AliasRecord(
-                key: AliasKey(sourceURL: origin.url.canonical, rendition: rendition.canonicalText),
-                sourceURL: origin.url.canonical, validators: origin.validators, fetchedAt: origin.fetchedAt)
-        }
+        let alias = keeping.isAllowed ? source.alias(rendition, freshFor: keeping.freshFor) : nil
         if let present = await existing(id, alias: alias, epoch: epoch) {
-            return .success(Made(rendition: present.rendition, isStored: present.isStored, times: times))
+            let provenance = keeping.isAllowed ? Self.provenance(present) : .unstored(.unwanted)
+            return .success(Made(rendition: present.rendition, provenance: provenance, times: times))
         }
         do throws(Problem) {
-            let (file, report) = try await transcode(source, to: rendition)
+            let conversion = try await convert(source, rendition, flight).get()
+            let report = conversion.report
             var times = times
             times.queue = report.queued
             times.transcode = report.ran
@@ -84,12 +87,13 @@ struct RenditionMaker: Sendable {
             let outcome: PublishOutcome
             do throws(CacheError) {
                 outcome = try await cache.publish(
-                    file, as: id, fileExtension: rendition.format.rawValue, facts: facts.encoded, alias: alias, epoch: epoch)
+                    conversion.file, as: id, fileExtension: rendition.format.rawValue, facts: facts.encoded, alias: alias,
+                    epoch: epoch, storing: keeping.isAllowed)
             } catch {
                 throw Problem(error)
             }
-            logMade(rendition, source, report, outcome)
-            return .success(Made(rendition: outcome.rendition, isStored: outcome.isStored, times: times))
+            MakingLog(logger).made(rendition, source, report, outcome)
+            return .success(Made(rendition: outcome.rendition, provenance: Self.provenance(outcome), times: times))
         } catch {
             return .failure(error)
         }
@@ -97,23 +101,31 @@ struct RenditionMaker: Sendable {
 
     // MARK: Stages
 
-    /// Whether another job may be taken on. Asked before anything is fetched for it.
-    private var hasRoom: Bool { pool.load.waiting < pool.configuration.queue + 1 }
-
-    private func fetch(_ url: SourceURL, validators: Validators?) async -> Result<FetchOutcome, FetchError> {
-        // A conditional fetch has an answer of its own, which nobody without those validators can use.
-        if let validators, validators != Validators() {
-            return await fetchAlone(url, SourceValidators(etag: validators.etag, lastModified: validators.lastModified))
+    /// The origin says that what is stored is right.
+    private func renew(
+        _ rendition: Rendition, of url: SourceURL, _ known: CachedRendition?, _ unmodified: UnmodifiedSource, _ epoch: Epoch
+    ) async -> Result<Made, Problem> {
+        // Only what is known is asked about, and that is held open.
+        guard let known, let alias = known.alias else { return .failure(.overloaded) }
+        let times = StageTimes(fetch: unmodified.timings.total)
+        let keeping = rules.keeping(unmodified.cacheDirectives)
+        guard keeping.isAllowed else {
+            await forget(url)
+            return .success(Made(rendition: known, provenance: .unstored(.unwanted), times: times))
         }
-        let landing = await fetches.outcome(of: url) { await fetchAlone(url, nil) }
-        return landing?.outcome ?? .failure(.cancelled)
+        let renewed = await cache.renew(
+            alias.key, validators: Validators(etag: unmodified.validators.etag, lastModified: unmodified.validators.lastModified),
+            fetchedAt: clock.unixSeconds(), freshFor: keeping.freshFor ?? alias.freshFor, epoch: epoch)
+        // Where that could not be written down, what is known is still right to answer with.
+        return .success(Made(rendition: renewed ?? known, provenance: .renewed, times: times))
     }
 
-    private func fetchAlone(_ url: SourceURL, _ validators: SourceValidators?) async -> Result<FetchOutcome, FetchError> {
-        do throws(FetchError) {
-            return .success(try await fetcher.fetch(url, validators: validators))
+    /// Takes what is stored of the source out of the cache. Where that does not last over a restart, it is found out again.
+    private func forget(_ url: SourceURL) async {
+        do throws(CacheError) {
+            _ = try await cache.purge(url: url.canonical)
         } catch {
-            return .failure(error)
+            logger.warning("could not forget a source", metadata: ["source_host": "\(url.host)", "cause": "\(error)"])
         }
     }
 
@@ -123,56 +135,8 @@ struct RenditionMaker: Sendable {
         return await cache.object(id).map { .existing($0) }
     }
 
-    /// Runs a worker. When the disk fills up under it, it runs once more with a file in memory.
-    private func transcode(_ source: Source, to rendition: Rendition) async throws(Problem) -> (StagedFile, WorkerReport) {
-        let job = WorkerJob(
-            transcoder: Transcoder(
-                options: rendition.options,
-                limits: configuration.limits),
-            allowance: configuration.allowance)
-        let file = try stage { () throws(CacheError) in try cache.stage(expecting: Int64(source.count)) }
-        do throws(SandboxError) {
-            return (file, try await pool.run(job, input: source.bytes, output: file.descriptor))
-        } catch {
-            guard case .rejected(.failed(_, let code)) = error, code == -ENOSPC, !file.isInMemory else {
-                throw Problem(error, limit: configuration.allowance)
-            }
-        }
-        let memory = try stage { () throws(CacheError) in try cache.stageInMemory() }
-        do throws(SandboxError) {
-            return (memory, try await pool.run(job, input: source.bytes, output: memory.descriptor))
-        } catch {
-            throw Problem(error, limit: configuration.allowance)
-        }
-    }
-
-    private func stage(_ make: () throws(CacheError) -> StagedFile) throws(Problem) -> StagedFile {
-        do throws(CacheError) {
-            return try make()
-        } catch {
-            throw Problem(error)
-        }
-    }
-
-    private func logMade(_ rendition: Rendition, _ source: Source, _ report: WorkerReport, _ outcome: PublishOutcome) {
-        var metadata: Logger.Metadata = [
-            "rendition": "\(rendition.canonicalText)", "gif_bytes": "\(source.count)", "bytes": "\(report.result.bytes)",
-            "frames": "\(report.result.frames)", "ms": "\(report.ran / .milliseconds(1))",
-            "cpu_ms": "\(report.cpuMicroseconds / 1000)",
-        ]
-        if let origin = source.origin { metadata["source_host"] = "\(origin.url.host)" }
-        if case .unstored(_, let reason) = outcome {
-            metadata["reason"] = "\(reason)"
-            logger.warning("made a rendition that is not stored", metadata: metadata)
-        } else {
-            logger.info("made a rendition", metadata: metadata)
-        }
-    }
-}
-
-extension PublishOutcome {
-    var isStored: Bool {
-        if case .unstored = self { return false }
-        return true
+    private static func provenance(_ outcome: PublishOutcome) -> RenditionStore.Provenance {
+        if case .unstored(_, let reason) = outcome { return .unstored(reason) }
+        return .stored
     }
 }

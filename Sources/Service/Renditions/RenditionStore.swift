@@ -1,17 +1,20 @@
 internal import Cache
 internal import Fetch
-internal import Logging
+internal import Sandbox
 
-/// Finds renditions, or has them made: the order on a miss, and what is done with what is stale.
+/// Finds renditions, or has them made: the order on a miss, and what is done with what is stale. What is purged here is out
+/// of reach everywhere.
 struct RenditionStore: Sendable {
     /// Where an answer came from, for `Cache-Status` (RFC 9211).
     enum Provenance: Sendable, Equatable {
         case hit
         /// Out of date for so many seconds, and being renewed.
         case stale(Int64)
+        /// It was out of date, and the origin says that it is right.
+        case renewed
         case stored
         /// Made, but not kept.
-        case unstored
+        case unstored(UnstoredReason)
         /// Joined work that was in flight.
         case collapsed
     }
@@ -19,76 +22,120 @@ struct RenditionStore: Sendable {
     struct Found: Sendable {
         var rendition: CachedRendition
         var provenance: Provenance
+        /// Whether caches on the way may keep it.
+        var isStorable = true
         var times = StageTimes()
+    }
+
+    /// A rendition of a source.
+    struct Key: Hashable, Sendable {
+        let url: SourceURL
+        let rendition: Rendition
     }
 
     let cache: Cache
     let maker: RenditionMaker
-    private let flights = FlightTable<AliasKey, Result<Made, Problem>>()
-    private let uploads = FlightTable<ObjectID, Result<Made, Problem>>()
+    private let flights: FlightTable<Key, Result<Made, Problem>>
+    /// Uploads on their way in. Bounded apart from what is being made: clients that send slowly hold up other uploads only.
+    private let arrivals: MissAdmission
+    private let uploads: FlightTable<ObjectID, Result<Made, Problem>>
     private typealias Made = RenditionMaker.Made
 
-    init(cache: Cache, maker: RenditionMaker) {
+    /// - Parameters:
+    ///   - arrivals: Admits uploads before their bodies.
+    ///   - patience: How long a caller waits for a worker.
+    ///   - lifetime: How long a making may take in all; far more than it ever should.
+    ///   - executor: Runs what is in flight; nil for Swift's own.
+    init(
+        cache: Cache, maker: RenditionMaker, arrivals: MissAdmission, patience: Duration, lifetime: Duration, executor: (any TaskExecutor)? = nil
+    ) {
         self.cache = cache
         self.maker = maker
+        self.arrivals = arrivals
+        flights = FlightTable(patience: patience, lifetime: lifetime, executor: executor)
+        uploads = FlightTable(patience: patience, lifetime: lifetime, executor: executor)
     }
 
-    /// What can be answered at once without waiting for anything; nil sends the caller to ``find(_:of:)``.
+    /// What can be answered at once without waiting for anything; nil sends the caller to ``find(_:of:urgency:)``.
     func hot(_ key: AliasKey) -> CachedRendition? {
         guard let found = cache.hotAlias(key), case .fresh = cache.freshness(of: found) else { return nil }
         return found
     }
 
     /// The rendition from the cache, or else made now. Nil when the calling task was cancelled.
-    func find(_ rendition: Rendition, of url: SourceURL) async -> Result<Found, Problem>? {
-        let key = AliasKey(sourceURL: url.canonical, rendition: rendition.canonicalText)
-        let known = await cache.alias(key)
-        if let known {
+    ///
+    /// - Parameter urgency: Whose turn it is where several wait for a worker: ``Urgency/prewarm`` for what nobody has asked
+    ///   for yet.
+    func find(_ rendition: Rendition, of url: SourceURL, urgency: Urgency = .visitor) async -> Result<Found, Problem>? {
+        let key = Key(url: url, rendition: rendition)
+        let work: @Sendable (Flight) async -> Result<Made, Problem> = { [maker] in await maker.make(rendition, of: url, $0) }
+        if let known = await cache.alias(AliasKey(sourceURL: url.canonical, rendition: rendition.canonicalText)) {
             switch cache.freshness(of: known) {
             case .fresh:
                 return .success(Found(rendition: known, provenance: .hit))
             case .stale(let age):
-                Task { _ = await make(rendition, of: url, key) }
+                // While the origin is known to fail it is left alone.
+                if maker.remembered.problem(with: url, rendition) == nil { flights.launch(key, urgency: .renewal, work) }
                 return .success(Found(rendition: known, provenance: .stale(age)))
             case .expired:
                 break
             }
         }
-        guard let landing = await make(rendition, of: url, key) else { return nil }
-        return Self.found(landing)
+        if let problem = maker.remembered.problem(with: url, rendition) { return .failure(problem) }
+        return Self.found(await flights.outcome(of: key, urgency: urgency, work))
     }
 
     /// The rendition of an uploaded GIF. Nil when the calling task was cancelled.
-    func find(_ rendition: Rendition, of source: Source) async -> Result<Found, Problem>? {
+    func find(_ rendition: Rendition, of source: Source, urgency: Urgency = .visitor) async -> Result<Found, Problem>? {
         let id = ObjectID(
             source: source.digest, rendition: rendition.canonicalText, encoderVersion: rendition.encoderVersion)
         if let known = await cache.object(id) { return .success(Found(rendition: known, provenance: .hit)) }
-        let maker = maker
-        let landing = await uploads.outcome(of: id) {
-            await maker.make(rendition, of: source, epoch: maker.cache.epoch(for: nil))
-        }
-        return landing.map(Self.found)
-    }
-
-    private func make(
-        _ rendition: Rendition, of url: SourceURL, _ key: AliasKey
-    ) async -> FlightTable<AliasKey, Result<Made, Problem>>.Landing? {
-        let cache = cache
-        let maker = maker
-        return await flights.outcome(of: key) {
-            // Looked up again inside the flight: one that landed just now may have brought it.
-            let known = await cache.alias(key)
-            if let known, case .fresh = cache.freshness(of: known) {
-                return .success(Made(rendition: known, isStored: true, times: StageTimes()))
+        let landing = await uploads.outcome(of: id, urgency: urgency) { [maker] flight in
+            guard let place = maker.admission.admit(nil, bytes: source.count, urgency: flight.turn.urgency) else {
+                return .failure(.overloaded)
             }
-            return await maker.make(rendition, of: url, known: known)
+            defer { withExtendedLifetime(place) {} }
+            return await maker.make(rendition, of: source, epoch: maker.cache.epoch(for: nil), flight)
         }
+        return Self.found(landing)
     }
 
-    private static func found<Key>(_ landing: FlightTable<Key, Result<Made, Problem>>.Landing) -> Result<Found, Problem> {
-        landing.outcome.map { made in
-            let provenance: Provenance = landing.joined ? .collapsed : made.isStored ? .stored : .unstored
-            return Found(rendition: made.rendition, provenance: provenance, times: made.times)
+    /// A place for a GIF that a client is about to send, until it is let go; nil when too much is under way.
+    func admitUpload(bytes: Int) -> MissPlace? {
+        guard maker.admission.hasRoom else { return nil }
+        return arrivals.admit(nil, bytes: min(bytes, maker.largest), urgency: .visitor)
+    }
+
+    /// Forgets what `scope` covers: what is stored, what is remembered not to work, and what is in flight. That goes on for
+    /// those who wait for it already, but nobody who comes after this has returned gets anything of it.
+    func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeResult {
+        let result: Result<PurgeResult, CacheError>
+        do throws(CacheError) {
+            result = .success(try await cache.purge(scope))
+        } catch {
+            result = .failure(error)
+        }
+        // The fetches first: a making that is begun after its table was closed cannot join a fetch from before the purge.
+        maker.fetches.close(scope)
+        flights.close { scope.covers($0.url.canonical) }
+        if scope == .all { uploads.close { _ in true } }
+        maker.remembered.purge(scope)
+        return try result.get()
+    }
+
+    /// What is being made now.
+    var makingCount: Int { flights.count + uploads.count }
+
+    private static func found<Key>(_ landing: FlightTable<Key, Result<Made, Problem>>.Landing) -> Result<Found, Problem>? {
+        switch landing {
+        case .cancelled: nil
+        case .timedOut: .failure(.overloaded)
+        case .landed(.failure(let problem), _): .failure(problem)
+        case .landed(.success(let made), let joined):
+            .success(
+                Found(
+                    rendition: made.rendition, provenance: joined ? .collapsed : made.provenance,
+                    isStorable: made.provenance != .unstored(.unwanted), times: made.times))
         }
     }
 }

@@ -18,4 +18,14 @@ struct Source: Sendable {
         /// In seconds since 1970.
         var fetchedAt: Int64
     }
+
+    /// What leads to a rendition of it; nil for an upload.
+    func alias(_ rendition: Rendition, freshFor: Int64?) -> AliasRecord? {
+        origin.map { origin in
+            AliasRecord(
+                key: AliasKey(sourceURL: origin.url.canonical, rendition: rendition.canonicalText),
+                sourceURL: origin.url.canonical, validators: origin.validators, fetchedAt: origin.fetchedAt,
+                freshFor: freshFor)
+        }
+    }
 }

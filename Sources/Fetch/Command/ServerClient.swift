@@ -1,0 +1,83 @@
+internal import CCurl
+
+/// Asks a Gifreel server for something on behalf of a command line: one request at a time, on the calling thread.
+///
+/// The server is the user's own choice, so none of the rules for sources holds here.
+package struct ServerClient: Sendable {
+    /// What the server said.
+    package struct Answer: Sendable {
+        package let status: Int
+        package let body: String
+    }
+
+    private let server: String
+    private let token: String?
+    private let timeout: Int
+
+    /// - Parameters:
+    ///   - server: Such as `http://127.0.0.1:8080`; a path is kept, for a server behind a proxy.
+    ///   - token: The admin token.
+    ///   - timeout: Seconds for a whole request.
+    package init(server: String, token: String?, timeout: Int = 60) {
+        self.server = server.hasSuffix("/") ? String(server.dropLast()) : server
+        self.token = token
+        self.timeout = timeout
+    }
+
+    /// Sends a request and waits for its answer.
+    ///
+    /// - Parameters:
+    ///   - target: Path and query, encoded.
+    ///   - body: With its media type.
+    /// - Throws: ``FetchError`` when there is no answer.
+    package func send(
+        _ method: String, _ target: String, body: (text: String, type: String)? = nil
+    ) throws(FetchError) -> Answer {
+        guard CurlLibrary.prepare() else { throw .exhausted(cause: "curl_global_init") }
+        var easy = try EasyHandle()
+        try easy.set(CURLOPT_URL, server + target)
+        try easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
+        try easy.set(CURLOPT_FOLLOWLOCATION, 0)
+        try easy.set(CURLOPT_CUSTOMREQUEST, method)
+        try easy.set(CURLOPT_CONNECTTIMEOUT_MS, 5000)
+        try easy.set(CURLOPT_TIMEOUT_MS, timeout * 1000)
+        try easy.set(CURLOPT_NOSIGNAL, 1)
+        var fields: [String] = []
+        if let token { fields.append("Authorization: Bearer \(token)") }
+        if let body {
+            try easy.set(CURLOPT_POSTFIELDSIZE, body.text.utf8.count)
+            try easy.set(CURLOPT_COPYPOSTFIELDS, body.text)
+            fields.append("Content-Type: \(body.type)")
+        }
+        guard fields.allSatisfy({ $0.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f } }) else {
+            throw .failed(.protocolViolation(cause: "the token holds what no header field may"))
+        }
+        try easy.setHeaders(fields)
+
+        let received = ReceivedBody()
+        let context = Unmanaged.passUnretained(received).toOpaque()
+        guard ccurl_set_write(easy.raw, receive, context) == CURLE_OK else { throw .exhausted(cause: "curl_easy_setopt") }
+        let code = curl_easy_perform(easy.raw)
+        var status = 0
+        guard code == CURLE_OK, ccurl_get_long(easy.raw, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK else {
+            throw .unreachable(cause: easy.errorMessage(code))
+        }
+        return withExtendedLifetime(received) { Answer(status: status, body: String(decoding: received.bytes, as: UTF8.self)) }
+    }
+}
+
+/// The body of an answer as it comes in; lives on the thread that waits for it.
+private final class ReceivedBody {
+    var bytes: [UInt8] = []
+    /// Answers to commands are short; more than this is none.
+    static let limit = 64 << 20
+}
+
+private let receive: curl_write_callback = { data, size, count, context in
+    guard let data, let context else { return 0 }
+    let received = Unmanaged<ReceivedBody>.fromOpaque(context).takeUnretainedValue()
+    let bytes = UnsafeRawBufferPointer(start: data, count: size * count)
+    guard received.bytes.count + bytes.count <= ReceivedBody.limit else { return 0 }
+    received.bytes.append(contentsOf: bytes)
+    return bytes.count
+}

@@ -1,0 +1,55 @@
+internal import Cache
+internal import Glibc
+internal import Media
+internal import Sandbox
+
+/// Has a worker make a rendition of a GIF, into a file of the cache or, where the disk is full, in memory.
+struct Converter: Sendable {
+    /// What a conversion gave.
+    struct Conversion: Sendable {
+        var file: StagedFile
+        var report: WorkerReport
+    }
+
+    let cache: Cache
+    let pool: WorkerPool
+    let limits: MediaLimits
+    let allowance: WorkerJob.Allowance
+
+    /// Runs a worker. When the disk fills up under it, it runs once more with a file in memory.
+    func convert(_ source: Source, to rendition: Rendition, _ flight: Flight) async -> Result<Conversion, Problem> {
+        let job = WorkerJob(
+            transcoder: Transcoder(options: rendition.options, limits: limits),
+            allowance: allowance)
+        flight.waitsForWorker()
+        do throws(Problem) {
+            let file = try stage { () throws(CacheError) in try cache.stage(expecting: Int64(source.count)) }
+            if let report = try await run(job, source, into: file, flight) { return .success(Conversion(file: file, report: report)) }
+            let memory = try stage { () throws(CacheError) in try cache.stageInMemory() }
+            guard let report = try await run(job, source, into: memory, flight) else { throw .overloaded }
+            return .success(Conversion(file: memory, report: report))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Nil where the disk filled up.
+    private func run(
+        _ job: WorkerJob, _ source: Source, into file: StagedFile, _ flight: Flight
+    ) async throws(Problem) -> WorkerReport? {
+        do throws(SandboxError) {
+            return try await pool.run(job, turn: flight.turn, input: source.bytes, output: file.descriptor)
+        } catch {
+            if case .rejected(.failed(_, let code)) = error, code == -ENOSPC, !file.isInMemory { return nil }
+            throw Problem(error, limit: allowance)
+        }
+    }
+
+    private func stage(_ make: () throws(CacheError) -> StagedFile) throws(Problem) -> StagedFile {
+        do throws(CacheError) {
+            return try make()
+        } catch {
+            throw Problem(error)
+        }
+    }
+}

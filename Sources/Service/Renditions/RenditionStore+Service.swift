@@ -1,0 +1,35 @@
+internal import Cache
+internal import Fetch
+internal import Logging
+internal import Sandbox
+
+extension RenditionStore {
+    /// The store as the service has it: with the fetcher and the workers behind it.
+    init(
+        configuration: ServiceConfiguration, cache: Cache, clock: CacheClock, fetcher: Fetcher, pool: WorkerPool, logger: Logger
+    ) {
+        let remembered = RememberedProblems(clock: clock)
+        // All that a making waits for has a bound of its own; this one is for what nobody has thought of.
+        let fetchLifetime = configuration.fetch.timeout * 4 + .seconds(30)
+        let lifetime = fetchLifetime + configuration.queueTimeout + .seconds(configuration.allowance.wall * 4)
+        let fetches = SourceFetches(
+            cache: cache, clock: clock, rules: configuration.originRules, remembered: remembered, lifetime: fetchLifetime
+        ) { url, validators in
+            do throws(FetchError) {
+                return .success(try await fetcher.fetch(url, validators: validators))
+            } catch {
+                return .failure(error)
+            }
+        }
+        let converter = Converter(
+            cache: cache, pool: pool, limits: configuration.limits, allowance: configuration.allowance)
+        let places = configuration.pool.workers + configuration.pool.queue
+        let maker = RenditionMaker(
+            cache: cache, clock: clock, rules: configuration.originRules, remembered: remembered,
+            admission: MissAdmission(jobs: places, bytes: configuration.queueBytes), largest: configuration.fetch.maxBytes,
+            fetches: fetches, convert: { await converter.convert($0, to: $1, $2) }, logger: logger)
+        self.init(
+            cache: cache, maker: maker, arrivals: MissAdmission(jobs: places * 4, bytes: configuration.queueBytes / 2),
+            patience: configuration.queueTimeout, lifetime: lifetime)
+    }
+}
