@@ -62,17 +62,17 @@ import Testing
 
     @Test func moreUrgentJobsGoFirstAndUrgencyMayRise() async throws {
         let pool = try pool(queue: 8)
-        let running = Task { try await error(pool, SandboxFixture.long, wall: 4) }
-        try await waitUntil { pool.load.running == 1 }
         let names = ["prewarm", "raised", "visitor 1", "visitor 2"]
         let turns = [JobTurn(.prewarm), JobTurn(.prewarm), JobTurn(.visitor), JobTurn(.visitor)]
         let outputs = try turns.map { _ in try SandboxFixture.output() }
+        let input = try SandboxFixture.input(GIFBuilder.animation(frames: 12, width: 60, height: 60))
+        let running = Task { try await error(pool, SandboxFixture.long, wall: 8) }
+        try await waitUntil { pool.load.running == 1 }
         var tasks: [Task<Void, any Error>] = []
         for (turn, output) in zip(turns, outputs) {
             let waiting = pool.load.waiting
             tasks.append(
                 Task {
-                    let input = try SandboxFixture.input(GIFBuilder.animation(frames: 12, width: 200, height: 200))
                     _ = try await pool.run(SandboxFixture.job(), turn: turn, input: input, output: output)
                 })
             try await waitUntil { pool.load.waiting == waiting + 1 }
