@@ -4,6 +4,7 @@ extension FetchError {
         switch self {
         case .notAllowed(.pattern): "Sources of this host or path may not be fetched."
         case .notAllowed(.address(.address)): "The source has no address that may be connected to."
+        case .notAllowed(.address(.itself)): "The source is this service itself."
         case .notAllowed(.address(.port)): "Sources at this port may not be fetched."
         case .notFound: "The source was not found."
         case .gone: "The source is gone."

@@ -69,6 +69,13 @@ package final class Fetcher: Sendable {
         try settings.check(url)
     }
 
+    /// Says where this process listens: nothing is fetched from there, whatever else is allowed.
+    ///
+    /// - Parameter endpoints: Addresses as text, and ports. `0.0.0.0` stands for all of the machine's, `::` too.
+    package func avoid(_ endpoints: [(address: String, port: Int)]) {
+        settings.own.set(endpoints.compactMap { endpoint in IPAddress(endpoint.address).map { ($0, endpoint.port) } })
+    }
+
     /// What has been done so far.
     package func counters() -> FetchCounters {
         metrics.snapshot()

@@ -14,6 +14,7 @@ package final class FrontDoor: HTTPHandler {
     private let store: RenditionStore
     private let answers: RenditionAnswer
     private let admin: AdminDesk
+    private let access: AccessControl
     private let configuration: ServiceConfiguration
     private let logger: Logger
     private let state = Atomic(State.starting.rawValue)
@@ -25,12 +26,13 @@ package final class FrontDoor: HTTPHandler {
         case draining
     }
 
-    init(configuration: ServiceConfiguration, store: RenditionStore, admin: AdminDesk, logger: Logger) {
+    init(configuration: ServiceConfiguration, store: RenditionStore, admin: AdminDesk, access: AccessControl, logger: Logger) {
         self.configuration = configuration
         parser = RouteParser(mounts: configuration.mounts)
         self.store = store
         answers = RenditionAnswer(configuration)
         self.admin = admin
+        self.access = access
         self.logger = logger
     }
 
@@ -42,10 +44,18 @@ package final class FrontDoor: HTTPHandler {
     package func respond(to request: borrowing HTTPRequest) -> HTTPReply {
         if let hit = hit(request) { return .now(hit) }
         do throws(Problem) {
-            let hasBody = request.method == .post
-            let route = try parser.parse(request.target, hasBody: hasBody)
-            if !hasBody { memo.note(route, for: request.targetBytes) }
-            return try reply(to: request, route)
+            let method = request.method
+            let asked = try parser.parse(request.target, hasBody: method == .post)
+            switch method {
+            case .get, .head:
+                try access.check(asked, request)
+                memo.note(asked, for: request.targetBytes)
+            case .post:
+                try access.check(asked, request)
+            default:
+                break  // OPTIONS asks for nothing that could be signed; the others are the admin's, or refused.
+            }
+            return try reply(to: request, asked.route)
         } catch {
             return .now(ProblemDocument.response(error))
         }
@@ -55,6 +65,7 @@ package final class FrontDoor: HTTPHandler {
     private func hit(_ request: borrowing HTTPRequest) -> HTTPResponse? {
         let method = request.method
         guard method == .get || method == .head, let known = memo.entry(for: request.targetBytes) else { return nil }
+        if let expires = known.expires, access.signatures.hasExpired(expires) { return nil }
         if let alias = known.alias { return store.hot(alias).map { answers.hit($0, .source) } }
         guard case .object(let id, let fileExtension) = known.route, let hot = store.cache.hotObject(id),
             hot.fileExtension == fileExtension
@@ -83,17 +94,19 @@ package final class FrontDoor: HTTPHandler {
             let alias = AliasKey(sourceURL: url.canonical, rendition: rendition.canonicalText)
             if let hot = store.hot(alias) { return .now(answers.hit(hot, .source)) }
             let urgency = PriorityField.urgency(request.header("Priority"))
-            return .later { await self.miss(rendition, url, urgency) }
+            let allowance = access.allowance(request)
+            return .later { await self.miss(rendition, url, urgency, allowance) }
         case .object(let id, let fileExtension):
             return object(id, fileExtension)
         case .upload(let rendition):
             // Before the body: what cannot be taken in is not sent for nothing.
             guard let place = store.admitUpload(bytes: request.contentLength ?? .max) else { throw .overloaded }
             let urgency = PriorityField.urgency(request.header("Priority"))
+            let allowance = access.allowance(request)
             return .receive(
                 UploadSink(limit: configuration.fetch.maxBytes) { source in
                     defer { withExtendedLifetime(place) {} }
-                    return await self.uploaded(rendition, source, urgency)
+                    return await self.uploaded(rendition, source, urgency, allowance)
                 })
         case .cache(let query):
             return try admin.answer(method, query, authorization: request.header("Authorization"))
@@ -139,8 +152,10 @@ package final class FrontDoor: HTTPHandler {
 
     // MARK: Answers that take time
 
-    private func miss(_ rendition: Rendition, _ url: SourceURL, _ urgency: Urgency) async -> HTTPResponse {
-        switch await store.find(rendition, of: url, urgency: urgency) {
+    private func miss(
+        _ rendition: Rendition, _ url: SourceURL, _ urgency: Urgency, _ allowance: MissAllowance
+    ) async -> HTTPResponse {
+        switch await store.find(rendition, of: url, urgency: urgency, allowance) {
         case .success(let found)?: return answers.response(found, .source)
         case .failure(let problem)?: return failed(problem, host: url.host)
         case nil: return ProblemDocument.response(.overloaded)  // The client has left; nobody reads it.
@@ -157,8 +172,10 @@ package final class FrontDoor: HTTPHandler {
         }
     }
 
-    private func uploaded(_ rendition: Rendition, _ source: Source, _ urgency: Urgency) async -> HTTPResponse {
-        switch await store.find(rendition, of: source, urgency: urgency) {
+    private func uploaded(
+        _ rendition: Rendition, _ source: Source, _ urgency: Urgency, _ allowance: MissAllowance
+    ) async -> HTTPResponse {
+        switch await store.find(rendition, of: source, urgency: urgency, allowance) {
         case .success(let found)?:
             var response = answers.response(found, .object)
             response.headers.append("Content-Location", RenditionAnswer.path(found.rendition))

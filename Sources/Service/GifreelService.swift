@@ -38,7 +38,8 @@ package final class GifreelService: Sendable {
                 configuration: configuration, cache: cache, clock: clock, fetcher: fetcher, pool: pool, logger: logger)
             door = FrontDoor(
                 configuration: configuration, store: store,
-                admin: AdminDesk(store: store, token: configuration.adminToken), logger: logger)
+                admin: AdminDesk(store: store, token: configuration.adminToken),
+                access: AccessControl(configuration, clock: clock), logger: logger)
             var http = configuration.http
             http.errorResponse = { error in
                 ProblemDocument.response(Problem(error.status, error.code, error.sentence))
@@ -61,6 +62,14 @@ package final class GifreelService: Sendable {
         try server.start()
         if let file = configuration.portFile, let port = server.port {
             try Data("\(port)\n".utf8).write(to: URL(fileURLWithPath: file), options: .atomic)
+        }
+        fetcher.avoid(
+            server.endpoints.compactMap { endpoint in
+                guard case .tcp(let address, let port) = endpoint else { return nil }
+                return (address.description, port)
+            })
+        if configuration.signingKeys.hasShortKey {
+            logger.warning("a signing key has fewer than 32 bytes and may be guessed")
         }
         door.become(.ready)
         let endpoints = server.endpoints.map(\.description).joined(separator: ", ")

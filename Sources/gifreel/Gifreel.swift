@@ -8,5 +8,7 @@ struct GifreelCommand: ParsableCommand {
         commandName: "gifreel",
         abstract: "Turns animated GIFs into looping, muted H.264 MP4s.",
         version: "gifreel \(Gifreel.version)",
-        subcommands: [ServeCommand.self, ConvertCommand.self, FramesCommand.self, PurgeCommand.self, ZygoteCommand.self])
+        subcommands: [
+            ServeCommand.self, ConvertCommand.self, FramesCommand.self, PurgeCommand.self, SignCommand.self, ZygoteCommand.self,
+        ])
 }

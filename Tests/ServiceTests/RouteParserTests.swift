@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct RouteParserTests {
     private func parse(_ target: String, mounts: [String: String] = [:], hasBody: Bool = false) throws -> Route {
-        try RouteParser(mounts: mounts.mapValues { try SourceURL($0) }).parse(target, hasBody: hasBody)
+        try RouteParser(mounts: mounts.mapValues { Mount(origin: try SourceURL($0)) }).parse(target, hasBody: hasBody).route
     }
 
     private func source(_ target: String, mounts: [String: String] = [:]) throws -> String? {

@@ -4,4 +4,6 @@ package enum AddressRefusal: Hashable, Sendable {
     case address(purpose: String)
     /// The port is not one of those allowed.
     case port(Int)
+    /// It is where this process listens.
+    case itself
 }

@@ -4,6 +4,7 @@ final class FetchSettings: Sendable {
     let sources: SourcePolicy
     let addresses: AddressPolicy
     let headers: [String]
+    let own = OwnEndpoints()
 
     init(_ configuration: FetchConfiguration) {
         self.configuration = configuration

@@ -117,6 +117,7 @@ final class Transfer {
     private static let worthDraining = 16 << 10
 
     private func allows(_ address: IPAddress, port: Int) -> Bool {
+        if settings.own.contains(address, port: port) { return refuse(.itself) }
         guard let refusal = settings.addresses.refusal(of: address, port: port, for: url) else { return true }
         return refuse(refusal)
     }

@@ -33,6 +33,19 @@ package struct Problem: Error, Sendable, Equatable {
     static let overloaded = Problem(503, "overloaded", "Too many conversions are waiting.", retryAfter: 2)
     static let draining = Problem(503, "draining", "The server is stopping.", retryAfter: 5)
 
+    static let expiredSignature = Problem(403, "expired_signature", "The signed request has expired.")
+    /// RFC 8586 section 2: a request that comes of our own fetch is not worked on.
+    static let loop = Problem(
+        403, "source_not_allowed", "The source is this service itself.", cause: "CDN-Loop names this service")
+
+    static func badSignature(_ detail: String) -> Problem {
+        Problem(403, "bad_signature", detail)
+    }
+
+    static func rateLimited(retryAfter seconds: Int) -> Problem {
+        Problem(429, "rate_limited", "Too many new renditions were asked for from this address.", retryAfter: seconds)
+    }
+
     static func badRequest(_ detail: String) -> Problem {
         Problem(400, "bad_request", detail)
     }

@@ -15,6 +15,7 @@ extension ServiceConfiguration {
         try readCache(settings)
         try readSources(settings)
         try readTranscoding(settings)
+        try readAccess(settings)
         try readMounts(settings)
         adminToken = try settings.text("admin.token")
         logLevel = try settings.choice("log.level", Logger.Level.allCases)
@@ -101,20 +102,5 @@ extension ServiceConfiguration {
         allowance = WorkerJob.Allowance(
             cpu: max(1, Int(try settings.duration("limits.cpu").components.seconds)),
             memory: try settings.bytes("limits.memory"))
-    }
-
-    private mutating func readMounts(_ settings: SettingsReader) throws(ConfigurationError) {
-        for name in settings.chosenNames("mounts") {
-            let setting = "mounts.\(name).origin"
-            guard let text = try settings.text(setting) else { continue }
-            guard !Route.reservedNames.contains(name), name.utf8.allSatisfy(Route.isNameByte) else {
-                throw ConfigurationError("mounts.\(name) cannot be used: the name is taken or holds other than a–z, 0–9, - and _.")
-            }
-            do throws(SourceURLError) {
-                mounts[name] = try SourceURL(text)
-            } catch {
-                throw .wrongValue(setting, text, "an http or https URL")
-            }
-        }
     }
 }

@@ -26,7 +26,13 @@ package struct ServiceConfiguration: Sendable {
     /// A file to write the TCP port into once the server listens.
     package var portFile: String?
     /// Origins by the name of their mount.
-    package var mounts: [String: SourceURL] = [:]
+    package var mounts: [String: Mount] = [:]
+    /// What requests are signed with; empty where they are not.
+    package var signingKeys = SigningKeys()
+    /// Whether a request without a signature is refused.
+    package var requiresSignature = false
+    /// How many misses a client may cause; nil for any number.
+    package var rateLimit: RateLimit?
     /// The token of admin requests; nil turns them off.
     package var adminToken: String?
     package var logLevel = Logger.Level.info

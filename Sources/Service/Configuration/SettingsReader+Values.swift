@@ -24,6 +24,11 @@ extension SettingsReader {
         return duration
     }
 
+    /// `true` or `false`; nil where nothing is set.
+    func optionalFlag(_ name: String) throws(ConfigurationError) -> Bool? {
+        try text(name) == nil ? nil : flag(name)
+    }
+
     /// `true` or `false`.
     func flag(_ name: String) throws(ConfigurationError) -> Bool {
         let value = try text(name) ?? ""
@@ -69,8 +74,8 @@ extension SettingsReader {
                 } else {
                     value = try text(name)
                 }
-                let shown = value.map { setting.isSecret ? "***" : $0 }
-                lines.append("\(name): \(shown.flatMap { $0.isEmpty ? nil : $0 } ?? "–")")
+                let shown = value.flatMap { $0.isEmpty ? nil : setting.isSecret ? "***" : $0 }
+                lines.append("\(name): \(shown ?? "–")")
             }
         }
         return lines

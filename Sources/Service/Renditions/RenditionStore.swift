@@ -64,9 +64,13 @@ struct RenditionStore: Sendable {
 
     /// The rendition from the cache, or else made now. Nil when the calling task was cancelled.
     ///
-    /// - Parameter urgency: Whose turn it is where several wait for a worker: ``Urgency/prewarm`` for what nobody has asked
+    /// - Parameters:
+    ///   - urgency: Whose turn it is where several wait for a worker: ``Urgency/prewarm`` for what nobody has asked
     ///   for yet.
-    func find(_ rendition: Rendition, of url: SourceURL, urgency: Urgency = .visitor) async -> Result<Found, Problem>? {
+    ///   - allowance: Used where neither the cache nor the memory of problems has anything to answer with.
+    func find(
+        _ rendition: Rendition, of url: SourceURL, urgency: Urgency = .visitor, _ allowance: MissAllowance = .unlimited
+    ) async -> Result<Found, Problem>? {
         let key = Key(url: url, rendition: rendition)
         let work: @Sendable (Flight) async -> Result<Made, Problem> = { [maker] in await maker.make(rendition, of: url, $0) }
         if let known = await cache.alias(AliasKey(sourceURL: url.canonical, rendition: rendition.canonicalText)) {
@@ -82,14 +86,18 @@ struct RenditionStore: Sendable {
             }
         }
         if let problem = maker.remembered.problem(with: url, rendition) { return .failure(problem) }
+        if let problem = allowance.use() { return .failure(problem) }
         return Self.found(await flights.outcome(of: key, urgency: urgency, work))
     }
 
     /// The rendition of an uploaded GIF. Nil when the calling task was cancelled.
-    func find(_ rendition: Rendition, of source: Source, urgency: Urgency = .visitor) async -> Result<Found, Problem>? {
+    func find(
+        _ rendition: Rendition, of source: Source, urgency: Urgency = .visitor, _ allowance: MissAllowance = .unlimited
+    ) async -> Result<Found, Problem>? {
         let id = ObjectID(
             source: source.digest, rendition: rendition.canonicalText, encoderVersion: rendition.encoderVersion)
         if let known = await cache.object(id) { return .success(Found(rendition: known, provenance: .hit)) }
+        if let problem = allowance.use() { return .failure(problem) }
         let landing = await uploads.outcome(of: id, urgency: urgency) { [maker] flight in
             guard let place = maker.admission.admit(nil, bytes: source.count, urgency: flight.turn.urgency) else {
                 return .failure(.overloaded)

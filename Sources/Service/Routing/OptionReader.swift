@@ -1,10 +1,13 @@
 /// Collects a rendition's options from wherever they stand; an option that comes twice is an error.
 struct OptionReader {
     private var rendition: Rendition
+    /// What was read, for the signature to cover; the source is for whoever reads it to set.
+    var credentials: Credentials
     private var seen = Set<String>()
 
     init(format: Rendition.Format) {
         rendition = Rendition(format: format)
+        credentials = Credentials(format: format)
     }
 
     /// Reads `name=value` of a path.
@@ -38,6 +41,23 @@ struct OptionReader {
 
     private mutating func read(_ name: String, _ value: String) throws(Problem) {
         guard seen.insert(name).inserted else { throw .badOption(name, "is given twice") }
-        try rendition.set(name, to: value)
+        switch name {
+        case "sig":
+            credentials.signature = value
+            return
+        case "expires":
+            credentials.expires = try Self.time(value)
+        default:
+            try rendition.set(name, to: value)
+        }
+        credentials.options.append(QueryItem(name: name, value: value))
+    }
+
+    private static func time(_ text: String) throws(Problem) -> Int64 {
+        let isNumber = text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        guard isNumber, text.utf8.count <= 15, let seconds = Int64(text) else {
+            throw .badOption("expires", "must be a time in unix seconds")
+        }
+        return seconds
     }
 }

@@ -11,12 +11,15 @@ final class RouteMemo: Sendable {
     final class Entry: Sendable {
         fileprivate let target: [UInt8]
         let route: Route
+        /// When the request's signature ends, in seconds since 1970; nil where it does not.
+        let expires: Int64?
         /// The key of a rendition's alias; nil for other routes.
         let alias: AliasKey?
 
-        fileprivate init(target: UnsafeRawBufferPointer, route: Route) {
+        fileprivate init(target: UnsafeRawBufferPointer, _ parsed: ParsedTarget) {
             self.target = Array(target)
-            self.route = route
+            route = parsed.route
+            expires = parsed.credentials?.expires
             if case .rendition(let rendition, let url) = route {
                 alias = AliasKey(sourceURL: url.canonical, rendition: rendition.canonicalText)
             } else {
@@ -46,10 +49,10 @@ final class RouteMemo: Sendable {
         return entry
     }
 
-    /// Notes what a target asks for.
-    func note(_ route: Route, for target: UnsafeRawBufferPointer) {
+    /// Notes what a target asks for, once it has been found that it may be asked.
+    func note(_ parsed: ParsedTarget, for target: UnsafeRawBufferPointer) {
         guard target.count <= Self.longestTarget else { return }
-        let entry = Entry(target: target, route: route)
+        let entry = Entry(target: target, parsed)
         let place = Self.hash(target) & mask
         places.withLock { $0[place] = entry }
     }

@@ -3,9 +3,9 @@ package import Fetch
 
 /// Reads request targets (API.md §1, §5). A pure function of the target and the mounts.
 package struct RouteParser: Sendable {
-    package let mounts: [String: SourceURL]
+    package let mounts: [String: Mount]
 
-    package init(mounts: [String: SourceURL]) {
+    package init(mounts: [String: Mount]) {
         self.mounts = mounts
     }
 
@@ -15,24 +15,24 @@ package struct RouteParser: Sendable {
     ///   - target: Path and query as they were sent.
     ///   - hasBody: Whether the request brings the source itself (POST).
     /// - Throws: ``Problem``: `not_found`, `bad_source_url` or `bad_option`.
-    package func parse(_ target: String, hasBody: Bool = false) throws(Problem) -> Route {
+    package func parse(_ target: String, hasBody: Bool = false) throws(Problem) -> ParsedTarget {
         let path = target.prefix { $0 != "?" }
         let query = target.dropFirst(path.count)
         let segments = path.dropFirst()
         let first = segments.prefix { $0 != "/" }
         let rest = segments.dropFirst(first.count)
         switch first {
-        case "healthz" where rest.isEmpty: return .health
-        case "readyz" where rest.isEmpty: return .readiness
-        case "cache" where rest.isEmpty: return .cache(try Self.items(query.dropFirst()))
-        case "object": return try object(rest.dropFirst())
+        case "healthz" where rest.isEmpty: return ParsedTarget(.health)
+        case "readyz" where rest.isEmpty: return ParsedTarget(.readiness)
+        case "cache" where rest.isEmpty: return ParsedTarget(.cache(try Self.items(query.dropFirst())))
+        case "object": return ParsedTarget(try object(rest.dropFirst()))
         default: break
         }
         let words = first.split(separator: ",", omittingEmptySubsequences: false)
         if let word = words.first, let format = Rendition.Format(rawValue: String(word)) {
             return try rendition(format, options: words.dropFirst(), rest: rest, query: query, hasBody: hasBody)
         }
-        if let origin = mounts[String(first)], !hasBody { return try mounted(origin, path: rest, query: query) }
+        if let mount = mounts[String(first)], !hasBody { return try mounted(mount, path: rest, query: query) }
         throw .notFound
     }
 
@@ -40,7 +40,7 @@ package struct RouteParser: Sendable {
 
     private func rendition(
         _ format: Rendition.Format, options: ArraySlice<Substring>, rest: Substring, query: Substring, hasBody: Bool
-    ) throws(Problem) -> Route {
+    ) throws(Problem) -> ParsedTarget {
         var reader = OptionReader(format: format)
         for option in options { try reader.readPair(option) }
         let source = rest.drop { $0 == "/" }
@@ -48,15 +48,15 @@ package struct RouteParser: Sendable {
             let url = try reader.readQuery(try Self.items(query.dropFirst()))
             if hasBody {
                 guard url == nil else { throw .badOption("url", "does not go with a body") }
-                return .upload(try reader.finish())
+                return ParsedTarget(.upload(try reader.finish()), credentials: reader.credentials)
             }
             guard let url else { throw .badSourceURL("The source URL is missing.") }
-            return .rendition(try reader.finish(), try Self.source(url))
+            return try Self.parsed(&reader, url)
         }
         guard !hasBody else { throw .notFound }
         if let verbatim = Self.verbatimURL(source) {
             // The query belongs to the source.
-            return .rendition(try reader.finish(), try Self.source(verbatim + query))
+            return try Self.parsed(&reader, verbatim + query)
         }
         guard let decoded = PercentText.decode(source) else {
             throw .badSourceURL("The source URL is not percent-encoded correctly.")
@@ -64,7 +64,12 @@ package struct RouteParser: Sendable {
         guard try reader.readQuery(try Self.items(query.dropFirst())) == nil else {
             throw .badOption("url", "is given twice")
         }
-        return .rendition(try reader.finish(), try Self.source(decoded))
+        return try Self.parsed(&reader, decoded)
+    }
+
+    private static func parsed(_ reader: inout OptionReader, _ text: String) throws(Problem) -> ParsedTarget {
+        reader.credentials.source = text
+        return ParsedTarget(.rendition(try reader.finish(), try source(text)), credentials: reader.credentials)
     }
 
     /// A URL as it stands in the path; one slash after the scheme is two that a proxy merged.
@@ -87,7 +92,7 @@ package struct RouteParser: Sendable {
     // MARK: Mounts
 
     /// The source is the same path under the mount's origin, ending in `.gif`; the extension says what is wanted.
-    private func mounted(_ origin: SourceURL, path: Substring, query: Substring) throws(Problem) -> Route {
+    private func mounted(_ mount: Mount, path: Substring, query: Substring) throws(Problem) -> ParsedTarget {
         guard let dot = path.lastIndex(of: "."), !path[dot...].contains("/") else { throw .notFound }
         let format: Rendition.Format
         switch path[dot...].dropFirst() {
@@ -100,11 +105,13 @@ package struct RouteParser: Sendable {
         guard try reader.readQuery(try Self.items(query.dropFirst())) == nil else {
             throw .badOption("url", "does not go with a mount")
         }
-        let base = origin.canonical.hasSuffix("/") ? String(origin.canonical.dropLast()) : origin.canonical
-        let source = try Self.source(base + path[..<dot] + ".gif")
-        // Dot segments must not lead out of the mount.
-        guard source.canonical.hasPrefix(base + "/") else { throw .notFound }
-        return .rendition(try reader.finish(), source)
+        reader.credentials.source = mount.base + path[..<dot].dropFirst() + ".gif"
+        let source = try Self.source(reader.credentials.source)
+        // Dot segments must not lead out of the mount, nor out of what is open of it.
+        guard source.canonical.hasPrefix(mount.base), mount.patterns.contains(where: { $0.matches(source) }) else {
+            throw .notFound
+        }
+        return ParsedTarget(.rendition(try reader.finish(), source), credentials: reader.credentials, mount: mount)
     }
 
     // MARK: Objects

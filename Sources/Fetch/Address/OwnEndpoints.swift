@@ -1,0 +1,69 @@
+internal import Glibc
+internal import Synchronization
+
+/// Where this process itself listens: a fetch from there would be the service asking itself.
+///
+/// Any thread. Told once the server listens, since only then its port is known.
+final class OwnEndpoints: Sendable {
+    private let endpoints = Mutex<[(address: IPAddress, port: Int)]>([])
+
+    func set(_ new: [(address: IPAddress, port: Int)]) {
+        endpoints.withLock { $0 = new }
+    }
+
+    /// Whether a connection to `address` and `port` would arrive at this process.
+    func contains(_ address: IPAddress, port: Int) -> Bool {
+        let known = endpoints.withLock { $0.filter { $0.port == port }.map(\.address) }
+        if known.isEmpty { return false }
+        let address = address.unmapped
+        // Connecting to the unspecified address means this machine.
+        return known.contains { $0 == address || address.isUnspecified || $0.isUnspecified && Self.isLocal(address) }
+    }
+
+    /// Whether `address` is one of this machine's: then, and only then, a socket can be bound to it.
+    private static func isLocal(_ address: IPAddress) -> Bool {
+        var isBound = false
+        address.withSocketAddress { pointer, length in
+            let probe = socket(Int32(pointer.pointee.sa_family), Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+            if probe >= 0 {
+                isBound = bind(probe, pointer, length) == 0
+                close(probe)
+            }
+        }
+        return isBound
+    }
+}
+
+extension IPAddress {
+    /// `0.0.0.0` or `::`.
+    var isUnspecified: Bool { self == .v4(0) || self == .v6(high: 0, low: 0) }
+
+    /// The IPv4 address in an IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2); any other address as it is.
+    var unmapped: IPAddress {
+        guard case .v6(0, let low) = self, low >> 32 == 0xffff else { return self }
+        return .v4(UInt32(truncatingIfNeeded: low))
+    }
+
+    /// Calls `body` with the address as a socket address with port 0.
+    func withSocketAddress(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Void) {
+        switch self {
+        case .v4(let value):
+            var four = sockaddr_in()
+            four.sin_family = sa_family_t(AF_INET)
+            four.sin_addr.s_addr = value.bigEndian
+            withUnsafePointer(to: &four) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
+            }
+        case .v6(let high, let low):
+            var six = sockaddr_in6()
+            six.sin6_family = sa_family_t(AF_INET6)
+            withUnsafeMutableBytes(of: &six.sin6_addr) {
+                $0.storeBytes(of: high.bigEndian, as: UInt64.self)
+                $0.storeBytes(of: low.bigEndian, toByteOffset: 8, as: UInt64.self)
+            }
+            withUnsafePointer(to: &six) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_in6>.size)) }
+            }
+        }
+    }
+}

@@ -1,0 +1,13 @@
+/// What counts as one client: an IPv4 address, or the /64 of an IPv6 address, of which a single machine may take any
+/// (RFC 4291 section 2.5.4, RFC 6177).
+package struct ClientNetwork: Sendable, Hashable {
+    /// The address in 64 bits: an IPv4 address in the low 32, or the first half of an IPv6 address.
+    package let number: UInt64
+    /// Whether it is an IPv4 address.
+    package let isIPv4: Bool
+
+    package init(_ address: IPAddress) {
+        number = address.isIPv4 ? address.low : address.high
+        isIPv4 = address.isIPv4
+    }
+}

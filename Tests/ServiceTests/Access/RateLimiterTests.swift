@@ -1,0 +1,80 @@
+import Cache
+import HTTP
+import Synchronization
+import Testing
+
+@testable import Service
+
+@Suite struct RateLimiterTests {
+    private final class Seconds: Sendable {
+        let value = Mutex<Double>(1000)
+
+        var clock: CacheClock {
+            CacheClock(unixSeconds: { 0 }, monotonicNanoseconds: { [self] in UInt64(value.withLock { $0 } * 1e9) })
+        }
+
+        func pass(_ seconds: Double) { value.withLock { $0 += seconds } }
+    }
+
+    private let time = Seconds()
+
+    private func client(_ address: String) throws -> ClientNetwork {
+        ClientNetwork(try #require(IPAddress(address)))
+    }
+
+    @Test func aBurstIsFreeAndThenTokensComeBackOneByOne() throws {
+        let limiter = RateLimiter(RateLimit(perMinute: 6, burst: 3), clock: time.clock)
+        let client = try client("192.0.2.1")
+        #expect((0..<3).map { _ in limiter.take(client) } == [nil, nil, nil])
+        #expect(limiter.take(client) == 10)
+        time.pass(9.5)
+        #expect(limiter.take(client) == 1)
+        time.pass(0.5)
+        #expect(limiter.take(client) == nil)
+        #expect(limiter.take(client) == 10)
+        // A refusal costs nothing, and no pause saves up more than a burst.
+        time.pass(100_000)
+        #expect((0..<4).map { _ in limiter.take(client) } == [nil, nil, nil, 10])
+    }
+
+    @Test func clientsDoNotCountForOneAnother() throws {
+        let limiter = RateLimiter(RateLimit(perMinute: 1, burst: 1), clock: time.clock)
+        for address in ["192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8:0:1::1", "::ffff:192.0.2.3"] {
+            #expect(limiter.take(try client(address)) == nil, "\(address)")
+        }
+        #expect(limiter.take(try client("192.0.2.1")) == 60)
+        // One machine has a /64 to itself; an IPv4 address is the same on an IPv6 socket.
+        #expect(limiter.take(try client("2001:db8::ffff:1:2:3")) == 60)
+        #expect(limiter.take(try client("192.0.2.3")) == 60)
+    }
+
+    @Test func aFullTableForgetsWhomItHasLeastAgainst() throws {
+        let limiter = RateLimiter(RateLimit(perMinute: 60, burst: 10), sets: 1, clock: time.clock)
+        let heavy = try client("192.0.2.1")
+        for _ in 0..<10 { _ = limiter.take(heavy) }
+        #expect(limiter.take(heavy) != nil)
+        for number in 0..<1000 { _ = limiter.take(try client("198.51.100.\(number % 250)")) }
+        #expect(limiter.take(heavy) != nil)
+    }
+
+    @Test func whoeverIsUnknownIsNotLimited() throws {
+        let limiter = RateLimiter(RateLimit(perMinute: 1, burst: 1), clock: time.clock)
+        let unknown = MissAllowance(limiter: limiter, client: nil)
+        #expect((0..<5).allSatisfy { _ in unknown.use() == nil })
+        let known = MissAllowance(limiter: limiter, client: try client("192.0.2.1"))
+        #expect(known.use() == nil)
+        #expect(known.use() == .rateLimited(retryAfter: 60))
+    }
+}
+
+@Suite struct LoopTokenTests {
+    @Test(arguments: [
+        (["gifreel"], true), (["GIFREEL"], true), (["a.example, gifreel"], true), (["a.example;v=\"1,gifreel\", gifreel;x=1"], true),
+        (["other", "gifreel"], true), ([" gifreel\t; a=b"], true),
+        ([], false), ([""], false), (["gifreel2"], false), (["a;b=gifreel"], false), (["a;b=\"x, gifreel, y\""], false),
+        (["a;b=\"\\\", gifreel, \""], false), (["gifreel.example:80"], false),
+    ])
+    func occursAsAnElementOnly(values: [String], expected: Bool) {
+        #expect(LoopToken("Gifreel").occurs(in: values) == expected)
+    }
+}

@@ -1,0 +1,163 @@
+import Cache
+import Fetch
+import Synchronization
+import Testing
+
+@testable import Service
+
+@Suite struct SigningTests {
+    private static let key = "an-example-key-of-at-least-32-bytes"
+    private static let other = "another-example-key-of-32-bytes-or-more"
+    private let now = Mutex<Int64>(1_000)
+
+    private func check(_ target: String, keys: [String] = [key], isRequired: Bool = true, at time: Int64 = 1_000) throws {
+        let clock = CacheClock(unixSeconds: { time }, monotonicNanoseconds: { 0 })
+        let mounts = ["media": Mount(origin: try SourceURL("https://example.com/up"))]
+        let asked = try RouteParser(mounts: mounts).parse(target, hasBody: target.hasPrefix("/mp4,post"))
+        let credentials = try #require(asked.credentials)
+        try SignatureCheck(keys: SigningKeys(keys), isRequired: isRequired, clock: clock)
+            .check(credentials, of: asked.source, mount: asked.mount)
+    }
+
+    private func code(_ target: String, keys: [String] = [key], isRequired: Bool = true, at time: Int64 = 1_000) -> String {
+        do {
+            try check(target, keys: keys, isRequired: isRequired, at: time)
+            return "ok"
+        } catch let problem as Problem {
+            return problem.code
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    /// Worked out with `openssl dgst -sha256 -hmac`, so that the README's example holds for other programs.
+    @Test(arguments: [
+        "/mp4,sig=C1Ga782pRjzHCXQjEwh0YeZDmUsH6bFdbPuOj40Sj7k/https://example.com/a.gif?v=2",
+        "/mp4,quality=80,expires=2000000000,sig=jGUjKO449NlYUJPjfzSwfP7s5L0Q_Nr9guBiPvozIJc/https://example.com/a.gif?v=2",
+        "/mp4?quality=80&sig=jGUjKO449NlYUJPjfzSwfP7s5L0Q_Nr9guBiPvozIJc&url=https%3A%2F%2Fexample.com%2Fa.gif%3Fv%3D2&expires=2000000000",
+        "/mp4,expires=2000000000/https%3A%2F%2Fexample.com%2Fa.gif%3Fv%3D2?quality=80&sig=jGUjKO449NlYUJPjfzSwfP7s5L0Q_Nr9guBiPvozIJc",
+    ])
+    func theWorkedExampleHoldsInEveryForm(target: String) {
+        #expect(code(target) == "ok")
+    }
+
+    @Test(arguments: [
+        // Nothing, another source, another option, one more, one fewer, another time, another text of the same bytes.
+        "/mp4/https://example.com/a.gif?v=2",
+        "/mp4,sig=C1Ga782pRjzHCXQjEwh0YeZDmUsH6bFdbPuOj40Sj7k/https://example.com/a.gif?v=3",
+        "/mp4,quality=81,expires=2000000000,sig=jGUjKO449NlYUJPjfzSwfP7s5L0Q_Nr9guBiPvozIJc/https://example.com/a.gif?v=2",
+        "/mp4,bg=000000,sig=C1Ga782pRjzHCXQjEwh0YeZDmUsH6bFdbPuOj40Sj7k/https://example.com/a.gif?v=2",
+        "/mp4,quality=60,sig=C1Ga782pRjzHCXQjEwh0YeZDmUsH6bFdbPuOj40Sj7k/https://example.com/a.gif?v=2",
+        "/mp4,quality=80,sig=jGUjKO449NlYUJPjfzSwfP7s5L0Q_Nr9guBiPvozIJc/https://example.com/a.gif?v=2",
+        "/mp4,expires=2000000001,quality=80,sig=jGUjKO449NlYUJPjfzSwfP7s5L0Q_Nr9guBiPvozIJc/https://example.com/a.gif?v=2",
+        "/mp4,sig=C1Ga782pRjzHCXQjEwh0YeZDmUsH6bFdbPuOj40Sj7l/https://example.com/a.gif?v=2",
+        "/mp4,sig=C1Ga782pRjzHCXQjEwh0YeZDmUsH6bFdbPuOj40Sj7k%3D/https://example.com/a.gif?v=2",
+        "/mp4,sig=/https://example.com/a.gif?v=2", "/mp4,sig=%00/https://example.com/a.gif?v=2",
+    ])
+    func whatWasNotSignedIsRefused(target: String) {
+        #expect(code(target) == "bad_signature")
+    }
+
+    @Test func aWrongOptionIsToldBeforeTheSignature() {
+        #expect(code("/mp4,quality=0/https://example.com/a.gif") == "bad_option")
+        #expect(code("/mp4,expires=soon/https://example.com/a.gif") == "bad_option")
+        #expect(code("/mp4,expires=1,expires=2/https://example.com/a.gif") == "bad_option")
+    }
+
+    @Test func theSourceMayBeSignedAsItIsWrittenOrInItsCanonicalForm() throws {
+        let written = "HTTPS://EXAMPLE.com:443/a/../b.gif"
+        for signed in [written, "https://example.com/b.gif"] {
+            let text = try #require(SignedText(format: .mp4, options: [], source: signed))
+            let sig = try #require(SigningKeys([Self.key]).signature(of: text))
+            #expect(code("/mp4,sig=\(sig)/\(written)") == "ok")
+            #expect(code("/mp4,sig=\(sig)/https://example.com/b.gif") == (signed == written ? "bad_signature" : "ok"))
+        }
+    }
+
+    @Test func keysCanBeChangedWithoutAGap() {
+        let target = "/mp4,sig=C1Ga782pRjzHCXQjEwh0YeZDmUsH6bFdbPuOj40Sj7k/https://example.com/a.gif?v=2"
+        #expect(code(target, keys: [Self.other, Self.key]) == "ok")
+        #expect(code(target, keys: [Self.other]) == "bad_signature")
+    }
+
+    @Test func aSignedRequestEndsAtItsTime() {
+        let target = "/mp4,expires=2000000000,quality=80,sig=jGUjKO449NlYUJPjfzSwfP7s5L0Q_Nr9guBiPvozIJc/https://example.com/a.gif?v=2"
+        #expect(code(target, at: 1_999_999_999) == "ok")
+        #expect(code(target, at: 2_000_000_000) == "expired_signature")
+        // A signature that fits nothing tells nothing of its time.
+        #expect(code(target.replacing("quality=80", with: "quality=81"), at: 2_000_000_000) == "bad_signature")
+    }
+
+    @Test func withoutAnyKeyOnlyTheTimeIsLookedAt() {
+        #expect(code("/mp4,sig=anything/https://example.com/a.gif", keys: [], isRequired: false) == "ok")
+        #expect(code("/mp4,expires=999/https://example.com/a.gif", keys: [], isRequired: false) == "expired_signature")
+    }
+
+    @Test func whereSignaturesAreNotRequiredWrongOnesAreStillRefused() {
+        #expect(code("/mp4/https://example.com/a.gif", isRequired: false) == "ok")
+        #expect(code("/mp4,sig=AAAA/https://example.com/a.gif", isRequired: false) == "bad_signature")
+    }
+
+    @Test func aMountIsSignedByTheURLThatItStandsFor() throws {
+        let signer = TargetSigner(keys: SigningKeys([Self.key]))
+        let target = try #require(signer.target(.mp4, of: try SourceURL("https://example.com/up/a/b.gif")))
+        let sig = try #require(target.split(separator: "/").first).dropFirst("mp4,".count)
+        #expect(code("/media/a/b.mp4?\(sig)") == "ok")
+        #expect(code("/media/a/b.gif?\(sig)") == "ok")
+        #expect(code("/media/a/c.mp4?\(sig)") == "bad_signature")
+        #expect(code("/media/a/b.mp4") == "bad_signature")
+    }
+
+    @Test func anUploadIsSignedWithoutASource() throws {
+        let asked = try RouteParser(mounts: [:]).parse(
+            "/mp4,quality=80,sig=5npvdJMMoGP8G4UoZuNHoIgjaJx7CszaasvlT0V77OA", hasBody: true)
+        let clock = CacheClock(unixSeconds: { 0 }, monotonicNanoseconds: { 0 })
+        let check = SignatureCheck(keys: SigningKeys([Self.key]), isRequired: true, clock: clock)
+        try check.check(try #require(asked.credentials), of: nil, mount: nil)
+        #expect(throws: Problem.self) { try check.check(Credentials(format: .mp4), of: nil, mount: nil) }
+    }
+
+    /// Whatever is signed, the service that knows the key answers it, and reads of it what was meant.
+    @Test func whatIsWrittenBySignerIsRead() throws {
+        let signer = TargetSigner(keys: SigningKeys([Self.key]))
+        for source in ["https://example.com/a.gif", "http://a.test:8080/x//y.gif?a=b&c=%2F,d", "https://[2001:db8::1]/é.gif"] {
+            let url = try SourceURL(source)
+            let options = [QueryItem(name: "quality", value: "7"), QueryItem(name: "bg", value: "00ff00")]
+            let target = try #require(signer.target(.mp4, options, of: url, expires: 5_000))
+            let asked = try RouteParser(mounts: [:]).parse(target)
+            #expect(asked.source == url && code(target) == "ok", "\(target)")
+        }
+        #expect(signer.target(.mp4, [QueryItem(name: "bg", value: "0,quality=9")], of: nil) == nil)
+    }
+
+    @Test func twoRequestsNeverHaveOneText() {
+        let pairs: [[QueryItem]] = [
+            [QueryItem(name: "a", value: "1,b=2")], [QueryItem(name: "a", value: "1"), QueryItem(name: "b", value: "2")],
+            [QueryItem(name: "a=1,b", value: "2")], [QueryItem(name: "a", value: "1\nhttps://evil.test/")],
+        ]
+        let texts = pairs.compactMap { SignedText(format: .mp4, options: $0, source: "https://a.test/")?.text }
+        #expect(texts == ["mp4\na=1,b=2\nhttps://a.test/"])
+    }
+
+    @Test func keysAreInNoDescription() {
+        let keys = SigningKeys([Self.key])
+        #expect(!"\(keys)".contains("example") && !String(reflecting: keys).contains("example"))
+    }
+}
+
+@Suite struct Base64URLTests {
+    /// RFC 4648 section 10, less the padding.
+    @Test(arguments: [("", ""), ("f", "Zg"), ("fo", "Zm8"), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")])
+    func encodesAsTheStandardHasIt(text: String, encoded: String) {
+        #expect(Base64URL.encode(text.utf8) == encoded)
+        #expect(Base64URL.decode(encoded) == Array(text.utf8))
+    }
+
+    @Test(arguments: ["Zg==", "Zh", "Z", "Zm9v\n", "Zm+v", "Zm/v", "Zm 9v", "é"]) func refusesEveryOtherText(_ text: String) {
+        #expect(Base64URL.decode(text) == nil)
+    }
+
+    @Test func theTwoOtherCharactersAreThoseOfURLs() {
+        #expect(Base64URL.encode([0xfb, 0xef, 0xff]) == "--__" && Base64URL.decode("--__") == [0xfb, 0xef, 0xff])
+    }
+}
