@@ -1,6 +1,5 @@
 import Cache
 import Fetch
-import Synchronization
 import Testing
 
 @testable import Service
@@ -8,7 +7,6 @@ import Testing
 @Suite struct SigningTests {
     private static let key = "an-example-key-of-at-least-32-bytes"
     private static let other = "another-example-key-of-32-bytes-or-more"
-    private let now = Mutex<Int64>(1_000)
 
     private func check(_ target: String, keys: [String] = [key], isRequired: Bool = true, at time: Int64 = 1_000) throws {
         let clock = CacheClock(unixSeconds: { time }, monotonicNanoseconds: { 0 })

@@ -1,0 +1,78 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What becomes of a request whose origin is at fault: the right error, in time, and nothing kept of it.
+@Suite(.timeLimit(.minutes(4))) struct OriginFaultTests {
+    /// One frame of noise: the first half of the file holds no whole frame.
+    private static let gif = GIFBuilder.noise(frames: 1, width: 64, height: 64)
+
+    /// Status and code of every fault; nil where the request succeeds in spite of it.
+    private static let expected: [String: (status: Int, code: String)?] = [
+        "no-answer": (504, "source_timeout"), "half-a-head": (504, "source_timeout"), "half-a-body": (504, "source_timeout"),
+        "a-byte-a-second": (504, "source_timeout"), "late": nil,
+        "length-too-small": (422, "corrupt_gif"), "length-too-large": (502, "source_failed"), "length-huge": (422, "too_large"),
+        "length-negative": (502, "source_failed"), "length-twice": (502, "source_failed"), "endless": (422, "too_large"),
+        "chunk-without-size": (502, "source_failed"), "chunk-cut": (502, "source_failed"),
+        "reset-in-the-body": (502, "source_failed"), "reset-at-once": (502, "source_failed"), "no-head": (502, "source_failed"),
+        "empty": (415, "not_a_gif"), "no-content": (502, "source_failed"), "part-unasked": (502, "source_failed"),
+        "not-modified-unasked": (502, "source_failed"), "status-403": (502, "source_failed"),
+        "status-404": (404, "source_not_found"), "status-410": (410, "source_gone"), "status-500": (502, "source_failed"),
+        "status-502": (502, "source_failed"), "status-429": (502, "source_failed"), "status-503": (502, "source_failed"),
+        "every-second-time": (502, "source_failed"),
+        "type-html": nil, "type-missing": nil, "gzip-unasked": (415, "not_a_gif"), "gzip-endless": (415, "not_a_gif"),
+        "field-of-a-megabyte": (502, "source_failed"), "fields-by-thousands": (502, "source_failed"),
+        "line-break-in-a-field": nil, "interim-answers": (502, "source_failed"), "redirect-to-itself": (502, "source_failed"),
+        "redirects": nil, "another-each-time": nil, "with-a-tag": nil,
+    ]
+
+    private struct Document: Decodable {
+        var code: String
+    }
+
+    private func origin() throws -> LoopbackOrigin {
+        let faults = OriginFault.all(of: Self.gif)
+        return try LoopbackOrigin(Dictionary(uniqueKeysWithValues: faults.map { ("/\($0.name)", $0.handler) }))
+    }
+
+    @Test func everyFaultHasItsErrorInTimeAndNothingIsKeptOfIt() throws {
+        let origin = try origin()
+        defer { origin.stop() }
+        let server = try GifreelProcess(["sources.timeout=2s"])
+        let names = OriginFault.all(of: Self.gif).map(\.name)
+        #expect(names.count == 40 && Set(names) == Set(Self.expected.keys))
+        let answers = try atOnce(names.count) { index in
+            let began = ContinuousClock.now
+            return (try server.mp4(origin.url("/" + names[index])), began.duration(to: .now))
+        }
+        for (name, (answer, time)) in zip(names, answers) {
+            guard let expected = Self.expected[name] else { continue }
+            #expect(answer.status == expected?.status ?? 200, "\(name): \(answer.text)")
+            // Nothing here may last as long as its origin would like; the machine may be busy.
+            #expect(time < .seconds(30), "\(name)")
+            if let expected {
+                let code = try JSONDecoder().decode(Document.self, from: Data(answer.body)).code
+                #expect(code == expected.code, "\(name): \(answer.text)")
+                #expect(!answer.text.contains("127.0.0.1") && !answer.text.contains("Evil"), "\(name)")
+            } else {
+                #expect(try MP4Boxes(answer.body).durations == [10], "\(name)")
+            }
+        }
+        // All that succeeded brought the same GIF but one, which had a byte more.
+        #expect(server.storedObjects().count == 2)
+        #expect(try server.request("GET", "/readyz").status == 200)
+    }
+
+    @Test func anEndlessBodyTakesNoMemory() throws {
+        let origin = try origin()
+        defer { origin.stop() }
+        let server = try GifreelProcess()
+        origin.on("/a.gif", .ok(Self.gif))
+        #expect(try server.mp4(origin.url("/a.gif")).status == 200)
+        let before = try server.memory("VmHWM")
+        #expect(try server.mp4(origin.url("/endless")).status == 422)
+        #expect(try server.mp4(origin.url("/gzip-endless")).status == 415)
+        let after = try server.memory("VmHWM")
+        #expect(after - before < 32 << 20, "\(before) to \(after) bytes")
+    }
+}
