@@ -63,9 +63,9 @@ import Testing
     }
 
     @Test(arguments: Rendition.Format.allCases) func aMountSwapsExtensionsWithOptionsInTheQuery(_ format: Rendition.Format) throws {
-        let mounts = ["media": try SourceURL("https://cdn.test/up/")]
+        let mounts = ["media": "https://cdn.test/up/"]
         let query = format == .json ? "" : "?width=40"
-        guard case .rendition(let rendition, let url) = try RouteParser(mounts: mounts).parse("/media/x/y.\(format.rawValue)\(query)")
+        guard case .rendition(let rendition, let url) = try parse("/media/x/y.\(format.rawValue)\(query)", mounts: mounts)
         else {
             Issue.record("no rendition")
             return

@@ -59,6 +59,7 @@ package struct Sign {
         let signer = TargetSigner(keys: keys)
         do {
             for option in options { try reader.readPair(option[...]) }
+            _ = try reader.finish()
             guard reader.credentials.signature == nil, reader.credentials.expires == nil else {
                 throw ConfigurationError("expires and sig are not options to be signed: use --expires.")
             }
