@@ -56,7 +56,7 @@ struct RenditionStore: Sendable {
         uploads = FlightTable(patience: patience, lifetime: lifetime, executor: executor)
     }
 
-    /// What can be answered at once without waiting for anything; nil sends the caller to ``find(_:of:urgency:)``.
+    /// What can be answered at once without waiting for anything; nil sends the caller to ``find(_:of:urgency:_:)``.
     func hot(_ key: AliasKey) -> CachedRendition? {
         guard let found = cache.hotAlias(key), case .fresh = cache.freshness(of: found) else { return nil }
         return found
@@ -66,7 +66,7 @@ struct RenditionStore: Sendable {
     ///
     /// - Parameters:
     ///   - urgency: Whose turn it is where several wait for a worker: ``Urgency/prewarm`` for what nobody has asked
-    ///   for yet.
+    ///     for yet.
     ///   - allowance: Used where neither the cache nor the memory of problems has anything to answer with.
     func find(
         _ rendition: Rendition, of url: SourceURL, urgency: Urgency = .visitor, _ allowance: MissAllowance = .unlimited
