@@ -72,7 +72,9 @@ let package = Package(
         // Tests mirror the targets.
         .target(name: "TestSupport", dependencies: ["SystemIO", "CLinux"], path: "Tests/TestSupport", swiftSettings: strict),
         .testTarget(name: "SystemIOTests", dependencies: ["SystemIO", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "MediaTests", dependencies: ["Media", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "MediaTests", dependencies: ["Media", "TestSupport"], exclude: ["Fuzzing/Corpus", "Fuzzing/gif.dict"],
+            swiftSettings: strict),
         .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "FetchTests", dependencies: ["Fetch", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "CacheTests", dependencies: ["Cache", "TestSupport"], swiftSettings: strict),

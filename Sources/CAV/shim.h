@@ -11,6 +11,7 @@
 static const int gifreel_averror_again = AVERROR(EAGAIN);
 static const int gifreel_averror_eof = AVERROR_EOF;
 static const int gifreel_averror_nomem = AVERROR(ENOMEM);
+static const int gifreel_averror_external = AVERROR_EXTERNAL;
 static const int64_t gifreel_nopts = AV_NOPTS_VALUE;
 
 static inline int gifreel_averror(int code) { return AVERROR(code); }

@@ -6,19 +6,25 @@ package struct MediaLimits: Sendable, Equatable {
     package var canvasPixels: Int
     /// Pixels in all: the sum over the frames of the larger of canvas and frame.
     package var totalPixels: Int
+    /// Pixels of all frames' own rectangles for each byte of image data, once they come to more than `canvasPixels`.
+    ///
+    /// LZW makes up to 1,500 pixels of a byte, so that half a megabyte can ask for a thousand million of them. One blank
+    /// frame is no offence, which is why the first `canvasPixels` are free. Real GIFs stay below 100.
+    package var pixelsPerByte: Int
     /// Number of frames.
     package var frames: Int
     /// Sum of the frames' delays as they are shown, in hundredths of a second.
     package var duration: Int
 
-    /// API.md §6: 4096, 8.3 M, 1 G, 5000, 600 s.
+    /// 4096, 8.3 M, 1 G, 1000, 5000 and 600 s, unless told otherwise.
     package init(
         side: Int = 4096, canvasPixels: Int = 8_300_000, totalPixels: Int = 1_000_000_000,
-        frames: Int = 5000, duration: Int = 60_000
+        pixelsPerByte: Int = 1000, frames: Int = 5000, duration: Int = 60_000
     ) {
         self.side = side
         self.canvasPixels = canvasPixels
         self.totalPixels = totalPixels
+        self.pixelsPerByte = pixelsPerByte
         self.frames = frames
         self.duration = duration
     }
@@ -30,6 +36,7 @@ package struct MediaLimits: Sendable, Equatable {
         case totalPixels
         case frames
         case duration
+        case pixelsPerByte
 
         /// The limit in words, with its unit.
         package var phrase: String {
@@ -39,6 +46,7 @@ package struct MediaLimits: Sendable, Equatable {
             case .totalPixels: "pixels of all frames together"
             case .frames: "number of frames"
             case .duration: "duration in hundredths of a second"
+            case .pixelsPerByte: "number of pixels a byte of image data makes"
             }
         }
     }
@@ -52,6 +60,7 @@ package struct MediaLimits: Sendable, Equatable {
             case .totalPixels: totalPixels
             case .frames: frames
             case .duration: duration
+            case .pixelsPerByte: pixelsPerByte
             }
         if value > maximum { throw .tooLarge(name, value: value, maximum: maximum) }
     }

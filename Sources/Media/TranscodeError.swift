@@ -1,3 +1,5 @@
+internal import CAV
+
 /// Why a GIF did not become a rendition. The description is a sentence fit for strangers.
 package enum TranscodeError: Error, Equatable, Sendable {
     /// The bytes do not begin as a GIF does.
@@ -15,12 +17,21 @@ package enum TranscodeError: Error, Equatable, Sendable {
     /// Memory could not be had.
     case outOfMemory
 
+    /// The error for a code of libav's; memory that could not be had has a case of its own.
+    static func library(_ stage: Stage, code: Int32) -> TranscodeError {
+        // libx264 gives no reason when it fails. It is given sizes and options that it takes, which leaves memory.
+        let isEncoder = stage == .openEncoder || stage == .encode
+        let isMemory = code == gifreel_averror_nomem || (isEncoder && code == gifreel_averror_external)
+        return isMemory ? .outOfMemory : .failed(stage, code: code)
+    }
+
     /// What is wrong with a corrupt GIF; the raw value crosses the worker's border.
     package enum Flaw: UInt8, Sendable {
         case header = 1
         case noFrames
         case noCanvas
         case unreadableFrame
+        case emptyFrames
 
         var phrase: String {
             switch self {
@@ -28,6 +39,7 @@ package enum TranscodeError: Error, Equatable, Sendable {
             case .noFrames: "it has no frames"
             case .noCanvas: "its canvas and its first frame have no size"
             case .unreadableFrame: "its first frame cannot be read"
+            case .emptyFrames: "none of its frames has a pixel"
             }
         }
     }

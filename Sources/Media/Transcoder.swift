@@ -53,7 +53,7 @@ package struct Transcoder: Sendable, Equatable {
             if gif.count <= Self.smallGIF || excess <= 1 || settings.rateFactor >= Self.coarsest { return result }
             // Six steps halve the bytes, roughly; two more make sure that the next attempt gets there.
             settings.rateFactor = min(Self.coarsest, settings.rateFactor + 6 * log2(excess) + 2)
-            guard ftruncate(descriptor, 0) == 0 else { throw .failed(.write, code: gifreel_averror(errno)) }
+            guard ftruncate(descriptor, 0) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
         }
     }
 
@@ -61,7 +61,8 @@ package struct Transcoder: Sendable, Equatable {
         _ gif: UnsafeRawBufferPointer, _ summary: GIFSummary, _ settings: H264Settings, to descriptor: Int32
     ) throws(TranscodeError) -> TranscodeResult {
         var reader = try GIFReader(gif, limits: limits)
-        var canvas = Canvas(width: summary.width, height: summary.height, format: .yuv(background: options.background))
+        var canvas = try Canvas(
+            width: summary.width, height: summary.height, format: .yuv(background: options.background))
         let width = (summary.width + 1) & ~1
         let height = (summary.height + 1) & ~1
         let shortest = summary.delays.map { FrameClock.shownDelay(Int($0)) }.min() ?? 1
@@ -73,7 +74,7 @@ package struct Transcoder: Sendable, Equatable {
         var frames = 0
         var samples = 0
         while try reader.next(), let indices = try reader.readPixels() {
-            let drawn = canvas.draw(reader, indices: indices)
+            let drawn = try canvas.draw(reader, indices: indices)
             let time = clock.advance(by: reader.frame.delay)
             let isFirst = frames == 0
             let area = isFirst ? Rectangle(x: 0, y: 0, width: canvas.width, height: canvas.height) : drawn

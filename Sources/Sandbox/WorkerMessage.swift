@@ -54,6 +54,7 @@ extension WorkerMessage {
                 options.quality, Int(background.red) << 16 | Int(background.green) << 8 | Int(background.blue), options.frame,
                 options.size.width ?? -1, options.size.height ?? -1, Int(options.size.fit.rawValue),
                 options.time.speed, options.time.ceiling ?? -1, options.time.start, options.time.end ?? -1, options.time.loops,
+                transcoder.limits.pixelsPerByte,
             ].map(Int64.init))
     }
 
@@ -66,7 +67,8 @@ extension WorkerMessage {
             transcoder: Transcoder(
                 output: output, options: options,
                 limits: MediaLimits(
-                    side: self[2], canvasPixels: self[3], totalPixels: self[4], frames: self[5], duration: self[6]),
+                    side: self[2], canvasPixels: self[3], totalPixels: self[4], pixelsPerByte: self[22], frames: self[5],
+                    duration: self[6]),
                 threads: self[1]),
             allowance: WorkerJob.Allowance(cpu: self[7], memory: self[8], output: self[9], wall: self[10]))
     }

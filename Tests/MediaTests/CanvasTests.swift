@@ -107,10 +107,10 @@ import Testing
         builder.add(GIFBuilder.Frame(width: 4, height: 4, color: 2)) { ($0.x, $0.y) = (2, 3) }
         try builder.finish().withUnsafeBytes { bytes in
             var reader = try GIFReader(bytes, limits: MediaLimits())
-            var canvas = Canvas(width: 8, height: 8, format: .rgba)
+            var canvas = try Canvas(width: 8, height: 8, format: .rgba)
             var areas: [Int] = []
             while try reader.next(), let indices = try reader.readPixels() {
-                let changed = canvas.draw(reader, indices: indices)
+                let changed = try canvas.draw(reader, indices: indices)
                 areas.append(changed.width * changed.height)
             }
             #expect(areas == [64, 16, 0])

@@ -8,10 +8,10 @@ enum Composing {
         try gif.withUnsafeBytes { bytes in
             let summary = try GIFSummary(scanning: bytes, limits: limits)
             var reader = try GIFReader(bytes, limits: limits)
-            var canvas = Canvas(width: summary.width, height: summary.height, format: .rgba)
+            var canvas = try Canvas(width: summary.width, height: summary.height, format: .rgba)
             var frames: [[UInt32]] = []
             while try reader.next(), let indices = try reader.readPixels() {
-                _ = canvas.draw(reader, indices: indices)
+                _ = try canvas.draw(reader, indices: indices)
                 frames.append(canvas.withBytes { Array($0.bindMemory(to: UInt32.self)) })
             }
             return frames

@@ -5,8 +5,8 @@ import Testing
 
 @Suite struct LZWDecoderTests {
     /// Decodes a code stream that comes in pieces of `step` bytes.
-    private func decode(_ codes: [UInt8], codeSize: Int, pixels: Int, step: Int = 255) -> [UInt8] {
-        var decoder = LZWDecoder()
+    private func decode(_ codes: [UInt8], codeSize: Int, pixels: Int, step: Int = 255) throws -> [UInt8] {
+        var decoder = try LZWDecoder()
         var output = [UInt8](repeating: 0xee, count: pixels + LZWDecoder.slack + 8)
         let count = output.withUnsafeMutableBufferPointer { output in
             guard let base = output.baseAddress else { return 0 }
@@ -20,7 +20,7 @@ import Testing
         return Array(output.prefix(count))
     }
 
-    @Test(arguments: 2...8) func decodesWhatAnEncoderWrote(_ codeSize: Int) {
+    @Test(arguments: 2...8) func decodesWhatAnEncoderWrote(_ codeSize: Int) throws {
         var state: UInt32 = 7
         for (count, spread) in [(1, 2), (300, 1), (20_000, 3), (60_000, 255)] {
             let pixels = (0..<count).map { _ -> UInt8 in
@@ -28,33 +28,33 @@ import Testing
                 return UInt8(Int(state >> 16) % spread % (1 << codeSize))
             }
             let codes = LZWEncoder.encode(pixels, minimumCodeSize: codeSize)
-            for step in [1, 7, 255] { #expect(decode(codes, codeSize: codeSize, pixels: count, step: step) == pixels) }
+            for step in [1, 7, 255] { #expect(try decode(codes, codeSize: codeSize, pixels: count, step: step) == pixels) }
         }
     }
 
-    @Test func aStringThatIsBeingDefinedIsRead() {
+    @Test func aStringThatIsBeingDefinedIsRead() throws {
         // A run is coded by strings each of which is used right when it is defined.
         let runs = LZWEncoder.encode(Array(repeating: 1, count: 1000), minimumCodeSize: 2)
-        #expect(decode(runs, codeSize: 2, pixels: 1000) == Array(repeating: 1, count: 1000))
+        #expect(try decode(runs, codeSize: 2, pixels: 1000) == Array(repeating: 1, count: 1000))
     }
 
-    @Test func aCodeThatCannotBeEndsTheImage() {
+    @Test func aCodeThatCannotBeEndsTheImage() throws {
         // Code size 2: clear (4), literal 1, then 7, which is beyond the next free code (6).
         let codes: [UInt8] = [0b11_001_100, 0b0000_0001]
-        #expect(decode(codes, codeSize: 2, pixels: 16) == [1])
+        #expect(try decode(codes, codeSize: 2, pixels: 16) == [1])
     }
 
-    @Test func aStringBeforeAnyLiteralEndsTheImage() {
+    @Test func aStringBeforeAnyLiteralEndsTheImage() throws {
         // Clear (4), then 6 at once.
-        #expect(decode([0b00_110_100], codeSize: 2, pixels: 16) == [])
+        #expect(try decode([0b00_110_100], codeSize: 2, pixels: 16) == [])
     }
 
-    @Test func noCodeIsNeededToBegin() {
+    @Test func noCodeIsNeededToBegin() throws {
         // Literals 1, 2 and the end code (5) without a clear code before them.
-        #expect(decode([0b01_010_001, 0b0000_0001], codeSize: 2, pixels: 16) == [1, 2])
+        #expect(try decode([0b01_010_001, 0b0000_0001], codeSize: 2, pixels: 16) == [1, 2])
     }
 
-    @Test func anyBytesStayInBounds() {
+    @Test func anyBytesStayInBounds() throws {
         var state: UInt64 = 1
         for round in 0..<2000 {
             let bytes = (0..<64).map { _ -> UInt8 in
@@ -62,7 +62,7 @@ import Testing
                 return UInt8(truncatingIfNeeded: state >> 40)
             }
             let pixels = round % 97
-            #expect(decode(bytes, codeSize: 1 + round % 11, pixels: pixels).count <= pixels)
+            #expect(try decode(bytes, codeSize: 1 + round % 11, pixels: pixels).count <= pixels)
         }
     }
 }

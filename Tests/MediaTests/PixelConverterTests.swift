@@ -56,8 +56,8 @@ import Testing
 
     private let format = PixelFormat.yuv(background: .white)
 
-    private func canvas(_ width: Int, _ height: Int, _ colors: [RGB]) -> Canvas {
-        let canvas = Canvas(width: width, height: height, format: format)
+    private func canvas(_ width: Int, _ height: Int, _ colors: [RGB]) throws -> Canvas {
+        let canvas = try Canvas(width: width, height: height, format: format)
         for (index, color) in colors.enumerated() { canvas.pixels[index] = format.pack(color) }
         return canvas
     }
@@ -79,7 +79,7 @@ import Testing
 
     @Test func chromaIsTheMeanOfItsFourPixels() throws {
         // BT.709 limited: red is Y 63, Cb 102.3, Cr 240; black 16, 128, 128; white 235, 128, 128.
-        let canvas = canvas(2, 2, [red, black, .white, red])
+        let canvas = try canvas(2, 2, [red, black, .white, red])
         let target = Target(width: 2, height: 2)
         #expect(try target.convert(canvas, whole(canvas)))
         let luma = [target.luma(0, 0), target.luma(1, 0), target.luma(0, 1), target.luma(1, 1)]
@@ -89,7 +89,7 @@ import Testing
 
     @Test(arguments: [(1, 1), (3, 2), (2, 3), (5, 7)]) func anOddSideIsACopyOfItsEdge(_ width: Int, _ height: Int) throws {
         let colors = ramp(width * height)
-        let canvas = canvas(width, height, colors)
+        let canvas = try canvas(width, height, colors)
         let target = Target(width: width, height: height)
         #expect(try target.convert(canvas, whole(canvas)))
         for y in 0..<target.height {
@@ -110,7 +110,7 @@ import Testing
     }
 
     @Test func onlyTheBlocksOfTheRectangleAreWritten() throws {
-        let canvas = canvas(9, 9, Array(repeating: red, count: 81))
+        let canvas = try canvas(9, 9, Array(repeating: red, count: 81))
         let target = Target(width: 9, height: 9)
         #expect(try target.convert(canvas, Rectangle(x: 3, y: 3, width: 2, height: 1)))
         // Columns 2…5 and rows 2…3: whole 2×2 blocks.
@@ -127,8 +127,8 @@ import Testing
                 for column in area.x..<area.maxX { after[row * 7 + column] = red }
             }
             let patched = Target(width: 7, height: 7)
-            let first = canvas(7, 7, before)
-            let second = canvas(7, 7, after)
+            let first = try canvas(7, 7, before)
+            let second = try canvas(7, 7, after)
             _ = try patched.convert(first, whole(first))
             #expect(try patched.convert(second, area))
             // Converting all of it again finds nothing to change.
@@ -137,7 +137,7 @@ import Testing
     }
 
     @Test func theSameContentsAreNoChange() throws {
-        let canvas = canvas(5, 3, Array(repeating: red, count: 15))
+        let canvas = try canvas(5, 3, Array(repeating: red, count: 15))
         let target = Target(width: 5, height: 3)
         #expect(try target.convert(canvas, whole(canvas)))
         #expect(try !target.convert(canvas, whole(canvas)))

@@ -131,7 +131,8 @@ import Testing
                 options: TranscodeOptions(
                     quality: 33, background: RGB(red: 1, green: 2, blue: 3), size: SizeOptions(width: 4, height: 5, fit: .fill),
                     time: TimeOptions(speed: 6, ceiling: 7, start: 8, end: 9, loops: 10), frame: 11),
-                limits: MediaLimits(side: 1, canvasPixels: 2, totalPixels: 3, frames: 4, duration: 5), threads: 7),
+                limits: MediaLimits(side: 1, canvasPixels: 2, totalPixels: 3, pixelsPerByte: 12, frames: 4, duration: 5),
+                threads: 7),
             allowance: WorkerJob.Allowance(cpu: 8, memory: 9, output: 10, wall: 11))
         #expect(WorkerMessage(job).job == job)
         let plain = WorkerJob(transcoder: Transcoder())

@@ -5,28 +5,29 @@ package struct Canvas: ~Copyable {
     package let width: Int
     package let height: Int
     let format: PixelFormat
-    /// Rows from top to bottom without padding; see ``PixelFormat``.
-    let pixels: UnsafeMutablePointer<UInt32>
-
-    private var colors = ColorTable()
+    private let storage: HeapBuffer<UInt32>
+    private var colors: ColorTable
     /// What was under the last image, where it is to be restored; canvas-sized, made on first need.
-    private var saved: UnsafeMutablePointer<UInt32>?
+    private var saved: HeapBuffer<UInt32>?
     private var lastDisposal = GIFFrame.Disposal.unspecified
     private var lastRectangle = Rectangle.empty
 
     /// A canvas without any image on it.
-    package init(width: Int, height: Int, format: PixelFormat) {
+    ///
+    /// - Throws: ``TranscodeError/outOfMemory``.
+    package init(width: Int, height: Int, format: PixelFormat) throws(TranscodeError) {
+        let storage = try HeapBuffer<UInt32>(count: width * height)
+        let colors = try ColorTable()
+        storage.base.initialize(repeating: format.clear, count: width * height)
         self.width = width
         self.height = height
         self.format = format
-        pixels = .allocate(capacity: width * height)
-        pixels.initialize(repeating: format.clear, count: width * height)
+        self.storage = storage
+        self.colors = colors
     }
 
-    deinit {
-        pixels.deallocate()
-        saved?.deallocate()
-    }
+    /// Rows from top to bottom without padding; see ``PixelFormat``.
+    var pixels: UnsafeMutablePointer<UInt32> { storage.base }
 
     /// The canvas as bytes, rows from top to bottom without padding.
     package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
@@ -40,11 +41,14 @@ package struct Canvas: ~Copyable {
     ///   - indices: The frame's pixels as ``GIFReader/readPixels()`` gives them. Pixels that are missing at the end
     ///     leave the canvas as it is.
     /// - Returns: A rectangle outside of which the canvas is as it was before; empty when nothing can have changed.
-    package mutating func draw(_ reader: borrowing GIFReader, indices: UnsafeBufferPointer<UInt8>) -> Rectangle {
+    /// - Throws: ``TranscodeError/outOfMemory``, at the first frame that is to be undone.
+    package mutating func draw(
+        _ reader: borrowing GIFReader, indices: UnsafeBufferPointer<UInt8>
+    ) throws(TranscodeError) -> Rectangle {
         let frame = reader.frame
         let disposed = dispose()
         let visible = frame.rectangle.clipped(toWidth: width, height: height)
-        if frame.disposal == .restore { save(visible) }
+        if frame.disposal == .restore { try save(visible) }
         lastDisposal = frame.disposal
         lastRectangle = visible
         colors.load(from: reader, format: format)
@@ -107,15 +111,15 @@ package struct Canvas: ~Copyable {
                 (pixels + (y * width + lastRectangle.x)).update(repeating: format.clear, count: lastRectangle.width)
             }
         case .restore:
-            guard let saved else { return .empty }
+            guard let saved = saved?.base else { return .empty }
             forEachRow(of: lastRectangle) { (pixels + $0).update(from: saved + $0, count: $1) }
         }
         return lastRectangle
     }
 
-    private mutating func save(_ rectangle: Rectangle) {
-        let target = saved ?? .allocate(capacity: width * height)
-        saved = target
+    private mutating func save(_ rectangle: Rectangle) throws(TranscodeError) {
+        if saved == nil { saved = try HeapBuffer(count: width * height) }
+        guard let target = saved?.base else { return }
         forEachRow(of: rectangle) { (target + $0).update(from: pixels + $0, count: $1) }
     }
 

@@ -2,18 +2,16 @@ internal import CGIF
 
 /// A palette as canvas pixels: 256 entries, so that every index an image can hold has one.
 struct ColorTable: ~Copyable {
-    let entries: UnsafeMutablePointer<UInt32>
+    private let storage: HeapBuffer<UInt32>
     /// Whether the entries are the global palette's, which need not be converted again.
     private var holdsGlobal = false
 
-    init() {
-        entries = .allocate(capacity: 256)
-        entries.initialize(repeating: 0, count: 256)
+    init() throws(TranscodeError) {
+        storage = try HeapBuffer(count: 256)
+        storage.base.initialize(repeating: 0, count: 256)
     }
 
-    deinit {
-        entries.deallocate()
-    }
+    var entries: UnsafeMutablePointer<UInt32> { storage.base }
 
     /// Converts the palette that the reader's frame is drawn by.
     mutating func load(from reader: borrowing GIFReader, format: PixelFormat) {

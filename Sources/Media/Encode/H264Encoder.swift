@@ -55,7 +55,7 @@ struct H264Encoder: ~Copyable {
         frame.pointee.pts = Int64(time)
         frame.pointee.pict_type = time == 0 ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
         let sent = avcodec_send_frame(context, frame)
-        guard sent >= 0 else { throw .failed(.encode, code: sent) }
+        guard sent >= 0 else { throw .library(.encode, code: sent) }
         try drain(sink)
     }
 
@@ -64,7 +64,7 @@ struct H264Encoder: ~Copyable {
         throws(TranscodeError)
     {
         let sent = avcodec_send_frame(context, nil)
-        guard sent >= 0 else { throw .failed(.encode, code: sent) }
+        guard sent >= 0 else { throw .library(.encode, code: sent) }
         try drain(sink)
     }
 
@@ -72,7 +72,7 @@ struct H264Encoder: ~Copyable {
         while true {
             let received = avcodec_receive_packet(context, packet)
             if received == gifreel_averror_again || received == gifreel_averror_eof { return }
-            guard received >= 0 else { throw .failed(.encode, code: received) }
+            guard received >= 0 else { throw .library(.encode, code: received) }
             defer { av_packet_unref(packet) }
             try sink(packet)
         }
@@ -81,7 +81,7 @@ struct H264Encoder: ~Copyable {
     /// Copies what the container must know of the stream.
     func describe(_ parameters: UnsafeMutablePointer<AVCodecParameters>) throws(TranscodeError) {
         let copied = avcodec_parameters_from_context(parameters, context)
-        guard copied >= 0 else { throw .failed(.openMuxer, code: copied) }
+        guard copied >= 0 else { throw .library(.openMuxer, code: copied) }
     }
 }
 
@@ -114,7 +114,7 @@ private struct Parts {
         av_opt_set_double(context.pointee.priv_data, "crf", settings.rateFactor, 0)
         av_opt_set(context.pointee.priv_data, "x264-params", H264Settings.options, 0)
         let opened = avcodec_open2(context, codec, nil)
-        guard opened >= 0 else { throw .failed(.openEncoder, code: opened) }
+        guard opened >= 0 else { throw .library(.openEncoder, code: opened) }
 
         frame.pointee.format = AV_PIX_FMT_YUV420P.rawValue
         frame.pointee.width = Int32(width)

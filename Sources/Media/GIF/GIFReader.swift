@@ -17,8 +17,8 @@ package struct GIFReader: ~Copyable {
     private let source: GIFSource
     private let limits: MediaLimits
     private var decoder: LZWDecoder
-    private var indices: UnsafeMutablePointer<UInt8>
-    private var indexCapacity = 0
+    /// Room for one frame's indices and the decoder's slack; made large enough on first need.
+    private var indices: HeapBuffer<UInt8>
 
     /// The control block that waits for its image (GIF89a §23).
     private var control = Control()
@@ -32,6 +32,8 @@ package struct GIFReader: ~Copyable {
     package private(set) var loopCount: Int?
     /// How the records ended; nil before the end.
     package private(set) var ending: Ending?
+    /// Bytes of image data that have been passed over or decoded so far.
+    private(set) var dataBytes = 0
     /// The frame whose data is next or was read last.
     package private(set) var frame = GIFFrame(
         rectangle: .empty, isInterlaced: false, delay: 0, disposal: .unspecified, transparentIndex: nil,
@@ -45,29 +47,27 @@ package struct GIFReader: ~Copyable {
 
     /// Opens the GIF and checks its canvas.
     ///
-    /// - Throws: ``TranscodeError/notAGIF``, `incomplete`, `corrupt` or `tooLarge` for the canvas.
+    /// - Throws: ``TranscodeError/notAGIF``, `incomplete`, `corrupt`, `outOfMemory`, or `tooLarge` for the canvas.
     package init(_ bytes: UnsafeRawBufferPointer, limits: MediaLimits) throws(TranscodeError) {
         let source = try GIFSource(bytes)
         let width = Int(source.handle.pointee.SWidth)
         let height = Int(source.handle.pointee.SHeight)
         try limits.check(.side, max(width, height))
         try limits.check(.canvasPixels, width * height)
+        let decoder = try LZWDecoder()
+        let indices = try HeapBuffer<UInt8>(count: LZWDecoder.slack)
         screenWidth = width
         screenHeight = height
         self.source = source
         self.limits = limits
-        decoder = LZWDecoder()
-        indices = .allocate(capacity: LZWDecoder.slack)
-    }
-
-    deinit {
-        indices.deallocate()
+        self.decoder = decoder
+        self.indices = indices
     }
 
     /// Goes on to the next image descriptor and reads it, its palette and the control block before it.
     ///
     /// - Returns: Whether there is one; after false, ``ending`` tells why not.
-    /// - Throws: ``TranscodeError/tooLarge(_:value:maximum:)`` for a frame over the limits.
+    /// - Throws: ``TranscodeError/tooLarge(_:value:maximum:)`` for a frame over the limits, or `outOfMemory`.
     package mutating func next() throws(TranscodeError) -> Bool {
         if codeSize != nil { _ = skipPixels() }
         while ending == nil {
@@ -92,6 +92,7 @@ package struct GIFReader: ~Copyable {
 
     private mutating func readDescriptor() throws(TranscodeError) -> Bool {
         let status = gifreel_gif_image_header(source.handle)
+        if status != GIF_OK && source.isOutOfMemory { throw .outOfMemory }
         // The code size is the last byte of the head. giflib refuses more than 8, after it has read it; the data behind
         // it can still be had block by block.
         guard let size = source.lastByte, status == GIF_OK || size > 8, !source.isAtEnd else {
@@ -151,14 +152,14 @@ package struct GIFReader: ~Copyable {
     /// - Returns: The frame's palette indices, row by row as they are coded (interlaced rows in their coded order),
     ///   valid until the next call; fewer than the frame has where its data ends early. Nil where the file breaks off
     ///   inside the frame.
+    /// - Throws: ``TranscodeError/outOfMemory``.
     package mutating func readPixels() throws(TranscodeError) -> UnsafeBufferPointer<UInt8>? {
         let pixels = frame.rectangle.width * frame.rectangle.height
-        if pixels > indexCapacity {
-            indices.deallocate()
-            indices = .allocate(capacity: pixels + LZWDecoder.slack)
-            indexCapacity = pixels
+        if indices.count < pixels + LZWDecoder.slack {
+            // Hardly a frame is larger than the screen, so that this happens once.
+            indices = try HeapBuffer(count: max(pixels, screenWidth * screenHeight) + LZWDecoder.slack)
         }
-        let output = indices
+        let output = indices.base
         var decoded = 0
         let isWhole = forEachBlock { decoder, event in
             switch event {
@@ -186,6 +187,7 @@ package struct GIFReader: ~Copyable {
         var status = DGifGetCodeNext(source.handle, &block)
         while status == GIF_OK {
             guard let current = block else { return true }
+            dataBytes += Int(current[0])
             if decodes { body(&decoder, .data(UnsafeBufferPointer(start: current + 1, count: Int(current[0])))) }
             status = DGifGetCodeNext(source.handle, &block)
         }

@@ -11,18 +11,18 @@ struct GIFSource: ~Copyable {
     }
 
     let handle: UnsafeMutablePointer<GifFileType>
-    private let cursor: UnsafeMutablePointer<Cursor>
+    private let cursor: HeapBuffer<Cursor>
 
     /// Reads signature, screen descriptor and global palette (GIF89a §17–19).
     ///
-    /// - Throws: ``TranscodeError/notAGIF``, ``TranscodeError/incomplete`` or ``TranscodeError/corrupt(_:)``.
+    /// - Throws: ``TranscodeError/notAGIF``, `incomplete`, `corrupt` or `outOfMemory`.
     init(_ bytes: UnsafeRawBufferPointer) throws(TranscodeError) {
         guard Self.beginsAsGIF(bytes), let start = bytes.baseAddress else { throw .notAGIF }
-        let cursor = UnsafeMutablePointer<Cursor>.allocate(capacity: 1)
-        cursor.initialize(to: Cursor(start: start, rest: bytes))
+        let cursor = try HeapBuffer<Cursor>(count: 1)
+        cursor.base.initialize(to: Cursor(start: start, rest: bytes))
         var code: Int32 = 0
         let opened = DGifOpen(
-            cursor,
+            cursor.base,
             { gif, target, count in
                 guard let target, count > 0, let cursor = gif?.pointee.UserData?.assumingMemoryBound(to: Cursor.self)
                 else { return 0 }
@@ -36,26 +36,27 @@ struct GIFSource: ~Copyable {
                 return Int32(taken)
             }, &code)
         guard let opened else {
-            let atEnd = cursor.pointee.rest.isEmpty
-            cursor.deallocate()
+            let atEnd = cursor.base.pointee.rest.isEmpty
             throw code == D_GIF_ERR_NOT_ENOUGH_MEM ? .outOfMemory : atEnd ? .incomplete : .corrupt(.header)
         }
         handle = opened
-        self.cursor = cursor
+        self.cursor = consume cursor
     }
 
     deinit {
         var code: Int32 = 0
         DGifCloseFile(handle, &code)
-        cursor.deallocate()
     }
 
     /// Whether giflib has come to the end of the bytes.
-    var isAtEnd: Bool { cursor.pointee.rest.isEmpty }
+    var isAtEnd: Bool { cursor.base.pointee.rest.isEmpty }
+
+    /// Whether what failed last failed because memory was out.
+    var isOutOfMemory: Bool { handle.pointee.Error == D_GIF_ERR_NOT_ENOUGH_MEM }
 
     /// The byte that giflib read last; nil at the beginning.
     var lastByte: UInt8? {
-        guard let base = cursor.pointee.rest.baseAddress, base > cursor.pointee.start else { return nil }
+        guard let base = cursor.base.pointee.rest.baseAddress, base > cursor.base.pointee.start else { return nil }
         return (base - 1).load(as: UInt8.self)
     }
 

@@ -14,12 +14,13 @@ package struct GIFSummary: Sendable, Equatable {
 
     /// Reads all records and holds each against the limits.
     ///
-    /// - Throws: ``TranscodeError``; a GIF without a frame is `incomplete` or `corrupt`.
+    /// - Throws: ``TranscodeError``; a GIF without a frame, or without one that has a pixel, is `incomplete` or `corrupt`.
     package init(scanning bytes: UnsafeRawBufferPointer, limits: MediaLimits) throws(TranscodeError) {
         var reader = try GIFReader(bytes, limits: limits)
         width = reader.screenWidth
         height = reader.screenHeight
         var pixels = 0
+        var codedPixels = 0
         var duration = 0
         while try reader.next() {
             let frame = reader.frame
@@ -32,9 +33,11 @@ package struct GIFSummary: Sendable, Equatable {
                 hasTransparency = frame.rectangle != Rectangle(x: 0, y: 0, width: width, height: height)
             }
             if frame.transparentIndex != nil || frame.disposal == .clear { hasTransparency = true }
-            delays.append(UInt16(frame.delay))
-            try limits.check(.frames, delays.count)
-            pixels += max(width * height, frame.rectangle.width * frame.rectangle.height)
+            try limits.check(.frames, delays.count + 1)
+            try append(UInt16(frame.delay))
+            let area = frame.rectangle.width * frame.rectangle.height
+            codedPixels += area
+            pixels += max(width * height, area)
             try limits.check(.totalPixels, pixels)
             duration += FrameClock.shownDelay(frame.delay)
             try limits.check(.duration, duration)
@@ -44,5 +47,20 @@ package struct GIFSummary: Sendable, Equatable {
         isBrokenOff = reader.ending == .brokenOff
         if delays.isEmpty { throw isBrokenOff ? .incomplete : .corrupt(.noFrames) }
         if width == 0 || height == 0 { throw .corrupt(.noCanvas) }
+        if codedPixels == 0 { throw .corrupt(.emptyFrames) }
+        // Only at the end: a film may well begin with a few blank frames.
+        if codedPixels > limits.canvasPixels {
+            try limits.check(.pixelsPerByte, codedPixels / max(1, reader.dataBytes))
+        }
+    }
+
+    /// Appends a delay. An array that cannot grow ends the process, so before it grows it is tried whether it can.
+    private mutating func append(_ delay: UInt16) throws(TranscodeError) {
+        if delays.count == delays.capacity {
+            let wanted = max(256, 2 * delays.count)
+            _ = try HeapBuffer<UInt16>(count: wanted + 64)
+            delays.reserveCapacity(wanted)
+        }
+        delays.append(delay)
     }
 }

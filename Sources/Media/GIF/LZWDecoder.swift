@@ -10,8 +10,8 @@ struct LZWDecoder: ~Copyable {
     /// Bytes behind the last pixel that copies in words of eight may touch.
     static let slack = 8
 
-    private let starts: UnsafeMutablePointer<UInt32>
-    private let lengths: UnsafeMutablePointer<UInt32>
+    /// Where each code's string begins in the output, and behind that, how long each is.
+    private let table: HeapBuffer<UInt32>
 
     private var output: UnsafeMutablePointer<UInt8>
     /// Pixels the image has; the memory behind `output` is ``slack`` bytes longer.
@@ -31,23 +31,19 @@ struct LZWDecoder: ~Copyable {
     /// Length of the string written last; 0 right after a clear code.
     private var previousLength: UInt32 = 0
 
-    init() {
-        starts = .allocate(capacity: Self.tableSize)
-        starts.initialize(repeating: 0, count: Self.tableSize)
-        lengths = .allocate(capacity: Self.tableSize)
-        lengths.initialize(repeating: 0, count: Self.tableSize)
-        output = starts.withMemoryRebound(to: UInt8.self, capacity: 1) { $0 }
-    }
-
-    deinit {
-        starts.deallocate()
-        lengths.deallocate()
+    /// A decoder without an image.
+    ///
+    /// - Throws: ``TranscodeError/outOfMemory``.
+    init() throws(TranscodeError) {
+        table = try HeapBuffer(count: 2 * Self.tableSize)
+        table.base.initialize(repeating: 0, count: 2 * Self.tableSize)
+        output = UnsafeMutableRawPointer(table.base).assumingMemoryBound(to: UInt8.self)
     }
 
     /// Begins an image.
     ///
     /// - Parameters:
-    ///   - minimumCodeSize: 1…8 (``GIFQuirks/codeSizes``).
+    ///   - minimumCodeSize: 1…11 (``GIFQuirks/codeSizes``).
     ///   - output: Room for `pixels` indices and ``slack`` bytes more.
     ///   - pixels: Pixels of the image, fewer than 2³².
     mutating func begin(minimumCodeSize: Int, output: UnsafeMutablePointer<UInt8>, pixels: Int) {
@@ -82,6 +78,8 @@ struct LZWDecoder: ~Copyable {
         var count = self.count
         let end = block.count
         let clearCode = self.clearCode
+        let starts = table.base
+        let lengths = table.base + Self.tableSize
 
         decoding: while true {
             while bits < codeSize {

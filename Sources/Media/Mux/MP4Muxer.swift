@@ -33,7 +33,7 @@ struct MP4Muxer: ~Copyable {
     ) throws(TranscodeError) {
         var allocated: UnsafeMutablePointer<AVFormatContext>?
         let status = avformat_alloc_output_context2(&allocated, nil, "mp4", "")
-        guard status >= 0, let context = allocated else { throw .failed(.openMuxer, code: status) }
+        guard status >= 0, let context = allocated else { throw .library(.openMuxer, code: status) }
         let output = FileOutput(descriptor: descriptor)
         guard let stream = avformat_new_stream(context, nil), let io = output.makeWriter() else {
             avformat_free_context(context)
@@ -86,7 +86,7 @@ struct MP4Muxer: ~Copyable {
         av_dict_set(&options, "use_editlist", "0", 0)
         av_dict_set_int(&options, "video_track_timescale", Int64(FrameClock.timescale), 0)
         let status = avformat_write_header(context, &options)
-        guard status >= 0 else { throw .failed(.openMuxer, code: status) }
+        guard status >= 0 else { throw .library(.openMuxer, code: status) }
     }
 
     /// Announces a frame, in the order of showing, before its packet can come.
@@ -118,10 +118,10 @@ struct MP4Muxer: ~Copyable {
         // last frame lasts. The other samples' durations are the distances of the decoding times.
         while !waiting.isEmpty { try write(waiting.removeFirst(), duration: Int64(end) - newest) }
         let status = av_write_trailer(context)
-        guard status >= 0 else { throw .failed(.mux, code: status) }
+        guard status >= 0 else { throw .library(.mux, code: status) }
         avio_flush(context.pointee.pb)
         let failure = context.pointee.pb.pointee.error
-        guard failure >= 0 else { throw .failed(.write, code: failure) }
+        guard failure >= 0 else { throw .library(.write, code: failure) }
         return Int(output.length)
     }
 
@@ -131,7 +131,7 @@ struct MP4Muxer: ~Copyable {
         let timeBase = AVRational(num: 1, den: Int32(FrameClock.timescale))
         av_packet_rescale_ts(packet, timeBase, stream.pointee.time_base)
         let status = av_write_frame(context, packet)
-        guard status >= 0 else { throw .failed(.mux, code: status) }
+        guard status >= 0 else { throw .library(.mux, code: status) }
     }
 
     /// Takes the encoder's own description (SEI, user data) out of the first packet: it tells a player nothing.

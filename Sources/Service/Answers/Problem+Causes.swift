@@ -52,6 +52,10 @@ extension Problem {
 
     init(_ error: SandboxError, limit: WorkerJob.Allowance) {
         switch error {
+        case .rejected(.outOfMemory):
+            self.init(
+                422, "too_large",
+                "The GIF is too large: its conversion needs more memory than \(limit.memory >> 20) MiB, which is the limit.")
         case .rejected(let error):
             self.init(error)
         case .timeout:

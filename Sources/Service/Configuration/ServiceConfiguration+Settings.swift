@@ -97,6 +97,7 @@ extension ServiceConfiguration {
         limits.side = try settings.number("limits.side", in: 1...16384)
         limits.canvasPixels = try settings.number("limits.canvas_pixels", in: 1...134_217_728)
         limits.totalPixels = try settings.number("limits.total_pixels", in: 1...Int.max)
+        limits.pixelsPerByte = try settings.number("limits.pixels_per_byte", in: 1...Int.max)
         limits.frames = try settings.number("limits.frames", in: 1...1_000_000)
         limits.duration = Int(try settings.duration("limits.duration") / .milliseconds(10))
         allowance = WorkerJob.Allowance(

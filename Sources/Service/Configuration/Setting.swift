@@ -82,6 +82,7 @@ extension Setting {
         Setting("limits.side", .number, "4096"),
         Setting("limits.canvas_pixels", .number, "8300000"),
         Setting("limits.total_pixels", .number, "1000000000"),
+        Setting("limits.pixels_per_byte", .number, "1000"),
         Setting("limits.frames", .number, "5000"),
         Setting("limits.duration", .duration, "600s"),
         Setting("limits.cpu", .duration, "30s"),
