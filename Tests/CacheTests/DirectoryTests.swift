@@ -1,5 +1,6 @@
 import Glibc
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import Cache
@@ -90,7 +91,7 @@ import Testing
 
     @Test(.enabled(if: SmallDisk.isPossible, "needs the right to mount"))
     func diskFilledToTheBrimServesHitsAndRecovers() async throws {
-        let disk = try #require(SmallDisk(on: directory, bytes: 16 << 20))
+        let disk = try #require(SmallDisk(on: directory.path, bytes: 16 << 20))
         let cache = try Cache.open(directory)
         defer { cache.close() }
         for number in UInt64(0)..<20 { try await cache.put(noise(100_000, seed: number), url: "https://a/\(number)") }
@@ -126,7 +127,7 @@ import Testing
 
     @Test(.enabled(if: SmallDisk.isPossible, "needs the right to mount"))
     func tooLittleFreeSpaceIsMadeByEviction() async throws {
-        let disk = try #require(SmallDisk(on: directory, bytes: 16 << 20))
+        let disk = try #require(SmallDisk(on: directory.path, bytes: 16 << 20))
         var configuration = CacheConfiguration.test(directory)
         configuration.minFreeBytes = 4 << 20
         let cache = try Cache(configuration: configuration)

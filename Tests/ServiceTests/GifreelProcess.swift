@@ -76,6 +76,17 @@ final class GifreelProcess: Sendable {
     /// The process' number.
     var identifier: Int32 { process.processIdentifier }
 
+    /// How many workers it has at this moment: children of its zygote.
+    var workerCount: Int { Self.children(of: identifier).reduce(0) { $0 + Self.children(of: $1).count } }
+
+    private static func children(of process: Int32) -> [Int32] {
+        let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")) ?? []
+        return threads.flatMap { thread in
+            let text = try? String(contentsOfFile: "/proc/\(process)/task/\(thread)/children", encoding: .utf8)
+            return (text ?? "").split(separator: " ").compactMap { Int32($0) }
+        }
+    }
+
     var isRunning: Bool { process.isRunning }
 
     /// What it has written to standard error.

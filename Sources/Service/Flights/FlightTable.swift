@@ -71,6 +71,9 @@ final class FlightTable<Key: Hashable & Sendable, Outcome: Sendable>: Sendable {
     /// Works in flight.
     var count: Int { state.withLock { $0.entries.count } }
 
+    /// Callers that wait.
+    var waiterCount: Int { state.withLock { $0.seats.count } }
+
     /// Whether a caller would join work that is in flight.
     func isOpen(_ key: Key) -> Bool {
         state.withLock { $0.open[key] != nil }

@@ -1,22 +1,27 @@
-import Glibc
-import Synchronization
+internal import Glibc
+internal import Synchronization
 
 /// Keeps everybody from making files in a directory: by its mode, or, since that does not stop root, by marking it immutable.
-final class WriteProtection: Sendable {
+package final class WriteProtection: Sendable {
     private let path: String
     private let isEnded = Atomic(false)
 
-    static let isPossible: Bool = {
-        guard let directory = try? TemporaryDirectory() else { return false }
-        return WriteProtection(of: directory.path) != nil
+    package static let isPossible: Bool = {
+        var template = Array("/tmp/gifreel-protected-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { return false }
+        let path = template.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
+        let protection = WriteProtection(of: path)
+        protection?.end()
+        rmdir(path)
+        return protection != nil
     }()
 
-    init?(of path: String) {
+    package init?(of path: String) {
         self.path = path
         guard Self.set(path, isProtected: true) else { return nil }
     }
 
-    func end() {
+    package func end() {
         guard !isEnded.exchange(true, ordering: .relaxed) else { return }
         _ = Self.set(path, isProtected: false)
     }

@@ -1,0 +1,78 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Disks and directories that fail under a running server.
+@Suite(.serialized, .timeLimit(.minutes(3))) struct DiskTests {
+    private func origin() throws -> LoopbackOrigin {
+        let origin = try LoopbackOrigin()
+        for number in 0..<20 {
+            let gif = GIFBuilder.animation(frames: 4, width: 64, height: 64, delay: 3 + number)
+            origin.on("/\(number).gif", .ok(gif))
+        }
+        return origin
+    }
+
+    private func folder() throws -> URL {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder.appendingPathComponent("cache"), withIntermediateDirectories: true)
+        return folder
+    }
+
+    @Test(.enabled(if: SmallDisk.isPossible, "needs the right to mount"))
+    func aDiskFilledToTheBrimCostsNobodyAnAnswer() throws {
+        let (origin, folder) = (try origin(), try folder())
+        defer { origin.stop() }
+        let disk = try #require(SmallDisk(on: folder.path + "/cache", bytes: 8 << 20))
+        let server = try GifreelProcess(directory: folder)
+        let stored = try server.mp4(origin.url("/0.gif"))
+        #expect(stored["cache-status"] == "gifreel; fwd=miss; stored")
+        disk.fill()
+        for number in 1..<6 {
+            let miss = try server.mp4(origin.url("/\(number).gif"))
+            #expect(miss.status == 200 && miss["cache-status"] == "gifreel; fwd=miss; detail=disk-full")
+            #expect(try MP4Boxes(miss.body).durations.first == 3 + number)
+            #expect(try server.mp4(origin.url("/0.gif")).body == stored.body)
+        }
+        disk.empty()
+        try waitUntil { try server.mp4(origin.url("/6.gif"))["cache-status"] == "gifreel; hit" }
+        server.kill()
+        disk.unmount()
+    }
+
+    @Test func aDirectoryRemovedUnderTheServerIsMadeAgain() throws {
+        let origin = try origin()
+        defer { origin.stop() }
+        let server = try GifreelProcess()
+        let first = try server.mp4(origin.url("/0.gif"))
+        try FileManager.default.removeItem(at: server.directory.appendingPathComponent("cache"))
+        #expect(try server.mp4(origin.url("/0.gif")).body == first.body)
+        #expect(try server.mp4(origin.url("/1.gif")).status == 200)
+        try waitUntil { try server.mp4(origin.url("/2.gif"))["cache-status"] == "gifreel; hit" }
+        #expect(!server.storedObjects().isEmpty)
+    }
+
+    @Test(.enabled(if: WriteProtection.isPossible, "neither chmod nor chattr keeps this process from writing"))
+    func aReadOnlyDirectoryGivesHitsAndAnswersMisses() throws {
+        let origin = try origin()
+        defer { origin.stop() }
+        let server = try GifreelProcess()
+        let first = try server.mp4(origin.url("/0.gif"))
+        let parts = ["objects", "staging"].map { server.directory.path + "/cache/" + $0 }
+        let protection = try parts.map { try #require(WriteProtection(of: $0)) }
+        defer { protection.forEach { $0.end() } }
+        let miss = try server.mp4(origin.url("/1.gif"))
+        #expect(miss.status == 200 && miss["cache-status"] == "gifreel; fwd=miss; detail=read-only")
+        #expect(try server.mp4(origin.url("/0.gif")).body == first.body)
+        protection.forEach { $0.end() }
+        try waitUntil { try server.mp4(origin.url("/1.gif"))["cache-status"] == "gifreel; hit" }
+    }
+
+    @Test func aSecondServerIsToldWhoHasTheDirectory() throws {
+        let server = try GifreelProcess()
+        let error = #expect(throws: GifreelProcess.NotStarted.self) {
+            try GifreelProcess(["cache.dir=\(server.directory.path)/cache"])
+        }
+        #expect(error?.log.contains("in use by another server (process \(server.identifier))") == true, "\(error?.log ?? "")")
+    }
+}

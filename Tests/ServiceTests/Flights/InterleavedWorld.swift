@@ -1,0 +1,212 @@
+import Cache
+import Crypto
+import Glibc
+import Logging
+import Media
+import Synchronization
+import SystemIO
+import Testing
+
+@testable import Fetch
+@testable import Sandbox
+@testable import Service
+
+/// Two sources whose GIFs change and fail, a store in front of them, and some tasks that use it at once.
+final class InterleavedWorld: Sendable {
+    /// What happened.
+    struct Counts: Sendable {
+        var asked = 0
+        var found = 0
+        var failed = 0
+        var fetches = 0
+        var purges = 0
+
+        mutating func add(_ other: Counts) {
+            asked += other.asked
+            found += other.found
+            failed += other.failed
+            fetches += other.fetches
+            purges += other.purges
+        }
+    }
+
+    private struct State {
+        /// The version that each origin gives now; every fourth is a failure.
+        var versions: [UInt8] = [1, 1]
+        /// The oldest that may still be given out.
+        var floors: [UInt8] = [0, 0]
+        var counts = Counts()
+    }
+
+    private let state: Mutex<State>
+    private let seed: UInt64
+    private let cache: Cache
+    private let executor = SeededExecutor()
+
+    init(cache: Cache, seed: UInt64) {
+        self.cache = cache
+        self.seed = seed
+        var start = State()
+        start.versions = [UInt8(1 + seed % 4), 1]
+        state = Mutex(start)
+    }
+
+    var counts: Counts { state.withLock(\.counts) }
+
+    /// Runs some of what may happen at once to its end.
+    func run() async {
+        let store = store()
+        var generator = SeededNumbers(seed: seed ^ 0xabcdef)
+        var works: [@Sendable () async -> Void] = []
+        for _ in 0..<Int.random(in: 4...9, using: &generator) {
+            let source = Int.random(in: 0...9, using: &generator) < 8 ? 0 : 1
+            let quality = Bool.random(using: &generator) ? 60 : 30
+            switch Int.random(in: 0...9, using: &generator) {
+            case 0...5: works.append { await self.look(source, quality, store) }
+            case 6: works.append { await self.leave(source, quality, store) }
+            case 7: works.append { await self.purge([source], .url(self.url(source)), store) }
+            case 8: works.append { await self.purge([0, 1], .prefix("http://\(self.seed).test/"), store) }
+            default: works.append { await self.purge([0, 1], .all, store) }
+            }
+        }
+        executor.start(seed: seed)
+        let tasks = works.map { work in Task(executorPreference: executor) { await work() } }
+        for task in tasks { await task.value }
+        // All of it once more, when nothing else is going on.
+        await Task(executorPreference: executor) { [self] in
+            for source in 0...1 { await look(source, 60, store) }
+        }.value
+        executor.finish()
+    }
+
+    // MARK: What they do
+
+    private func look(_ source: Int, _ quality: Int, _ store: RenditionStore) async {
+        let floor = state.withLock { state in
+            state.counts.asked += 1
+            return state.floors[source]
+        }
+        guard let result = await find(source, quality, store) else { return record("\(seed): cancelled") }
+        switch result {
+        case .success(let found):
+            var bytes = [UInt8](repeating: 0, count: 3)
+            let count = bytes.withUnsafeMutableBytes { pread(found.rendition.descriptor.number, $0.baseAddress, 3, 0) }
+            guard count == 3, bytes[0] == UInt8(source), bytes[2] == UInt8(quality) else {
+                return record("\(seed): another rendition's bytes")
+            }
+            if bytes[1] < floor { Issue.record("\(seed): version \(bytes[1]) after a purge of all before \(floor)") }
+            state.withLock { $0.counts.found += 1 }
+        case .failure(let problem):
+            guard let version = problem.cause?.split(separator: "#").last.flatMap({ UInt8($0) }) else {
+                return record("\(seed): \(problem)")
+            }
+            if version < floor { Issue.record("\(seed): failure of \(version) after a purge of all before \(floor)") }
+            state.withLock { $0.counts.failed += 1 }
+        }
+    }
+
+    private func record(_ what: String) {
+        Issue.record("\(what)")
+    }
+
+    /// Asks, and does not wait for the answer.
+    private func leave(_ source: Int, _ quality: Int, _ store: RenditionStore) async {
+        let task = Task(executorPreference: executor) { _ = await self.find(source, quality, store) }
+        await Task.yield()
+        task.cancel()
+        await task.value
+    }
+
+    private func find(_ source: Int, _ quality: Int, _ store: RenditionStore) async -> Result<RenditionStore.Found, Problem>? {
+        var rendition = Rendition(format: .mp4)
+        guard let url = try? SourceURL(url(source)), (try? rendition.set("quality", to: "\(quality)")) != nil else { return nil }
+        return await store.find(rendition, of: url)
+    }
+
+    /// The origin has a new version, and whoever changed it purges the old one.
+    private func purge(_ sources: [Int], _ scope: PurgeScope, _ store: RenditionStore) async {
+        let versions = state.withLock { state in
+            for source in sources { state.versions[source] += 1 }
+            return state.versions
+        }
+        await Task.yield()
+        do {
+            _ = try await store.purge(scope)
+        } catch {
+            Issue.record(error)
+        }
+        state.withLock { state in
+            state.counts.purges += 1
+            for source in sources { state.floors[source] = max(state.floors[source], versions[source]) }
+        }
+    }
+
+    // MARK: The store and what is behind it
+
+    private func url(_ source: Int) -> String { "http://\(seed).test/\(source).gif" }
+
+    private func store() -> RenditionStore {
+        let remembered = RememberedProblems(clock: .system)
+        let fetches = SourceFetches(
+            cache: cache, clock: .system, rules: OriginRules(), remembered: remembered, lifetime: .seconds(600),
+            executor: executor
+        ) { [self] url, validators in await fetch(url, validators) }
+        let maker = RenditionMaker(
+            cache: cache, clock: .system, rules: OriginRules(), remembered: remembered,
+            admission: MissAdmission(jobs: 1000, bytes: 1 << 30), largest: 1000, fetches: fetches,
+            convert: { [self] source, rendition, flight in await convert(source, rendition, flight) },
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        return RenditionStore(
+            cache: cache, maker: maker, arrivals: MissAdmission(jobs: 10, bytes: 1 << 20), patience: .seconds(600),
+            lifetime: .seconds(600), executor: executor)
+    }
+
+    /// The origin: it takes its time before and after it looks which version it has.
+    private func fetch(_ url: SourceURL, _ validators: SourceValidators) async -> Result<FetchOutcome, FetchError> {
+        await Task.yield()
+        let source = url.path == "/0.gif" ? 0 : 1
+        let version = state.withLock { state in
+            state.counts.fetches += 1
+            return state.versions[source]
+        }
+        await Task.yield()
+        await Task.yield()
+        if version % 4 == 0 { return .failure(.failed(.protocolViolation(cause: "#\(version)"))) }
+        let etag = "\"\(version)\""
+        if validators.etag == etag {
+            return .success(
+                .notModified(
+                    UnmodifiedSource(validators: validators, cacheDirectives: CacheDirectives(), timings: FetchTimings())))
+        }
+        let bytes = [UInt8(source), version] + Array("\(seed)".utf8)
+        guard var file = try? MemoryFile(name: "test"), (try? bytes.withUnsafeBytes({ try file.append($0) })) != nil,
+            let sealed = try? file.seal()
+        else { return .failure(.exhausted(cause: "no file #0")) }
+        return .success(
+            .fetched(
+                FetchedSource(
+                    bytes: sealed, count: bytes.count, sha256: Array(SHA256.hash(data: bytes)),
+                    validators: SourceValidators(etag: etag), cacheDirectives: CacheDirectives(), finalURL: url,
+                    timings: FetchTimings())))
+    }
+
+    /// The worker: writes which source, version and rendition it was given.
+    private func convert(
+        _ source: Source, _ rendition: Rendition, _ flight: Flight
+    ) async -> Result<Converter.Conversion, Problem> {
+        flight.waitsForWorker()
+        await Task.yield()
+        flight.turn.begin()
+        await Task.yield()
+        var bytes = [UInt8](repeating: 0, count: 2)
+        guard let staged = try? cache.stage(), pread(source.bytes.number, &bytes, 2, 0) == 2 else { return .failure(.overloaded) }
+        bytes.append(UInt8(rendition.options.quality))
+        guard write(staged.descriptor.number, bytes, 3) == 3 else { return .failure(.overloaded) }
+        let result = TranscodeResult(
+            sourceWidth: 1, sourceHeight: 1, width: 2, height: 2, frames: 1, samples: 1, duration: 1, loopCount: nil, bytes: 3)
+        return .success(
+            Converter.Conversion(
+                file: staged,
+                report: WorkerReport(result: result, queued: .zero, ran: .zero, cpuMicroseconds: 0, peakBytes: 0)))
+    }
+}

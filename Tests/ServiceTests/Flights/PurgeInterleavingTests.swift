@@ -1,0 +1,43 @@
+import Cache
+import Foundation
+import Logging
+import Synchronization
+import Testing
+
+@testable import Fetch
+@testable import Service
+
+/// Purges against all that may be in flight in the service (fetches, makings, renewals, remembered failures), in orders that
+/// a seed decides.
+///
+/// The rule that is tested: after a purge has answered, nobody who asks then gets a version, or hears of a failure, that is
+/// older than the purge.
+@Suite(.serialized, .timeLimit(.minutes(10))) struct PurgeInterleavingTests {
+    /// `GIFREEL_INTERLEAVINGS=10000` tries more of them.
+    private static let count = ProcessInfo.processInfo.environment["GIFREEL_INTERLEAVINGS"].flatMap { UInt64($0) } ?? 300
+
+    @Test func nothingOlderThanAPurgeIsAnsweredAfterIt() async throws {
+        var totals = InterleavedWorld.Counts()
+        for first in stride(from: 0, to: Self.count, by: 100) {
+            let folder = URL(fileURLWithPath: "/dev/shm").appendingPathComponent("gifreel-\(UUID().uuidString)")
+            defer { try? FileManager.default.removeItem(at: folder) }
+            var configuration = CacheConfiguration()
+            configuration.directory = folder.path
+            configuration.minFreeBytes = 0
+            // By turns all is out of date at once, so that renewals come in, and nothing is.
+            configuration.freshFor = first % 200 == 0 ? 0 : 86_400
+            let cache = try Cache(configuration: configuration)
+            defer { cache.close() }
+            for seed in first..<min(first + 100, Self.count) {
+                let world = InterleavedWorld(cache: cache, seed: seed)
+                await world.run()
+                totals.add(world.counts)
+            }
+        }
+        // The orders are of any worth only if much of everything happens in them.
+        #expect(totals.found > Int(Self.count))
+        #expect(totals.failed > Int(Self.count) / 20)
+        #expect(totals.purges > Int(Self.count) / 2)
+        #expect(totals.fetches < totals.asked)
+    }
+}

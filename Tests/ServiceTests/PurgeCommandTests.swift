@@ -1,0 +1,63 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `gifreel purge`.
+@Suite(.timeLimit(.minutes(2))) struct PurgeCommandTests {
+    private let gif = GIFBuilder.animation()
+
+    private func purge(_ arguments: [String], token: String? = nil) throws -> (code: Int32, output: String, log: String) {
+        let process = Process()
+        process.executableURL = GifreelProcess.executable
+        process.arguments = ["purge"] + arguments
+        process.environment = token.map { ["GIFREEL_ADMIN_TOKEN": $0] } ?? [:]
+        let (output, log) = (Pipe(), Pipe())
+        process.standardOutput = output
+        process.standardError = log
+        try process.run()
+        let texts = try [output, log].map { String(decoding: try $0.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self) }
+        process.waitUntilExit()
+        return (process.terminationStatus, texts[0], texts[1])
+    }
+
+    @Test func sourcesAreForgottenByURLPrefixAndAltogether() throws {
+        let gif = gif
+        let origin = try LoopbackOrigin(["/x/a.gif": { _ in .ok(gif) }])
+        defer { origin.stop() }
+        for path in ["/x/b.gif", "/y/c.gif"] { origin.on(path, .ok(gif)) }
+        let server = try GifreelProcess(["admin.token=secret"])
+        let address = "http://127.0.0.1:\(server.port)"
+        let paths = ["/x/a.gif", "/x/b.gif", "/y/c.gif"]
+        for path in paths { #expect(try server.mp4(origin.url(path)).status == 200) }
+        func isHit(_ path: String) throws -> Bool { try server.mp4(origin.url(path))["cache-status"] == "gifreel; hit" }
+
+        let one = try purge([origin.url("/x/a.gif?"), "--server", address], token: "secret")
+        #expect(one.code == 0 && one.output.contains(": 1 purged, 0 bytes"), "\(one)")
+        #expect(try !isHit("/x/a.gif") && isHit("/x/b.gif"))
+        // The scheme and the host of a prefix are compared as URLs are.
+        let some = try purge(["--prefix", "HTTP://127.0.0.1:\(origin.port)/x/", "--server", address + "/", "--token", "secret"])
+        #expect(some.code == 0 && some.output.contains(": 2 purged"), "\(some)")
+        #expect(try !isHit("/x/b.gif") && isHit("/y/c.gif"))
+        let all = try purge(["--all", "--server", address], token: "secret")
+        #expect(all.code == 0 && all.output.hasPrefix("everything: 2 purged"), "\(all)")
+        #expect(server.storedObjects().isEmpty)
+    }
+
+    @Test func whatGoesWrongIsSaid() throws {
+        let server = try GifreelProcess(["admin.token=secret"])
+        let address = "http://127.0.0.1:\(server.port)"
+        let wrong = try purge(["--all", "--server", address], token: "other")
+        #expect(wrong.code == 1 && wrong.log.contains("unauthorized"))
+        let bad = try purge(["nonsense", "--server", address], token: "secret")
+        #expect(bad.code == 1 && bad.log.contains("nonsense: bad_source_url"))
+        let nobody = try purge(["--all", "--server", "http://127.0.0.1:1"], token: "secret")
+        #expect(nobody.code == 1 && nobody.log.contains("http://127.0.0.1:1: unreachable"))
+        for arguments in [[], ["--all", "http://a.test/"], ["--prefix", ""]] {
+            let usage = try purge(arguments)
+            #expect(usage.code == 64 && usage.log.contains("Usage"))
+        }
+        let off = try GifreelProcess()
+        let refused = try purge(["--all", "--server", "http://127.0.0.1:\(off.port)"], token: "secret")
+        #expect(refused.code == 1 && refused.log.contains("admin.token"))
+    }
+}

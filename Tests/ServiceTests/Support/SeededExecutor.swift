@@ -1,0 +1,63 @@
+import Dispatch
+import Foundation
+import Synchronization
+
+/// Runs tasks one step at a time on one thread, in an order that a seed decides: at each step any task that can go on may.
+///
+/// Only what waits for other threads (the cache's) comes in when it is ready, so that one seed may give several orders.
+final class SeededExecutor: TaskExecutor {
+    private struct State {
+        var ready: [UnownedJob] = []
+        var isDone = false
+    }
+
+    private let state = Mutex(State())
+    private let signal = DispatchSemaphore(value: 0)
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        state.withLock { $0.ready.append(job) }
+        signal.signal()
+    }
+
+    /// Runs what is enqueued until ``finish()``, on a thread of its own.
+    func start(seed: UInt64) {
+        let thread = Thread { [self] in
+            var generator = SeededNumbers(seed: seed)
+            while true {
+                signal.wait()
+                let (job, isDone) = state.withLock { state -> (UnownedJob?, Bool) in
+                    guard let index = state.ready.indices.randomElement(using: &generator) else { return (nil, state.isDone) }
+                    return (state.ready.remove(at: index), false)
+                }
+                job?.runSynchronously(on: asUnownedTaskExecutor())
+                if isDone { return }
+            }
+        }
+        thread.stackSize = 4 << 20
+        thread.start()
+    }
+
+    /// Ends the thread once nothing is ready any more.
+    func finish() {
+        state.withLock { $0.isDone = true }
+        signal.signal()
+    }
+}
+
+/// SplitMix64: numbers that a seed decides.
+struct SeededNumbers: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) {
+        state = seed &* 0x9e37_79b9_7f4a_7c15
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var value = state
+        value = (value ^ (value >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        value = (value ^ (value >> 27)) &* 0x94d0_49bb_1331_11eb
+        return value ^ (value >> 31)
+    }
+}

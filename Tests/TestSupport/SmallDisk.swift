@@ -1,0 +1,47 @@
+internal import Glibc
+
+/// A file system of its own and of a few megabytes, mounted on a directory; needs the right to mount.
+package final class SmallDisk: Sendable {
+    private let path: String
+
+    /// Whether this process may mount one.
+    package static let isPossible: Bool = {
+        var template = Array("/tmp/gifreel-disk-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { return false }
+        let path = template.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
+        defer { rmdir(path) }
+        guard let disk = SmallDisk(on: path, bytes: 1 << 20) else { return false }
+        disk.unmount()
+        return true
+    }()
+
+    package init?(on path: String, bytes: Int) {
+        self.path = path
+        guard mount("gifreel-test", path, "tmpfs", 0, "size=\(bytes)") == 0 else { return nil }
+    }
+
+    deinit {
+        unmount()
+    }
+
+    package func unmount() {
+        umount2(path, Int32(MNT_DETACH))
+    }
+
+    /// Bytes that may still be written.
+    package var free: Int {
+        var status = statvfs()
+        return statvfs(path, &status) == 0 ? Int(status.f_bavail * status.f_frsize) : -1
+    }
+
+    /// Makes a file of all that is free but so many bytes.
+    package func fill(leaving bytes: Int = 0) {
+        let file = open(path + "/filler", O_RDWR | O_CREAT, 0o600)
+        posix_fallocate(file, 0, off_t(free - bytes))
+        close(file)
+    }
+
+    package func empty() {
+        unlink(path + "/filler")
+    }
+}
