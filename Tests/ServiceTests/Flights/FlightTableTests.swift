@@ -111,20 +111,30 @@ import Testing
     }
 
     @Test func eachCallersPatienceIsItsOwn() async throws {
-        let (table, gate) = (table(patience: .seconds(2)), AsyncGate())
+        let patience = Duration.milliseconds(600)
+        let (table, gate) = (table(patience: patience), AsyncGate())
         let work: Table.Work = { flight in
             flight.waitsForWorker()
             await gate.pass()
             return 1
         }
-        let first = Task { await table.outcome(of: "a", work) }
+        // Goes on whoever waits for it.
+        table.launch("a", urgency: .visitor, work)
         #expect(await eventually { gate.count == 1 })
-        try await Task.sleep(for: .milliseconds(1500))
-        let second = Task { await table.outcome(of: "a", work) }
-        #expect(await first.value.isTimedOut)
-        gate.open()
-        #expect(await second.value.value == 1)
+        @Sendable func wait() async -> (Table.Landing, Duration) {
+            let began = ContinuousClock.now
+            let landing = await table.outcome(of: "a", work)
+            return (landing, began.duration(to: .now))
+        }
+        let first = Task { await wait() }
+        try await Task.sleep(for: .milliseconds(300))
+        let second = Task { await wait() }
+        for caller in [first, second] {
+            let (landing, time) = await caller.value
+            #expect(landing.isTimedOut && time >= patience)
+        }
         #expect(gate.count == 1)
+        gate.open()
     }
 
     @Test func whenTheLastHasNoMorePatienceTheWorkIsDropped() async throws {
