@@ -13,6 +13,7 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -142,6 +143,11 @@ static int close_keeping_errno(int fd) {
     return -1;
 }
 
+static int is_loopback(const clinux_address *address) {
+    if (address->family == 4) return address->low >> 24 == 127;
+    return address->family == 6 && address->high == 0 && address->low == 1;
+}
+
 int clinux_listen_inet(const clinux_address *address, int backlog, int reuse_port) {
     struct sockaddr_storage storage;
     socklen_t length = to_sockaddr(address, &storage);
@@ -154,6 +160,10 @@ int clinux_listen_inet(const clinux_address *address, int backlog, int reuse_por
     if (!failed && address->family == 6) {
         int any = address->high == 0 && address->low == 0;
         failed = setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, any ? &off : &on, sizeof on) != 0;
+    }
+    if (is_loopback(address)) {
+        // There is no network to be fair to: pacing, as BBR does it, would only cost timers. Connections inherit it.
+        setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
     }
     if (!failed) failed = bind(fd, (struct sockaddr *)&storage, length) != 0;
     if (!failed && backlog > 0) failed = listen(fd, backlog) != 0;
@@ -233,6 +243,12 @@ ssize_t clinux_recv(int fd, void *buffer, size_t count) {
 
 ssize_t clinux_send(int fd, const void *buffer, size_t count, int more) {
     return send(fd, buffer, count, MSG_NOSIGNAL | (more ? MSG_MORE : 0));
+}
+
+ssize_t clinux_send_both(int fd, const void *first, size_t first_count, const void *second, size_t second_count, int more) {
+    struct iovec parts[2] = {{(void *)first, first_count}, {(void *)second, second_count}};
+    const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    return sendmsg(fd, &message, MSG_NOSIGNAL | (more ? MSG_MORE : 0));
 }
 
 void clinux_cork(int fd) {

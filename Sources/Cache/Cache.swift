@@ -89,9 +89,9 @@ package final class Cache: Sendable {
     /// How far the rendition's alias may be trusted now; a rendition found by its id is always fresh, since its id is its
     /// content.
     package func freshness(of rendition: CachedRendition) -> Freshness {
-        guard let alias = rendition.alias else { return .fresh(remaining: configuration.freshFor) }
+        guard let times = rendition.aliasTimes else { return .fresh(remaining: configuration.freshFor) }
         return Freshness(
-            fetchedAt: alias.fetchedAt, freshFor: alias.freshFor ?? configuration.freshFor, staleFor: configuration.staleFor,
+            fetchedAt: times.fetchedAt, freshFor: times.freshFor ?? configuration.freshFor, staleFor: configuration.staleFor,
             now: clock.unixSeconds())
     }
 

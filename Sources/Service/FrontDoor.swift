@@ -66,7 +66,10 @@ package final class FrontDoor: HTTPHandler {
         let method = request.method
         guard method == .get || method == .head, let known = memo.entry(for: request.targetBytes) else { return nil }
         if let expires = known.expires, access.signatures.hasExpired(expires) { return nil }
-        if let alias = known.alias { return store.hot(alias).map { answers.hit($0, .source) } }
+        if let alias = known.alias {
+            guard let hot = store.hot(alias) else { return nil }
+            return answers.hit(hot, .source)
+        }
         guard case .object(let id, let fileExtension) = known.route, let hot = store.cache.hotObject(id),
             hot.fileExtension == fileExtension
         else { return nil }

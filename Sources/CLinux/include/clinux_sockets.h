@@ -63,6 +63,8 @@ int clinux_adopt(int fd);
 ssize_t clinux_recv(int fd, void *buffer, size_t count);
 /// send(2) with MSG_NOSIGNAL, and MSG_MORE where `more` is nonzero. Returns a count, or -1 with errno.
 ssize_t clinux_send(int fd, const void *buffer, size_t count, int more);
+/// The same for two pieces of memory, one after the other (sendmsg(2)).
+ssize_t clinux_send_both(int fd, const void *first, size_t first_count, const void *second, size_t second_count, int more);
 /// Holds back bytes that fill no packet until the connection is closed or shut down (TCP_CORK); nothing on a Unix socket.
 void clinux_cork(int fd);
 /// shutdown(2) of the sending half. Returns 0, or -1 with errno.

@@ -5,7 +5,8 @@
 struct SieveTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct Node {
         let key: Key
-        var value: Value
+        /// Nil in a place that is free: a node that is itself optional would be looked at through its type's metadata.
+        var value: Value?
         var visited = false
         /// Neighbours: towards the front (newer) and towards the back (older); -1 for none.
         var newer: Int
@@ -13,7 +14,7 @@ struct SieveTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
 
     private var places: [Key: Int] = [:]
-    private var nodes: [Node?] = []
+    private var nodes: [Node] = []
     private var free: [Int] = []
     private var front = -1
     private var back = -1
@@ -30,14 +31,14 @@ struct SieveTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// The value, marking it as used.
     @inline(__always)
     mutating func use(_ key: Key) -> Value? {
-        guard let place = places[key], let value = nodes[place]?.value else { return nil }
-        nodes[place]?.visited = true
-        return value
+        guard let place = places[key] else { return nil }
+        if !nodes[place].visited { nodes[place].visited = true }
+        return nodes[place].value
     }
 
     /// The value, leaving no mark.
     func peek(_ key: Key) -> Value? {
-        places[key].flatMap { nodes[$0]?.value }
+        places[key].flatMap { nodes[$0].value }
     }
 
     /// Puts `value` in, in the place of an older one under the same key, else at the front.
@@ -45,8 +46,8 @@ struct SieveTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// - Returns: What had to go: the older value or the one that made room. Let go of it outside any lock: its end may
     ///   close a file.
     mutating func insert(_ value: Value, for key: Key) -> Value? {
-        if let place = places[key], let old = nodes[place]?.value {
-            nodes[place]?.value = value
+        if let place = places[key], let old = nodes[place].value {
+            nodes[place].value = value
             return old
         }
         let removed = places.count >= limit ? evict() : nil
@@ -59,7 +60,7 @@ struct SieveTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
             place = nodes.count
             nodes.append(node)
         }
-        if front >= 0 { nodes[front]?.newer = place } else { back = place }
+        if front >= 0 { nodes[front].newer = place } else { back = place }
         front = place
         places[key] = place
         return removed
@@ -72,16 +73,16 @@ struct SieveTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     /// Takes out all entries that `condition` holds for.
     mutating func removeAll(where condition: (Key, Value) -> Bool) -> [Value] {
-        let doomed = nodes.indices.filter { place in nodes[place].map { condition($0.key, $0.value) } ?? false }
+        let doomed = nodes.indices.filter { place in nodes[place].value.map { condition(nodes[place].key, $0) } ?? false }
         return doomed.compactMap { remove(at: $0) }
     }
 
     private mutating func evict() -> Value? {
         var place = hand >= 0 ? hand : back
         // Ends within two rounds: the first clears every bit at worst.
-        while place >= 0, nodes[place]?.visited == true {
-            nodes[place]?.visited = false
-            let newer = nodes[place]?.newer ?? -1
+        while place >= 0, nodes[place].visited {
+            nodes[place].visited = false
+            let newer = nodes[place].newer
             place = newer >= 0 ? newer : back
         }
         guard place >= 0 else { return nil }
@@ -90,12 +91,14 @@ struct SieveTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
 
     private mutating func remove(at place: Int) -> Value? {
-        guard let node = nodes[place] else { return nil }
+        let node = nodes[place]
+        guard node.value != nil else { return nil }
         if hand == place { hand = node.newer }
-        if node.newer >= 0 { nodes[node.newer]?.older = node.older } else { front = node.older }
-        if node.older >= 0 { nodes[node.older]?.newer = node.newer } else { back = node.newer }
+        if node.newer >= 0 { nodes[node.newer].older = node.older } else { front = node.older }
+        if node.older >= 0 { nodes[node.older].newer = node.newer } else { back = node.newer }
         places[node.key] = nil
-        nodes[place] = nil
+        nodes[place].value = nil
+        nodes[place].visited = false
         free.append(place)
         return node.value
     }

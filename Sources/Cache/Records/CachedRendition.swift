@@ -11,6 +11,8 @@ package final class CachedRendition: Sendable {
     package let alias: AliasRecord?
     /// The epoch in which it was looked up or published: no purge up to then concerns it.
     package let epoch: Epoch
+    /// The alias's times: beside it, because every hit asks for them, and copying the alias counts references to its texts.
+    let aliasTimes: (fetchedAt: Int64, freshFor: Int64?)?
     /// Of the alias's line in the journal; a newer line has a greater one.
     let aliasSequence: Int64
     private let slot = AtomicLazyReference<Attachment>()
@@ -18,6 +20,7 @@ package final class CachedRendition: Sendable {
     init(object: StoredObject, alias: AliasRecord?, aliasSequence: Int64 = 0, epoch: Epoch) {
         self.object = object
         self.alias = alias
+        aliasTimes = alias.map { ($0.fetchedAt, $0.freshFor) }
         self.aliasSequence = aliasSequence
         self.epoch = epoch
     }

@@ -35,7 +35,7 @@ struct AccessTexts {
 
     private static func append(_ text: UnsafeRawBufferPointer, to bytes: inout [UInt8]) -> UInt16 {
         let length = UInt16(clamping: text.count)
-        bytes.append(contentsOf: text.slice(0..<Int(length)))
+        text.slice(0..<Int(length)).withMemoryRebound(to: UInt8.self) { bytes.append(contentsOf: $0) }
         return length
     }
 }

@@ -1,7 +1,7 @@
 /// Puts the lines of the access log together, byte by byte: at full load it does so for every request.
 struct AccessLineEncoder {
     private let format: HTTPAccessLogWriter.Format
-    private(set) var bytes: [UInt8] = []
+    private let output = OutputBuffer(capacity: 128 * 1024)
     private var second = Int.min
     private var timestamp: [UInt8] = []
 
@@ -9,7 +9,10 @@ struct AccessLineEncoder {
         self.format = format
     }
 
-    mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
+    /// The lines so far, valid until the next change.
+    var bytes: UnsafeRawBufferPointer { output.bytes }
+
+    func removeAll() { output.removeAll() }
 
     mutating func append(_ record: borrowing HTTPAccessRecord) {
         if record.time != second {
@@ -20,11 +23,11 @@ struct AccessLineEncoder {
         case .text: appendText(record)
         case .json: appendJSON(record)
         }
-        bytes.append(10)
+        output.append(byte: 10)
     }
 
     /// Notes that requests are missing.
-    mutating func append(lost: Int) {
+    func append(lost: Int) {
         switch format {
         case .text:
             append("- - \"- -\" ")
@@ -37,8 +40,8 @@ struct AccessLineEncoder {
         }
     }
 
-    private mutating func appendText(_ record: borrowing HTTPAccessRecord) {
-        bytes.append(contentsOf: timestamp)
+    private func appendText(_ record: borrowing HTTPAccessRecord) {
+        output.append(timestamp)
         append(" ")
         append(record.client, else: "-")
         append(" \"")
@@ -58,9 +61,9 @@ struct AccessLineEncoder {
         append(record.isComplete ? "\"" : "\" cut")
     }
 
-    private mutating func appendJSON(_ record: borrowing HTTPAccessRecord) {
+    private func appendJSON(_ record: borrowing HTTPAccessRecord) {
         append("{\"time\":\"")
-        bytes.append(contentsOf: timestamp)
+        output.append(timestamp)
         append("\",\"client\":\"")
         append(record.client, else: "")
         append("\",\"method\":\"")
@@ -80,24 +83,12 @@ struct AccessLineEncoder {
         append(record.isComplete ? "\"}" : "\",\"cut\":true}")
     }
 
-    private mutating func append(_ literal: StaticString) { bytes.append(contentsOf: literal.bytes) }
+    private func append(_ literal: StaticString) { output.append(literal) }
 
-    private mutating func append(_ number: Int) {
-        var digits: (UInt64, UInt64, UInt32) = (0, 0, 0)
-        withUnsafeMutableBytes(of: &digits) { digits in
-            var start = digits.count
-            var rest = number
-            repeat {
-                start -= 1
-                digits[start] = UInt8(truncatingIfNeeded: rest % 10) + 0x30
-                rest /= 10
-            } while rest > 0
-            bytes.append(contentsOf: digits[start...])
-        }
-    }
+    private func append(_ number: Int) { output.append(decimal: number) }
 
     /// Microseconds as milliseconds with three decimals.
-    private mutating func append(milliseconds microseconds: Int) {
+    private func append(milliseconds microseconds: Int) {
         append(microseconds / 1000)
         append(".")
         let rest = microseconds % 1000
@@ -106,24 +97,39 @@ struct AccessLineEncoder {
         append(rest)
     }
 
-    private mutating func append(_ address: IPAddress?, else placeholder: StaticString) {
-        guard let address else {
-            append(placeholder)
-            return
-        }
-        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
-            let count = address.write(to: buffer)
-            bytes.append(contentsOf: UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: buffer[..<count])))
-        }
+    private func append(_ address: IPAddress?, else placeholder: StaticString) {
+        if let address { output.append(address) } else { append(placeholder) }
     }
 
     /// Text in quotes: quotes and backslashes are escaped; what is not visible ASCII or a space becomes a question mark, so
     /// that no client can forge a line or send codes to a terminal.
-    private mutating func append(escaped text: UnsafeRawBufferPointer, else placeholder: StaticString = "") {
+    private func append(escaped text: UnsafeRawBufferPointer, else placeholder: StaticString = "") {
         if text.isEmpty { append(placeholder) }
+        if text.isPlainText {
+            output.append(text)
+            return
+        }
         for byte in text {
-            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { bytes.append(UInt8(ascii: "\\")) }
-            bytes.append(byte >= 0x20 && byte < 0x7F ? byte : UInt8(ascii: "?"))
+            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { output.append(byte: UInt8(ascii: "\\")) }
+            output.append(byte: byte >= 0x20 && byte < 0x7F ? byte : UInt8(ascii: "?"))
+        }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Whether these bytes go into a line as they are.
+    fileprivate var isPlainText: Bool {
+        guard count >= 8 else {
+            return allSatisfy { $0 >= 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
+        }
+        var index = 0
+        while true {
+            let word = ByteWord(self, at: index)
+            let quotes = word.equal(to: UInt8(ascii: "\"")) | word.equal(to: UInt8(ascii: "\\"))
+            if quotes | word.below(0x20) | word.equal(to: 0x7F) | word.nonASCII != 0 { return false }
+            if index == count - 8 { return true }
+            // The last word may overlap the one before it.
+            index = Swift.min(index + 8, count - 8)
         }
     }
 }

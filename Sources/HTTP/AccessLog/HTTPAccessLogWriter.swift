@@ -26,7 +26,7 @@ package final class HTTPAccessLogWriter: HTTPObserver {
         encoder.withLock { encoder in
             batch.forEach { encoder.append($0) }
             if batch.lost > 0 { encoder.append(lost: batch.lost) }
-            encoder.bytes.withUnsafeBytes { write($0) }
+            write(encoder.bytes)
             encoder.removeAll()
         }
     }

@@ -15,8 +15,17 @@ extension UnsafeRawBufferPointer {
     /// Whether these bytes are `other` but for the case of ASCII letters.
     func equalsIgnoringCase(_ other: UnsafeRawBufferPointer) -> Bool {
         guard count == other.count else { return false }
-        for index in 0..<count where self[index].lowercased != other[index].lowercased { return false }
-        return true
+        guard count >= 8 else {
+            for index in 0..<count where self[index].lowercased != other[index].lowercased { return false }
+            return true
+        }
+        var index = 0
+        while true {
+            if ByteWord(self, at: index).lowercased != ByteWord(other, at: index).lowercased { return false }
+            if index == count - 8 { return true }
+            // The last word may overlap the one before it.
+            index = Swift.min(index + 8, count - 8)
+        }
     }
 
     /// Whether these bytes are `other` but for the case of ASCII letters.

@@ -32,13 +32,13 @@ struct RequestHeadParser: Sendable {
         while cursor.next == 13 {
             guard try cursor.skipLineEnd() else { return false }
         }
-        let method = cursor.skip(while: \.isToken)
+        let method = cursor.skipToken()
         if method.count > limits.method { throw .methodNotImplemented }
         guard let space = cursor.next else { return false }
         guard space == 0x20, !method.isEmpty else { throw .malformedRequestLine }
         cursor.advance()
 
-        let target = cursor.skip(while: \.isVisible)
+        let target = cursor.skipVisible()
         if target.count > limits.target { throw .targetTooLong }
         guard let end = cursor.next else { return false }
         guard end == 0x20, !target.isEmpty else { throw end > 0x7E ? .malformedTarget : .malformedRequestLine }
@@ -63,7 +63,7 @@ struct RequestHeadParser: Sendable {
 
             // A blank before the name would be a folded line, one before the colon is how requests are smuggled
             // (RFC 9112 sections 5.1 and 5.2): neither is a token character.
-            let name = cursor.skip(while: \.isToken)
+            let name = cursor.skipToken()
             guard let colon = cursor.next else { return false }
             guard colon == UInt8(ascii: ":"), !name.isEmpty else {
                 throw colon == 10 ? .bareLineFeed : .malformedField

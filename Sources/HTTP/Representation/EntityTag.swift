@@ -11,7 +11,8 @@ enum EntityTag {
     ///
     /// - Parameter weakly: With weak comparison `W/"a"` names `"a"`; with strong comparison it does not.
     static func list(_ list: UnsafeRawBufferPointer, names tag: UnsafeRawBufferPointer, weakly: Bool) -> Bool {
-        if list.equals("*") { return true }
+        // What clients nearly always send: the one tag they were given.
+        if list.equals(tag) || list.equals("*") { return true }
         var found = false
         list.forEachListElement { element in
             var candidate = element

@@ -1,5 +1,6 @@
-/// What tells two versions of a representation apart.
-struct Validators: Sendable {
+/// What tells two versions of a representation apart. An object, so that handing it on counts one reference, not one for each
+/// of its texts.
+final class Validators: Sendable {
     /// The strong entity tag with its quotes.
     let entityTag: [UInt8]
     /// Unix seconds of the last change.

@@ -4,6 +4,9 @@ internal import SystemIO
 
 /// From bytes to the socket.
 extension EventLoop {
+    /// Bytes up to which a body is copied behind its head: that costs less than handing the kernel two pieces.
+    private static let copyLimit = 4096
+
     /// What became of an attempt to send.
     private enum Progress {
         case done
@@ -21,16 +24,16 @@ extension EventLoop {
         let hasBody = head.method != .head && !HTTPStatus.isBodiless(connection.exchange.status)
         var body = hasBody && body?.count != 0 ? body : nil
         let more = hasBody ? more : []
-        // Few bytes in memory go out with their head, in one call.
-        if case .bytes(let content, let range) = body, range.count <= HTTPResource.inMemoryLimit {
+        // Few bytes in memory go out with their head, in one call, and very few in one piece with it.
+        if case .bytes(let content, let range) = body, range.count <= Self.copyLimit {
             content.withUnsafeBytes { output.append($0.slice(range)) }
             body = nil
         }
         // What is about to be closed keeps its last bytes until then, so that they and the end go in one packet.
         let isLast = connection.exchange.closes
-        let isFollowed = body != nil || !more.isEmpty
+        let isFollowed = body.map { !$0.isInMemory } ?? false || !more.isEmpty
         if isLast && isFollowed { clinux_cork(connection.token.descriptor) }
-        var progress = sendOutput(connection, isFollowed: isFollowed || isLast)
+        var progress = sendOutput(connection, with: &body, isFollowed: isFollowed || isLast)
         if progress == .done, var segment = body {
             progress = transmit(connection, &segment, isFollowed: !more.isEmpty)
             body = progress == .done ? nil : segment
@@ -80,10 +83,22 @@ extension EventLoop {
         connection.sentBytes += max(0, sent)
     }
 
-    /// Sends what is in `output`; what the socket does not take goes in front of the connection's segments.
-    private func sendOutput(_ connection: Connection, isFollowed: Bool) -> Progress {
+    /// Sends what is in `output`, and `body` with it where that is in memory; what the socket does not take of
+    /// `output` goes in front of the connection's segments, what it does not take of `body`
+    /// stays there.
+    private func sendOutput(_ connection: Connection, with body: inout Segment?, isFollowed: Bool) -> Progress {
         let bytes = output.bytes
-        let sent = write(connection, bytes, isFollowed: isFollowed)
+        let sent: Int
+        if case .bytes(let content, let range) = body {
+            sent = content.withUnsafeBytes { write(connection, bytes, $0.slice(range), isFollowed: isFollowed) }
+            if sent >= bytes.count {
+                let taken = sent - bytes.count
+                body = taken == range.count ? nil : .bytes(content, range.lowerBound + taken..<range.upperBound)
+                return body == nil ? .done : .blocked
+            }
+        } else {
+            sent = write(connection, bytes, isFollowed: isFollowed)
+        }
         if sent == bytes.count { return .done }
         guard sent >= 0 else { return .failed }
         connection.outgoing.append(Segment(Array(bytes.slice(sent..<bytes.count))))
@@ -135,6 +150,25 @@ extension EventLoop {
         }
         count(connection, done)
         return done
+    }
+
+    /// Sends two pieces from memory in one call. Returns how many bytes were taken, -1 where the connection is gone.
+    private func write(
+        _ connection: Connection, _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer, isFollowed: Bool
+    ) -> Int {
+        while true {
+            let sent = clinux_send_both(
+                connection.token.descriptor, first.baseAddress, first.count, second.baseAddress, second.count,
+                isFollowed ? 1 : 0)
+            if sent < 0 {
+                if errno == EINTR { continue }
+                guard errno == EAGAIN else { return -1 }
+                connection.isWritable = false
+                return 0
+            }
+            count(connection, sent)
+            return sent
+        }
     }
 
     /// Sends a part of a file from the page cache, but not more than a turn's worth. Returns how much was taken, -1 where

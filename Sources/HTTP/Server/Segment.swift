@@ -18,6 +18,13 @@ enum Segment {
             }
     }
 
+    var isInMemory: Bool {
+        switch self {
+        case .bytes: true
+        case .file: false
+        }
+    }
+
     /// Bytes left to send.
     var count: Int {
         switch self {

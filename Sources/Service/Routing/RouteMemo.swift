@@ -1,5 +1,6 @@
 internal import Cache
 internal import Fetch
+internal import Glibc
 internal import Synchronization
 
 /// What the targets seen lately ask for, so that a hit neither parses a URL nor hashes one.
@@ -44,7 +45,7 @@ final class RouteMemo: Sendable {
         guard target.count <= Self.longestTarget else { return nil }
         let place = Self.hash(target) & mask
         guard let entry = places.withLock({ $0[place] }), entry.target.count == target.count,
-            entry.target.withUnsafeBytes({ $0.elementsEqual(target) })
+            Self.areEqual(entry.target, target)
         else { return nil }
         return entry
     }
@@ -55,6 +56,14 @@ final class RouteMemo: Sendable {
         let entry = Entry(target: target, parsed)
         let place = Self.hash(target) & mask
         places.withLock { $0[place] = entry }
+    }
+
+    /// Whether the bytes are the same; both have the same count.
+    private static func areEqual(_ known: [UInt8], _ target: UnsafeRawBufferPointer) -> Bool {
+        known.withUnsafeBytes { known in
+            guard let left = known.baseAddress, let right = target.baseAddress else { return known.isEmpty }
+            return memcmp(left, right, known.count) == 0
+        }
     }
 
     /// FNV-1a over words of eight bytes: it only has to spread, since bytes are compared.

@@ -1,0 +1,56 @@
+/// Eight bytes looked at together, which costs a quarter of looking at each.
+///
+/// The marks are numbers with the highest bit of a byte set for each byte that is meant; `marks.trailingZeroBitCount / 8` is
+/// how many bytes stand before the first one, 8 where there is none.
+struct ByteWord {
+    private static let ones: UInt64 = 0x0101_0101_0101_0101
+    private static let highs: UInt64 = 0x8080_8080_8080_8080
+
+    private let bits: UInt64
+
+    /// The eight bytes from `offset` on; the first of them is the lowest.
+    @inline(__always)
+    init(_ bytes: UnsafeRawBufferPointer, at offset: Int) {
+        bits = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+    }
+
+    /// Marks bytes past ASCII.
+    @inline(__always)
+    var nonASCII: UInt64 { bits & Self.highs }
+
+    /// Marks bytes below `limit`, which is at most 128. Right up to the first mark; later ones may be false, since the
+    /// subtraction borrows.
+    @inline(__always)
+    func below(_ limit: UInt64) -> UInt64 { (bits &- Self.ones &* limit) & ~bits & Self.highs }
+
+    /// Marks bytes that are `byte`. Right up to the first mark, as ``below(_:)`` is.
+    @inline(__always)
+    func equal(to byte: UInt8) -> UInt64 {
+        let difference = bits ^ (Self.ones &* UInt64(byte))
+        return (difference &- Self.ones) & ~difference & Self.highs
+    }
+
+    /// Marks bytes that are neither an ASCII letter nor a hyphen: where a field name is not made of the usual characters.
+    /// Every mark is right.
+    @inline(__always)
+    var neitherLetterNorHyphen: UInt64 {
+        // Seven bits a byte, so that no addition carries into the next.
+        let plain = bits & ~Self.highs
+        let folded = plain | (Self.ones &* 0x20)
+        let letter = (folded &+ (Self.ones &* (0x80 - 0x61))) & ~(folded &+ (Self.ones &* (0x80 - 0x7B)))
+        let hyphen = ~((plain ^ (Self.ones &* 0x2D)) &+ (Self.ones &* 0x7F))
+        return ~((letter | hyphen) & ~bits) & Self.highs
+    }
+
+    /// The bytes with ASCII letters in lower case, as a number to compare with another word's.
+    @inline(__always)
+    var lowercased: UInt64 {
+        let plain = bits & ~Self.highs
+        let upper = (plain &+ (Self.ones &* (0x80 - 0x41))) & ~(plain &+ (Self.ones &* (0x80 - 0x5B))) & ~bits & Self.highs
+        return bits | upper >> 2
+    }
+
+    /// Whether the bytes are exactly the eight of `text`.
+    @inline(__always)
+    func equals(_ text: StaticString) -> Bool { bits == ByteWord(text.bytes, at: 0).bits }
+}
