@@ -63,6 +63,8 @@ let package = Package(
                 .product(name: "SystemPackage", package: "swift-system"),
                 .product(name: "Yams", package: "Yams"),
             ],
+            // In the program itself, so that it needs no files beside it.
+            resources: [.embedInCode("Pages/Resources")],
             swiftSettings: strict),
         .executableTarget(
             name: "gifreel",

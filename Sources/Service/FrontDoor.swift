@@ -15,6 +15,7 @@ package final class FrontDoor: HTTPHandler {
     private let answers: RenditionAnswer
     private let admin: AdminDesk
     private let access: AccessControl
+    private let pages: PageDesk
     private let configuration: ServiceConfiguration
     private let logger: Logger
     private let state = Atomic(State.starting.rawValue)
@@ -33,6 +34,7 @@ package final class FrontDoor: HTTPHandler {
         answers = RenditionAnswer(configuration)
         self.admin = admin
         self.access = access
+        pages = PageDesk(configuration)
         self.logger = logger
     }
 
@@ -102,15 +104,11 @@ package final class FrontDoor: HTTPHandler {
         case .object(let id, let fileExtension):
             return object(id, fileExtension)
         case .upload(let rendition):
-            // Before the body: what cannot be taken in is not sent for nothing.
-            guard let place = store.admitUpload(bytes: request.contentLength ?? .max) else { throw .overloaded }
-            let urgency = PriorityField.urgency(request.header("Priority"))
-            let allowance = access.allowance(request)
-            return .receive(
-                UploadSink(limit: configuration.fetch.maxBytes) { source in
-                    defer { withExtendedLifetime(place) {} }
-                    return await self.uploaded(rendition, source, urgency, allowance)
-                })
+            return .receive(try sink(for: request, rendition))
+        case .home:
+            return .now(try pages.home())
+        case .oembed:
+            throw .notFound
         case .cache(let query):
             return try admin.answer(method, query, authorization: request.header("Authorization"))
         }
@@ -120,14 +118,14 @@ package final class FrontDoor: HTTPHandler {
     private func isMade(_ route: Route) -> Bool {
         switch route {
         case .rendition(let rendition, _), .upload(let rendition): rendition.format == .mp4
-        case .object, .cache, .health, .readiness: true
+        case .object, .cache, .home, .oembed, .health, .readiness: true
         }
     }
 
     private func allowedMethods(_ route: Route) -> [HTTPMethod] {
         switch route {
         case .rendition: [.get, .head, .options] + (admin.isOn ? [.purge] : [])
-        case .object, .health, .readiness: [.get, .head, .options]
+        case .object, .health, .readiness, .home, .oembed: [.get, .head, .options]
         case .upload: [.post, .options]
         case .cache: [.get, .head, .delete, .options]
         }
@@ -185,6 +183,29 @@ package final class FrontDoor: HTTPHandler {
             return response
         case .failure(let problem)?: return failed(problem, host: nil)
         case nil: return ProblemDocument.response(.overloaded)
+        }
+    }
+
+    /// Takes an uploaded GIF: the body itself, or a file in a form.
+    private func sink(for request: borrowing HTTPRequest, _ rendition: Rendition) throws(Problem) -> any HTTPBodySink {
+        let form = try MultipartParser(form: request.header("Content-Type"))
+        // Before the body: what cannot be taken in is not sent for nothing.
+        guard let place = store.admitUpload(bytes: request.contentLength ?? .max) else { throw .overloaded }
+        let urgency = PriorityField.urgency(request.header("Priority"))
+        let allowance = access.allowance(request)
+        let limit = configuration.fetch.maxBytes
+        let answer = { @Sendable (rendition: Rendition, source: Source) in
+            defer { withExtendedLifetime(place) {} }
+            return await self.uploaded(rendition, source, urgency, allowance)
+        }
+        guard let form else { return UploadSink(limit: limit) { await answer(rendition, $0) } }
+        let target = request.target
+        return FormSink(parser: form, limit: limit) { fields throws(Problem) in
+            let asked = try self.parser.parse(target, hasBody: true, fields: fields)
+            // Options in the form's fields are under the signature as those in the target are.
+            if !fields.isEmpty { try self.access.check(asked) }
+            guard case .upload(let rendition) = asked.route else { throw .notFound }
+            return { await answer(rendition, $0) }
         }
     }
 

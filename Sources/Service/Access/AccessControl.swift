@@ -22,6 +22,15 @@ package struct AccessControl: Sendable {
         guard let credentials = asked.credentials else { return }
         // A loop can only go on where something is fetched, so hits and objects need not be looked at.
         if loop.occurs(in: request.headers("CDN-Loop")) { throw .loop }
+        try check(asked, credentials)
+    }
+
+    /// The same for what a request names beside its target: a form's fields, the page that is to be embedded.
+    func check(_ asked: ParsedTarget) throws(Problem) {
+        if let credentials = asked.credentials { try check(asked, credentials) }
+    }
+
+    private func check(_ asked: ParsedTarget, _ credentials: Credentials) throws(Problem) {
         try signatures.check(credentials, of: asked.source, mount: asked.mount)
     }
 

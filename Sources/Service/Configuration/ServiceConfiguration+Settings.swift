@@ -16,6 +16,7 @@ extension ServiceConfiguration {
         try readSources(settings)
         try readTranscoding(settings)
         try readAccess(settings)
+        try readPages(settings)
         try readMounts(settings)
         adminToken = try settings.text("admin.token")
         logLevel = try settings.choice("log.level", Logger.Level.allCases)

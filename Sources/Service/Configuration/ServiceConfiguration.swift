@@ -25,6 +25,10 @@ package struct ServiceConfiguration: Sendable {
     package var allowOrigin: String? = "*"
     /// A file to write the TCP port into once the server listens.
     package var portFile: String?
+    /// The address under which clients reach the server, without a slash at its end; nil takes that of the request.
+    package var publicURL: String?
+    /// Whether the page at `/` is there.
+    package var hasHomePage = true
     /// Origins by the name of their mount.
     package var mounts: [String: Mount] = [:]
     /// What requests are signed with; empty where they are not.

@@ -11,6 +11,10 @@ package enum Route: Sendable, Equatable {
     case object(ObjectID, fileExtension: String)
     /// The cache as a whole, with the query's parameters.
     case cache([QueryItem])
+    /// The page at `/`.
+    case home
+    /// What may be embedded for an address, with the query's parameters.
+    case oembed([QueryItem])
     case health
     case readiness
 

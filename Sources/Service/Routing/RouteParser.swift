@@ -14,14 +14,17 @@ package struct RouteParser: Sendable {
     /// - Parameters:
     ///   - target: Path and query as they were sent.
     ///   - hasBody: Whether the request brings the source itself (POST).
+    ///   - fields: Options that the body brings, as a form does.
     /// - Throws: ``Problem``: `not_found`, `bad_source_url` or `bad_option`.
-    package func parse(_ target: String, hasBody: Bool = false) throws(Problem) -> ParsedTarget {
+    package func parse(_ target: String, hasBody: Bool = false, fields: [QueryItem] = []) throws(Problem) -> ParsedTarget {
         let path = target.prefix { $0 != "?" }
         let query = target.dropFirst(path.count)
         let segments = path.dropFirst()
         let first = segments.prefix { $0 != "/" }
         let rest = segments.dropFirst(first.count)
         switch first {
+        case "" where rest.isEmpty: return ParsedTarget(.home)
+        case "oembed" where rest.isEmpty: return ParsedTarget(.oembed(try Self.items(query.dropFirst())))
         case "healthz" where rest.isEmpty: return ParsedTarget(.health)
         case "readyz" where rest.isEmpty: return ParsedTarget(.readiness)
         case "cache" where rest.isEmpty: return ParsedTarget(.cache(try Self.items(query.dropFirst())))
@@ -30,7 +33,7 @@ package struct RouteParser: Sendable {
         }
         let words = first.split(separator: ",", omittingEmptySubsequences: false)
         if let word = words.first, let format = Rendition.Format(rawValue: String(word)) {
-            return try rendition(format, options: words.dropFirst(), rest: rest, query: query, hasBody: hasBody)
+            return try rendition(format, options: words.dropFirst(), rest: rest, query: query, hasBody: hasBody, fields: fields)
         }
         if let mount = mounts[String(first)], !hasBody { return try mounted(mount, path: rest, query: query) }
         throw .notFound
@@ -39,13 +42,14 @@ package struct RouteParser: Sendable {
     // MARK: Renditions
 
     private func rendition(
-        _ format: Rendition.Format, options: ArraySlice<Substring>, rest: Substring, query: Substring, hasBody: Bool
+        _ format: Rendition.Format, options: ArraySlice<Substring>, rest: Substring, query: Substring, hasBody: Bool,
+        fields: [QueryItem]
     ) throws(Problem) -> ParsedTarget {
         var reader = OptionReader(format: format)
         for option in options { try reader.readPair(option) }
         let source = rest.drop { $0 == "/" }
         if source.isEmpty {
-            let url = try reader.readQuery(try Self.items(query.dropFirst()))
+            let url = try reader.readQuery(try Self.items(query.dropFirst()) + fields)
             if hasBody {
                 guard url == nil else { throw .badOption("url", "does not go with a body") }
                 return ParsedTarget(.upload(try reader.finish()), credentials: reader.credentials)

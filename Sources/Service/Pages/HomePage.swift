@@ -1,0 +1,42 @@
+internal import Fetch
+internal import HTTP
+
+/// The page at `/`: tries the service on a GIF. Where requests have to be signed it says so instead, because a page
+/// must not know the key.
+struct HomePage: Sendable {
+    private let resource: HTTPResource
+
+    /// - Parameter startedAt: When the page came to be what it is, in seconds since 1970.
+    init(_ configuration: ServiceConfiguration, startedAt: Int) {
+        let isSigned = false
+        let style = PackageResources.home_css
+        let script = isSigned ? nil : PackageResources.home_js
+        let limit = configuration.fetch.maxBytes
+        let page = PageTemplate(isSigned ? PackageResources.signed_html : PackageResources.home_html).filled(
+            ["max_bytes": String(limit), "max_size": Self.size(limit), "version": Gifreel.version],
+            markup: [
+                "style": String(decoding: style, as: UTF8.self),
+                "script": String(decoding: script ?? [], as: UTF8.self),
+            ])
+        let directives = [
+            "connect-src 'self'", "form-action 'self'", "frame-ancestors 'none'", "media-src blob:",
+            // The GIF at hand, or the one whose address was pasted, which the browser fetches from there itself.
+            "img-src blob: data: http: https:",
+        ]
+        resource = HTTPResource(
+            bytes: Array(page.utf8), contentType: "text/html; charset=utf-8", entityTag: PageTag.of(page),
+            lastModified: startedAt,
+            headers: [
+                "Cache-Control": "no-cache",
+                "Content-Security-Policy": PagePolicy.value(style: style, script: script, directives),
+                "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
+            ])
+    }
+
+    /// Bytes in words, rounded down: `20 MB`.
+    private static func size(_ bytes: Int) -> String {
+        bytes >= 1_000_000 ? "\(bytes / 1_000_000) MB" : "\(bytes / 1000) KB"
+    }
+
+    var response: HTTPResponse { HTTPResponse(resource) }
+}

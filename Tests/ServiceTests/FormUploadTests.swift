@@ -1,0 +1,67 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// GIFs that are sent by forms, as browsers send them.
+@Suite(.timeLimit(.minutes(3))) struct FormUploadTests {
+    private let gif = GIFBuilder.animation(frames: 6, width: 33, height: 21, delay: 7)
+    private let type = "Content-Type: multipart/form-data; boundary=----WebKitFormBoundary7MA4YWxkTrZu0gW"
+
+    private func field(_ name: String, _ value: String) -> [UInt8] {
+        Array("------WebKitFormBoundary7MA4YWxkTrZu0gW\r\nContent-Disposition: form-data; name=\"\(name)\"\r\n\r\n\(value)\r\n".utf8)
+    }
+
+    private func file(_ bytes: [UInt8], name: String = "a.gif") -> [UInt8] {
+        Array(
+            "------WebKitFormBoundary7MA4YWxkTrZu0gW\r\nContent-Disposition: form-data; name=\"file\"; filename=\"\(name)\"\r\nContent-Type: image/gif\r\n\r\n".utf8)
+            + bytes + Array("\r\n".utf8)
+    }
+
+    private let end = Array("------WebKitFormBoundary7MA4YWxkTrZu0gW--\r\n".utf8)
+
+    @Test func aFileInAFormIsTheSameAsABody() throws {
+        let server = try GifreelProcess()
+        let plain = try server.request("POST", "/mp4", body: gif)
+        let form = try server.request("POST", "/mp4", headers: [type], body: file(gif) + end)
+        #expect(form.status == 200 && form["content-type"] == "video/mp4")
+        #expect(form.body == plain.body && form["content-location"] == plain["content-location"])
+        #expect(form["cache-status"] == "gifreel; hit")
+    }
+
+    @Test func fieldsOfAFormAreOptionsWhereverTheyStand() throws {
+        let server = try GifreelProcess()
+        let coarse = try server.request("POST", "/mp4,quality=5", body: gif)
+        for body in [field("quality", "5") + file(gif) + end, file(gif) + field("quality", "5") + field("bg", "") + end] {
+            let form = try server.request("POST", "/mp4", headers: [type], body: body)
+            #expect(form.status == 200 && form.body == coarse.body)
+        }
+        let wrong = try server.request("POST", "/mp4", headers: [type], body: field("quality", "500") + file(gif) + end)
+        #expect(wrong.status == 400 && wrong.text.contains("quality"))
+        let twice = try server.request("POST", "/mp4,quality=5", headers: [type], body: field("quality", "5") + file(gif) + end)
+        #expect(twice.status == 400 && twice.text.contains("twice"))
+    }
+
+    @Test func formsWithoutOneGIFAreRefused() throws {
+        let server = try GifreelProcess()
+        let cases: [([UInt8], Int, String)] = [
+            (field("quality", "5") + end, 400, "no file"), (file(gif) + file(gif) + end, 400, "more than one"),
+            (file(gif), 400, "breaks off"), (file([], name: "") + end, 415, "empty"),
+            (file(Array("hello, this is a text and no picture".utf8)) + end, 415, "text"),
+        ]
+        for (body, status, word) in cases {
+            let answer = try server.request("POST", "/mp4", headers: [type], body: body)
+            #expect(answer.status == status && answer.text.contains(word), "\(answer.text)")
+        }
+        let answer = try server.request("POST", "/mp4", headers: ["Content-Type: multipart/form-data"], body: file(gif) + end)
+        #expect(answer.status == 400 && answer.text.contains("boundary"))
+    }
+
+    @Test func aFileInAFormIsBoundedAsABodyIs() throws {
+        let server = try GifreelProcess(["sources.max_bytes=64KiB"])
+        let large = Array("GIF89a".utf8) + [UInt8](repeating: 0, count: 65_536)
+        #expect(try server.request("POST", "/mp4", headers: [type], body: file(large) + end).status == 413)
+        var client = try RawHTTPClient(port: server.port)
+        try client.send(Array("POST /mp4 HTTP/1.1\r\nHost: a\r\n\(type)\r\nContent-Length: 200000\r\nExpect: 100-continue\r\n\r\n".utf8))
+        #expect(try client.readResponse().status == 413)
+    }
+}
