@@ -84,7 +84,7 @@ let package = Package(
         .testTarget(
             name: "ServiceTests",
             dependencies: [
-                "Service", "Cache", "Fetch", "Media", "Sandbox", "SystemIO", "TestSupport",
+                "Service", "Cache", "Fetch", "HTTP", "Media", "Sandbox", "SystemIO", "TestSupport",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: strict),

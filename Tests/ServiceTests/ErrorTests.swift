@@ -77,7 +77,7 @@ import Testing
             ("/mp4,nonsense=1/http://a.test/a.gif", 400, "bad_option", "nonsense"),
             ("/mp4?url=http://a.test/a.gif&quality=5&quality=6", 400, "bad_option", "quality"),
             ("/mp4,quality=5?url=http://a.test/a.gif&quality=5", 400, "bad_option", "quality"),
-            ("/nothing", 404, "not_found", nil), ("/", 404, "not_found", nil), ("/object/12.mp4", 404, "not_found", nil),
+            ("/nothing", 404, "not_found", nil), ("//", 404, "not_found", nil), ("/object/12.mp4", 404, "not_found", nil),
             ("/object/\(String(repeating: "0", count: 64)).mp4", 404, "not_found", nil), ("/cache", 404, "not_found", nil),
         ]
         for (target, status, code, word) in cases { try expect(server.request("GET", target), status, code, word) }

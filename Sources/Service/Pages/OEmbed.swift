@@ -1,0 +1,75 @@
+internal import HTTP
+
+/// What oEmbed tells of a page (oembed.com, section 2.3.4.2: the video type).
+struct OEmbed: Encodable, Equatable {
+    var type = "video"
+    var version = "1.0"
+    var provider_name = "Gifreel"
+    var title: String
+    var cache_age: Int
+    var thumbnail_url: String
+    var thumbnail_width: Int
+    var thumbnail_height: Int
+    var html: String
+    var width: Int
+    var height: Int
+
+    /// What a consumer asks for.
+    struct Query: Equatable {
+        /// The address of a player page, or of a GIF.
+        var url: String
+        var maxWidth: Int?
+        var maxHeight: Int?
+
+        /// - Throws: ``Problem``: 501 for formats other than JSON, as oembed.com has it; 400 for what makes no sense.
+        init(_ items: [QueryItem]) throws(Problem) {
+            var url: String?
+            for item in items {
+                switch item.name {
+                case "url":
+                    guard url == nil else { throw .badOption("url", "is given twice") }
+                    url = item.value
+                case "maxwidth": maxWidth = try Self.size(item)
+                case "maxheight": maxHeight = try Self.size(item)
+                case "format":
+                    guard item.value == "json" else {
+                        throw Problem(501, "not_implemented", "oEmbed is answered as JSON only.")
+                    }
+                default: break  // Consumers may send parameters of their own.
+                }
+            }
+            guard let url else { throw .badSourceURL("The URL is missing.") }
+            self.url = url
+        }
+
+        private static func size(_ item: QueryItem) throws(Problem) -> Int {
+            guard let size = DecimalText.whole(item.value), size > 0 else {
+                throw .badOption(item.name, "must be a whole number from 1 on")
+            }
+            return size
+        }
+    }
+
+    /// - Parameters:
+    ///   - contents: Of the player page, which goes into a frame.
+    ///   - maxAge: Seconds for which the answer holds.
+    init(_ contents: PlayerPage.Contents, maxWidth: Int?, maxHeight: Int?, maxAge: Int) {
+        title = contents.name
+        cache_age = maxAge
+        thumbnail_url = contents.links.base + contents.links.poster
+        thumbnail_width = contents.posterWidth
+        thumbnail_height = contents.posterHeight
+        (width, height) = Self.fit(contents.width, contents.height, maxWidth, maxHeight)
+        html =
+            "<iframe src=\"\(HTMLText.escape(contents.links.pageAddress))\" width=\"\(width)\" height=\"\(height)\""
+            + " title=\"\(HTMLText.escape(contents.name))\" style=\"border:0\" allow=\"autoplay\" loading=\"lazy\"></iframe>"
+    }
+
+    /// The largest size of the same shape within both bounds, and not over the video's own.
+    static func fit(_ width: Int, _ height: Int, _ maxWidth: Int?, _ maxHeight: Int?) -> (Int, Int) {
+        var size = (width, height)
+        if let maxWidth, size.0 > maxWidth { size = (maxWidth, max(1, height * maxWidth / width)) }
+        if let maxHeight, size.1 > maxHeight { size = (max(1, width * maxHeight / height), maxHeight) }
+        return size
+    }
+}

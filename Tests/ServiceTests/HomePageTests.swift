@@ -1,0 +1,57 @@
+import Crypto
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Service
+
+/// The page at `/`.
+@Suite(.timeLimit(.minutes(3))) struct HomePageTests {
+    /// What stands between two marks.
+    private func between(_ start: String, _ end: String, in text: String) throws -> String {
+        let open = try #require(text.firstRange(of: start))
+        let close = try #require(text[open.upperBound...].firstRange(of: end))
+        return String(text[open.upperBound..<close.lowerBound])
+    }
+
+    @Test func itStandsAloneAndRunsNothingButItsOwn() throws {
+        let server = try GifreelProcess()
+        let page = try server.request("GET", "/")
+        #expect(page.status == 200 && page["content-type"] == "text/html; charset=utf-8")
+        let policy = try #require(page["content-security-policy"])
+        #expect(policy.hasPrefix("default-src 'none'; ") && !policy.contains("unsafe"))
+        for (mark, directive) in [("style", "style-src"), ("script", "script-src")] {
+            let text = try between("<\(mark)>", "</\(mark)>", in: page.text)
+            let hash = Data(SHA256.hash(data: Data(text.utf8))).base64EncodedString()
+            #expect(policy.contains("\(directive) 'sha256-\(hash)';"))
+        }
+        // Nothing is loaded from anywhere, and no style or handler stands in an attribute, which the policy would block.
+        for word in ["src=\"http", "href=\"http", "@import", "url(", "style=\"", " onclick=", "{{"] {
+            #expect(!page.text.contains(word), "\(word)")
+        }
+        #expect(page.text.contains("data-max-bytes=\"20971520\""))
+        let tag = try #require(page["etag"])
+        #expect(try server.request("GET", "/", headers: ["If-None-Match: \(tag)"]).status == 304)
+        #expect(try server.request("GET", "/?utm=1").status == 200)
+        #expect(try server.request("POST", "/", body: [1]).status == 405)
+    }
+
+    @Test func itCanBeSwitchedOff() throws {
+        let server = try GifreelProcess(["pages.home=false"])
+        #expect(try server.request("GET", "/").status == 404)
+        #expect(try server.request("GET", "/healthz").status == 200)
+    }
+
+    @Test func itsFormsWorkWithoutItsScript() throws {
+        let gif = GIFBuilder.animation(frames: 3)
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+        defer { origin.stop() }
+        let server = try GifreelProcess()
+        let page = try server.request("GET", "/").text
+        #expect(page.contains("<form id=\"link\" action=\"mp4\" method=\"get\">"))
+        #expect(page.contains("action=\"mp4\" method=\"post\" enctype=\"multipart/form-data\">"))
+        let address = PercentText.encode(origin.url("/a.gif"))
+        let answer = try server.request("GET", "/mp4?url=\(address)")
+        #expect(answer.status == 200 && answer["content-type"] == "video/mp4")
+    }
+}

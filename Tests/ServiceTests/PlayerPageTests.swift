@@ -1,0 +1,114 @@
+import Fetch
+import HTTP
+import Testing
+
+@testable import Service
+
+/// The player page as text; what it does in a browser is for `scripts/check-pages`.
+@Suite struct PlayerPageTests {
+    private let hostile = "\"><script>alert(1)</script>'&\u{202e}\u{0}.gif"
+
+    private func links(
+        _ target: String = "/html/https://a.test/a.gif", _ options: [(String, String)] = [],
+        source: String = "https://a.test/a.gif", publicURL: String? = nil, host: String? = "gifs.test:8080"
+    ) throws -> PageLinks {
+        var rendition = Rendition(format: .html)
+        for (name, value) in options { try rendition.set(name, to: value) }
+        return PageLinks(
+            target: target, rendition: rendition, poster: rendition.inFormat(.jpg), of: try SourceURL(source),
+            publicURL: publicURL, host: host)
+    }
+
+    private func contents(_ links: PageLinks, name: String = "a.gif", plays: Int? = nil) -> PlayerPage.Contents {
+        PlayerPage.Contents(
+            name: name, links: links, width: 34, height: 22, posterWidth: 33, posterHeight: 21, plays: plays)
+    }
+
+    @Test func theVideoHasAllThatLetsItPlayWithoutAJump() throws {
+        let text = PlayerPage(fields: HTTPHeaders()).text(contents(try links()))
+        #expect(text.contains("<video id=\"video\" autoplay loop muted playsinline "))
+        #expect(text.contains(" poster=\"/jpg/https://a.test/a.gif\" width=\"34\" height=\"22\" aria-label="))
+        #expect(text.contains("<source src=\"/mp4/https://a.test/a.gif\" type=\"video/mp4\""))
+        #expect(text.contains("<meta property=\"og:video\" content=\"http://gifs.test:8080/mp4/https://a.test/a.gif\">"))
+        #expect(text.contains("<meta property=\"og:image:width\" content=\"33\">"))
+        #expect(text.contains("/oembed?url=http%3A%2F%2Fgifs.test%3A8080%2Fhtml%2Fhttps%3A%2F%2Fa.test%2Fa.gif\""))
+        #expect(!text.contains("{{") && !text.contains("secure_url"))
+    }
+
+    @Test func theLoopCountIsHonoured() throws {
+        let page = PlayerPage(fields: HTTPHeaders())
+        #expect(!page.text(contents(try links(), plays: 1)).contains("autoplay loop"))
+        #expect(page.text(contents(try links(), plays: 1)).contains(" data-plays=\"1\""))
+        let thrice = page.text(contents(try links(), plays: 3))
+        #expect(thrice.contains("autoplay loop") && thrice.contains(" data-plays=\"3\""))
+        #expect(!page.text(contents(try links())).contains("data-plays="))
+        #expect(PlayerPage.plays(loopCount: nil, repeats: 1) == 1)
+        #expect(PlayerPage.plays(loopCount: 0, repeats: 5) == nil)
+        #expect(PlayerPage.plays(loopCount: 2, repeats: 1) == 3)
+        #expect(PlayerPage.plays(loopCount: 4, repeats: 2) == 3)
+    }
+
+    @Test func nothingOfAStrangersBecomesMarkup() throws {
+        let hostileLinks = try links(
+            "/html/https://a.test/a.gif?\"><script>alert(2)</script>", source: "https://a.test/a.gif?'%22onload=alert(3)",
+            host: "x\"><b>")
+        let text = PlayerPage(fields: HTTPHeaders()).text(contents(hostileLinks, name: hostile))
+        #expect(!text.contains("<script>alert") && !text.contains("<b>") && !text.contains("\u{202e}") && !text.contains("\u{0}"))
+        #expect(text.contains("<title>&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&#39;&amp;\u{fffd}\u{fffd}.gif</title>"))
+        let embed = OEmbed(contents(hostileLinks, name: hostile), maxWidth: nil, maxHeight: nil, maxAge: 60)
+        #expect(!embed.html.contains("<script>") && embed.html.hasPrefix("<iframe src=\"http://x&quot;&gt;&lt;b&gt;/html/"))
+    }
+
+    @Test func whatThePageShowsHasItsOptions() throws {
+        let options = [("width", "320"), ("speed", "2"), ("bg", "000000")]
+        let links = try links("/html,width=320,speed=2,bg=000000/https://a.test/a.gif", options)
+        #expect(links.video == "/mp4,bg=000000,speed=2,width=320/https://a.test/a.gif")
+        #expect(links.poster == "/jpg,bg=000000,width=320/https://a.test/a.gif")
+    }
+
+    @Test func aMountsPageShowsWhatTheMountHas() throws {
+        let links = try links("/media/x/a.html?speed=2&quality=80", [("speed", "2"), ("quality", "80")])
+        #expect(links.video == "/media/x/a.mp4?quality=80&speed=2" && links.poster == "/media/x/a.jpg?quality=80")
+        let form = try self.links("/html?url=https%3A%2F%2Fa.test%2Fa.html", source: "https://a.test/a.html")
+        #expect(form.video == "/mp4/https://a.test/a.html")
+    }
+
+    @Test func thePublicURLIsWhatStrangersAreTold() throws {
+        let links = try links(publicURL: "https://gifs.example.com/reel")
+        #expect(links.pageAddress == "https://gifs.example.com/reel/html/https://a.test/a.gif" && links.root == "/reel")
+        let text = PlayerPage(fields: HTTPHeaders()).text(contents(links))
+        #expect(text.contains(" poster=\"/reel/jpg/https://a.test/a.gif\""))
+        #expect(text.contains("<meta property=\"og:video:secure_url\" content=\"https://gifs.example.com/reel/mp4/"))
+    }
+
+    @Test func everyPlaceOfThePagesIsFilled() {
+        let places = Set(PageTemplate(PackageResources.player_html).places)
+        let filled: Set = [
+            "title", "page", "oembed", "video", "video_address", "poster", "poster_address", "width", "height",
+            "poster_width", "poster_height", "style", "script", "loop", "plays", "secure_video",
+        ]
+        #expect(places == filled)
+        #expect(Set(PageTemplate(PackageResources.home_html).places) == ["style", "script", "max_bytes", "max_size", "version"])
+        #expect(Set(PageTemplate(PackageResources.signed_html).places) == ["style", "version"])
+    }
+
+    @Test(arguments: [
+        (nil, nil, 34, 22), (17, nil, 17, 11), (nil, 11, 17, 11), (17, 5, 7, 5), (1000, 1000, 34, 22), (1, nil, 1, 1),
+    ] as [(Int?, Int?, Int, Int)]) func anEmbeddedPlayerKeepsItsShape(_ maxWidth: Int?, _ maxHeight: Int?, _ width: Int, _ height: Int) throws {
+        let embed = OEmbed(contents(try links()), maxWidth: maxWidth, maxHeight: maxHeight, maxAge: 60)
+        #expect(embed.width == width && embed.height == height)
+    }
+
+    @Test func oEmbedIsAskedAsItsSpecificationHasIt() throws {
+        let query = try OEmbed.Query([
+            QueryItem(name: "url", value: "u"), QueryItem(name: "maxwidth", value: "300"), QueryItem(name: "format", value: "json"),
+            QueryItem(name: "dnt", value: "1"),
+        ])
+        #expect(query.url == "u" && query.maxWidth == 300 && query.maxHeight == nil)
+        for (name, value, status) in [("format", "xml", 501), ("maxwidth", "0", 400), ("maxheight", "-1", 400), ("none", "", 400)] {
+            #expect {
+                try OEmbed.Query((name == "none" ? [] : [QueryItem(name: "url", value: "u")]) + [QueryItem(name: name, value: value)])
+            } throws: { ($0 as? Problem)?.status == status }
+        }
+    }
+}
