@@ -6,9 +6,10 @@ internal import HTTP
 struct HomePage: Sendable {
     private let resource: HTTPResource
 
-    /// - Parameter startedAt: When the page came to be what it is, in seconds since 1970.
-    init(_ configuration: ServiceConfiguration, startedAt: Int) {
-        let isSigned = false
+    /// - Parameters:
+    ///   - isSigned: Whether requests have to be signed.
+    ///   - startedAt: When the page came to be what it is, in seconds since 1970.
+    init(_ configuration: ServiceConfiguration, isSigned: Bool, startedAt: Int) {
         let style = PackageResources.home_css
         let script = isSigned ? nil : PackageResources.home_js
         let limit = configuration.fetch.maxBytes
