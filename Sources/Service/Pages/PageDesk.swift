@@ -6,7 +6,7 @@ struct PageDesk: Sendable {
     private let homePage: HomePage?
 
     init(_ configuration: ServiceConfiguration) {
-        homePage = configuration.hasHomePage ? HomePage(configuration, isSigned: false, startedAt: time(nil)) : nil
+        homePage = configuration.hasHomePage ? HomePage(configuration, isSigned: configuration.requiresSignature, startedAt: time(nil)) : nil
     }
 
     /// `/`.

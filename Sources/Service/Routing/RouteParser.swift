@@ -1,5 +1,5 @@
 internal import Cache
-package import Fetch
+internal import Fetch
 
 /// Reads request targets (API.md §1, §5). A pure function of the target and the mounts.
 package struct RouteParser: Sendable {
