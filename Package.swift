@@ -71,6 +71,9 @@ let package = Package(
             dependencies: ["Service", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             swiftSettings: strict),
 
+        // What scripts/bench runs.
+        .executableTarget(name: "Benchmarks", dependencies: ["Media"], swiftSettings: strict),
+
         // Tests mirror the targets.
         .target(name: "TestSupport", dependencies: ["SystemIO", "CLinux"], path: "Tests/TestSupport", swiftSettings: strict),
         .testTarget(name: "SystemIOTests", dependencies: ["SystemIO", "TestSupport"], swiftSettings: strict),

@@ -10,7 +10,7 @@ enum GIFInvariants {
     /// Small, so that an input costs microseconds; still large enough for every limit to be met and for a table of codes
     /// to become full.
     static let limits = MediaLimits(
-        side: 700, canvasPixels: 16_000, totalPixels: 100_000, pixelsPerByte: 800, frames: 40, duration: 100_000)
+        side: 700, canvasPixels: 10_000, totalPixels: 40_000, pixelsPerByte: 800, frames: 16, duration: 100_000)
 
     /// The first invariant that does not hold, in words; nil where all do.
     static func violation(_ bytes: UnsafeRawBufferPointer) -> String? {

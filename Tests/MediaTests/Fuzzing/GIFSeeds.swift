@@ -105,13 +105,13 @@ enum GIFSeeds {
 
     /// So many strings that the table of codes is full more than once.
     private static var full: [UInt8] {
-        var builder = GIFBuilder(width: 120, height: 120)
+        var builder = GIFBuilder(width: 98, height: 98)
         var state: UInt32 = 1
-        let pixels = (0..<120 * 120).map { _ -> UInt8 in
+        let pixels = (0..<98 * 98).map { _ -> UInt8 in
             state = state &* 1_664_525 &+ 1_013_904_223
             return UInt8(state >> 24) & 7
         }
-        builder.add(GIFBuilder.Frame(width: 120, height: 120, pixels: pixels))
+        builder.add(GIFBuilder.Frame(width: 98, height: 98, pixels: pixels))
         return builder.finish()
     }
 }
