@@ -31,7 +31,7 @@ package final class FrontDoor: HTTPHandler {
         self.configuration = configuration
         parser = RouteParser(mounts: configuration.mounts)
         self.store = store
-        answers = RenditionAnswer(configuration)
+        answers = RenditionAnswer(configuration, secondsLeft: access.signatures.secondsLeft)
         self.admin = admin
         self.access = access
         pages = PageDesk(configuration)
@@ -57,7 +57,7 @@ package final class FrontDoor: HTTPHandler {
             default:
                 break  // OPTIONS asks for nothing that could be signed; the others are the admin's, or refused.
             }
-            return try reply(to: request, asked.route)
+            return try reply(to: request, asked)
         } catch {
             return .now(ProblemDocument.response(error))
         }
@@ -69,8 +69,9 @@ package final class FrontDoor: HTTPHandler {
         guard method == .get || method == .head, let known = memo.entry(for: request.targetBytes) else { return nil }
         if let expires = known.expires, access.signatures.hasExpired(expires) { return nil }
         if let alias = known.alias {
-            guard let hot = store.hot(alias) else { return nil }
-            return answers.hit(hot, .source)
+            let key = known.fallback.flatMap { VideoAcceptance.isNamed(in: request.headers("Accept")) ? nil : $0 } ?? alias
+            guard let hot = store.hot(key) else { return nil }
+            return answers.hit(hot, .source, known.terms)
         }
         guard case .object(let id, let fileExtension) = known.route, let hot = store.cache.hotObject(id),
             hot.fileExtension == fileExtension
@@ -78,7 +79,8 @@ package final class FrontDoor: HTTPHandler {
         return answers.hit(hot, .object)
     }
 
-    private func reply(to request: borrowing HTTPRequest, _ route: Route) throws(Problem) -> HTTPReply {
+    private func reply(to request: borrowing HTTPRequest, _ asked: ParsedTarget) throws(Problem) -> HTTPReply {
+        let route = asked.route
         let method = request.method
         let allowed = allowedMethods(route)
         if method == .options { return .now(preflight(allowed)) }
@@ -94,13 +96,16 @@ package final class FrontDoor: HTTPHandler {
             return .now(HTTPResponse(status: 200, contentType: "text/plain", text: "ok\n"))
         case .readiness:
             return .now(readiness)
-        case .rendition(let rendition, let url):
+        case .rendition(let named, let url):
             if method == .purge { return try admin.purge(url, authorization: request.header("Authorization")) }
+            let accepted = asked.isNegotiable && VideoAcceptance.isNamed(in: request.headers("Accept"))
+            let rendition = accepted ? named : asked.fallback ?? named
+            let terms = asked.terms
             let alias = AliasKey(sourceURL: url.canonical, rendition: rendition.canonicalText)
-            if let hot = store.hot(alias) { return .now(answers.hit(hot, .source)) }
+            if let hot = store.hot(alias) { return .now(answers.hit(hot, .source, terms)) }
             let urgency = PriorityField.urgency(request.header("Priority"))
             let allowance = access.allowance(request)
-            return .later { await self.miss(rendition, url, urgency, allowance) }
+            return .later { await self.miss(rendition, url, terms, urgency, allowance) }
         case .object(let id, let fileExtension):
             return object(id, fileExtension)
         case .upload(let rendition):
@@ -154,11 +159,11 @@ package final class FrontDoor: HTTPHandler {
     // MARK: Answers that take time
 
     private func miss(
-        _ rendition: Rendition, _ url: SourceURL, _ urgency: Urgency, _ allowance: MissAllowance
+        _ rendition: Rendition, _ url: SourceURL, _ terms: AnswerTerms, _ urgency: Urgency, _ allowance: MissAllowance
     ) async -> HTTPResponse {
         switch await store.find(rendition, of: url, urgency: urgency, allowance) {
-        case .success(let found)?: return answers.response(found, .source)
-        case .failure(let problem)?: return failed(problem, host: url.host)
+        case .success(let found)?: return answers.response(found, .source, terms)
+        case .failure(let problem)?: return failed(problem, host: url.host, terms)
         case nil: return ProblemDocument.response(.overloaded)  // The client has left; nobody reads it.
         }
     }
@@ -209,15 +214,17 @@ package final class FrontDoor: HTTPHandler {
         }
     }
 
-    private func failed(_ problem: Problem, host: String?) -> HTTPResponse {
+    private func failed(_ problem: Problem, host: String?, _ terms: AnswerTerms = .plain) -> HTTPResponse {
+        var headers: HTTPHeaders = terms.varies ? ["Vary": "Accept"] : [:]
         if let status = problem.cacheStatus {
-            return ProblemDocument.response(problem, headers: ["Cache-Status": status])
+            headers.append("Cache-Status", status)
+            return ProblemDocument.response(problem, headers: headers)
         }
         logger.notice(
             "not made",
             metadata: [
                 "code": "\(problem.code)", "source_host": "\(host ?? "upload")", "cause": "\(problem.cause ?? problem.detail)",
             ])
-        return ProblemDocument.response(problem)
+        return ProblemDocument.response(problem, headers: headers)
     }
 }

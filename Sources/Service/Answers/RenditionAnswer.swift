@@ -9,52 +9,78 @@ struct RenditionAnswer: Sendable {
         case object
     }
 
-    private let sourceFields: HTTPHeaders
-    private let objectFields: HTTPHeaders
-    private let unstorableFields: HTTPHeaders
+    /// What is prepared of an answer once and kept with the rendition.
+    private final class Prepared: Sendable {
+        /// With all fields that no answer differs in.
+        let resource: HTTPResource
+        /// `Cache-Control` and `Cache-Status` of a hit of a plain request.
+        let hit: HTTPHeaders
+
+        init(_ resource: HTTPResource, plain: HTTPHeaders) {
+            self.resource = resource
+            hit = RenditionAnswer.with(plain, .hit)
+        }
+    }
+
     private let common: HTTPHeaders
     private let maxAge: Int
     private let staleFor: Int64
-    /// `Cache-Status` of a hit, made once.
-    private let hit: HTTPHeaders = ["Cache-Status": "gifreel; hit"]
+    private let secondsLeft: @Sendable (Int64) -> Int64
 
-    init(_ configuration: ServiceConfiguration) {
+    /// - Parameter secondsLeft: Until a time in seconds since 1970.
+    init(_ configuration: ServiceConfiguration, secondsLeft: @escaping @Sendable (Int64) -> Int64) {
         var common: HTTPHeaders = ["X-Content-Type-Options": "nosniff"]
         if let origin = configuration.allowOrigin { common.append("Access-Control-Allow-Origin", origin) }
         self.common = common
         maxAge = configuration.maxAge
         staleFor = configuration.cache.staleFor
-        sourceFields = Self.fields(common, maxAge: maxAge, staleFor: staleFor)
-        objectFields = Self.fields(common, "public, max-age=31536000, immutable")
-        unstorableFields = Self.fields(common, "no-store")
+        self.secondsLeft = secondsLeft
     }
 
-    private static func fields(_ common: HTTPHeaders, _ cacheControl: String) -> HTTPHeaders {
-        var fields = common
-        fields.append("Cache-Control", cacheControl)
-        return fields
-    }
-
-    private static func fields(_ common: HTTPHeaders, maxAge: Int, staleFor: Int64) -> HTTPHeaders {
-        fields(common, "public, max-age=\(maxAge), stale-while-revalidate=\(staleFor)")
-    }
-
-    /// The answer of a hit; builds no strings.
-    func hit(_ rendition: CachedRendition, _ address: Address) -> HTTPResponse {
-        HTTPResponse(resource(rendition, address), headers: hit)
+    /// The answer of a hit; to a plain request it builds no strings.
+    func hit(_ rendition: CachedRendition, _ address: Address, _ terms: AnswerTerms = .plain) -> HTTPResponse {
+        let prepared = prepared(rendition)
+        if terms.isPlain, (rendition.alias != nil) == (address == .source) {
+            return HTTPResponse(prepared.resource, headers: prepared.hit)
+        }
+        return HTTPResponse(prepared.resource, headers: Self.with(fields(rendition.alias, address, terms), .hit))
     }
 
     /// The answer of whatever was found or made.
-    func response(_ found: RenditionStore.Found, _ address: Address) -> HTTPResponse {
-        var headers = HTTPHeaders()
-        headers.append("Cache-Status", Self.cacheStatus(found.provenance))
+    func response(_ found: RenditionStore.Found, _ address: Address, _ terms: AnswerTerms = .plain) -> HTTPResponse {
+        var headers = found.isStorable
+            ? fields(found.rendition.alias, address, terms) : Self.fields("no-store", varies: terms.varies)
+        headers = Self.with(headers, found.provenance)
         switch found.provenance {
         case .stored, .unstored, .collapsed, .renewed: headers.append("Server-Timing", found.times.serverTiming)
         case .hit, .stale: break
         }
-        let resource = found.isStorable
-            ? resource(found.rendition, address) : Self.make(found.rendition, fields: unstorableFields)
-        return HTTPResponse(resource, headers: headers)
+        return HTTPResponse(prepared(found.rendition).resource, headers: headers)
+    }
+
+    // MARK: Fields
+
+    private static func with(_ fields: HTTPHeaders, _ provenance: RenditionStore.Provenance) -> HTTPHeaders {
+        var fields = fields
+        fields.append("Cache-Status", cacheStatus(provenance))
+        return fields
+    }
+
+    private static func fields(_ cacheControl: String, varies: Bool) -> HTTPHeaders {
+        var fields: HTTPHeaders = ["Cache-Control": cacheControl]
+        if varies { fields.append("Vary", "Accept") }
+        return fields
+    }
+
+    /// What caches on the way may do: no more than the origin lets this one do, and not for longer than the request may be
+    /// made at all.
+    private func fields(_ alias: AliasRecord?, _ address: Address, _ terms: AnswerTerms) -> HTTPHeaders {
+        if address == .object { return Self.fields("public, max-age=31536000, immutable", varies: terms.varies) }
+        let age = min(Int64(terms.maxAge ?? maxAge), alias?.freshFor ?? .max)
+        if let left = terms.expires.map(secondsLeft), left < age + staleFor {
+            return Self.fields("public, max-age=\(min(age, left))", varies: terms.varies)
+        }
+        return Self.fields("public, max-age=\(age), stale-while-revalidate=\(staleFor)", varies: terms.varies)
     }
 
     /// RFC 9211.
@@ -74,23 +100,12 @@ struct RenditionAnswer: Sendable {
         "/object/\(rendition.objectID).\(rendition.fileExtension)"
     }
 
-    /// The rendition as the engine sends it, which is prepared once and kept with it: with one found by its source what a
-    /// source's answer is, with one found by its id what an object's is.
-    private func resource(_ rendition: CachedRendition, _ address: Address) -> HTTPResource {
-        let isFoundBySource = rendition.alias != nil
-        guard isFoundBySource == (address == .source) else {
-            return Self.make(rendition, fields: address == .source ? sourceFields : objectFields)
-        }
-        if let prepared = rendition.attachment as? HTTPResource { return prepared }
-        let resource = Self.make(rendition, fields: fields(rendition.alias))
-        return rendition.attach(resource) as? HTTPResource ?? resource
-    }
-
-    /// What caches on the way may do: no more than the origin lets this one do.
-    private func fields(_ alias: AliasRecord?) -> HTTPHeaders {
-        guard let alias else { return objectFields }
-        guard let freshFor = alias.freshFor, freshFor < maxAge else { return sourceFields }
-        return Self.fields(common, maxAge: Int(freshFor), staleFor: staleFor)
+    /// The rendition as the engine sends it, prepared once and kept with it.
+    private func prepared(_ rendition: CachedRendition) -> Prepared {
+        if let prepared = rendition.attachment as? Prepared { return prepared }
+        let address = rendition.alias == nil ? Address.object : .source
+        let prepared = Prepared(resource(rendition), plain: fields(rendition.alias, address, .plain))
+        return rendition.attach(prepared) as? Prepared ?? prepared
     }
 
     /// A strong validator (RFC 9110 section 8.8.1) is one of bytes: half of their SHA-256. An object's name will not do, since
@@ -99,11 +114,11 @@ struct RenditionAnswer: Sendable {
         "\"\(rendition.content.description.prefix(32))\""
     }
 
-    private static func make(_ rendition: CachedRendition, fields: HTTPHeaders) -> HTTPResource {
+    private func resource(_ rendition: CachedRendition) -> HTTPResource {
         HTTPResource(
             file: rendition.descriptor, length: Int(rendition.length),
             contentType: Rendition.Format(rawValue: rendition.fileExtension)?.contentType ?? "application/octet-stream",
-            entityTag: entityTag(rendition), lastModified: Int(rendition.created), headers: fields)
+            entityTag: Self.entityTag(rendition), lastModified: Int(rendition.created), headers: common)
     }
 }
 

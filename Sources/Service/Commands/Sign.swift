@@ -51,7 +51,7 @@ package struct Sign {
     }
 
     private func path(_ keys: SigningKeys) throws(ConfigurationError) -> String {
-        guard let format = Rendition.Format(rawValue: format) else {
+        guard let format = Rendition.Format.named(format) else {
             throw ConfigurationError("There is no format called \(format).")
         }
         var reader = OptionReader(format: format)

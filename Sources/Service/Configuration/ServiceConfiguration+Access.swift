@@ -24,6 +24,7 @@ extension ServiceConfiguration {
             mounts[name] = mount
             // Whoever names an origin means to fetch from it.
             fetch.allow += mount.patterns
+            if let freshFor = mount.freshFor { originRules.freshFor[mount.base] = freshFor }
         }
     }
 

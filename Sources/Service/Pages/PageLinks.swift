@@ -52,7 +52,7 @@ struct PageLinks: Equatable {
         let path = target.prefix { $0 != "?" }
         guard path.hasSuffix(".html"), let name = path.dropFirst().split(separator: "/").first else { return nil }
         let format = name.prefix { $0 != "," }
-        return Rendition.Format(rawValue: String(format)) == nil ? path.dropLast(".html".count) : nil
+        return Rendition.Format.named(format) == nil ? path.dropLast(".html".count) : nil
     }
 
     private static func target(_ rendition: Rendition, of source: SourceURL, stem: Substring?) -> String {

@@ -18,7 +18,7 @@ final class FetchedGIF: Sendable {
             origin: Source.Origin(url: url, validators: validators, fetchedAt: time))
         self.url = url
         self.epoch = epoch
-        keeping = rules.keeping(fetched.cacheDirectives)
+        keeping = rules.keeping(fetched.cacheDirectives, of: url)
         self.time = fetched.timings.total
     }
 }

@@ -8,6 +8,9 @@ package struct OriginRules: Sendable, Equatable {
     package var shortest: Int64
     /// Seconds: what an origin says is fresh for more counts as fresh for this long.
     package var longest: Int64
+    /// Seconds by the beginning of a source's canonical URL, for sources of mounts with a time of their own, where the
+    /// origin does not say.
+    package var freshFor: [String: Int64] = [:]
 
     /// A minute: each renewal is a request. Thirty days: the origin may be wrong.
     package init(isObeyed: Bool = true, shortest: Int64 = 60, longest: Int64 = 30 * 86_400) {
@@ -25,11 +28,13 @@ package struct OriginRules: Sendable, Equatable {
         var freshFor: Int64?
     }
 
-    func keeping(_ directives: CacheDirectives) -> Keeping {
-        guard isObeyed else { return Keeping() }
+    func keeping(_ directives: CacheDirectives, of url: SourceURL) -> Keeping {
+        // The longest beginning, where one mount lies within another.
+        let own = freshFor.filter { url.canonical.hasPrefix($0.key) }.max { $0.key.utf8.count < $1.key.utf8.count }?.value
+        guard isObeyed else { return Keeping(freshFor: own) }
         // This is a cache for many, which `private` is not meant for.
         if directives.noStore || directives.isPrivate { return Keeping(isAllowed: false) }
         let said = directives.noCache ? 0 : directives.freshFor
-        return Keeping(freshFor: said.map { min(max(Int64($0), shortest), longest) })
+        return Keeping(freshFor: said.map { min(max(Int64($0), shortest), longest) } ?? own)
     }
 }

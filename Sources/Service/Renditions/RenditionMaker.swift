@@ -77,6 +77,7 @@ struct RenditionMaker: Sendable {
             let provenance = keeping.isAllowed ? Self.provenance(present) : .unstored(.unwanted)
             return .success(Made(rendition: present.rendition, provenance: provenance, times: times))
         }
+        if rendition.format == .gif { return await keep(source, as: id, alias, epoch: epoch, keeping, times) }
         do throws(Problem) {
             let conversion = try await convert(source, rendition, flight).get()
             let report = conversion.report
@@ -108,7 +109,7 @@ struct RenditionMaker: Sendable {
         // Only what is known is asked about, and that is held open.
         guard let known, let alias = known.alias else { return .failure(.overloaded) }
         let times = StageTimes(fetch: unmodified.timings.total)
-        let keeping = rules.keeping(unmodified.cacheDirectives)
+        let keeping = rules.keeping(unmodified.cacheDirectives, of: url)
         guard keeping.isAllowed else {
             await forget(url)
             return .success(Made(rendition: known, provenance: .unstored(.unwanted), times: times))
@@ -135,7 +136,7 @@ struct RenditionMaker: Sendable {
         return await cache.object(id).map { .existing($0) }
     }
 
-    private static func provenance(_ outcome: PublishOutcome) -> RenditionStore.Provenance {
+    static func provenance(_ outcome: PublishOutcome) -> RenditionStore.Provenance {
         if case .unstored(_, let reason) = outcome { return .unstored(reason) }
         return .stored
     }

@@ -7,12 +7,18 @@ package struct ParsedTarget: Sendable, Equatable {
     package var credentials: Credentials?
     /// What the request was made through, if it was.
     package var mount: Mount?
+    /// Whether a client that does not name the video in `Accept` gets the GIF's own bytes.
+    package var isNegotiable: Bool
 
-    package init(_ route: Route, credentials: Credentials? = nil, mount: Mount? = nil) {
+    package init(_ route: Route, credentials: Credentials? = nil, mount: Mount? = nil, isNegotiable: Bool = false) {
         self.route = route
         self.credentials = credentials
         self.mount = mount
+        self.isNegotiable = isNegotiable
     }
+
+    /// What a client gets that does not name the video.
+    var fallback: Rendition? { isNegotiable ? Rendition(format: .gif) : nil }
 
     /// The source, where the target names one.
     package var source: SourceURL? {

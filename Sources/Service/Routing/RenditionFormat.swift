@@ -11,6 +11,17 @@ extension Rendition {
         case json
         /// A page that plays the video.
         case html
+        /// The GIF as it is: what a mount that negotiates answers with to clients that do not name the video. It cannot be
+        /// asked for by its name, and takes no options.
+        case gif
+
+        /// Those that can be asked for by their name.
+        package static let allCases: [Format] = [.mp4, .jpg, .png, .webp, .json, .html]
+
+        /// The format that a request calls `name`.
+        package static func named(_ name: some StringProtocol) -> Format? {
+            allCases.first { $0.rawValue == name }
+        }
 
         /// The media type.
         package var contentType: String {
@@ -21,6 +32,7 @@ extension Rendition {
             case .webp: "image/webp"
             case .json: "application/json"
             case .html: "text/html; charset=utf-8"
+            case .gif: "image/gif"
             }
         }
 
@@ -32,7 +44,7 @@ extension Rendition {
             case .png: .png
             case .webp: .webp
             case .json: .facts
-            case .html: nil
+            case .html, .gif: nil
             }
         }
 
@@ -40,7 +52,7 @@ extension Rendition {
         package var isPoster: Bool {
             switch self {
             case .jpg, .png, .webp: true
-            case .mp4, .json, .html: false
+            case .mp4, .json, .html, .gif: false
             }
         }
     }

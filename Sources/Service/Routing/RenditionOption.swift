@@ -19,7 +19,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     package func applies(to format: Rendition.Format) -> Bool {
         switch (self, format) {
         case (_, .html): true
-        case (_, .json): false
+        case (_, .json), (_, .gif): false
         case (.width, _), (.height, _), (.fit, _): true
         case (.bg, _): format == .mp4 || format == .jpg
         case (.quality, _): format != .png

@@ -16,15 +16,21 @@ final class RouteMemo: Sendable {
         let expires: Int64?
         /// The key of a rendition's alias; nil for other routes.
         let alias: AliasKey?
+        /// The key of what clients get that do not name the video; nil where all get the same.
+        let fallback: AliasKey?
+        let terms: AnswerTerms
 
         fileprivate init(target: UnsafeRawBufferPointer, _ parsed: ParsedTarget) {
             self.target = Array(target)
             route = parsed.route
             expires = parsed.credentials?.expires
+            terms = parsed.terms
             if case .rendition(let rendition, let url) = route {
                 alias = AliasKey(sourceURL: url.canonical, rendition: rendition.canonicalText)
+                fallback = parsed.fallback.map { AliasKey(sourceURL: url.canonical, rendition: $0.canonicalText) }
             } else {
                 alias = nil
+                fallback = nil
             }
         }
     }

@@ -32,7 +32,7 @@ package struct RouteParser: Sendable {
         default: break
         }
         let words = first.split(separator: ",", omittingEmptySubsequences: false)
-        if let word = words.first, let format = Rendition.Format(rawValue: String(word)) {
+        if let word = words.first, let format = Rendition.Format.named(word) {
             return try rendition(format, options: words.dropFirst(), rest: rest, query: query, hasBody: hasBody, fields: fields)
         }
         if let mount = mounts[String(first)], !hasBody { return try mounted(mount, path: rest, query: query) }
@@ -102,7 +102,7 @@ package struct RouteParser: Sendable {
         switch path[dot...].dropFirst() {
         case "gif": format = .mp4
         case let name:
-            guard let named = Rendition.Format(rawValue: String(name)) else { throw .notFound }
+            guard let named = Rendition.Format.named(name) else { throw .notFound }
             format = named
         }
         var reader = OptionReader(format: format)
@@ -115,7 +115,9 @@ package struct RouteParser: Sendable {
         guard source.canonical.hasPrefix(mount.base), mount.patterns.contains(where: { $0.matches(source) }) else {
             throw .notFound
         }
-        return ParsedTarget(.rendition(try reader.finish(), source), credentials: reader.credentials, mount: mount)
+        let isNegotiable = mount.negotiates && path[dot...] == ".gif"
+        return ParsedTarget(
+            .rendition(try reader.finish(), source), credentials: reader.credentials, mount: mount, isNegotiable: isNegotiable)
     }
 
     // MARK: Objects

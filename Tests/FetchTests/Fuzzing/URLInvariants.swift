@@ -1,0 +1,97 @@
+#if !FUZZ
+    @testable import Fetch
+#endif
+
+/// What must hold of the URLs of sources and of all that is compared with them, whatever text they are made of.
+///
+/// The fuzzer looks for bytes for which it does not. It is compiled into the fuzzer together with the parsers themselves.
+enum URLInvariants {
+    /// The first invariant that does not hold, in words; nil where all do.
+    ///
+    /// - Parameter bytes: A URL; behind a line feed a `Location`, and behind another one a setting's text.
+    static func violation(_ bytes: UnsafeRawBufferPointer) -> String? {
+        let lines = bytes.split(separator: 10, maxSplits: 2, omittingEmptySubsequences: false)
+        let text = String(decoding: lines[0], as: UTF8.self)
+        let url: SourceURL
+        do throws(SourceURLError) {
+            url = try SourceURL(text)
+        } catch {
+            return setting(lines.last.map { String(decoding: $0, as: UTF8.self) } ?? "", nil)
+        }
+        if let violation = shape(url) ?? sameAgain(url) ?? itsOwnPattern(url) { return violation }
+        if lines.count > 1 {
+            do throws(SourceURLError) {
+                let next = try url.following(location: Array(lines[1]))
+                if let violation = shape(next) ?? sameAgain(next) { return "redirect: \(violation)" }
+            } catch {}
+        }
+        return lines.count > 2 ? setting(String(decoding: lines[2], as: UTF8.self), url) : nil
+    }
+
+    /// The canonical form is one that every reader understands alike.
+    private static func shape(_ url: SourceURL) -> String? {
+        let text = url.canonical
+        guard text.utf8.count <= SourceURL.maxLength else { return "too long" }
+        guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "\\") && $0 != UInt8(ascii: "#") }) else {
+            return "a character that stands in no URL"
+        }
+        guard text.hasPrefix("\(url.scheme.rawValue)://"), (1...65535).contains(url.port), url.path.hasPrefix("/") else { return "parts" }
+        let authority = text.dropFirst(url.scheme.rawValue.utf8.count + 3).prefix { $0 != "/" }
+        guard !authority.isEmpty, !authority.contains(where: { "@%?,;|".contains($0) }), authority.lowercased() == authority else {
+            return "authority \(authority)"
+        }
+        let port = url.port == url.scheme.defaultPort ? "" : ":\(url.port)"
+        guard authority == url.hostName.inURL + port else { return "authority \(authority)" }
+        let segments = url.path.split(separator: "/", omittingEmptySubsequences: false)
+        guard !segments.contains("."), !segments.contains("..") else { return "dot segments" }
+        return nil
+    }
+
+    /// What is canonical stays as it is, part by part.
+    private static func sameAgain(_ url: SourceURL) -> String? {
+        do throws(SourceURLError) {
+            let again = try SourceURL(url.canonical)
+            guard again == url, again.canonical == url.canonical, again.hostName == url.hostName, again.port == url.port,
+                again.path == url.path, again.query == url.query, again.scheme == url.scheme
+            else { return "\(url) is \(again) when it is read again" }
+            return nil
+        } catch {
+            return "\(url) cannot be read again: \(error)"
+        }
+    }
+
+    /// A pattern made of a URL matches it, unless what stands behind encoded slashes could lead out of it.
+    private static func itsOwnPattern(_ url: SourceURL) -> String? {
+        let text = url.canonical.prefix { $0 != "?" }
+        guard !text.contains("*") else { return nil }
+        let isHidden = PercentEncoding.decoded(url.path)
+            .split { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
+            .contains { $0.elementsEqual("..".utf8) }
+        guard let pattern = SourcePattern(String(text)) else { return "no pattern of its own: \(text)" }
+        return pattern.matches(url) == (!isHidden || url.path == "/") ? nil : "its own pattern: \(text)"
+    }
+
+    /// Settings are read or refused, and mean no more than they say.
+    private static func setting(_ text: String, _ url: SourceURL?) -> String? {
+        _ = TranslationPrefix(text)
+        if let range = AddressRange(text), AddressRange(range.description) != range { return "range \(range)" }
+        if let address = IPAddress(text), IPAddress(address.description) != address { return "address \(address)" }
+        guard let url, let pattern = SourcePattern(text), pattern.matches(url) else { return nil }
+        // What matches with a path matches without one too: a longer pattern never opens more.
+        let rest = text.firstRange(of: "://").map { text[$0.upperBound...] } ?? text[...]
+        guard let wide = SourcePattern(String(rest.prefix { $0 != "/" })), wide.matches(url) else { return "pattern \(text)" }
+        return nil
+    }
+}
+
+/// Where the fuzzer of URLs begins.
+enum URLSeeds {
+    static let all: [[UInt8]] = [
+        "http://example.com/a.gif?v=2", "HTTPS://User@EXAMPLE.com:443/a/../b.gif#x", "http://127.1/", "http://0x7f.0.0.1:8080/",
+        "http://2130706433/", "http://[::ffff:7f00:1]/", "http://[fe80::1%25eth0]/", "http://bücher.example/é|\"<>.gif",
+        "http://１２７.0.0.1/", "http://example.com./%2e%2E/%7Ejoe//x", "http://%31%32%37.0.0.1/", "http://a_b.xn--bcher-kva/?a[]=%zz",
+        "http://example.com/a/b\n../c?d\nexample.com/a", "http://example.com/\n//evil.test/x\n*.example.com",
+        "https://cdn-7.example.com:8443/up/x.gif\n/y\nhttps://cdn-*.example.com:8443/up*", "http://a.test/\n?q\n10.0.0.0/8",
+        "x\n\nfd00::/8", "x\n\n64:ff9b::/96", "http://a.test/\nhttp:///b\n[::1]:80/x",
+    ].map { Array($0.utf8) }
+}

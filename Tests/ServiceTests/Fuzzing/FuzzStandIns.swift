@@ -1,0 +1,11 @@
+#if FUZZ
+    /// What the parsers name of the cache, whose files the fuzzer does without.
+    package struct ObjectID: Hashable, Sendable {
+        private let text: String
+
+        init?(hex: some StringProtocol) {
+            guard hex.utf8.count == 64, hex.allSatisfy(\.isHexDigit) else { return nil }
+            text = String(hex)
+        }
+    }
+#endif

@@ -1,0 +1,97 @@
+import Cache
+import Fetch
+import TestSupport
+import Testing
+
+@testable import Service
+
+@Suite struct TargetFuzzTests {
+    @Test func theSeedsHoldNoViolation() {
+        for seed in TargetSeeds.all { check(seed) }
+    }
+
+    @Test func changedTargetsHoldNoViolation() {
+        var mutator = ByteMutator(seed: 2, telling: Array("/,=?&%.+:0123456789afmp-_#@\n\0é".utf8))
+        for seed in TargetSeeds.all {
+            for _ in 0..<300 { check(mutator.mutate(seed)) }
+        }
+    }
+
+    private func check(_ input: [UInt8]) {
+        let violation = input.withUnsafeBytes { TargetInvariants.violation($0) }
+        #expect(violation == nil, "\(String(decoding: input, as: UTF8.self).debugDescription)")
+    }
+}
+
+/// Keys of renditions, over all formats and options that there are.
+@Suite struct RenditionKeyTests {
+    /// Values of each option, the first in several spellings of the same.
+    private static func spellings(_ option: RenditionOption) -> [[String]] {
+        switch option {
+        case .bg: [["00ff7f", "00FF7F", "00Ff7f"], ["000000"], ["ffffff", "FFFFFF"]]
+        case .fit: [["cover"], ["fill"], ["contain"]]
+        case .fps, .speed: [["2.5", "2.50", "02.5", "2.5000"], ["3"], ["1", "1.0"]]
+        case .start: [["0.5", "0.50", "00.5"], ["1"], ["0", "0.0"]]
+        case .end: [["20.5", "20.50", "020.5"], ["21"], ["30"]]
+        case .width, .height: [["40", "040"], ["41"], ["4096"]]
+        case .quality: [["7", "07"], ["8"], ["60"]]
+        case .loops: [["2", "02"], ["3"], ["1"]]
+        case .frame: [["5", "05"], ["6"], ["0"]]
+        }
+    }
+
+    private struct Asked: Hashable {
+        var format: Rendition.Format
+        /// By option, the number of the value; what is the default is left out.
+        var values: [RenditionOption: Int]
+        var url: String
+    }
+
+    private func isDefault(_ option: RenditionOption, _ value: Int, _ format: Rendition.Format) throws -> Bool {
+        var rendition = Rendition(format: format)
+        try rendition.set(option.rawValue, to: Self.spellings(option)[value][0])
+        return rendition == Rendition(format: format)
+    }
+
+    private func key(_ target: String) throws -> AliasKey {
+        guard case .rendition(let rendition, let url) = try RouteParser(mounts: [:]).parse(target).route else {
+            throw Problem.notFound
+        }
+        return AliasKey(sourceURL: url.canonical, rendition: rendition.canonicalText)
+    }
+
+    @Test func oneMeaningHasOneKeyAndTwoMeaningsHaveTwo() throws {
+        var random = RepeatableNumbers(seed: 3)
+        var meanings: [AliasKey: Asked] = [:]
+        var keys: [Asked: AliasKey] = [:]
+        for _ in 0..<4_000 {
+            let format = try #require(Rendition.Format.allCases.randomElement(using: &random))
+            let applying = RenditionOption.allCases.filter { $0.applies(to: format) }.shuffled(using: &random)
+            var options: [(RenditionOption, Int)] = []
+            for option in applying where Bool.random(using: &random) {
+                options.append((option, Int.random(in: 0..<Self.spellings(option).count, using: &random)))
+            }
+            let hasBothSides = [RenditionOption.width, .height].allSatisfy { side in options.contains { $0.0 == side } }
+            if !hasBothSides { options.removeAll { $0.0 == .fit } }
+            let path = ["a.gif", "b.gif", "a.gif?quality=7", "a.gif,quality=7"].randomElement(using: &random) ?? ""
+            let url = "http://a.test/\(path)"
+            let texts = options.map { "\($0.0.rawValue)=\(Self.spellings($0.0)[$0.1].randomElement(using: &random) ?? "")" }
+            let encoded = url.replacing("?", with: "%3F")
+            let target =
+                switch Int.random(in: 0..<3, using: &random) {
+                case 0: "/" + ([format.rawValue] + texts).joined(separator: ",") + "/\(url)"
+                case 1: "/\(format.rawValue)?" + (texts + ["url=\(encoded)"]).shuffled(using: &random).joined(separator: "&")
+                default: "/" + ([format.rawValue] + texts.prefix(1)).joined(separator: ",") + "?url=\(encoded)"
+                    + texts.dropFirst().map { "&" + $0 }.joined()
+                }
+            var asked = Asked(format: format, values: [:], url: url)
+            for (option, value) in options where try !isDefault(option, value, format) { asked.values[option] = value }
+            let key = try key(target)
+            #expect(meanings[key] ?? asked == asked, "\(target)")
+            #expect(keys[asked] ?? key == key, "\(target)")
+            meanings[key] = asked
+            keys[asked] = key
+        }
+        #expect(keys.count > 1_000 && keys.count < 3_990)
+    }
+}

@@ -1,0 +1,128 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Service
+
+/// Names that stand for origins.
+@Suite(.timeLimit(.minutes(3))) struct MountTests {
+    private let gif = GIFBuilder.animation(frames: 4)
+
+    @Test func aMountThatNegotiatesAnswersTheGIFToWhoeverDoesNotNameTheVideo() throws {
+        let origin = try LoopbackOrigin(["/up/a.gif": { _ in .ok(gif) }])
+        defer { origin.stop() }
+        let server = try GifreelProcess(["mounts.media.origin=\(origin.url("/up/"))", "mounts.media.negotiate=true"])
+        // Each twice: made, and found hot.
+        for round in 0..<2 {
+            for accept in ["video/mp4", "image/avif, video/*;q=0.5, */*;q=0.1", "VIDEO/MP4;codecs=\"a, b\""] {
+                let answer = try server.request("GET", "/media/a.gif", headers: ["Accept: \(accept)"])
+                #expect(answer.status == 200 && answer["content-type"] == "video/mp4" && answer["vary"] == "Accept", "\(accept)")
+            }
+            for accept in ["image/*", "*/*", "video/webm", "video/mp4;q=0, */*", "image/png;x=\"video/mp4\"", ""] {
+                let answer = try server.request("GET", "/media/a.gif", headers: ["Accept: \(accept)"])
+                #expect(answer.status == 200 && answer["content-type"] == "image/gif" && answer["vary"] == "Accept", "\(accept)")
+                #expect(answer.body == gif, "\(accept)")
+                if round == 1 { #expect(answer["cache-status"] == "gifreel; hit") }
+            }
+        }
+        let plain = try server.request("GET", "/media/a.gif")
+        #expect(plain.body == gif && plain["cache-control"] == "public, max-age=86400, stale-while-revalidate=604800")
+        let tag = try #require(plain["etag"])
+        let same = try server.request("GET", "/media/a.gif", headers: ["If-None-Match: \(tag)"])
+        #expect(same.status == 304 && same["vary"] == "Accept")
+        let part = try server.request("GET", "/media/a.gif", headers: ["Range: bytes=0-5"])
+        #expect(part.status == 206 && part.body == Array("GIF89a".utf8) && part["vary"] == "Accept")
+        let head = try server.request("HEAD", "/media/a.gif")
+        #expect(head["content-length"] == "\(gif.count)" && head["content-type"] == "image/gif")
+        // Whoever asks for the video by its name gets it, whatever it accepts; and GIF is no format to ask for.
+        let video = try server.request("GET", "/media/a.mp4", headers: ["Accept: image/*"])
+        #expect(video["content-type"] == "video/mp4" && video["vary"] == nil)
+        #expect(try server.request("GET", "/gif/\(origin.url("/up/a.gif"))").status == 404)
+        #expect(origin.count("/up/a.gif") <= 2)
+    }
+
+    @Test func aPurgeForgetsTheGIFToo() throws {
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+        defer { origin.stop() }
+        let server = try GifreelProcess([
+            "mounts.media.origin=\(origin.url("/"))", "mounts.media.negotiate=true", "admin.token=secret",
+        ])
+        for accept in ["image/*", "video/mp4"] {
+            #expect(try server.request("GET", "/media/a.gif", headers: ["Accept: \(accept)"]).status == 200)
+        }
+        let purged = try server.request("PURGE", "/media/a.gif", headers: ["Authorization: Bearer secret"])
+        #expect(purged.text.contains("\"purged\":2"), "\(purged.text)")
+        #expect(try server.request("GET", "/media/a.gif")["cache-status"] == "gifreel; fwd=miss; stored")
+    }
+
+    @Test func whatIsNotAGIFIsAnErrorForAllAndSaysThatItVaries() throws {
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(Array("<html>".utf8)) }])
+        defer { origin.stop() }
+        let server = try GifreelProcess(["mounts.media.origin=\(origin.url("/"))", "mounts.media.negotiate=true"])
+        for accept in ["image/*", "video/mp4"] {
+            let answer = try server.request("GET", "/media/a.gif", headers: ["Accept: \(accept)"])
+            #expect(answer.status == 415 && answer["vary"] == "Accept")
+        }
+    }
+
+    @Test func rulesSayWhichPathsOfAMountAreOpen() throws {
+        let origin = try LoopbackOrigin(["/up/public/a.gif": { _ in .ok(gif) }, "/up/secret/a.gif": { _ in .ok(gif) }])
+        defer { origin.stop() }
+        let server = try GifreelProcess([
+            "mounts.media.origin=\(origin.url("/up/"))", "mounts.media.allow=public/,thumbs/x*", "sources.allow=elsewhere.example",
+        ])
+        #expect(try server.request("GET", "/media/public/a.mp4").status == 200)
+        for path in [
+            "secret/a.mp4", "public/../secret/a.mp4", "public/%2e%2e/secret/a.mp4", "public/..%2fsecret/a.mp4", "publicity/a.mp4",
+            "..%5csecret/a.mp4", "//secret/a.mp4", "PUBLIC/a.mp4", "thumbs/a.mp4", "public%2fa.mp4",
+        ] {
+            #expect(try server.request("GET", "/media/\(path)").status == 404, "\(path)")
+        }
+        // Naming an origin opens what the mount opens, and nothing else of the host.
+        #expect(try server.mp4(origin.url("/up/public/a.gif")).status == 200)
+        for path in ["/up/secret/a.gif", "/up/public/../secret/a.gif", "/a.gif"] {
+            #expect(try server.mp4(origin.url(path)).status == 403, "\(path)")
+        }
+        #expect(origin.requests.allSatisfy { $0.path == "/up/public/a.gif" })
+    }
+
+    @Test func aMountHasTimesOfItsOwn() throws {
+        let origin = try LoopbackOrigin()
+        defer { origin.stop() }
+        origin.on("/a.gif", .ok(gif))
+        origin.on("/short.gif", .ok(gif, ["Cache-Control: max-age=70"]))
+        let server = try GifreelProcess([
+            "mounts.media.origin=\(origin.url("/"))", "mounts.media.max_age=10m", "mounts.media.fresh_for=5d",
+        ])
+        for _ in 0..<2 {
+            #expect(try server.request("GET", "/media/a.mp4")["cache-control"] == "public, max-age=600, stale-while-revalidate=604800")
+            // The origin's own word is the shorter one.
+            let short = try server.request("GET", "/media/short.mp4")["cache-control"]
+            #expect(short == "public, max-age=70, stale-while-revalidate=604800")
+        }
+        // Elsewhere it is as the whole service has it.
+        let plain = try server.mp4(origin.url("/a.gif"))
+        #expect(plain["cache-control"] == "public, max-age=86400, stale-while-revalidate=604800")
+    }
+
+    @Test func aMountThatCannotWorkStopsTheStart() throws {
+        for settings in [
+            ["mounts.mp4.origin=http://a.test/"], ["mounts.a.origin=ftp://a.test/"], ["mounts.a.negotiate=true"],
+            ["mounts.a.origin=http://a.test/?x=y"], ["mounts.a.origin=http://a.test/", "mounts.a.allow=a*b"],
+            ["mounts.a.origin=http://a.test/", "mounts.a.negotiate=perhaps"],
+        ] {
+            #expect(throws: GifreelProcess.NotStarted.self, "\(settings)") { try GifreelProcess(settings) }
+        }
+    }
+}
+
+@Suite struct ListFieldTests {
+    @Test func separatorsInQuotesDivideNothing() {
+        let elements = ListField.elements(["A;x=\"1,2;3\" ; Y , b", "c;z=\"\\\"\""])
+        #expect(
+            elements == [
+                .init(name: "a", parameters: ["x=\"1,2;3\"", "y"]), .init(name: "b", parameters: []),
+                .init(name: "c", parameters: ["z=\"\\\"\""]),
+            ])
+    }
+}
