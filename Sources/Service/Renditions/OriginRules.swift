@@ -28,9 +28,11 @@ package struct OriginRules: Sendable, Equatable {
         var freshFor: Int64?
     }
 
-    func keeping(_ directives: CacheDirectives, of url: SourceURL) -> Keeping {
+    /// - Parameter url: The source's, which may have a time of its own.
+    func keeping(_ directives: CacheDirectives, of url: SourceURL? = nil) -> Keeping {
         // The longest beginning, where one mount lies within another.
-        let own = freshFor.filter { url.canonical.hasPrefix($0.key) }.max { $0.key.utf8.count < $1.key.utf8.count }?.value
+        let own = freshFor.filter { url?.canonical.hasPrefix($0.key) == true }
+            .max { $0.key.utf8.count < $1.key.utf8.count }?.value
         guard isObeyed else { return Keeping(freshFor: own) }
         // This is a cache for many, which `private` is not meant for.
         if directives.noStore || directives.isPrivate { return Keeping(isAllowed: false) }

@@ -75,4 +75,22 @@ import Testing
         let after = try server.memory("VmHWM")
         #expect(after - before < 32 << 20, "\(before) to \(after) bytes")
     }
+
+    @Test(arguments: ["status-500", "status-404", "empty", "length-too-large", "reset-at-once"])
+    func aSourceThatFailsIsNotAskedByEveryVisitor(fault: String) throws {
+        let origin = try origin()
+        defer { origin.stop() }
+        let server = try GifreelProcess()
+        let (began, url) = (ContinuousClock.now, origin.url("/" + fault))
+        let statuses = try atOnce(8) { _ in
+            var client = try RawHTTPClient(port: server.port)
+            var statuses = Set<Int>()
+            for _ in 0..<125 { statuses.insert(try client.request("GET", "/mp4/\(url)").status) }
+            return statuses
+        }
+        #expect(Set(statuses) == [[Self.expected[fault]??.status ?? 0]])
+        // Once, and once more for each time that what is remembered was over meanwhile: after five seconds at the soonest.
+        let most = 1 + Int(began.duration(to: .now) / .seconds(5))
+        #expect((1...most).contains(origin.count("/" + fault)))
+    }
 }
