@@ -69,7 +69,8 @@ package final class FrontDoor: HTTPHandler {
         guard method == .get || method == .head, let known = memo.entry(for: request.targetBytes) else { return nil }
         if let expires = known.expires, access.signatures.hasExpired(expires) { return nil }
         if let alias = known.alias {
-            let key = known.fallback.flatMap { VideoAcceptance.isNamed(in: request.headers("Accept")) ? nil : $0 } ?? alias
+            var key = alias
+            if let fallback = known.fallback, !VideoAcceptance.isNamed(in: request.headers("Accept")) { key = fallback }
             guard let hot = store.hot(key) else { return nil }
             return answers.hit(hot, .source, known.terms)
         }
