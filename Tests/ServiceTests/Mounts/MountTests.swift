@@ -1,3 +1,4 @@
+import Fetch
 import Foundation
 import TestSupport
 import Testing
@@ -113,6 +114,21 @@ import Testing
         ] {
             #expect(throws: GifreelProcess.NotStarted.self, "\(settings)") { try GifreelProcess(settings) }
         }
+    }
+}
+
+@Suite struct MountTimeTests {
+    @Test func theNearestMountsTimeHoldsWhereTheOriginSaysNothing() throws {
+        var rules = OriginRules()
+        rules.freshFor = ["https://a.test/up/": 300, "https://a.test/up/x/": 700]
+        let freshFor = { (url: String, said: String) in rules.keeping(CacheDirectives(said), of: try SourceURL(url)).freshFor }
+        #expect(try freshFor("https://a.test/up/a.gif", "") == 300)
+        #expect(try freshFor("https://a.test/up/x/a.gif", "") == 700)
+        #expect(try freshFor("https://a.test/a.gif", "") == nil)
+        #expect(try freshFor("https://a.test/up/a.gif", "max-age=90") == 90)
+        #expect(try freshFor("https://a.test/up/a.gif", "no-cache") == 60)
+        rules.isObeyed = false
+        #expect(try freshFor("https://a.test/up/a.gif", "max-age=90") == 300)
     }
 }
 
