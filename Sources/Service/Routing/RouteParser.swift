@@ -111,10 +111,11 @@ package struct RouteParser: Sendable {
         }
         reader.credentials.source = mount.base + path[..<dot].dropFirst() + ".gif"
         let source = try Self.source(reader.credentials.source)
-        // Dot segments must not lead out of the mount, nor out of what is open of it.
-        guard source.canonical.hasPrefix(mount.base), mount.patterns.contains(where: { $0.matches(source) }) else {
-            throw .notFound
-        }
+        // Dot segments must not lead out of the mount, nor out of what is open of it; nor may a number sign, where a client
+        // sends it, cut the extension off.
+        guard source.canonical.hasPrefix(mount.base), source.canonical.hasSuffix(".gif"),
+            mount.patterns.contains(where: { $0.matches(source) })
+        else { throw .notFound }
         let isNegotiable = mount.negotiates && path[dot...] == ".gif"
         return ParsedTarget(
             .rendition(try reader.finish(), source), credentials: reader.credentials, mount: mount, isNegotiable: isNegotiable)
