@@ -28,7 +28,8 @@ enum Benchmarks {
     }
 
     private static func measure(_ path: String) throws -> StageCosts {
-        let gif = try Data(contentsOf: URL(fileURLWithPath: path))
+        // Not by Data(contentsOf:), which leaks a page for an empty file.
+        let gif = try FileHandle(forReadingFrom: URL(fileURLWithPath: path)).readToEnd() ?? Data()
         let output = FileManager.default.temporaryDirectory.appendingPathComponent("benchmark-\(getpid()).mp4")
         let descriptor = open(output.path, O_RDWR | O_CREAT | O_TRUNC, 0o600)
         guard descriptor >= 0 else { throw CocoaError(.fileWriteUnknown) }
