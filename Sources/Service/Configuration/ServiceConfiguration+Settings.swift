@@ -76,6 +76,9 @@ extension ServiceConfiguration {
         fetch.allowPrivate = try settings.items("sources.allow_private", "addresses, networks or hosts") {
             AddressException($0)
         }
+        fetch.translationPrefixes = try settings.items(
+            "sources.nat64_prefixes", "IPv6 prefixes of 32, 40, 48, 56, 64 or 96 bits"
+        ) { TranslationPrefix($0) }
         fetch.ports = Set(try settings.items("sources.ports", "ports from 1 to 65535") { Int($0) })
         fetch.maxBytes = try settings.bytes("sources.max_bytes")
         fetch.connectTimeout = try settings.duration("sources.connect_timeout")

@@ -68,6 +68,7 @@ extension Setting {
         Setting("cache.max_age", .duration, "1d"),
         Setting("sources.allow", .list, "*"),
         Setting("sources.allow_private", .list),
+        Setting("sources.nat64_prefixes", .list),
         Setting("sources.ports", .list, "80,443,8080,8443"),
         Setting("sources.max_bytes", .bytes, "20MiB"),
         Setting("sources.connect_timeout", .duration, "3s"),

@@ -86,6 +86,15 @@ import Testing
         }
     }
 
+    @Test func prefixesOfANAT64AreReadOrStopTheStart() throws {
+        let good = try GifreelCommandLine.run(["serve", "--check", "--set", "sources.nat64_prefixes=64:ff9b::/96,2001:db8::/32"])
+        #expect(good.code == 0 && good.output.contains("sources.nat64_prefixes: 64:ff9b::/96,2001:db8::/32"))
+        for text in ["64:ff9b::/97", "10.0.0.0/8", "64:ff9b::1/96", "anything"] {
+            let bad = try GifreelCommandLine.run(["serve", "--check", "--set", "sources.nat64_prefixes=\(text)"])
+            #expect(bad.code == 1 && bad.log.contains("sources.nat64_prefixes"), "\(bad.log)")
+        }
+    }
+
     @Test func oneMountCanBeOpenWhereAllElseIsSigned() throws {
         let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
         defer { origin.stop() }
