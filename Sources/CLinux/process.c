@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -18,6 +19,14 @@ enum { most_descriptors = 4 };
 
 pid_t clinux_fork(void) {
     return fork();
+}
+
+pid_t clinux_parent(void) {
+    return getppid();
+}
+
+int clinux_trace(pid_t process) {
+    return ptrace(PTRACE_ATTACH, process, NULL, NULL) == 0 ? 0 : -1;
 }
 
 int clinux_message_pair(int pair[2]) {
@@ -126,11 +135,18 @@ int clinux_keep_only(const int *descriptors, int count) {
             return -1;
         }
     }
+    return clinux_close_from(3 + count);
+}
+
+int clinux_use_null_device(void) {
     const int null = open("/dev/null", O_RDWR);
     if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0) {
         return -1;
     }
-    return clinux_close_from(3 + count);
+    if (null > STDERR_FILENO) {
+        close(null);
+    }
+    return 0;
 }
 
 void clinux_use_one_arena(void) {
@@ -149,8 +165,7 @@ void clinux_name_thread(const char *name) {
     prctl(PR_SET_NAME, name);
 }
 
-/// Bytes of address space the process has now.
-static uint64_t address_space(void) {
+uint64_t clinux_address_space(void) {
     unsigned long long pages = 0;
     FILE *file = fopen("/proc/self/statm", "re");
     if (file != NULL) {
@@ -171,11 +186,8 @@ int clinux_set_limits(const struct clinux_limits *limits) {
     if (set_limit(RLIMIT_CORE, 0, 0) != 0) {
         return -1;
     }
-    if (limits->memory != 0) {
-        const uint64_t bytes = address_space() + limits->memory;
-        if (set_limit(RLIMIT_AS, bytes, bytes) != 0) {
-            return -1;
-        }
+    if (limits->memory != 0 && set_limit(RLIMIT_AS, limits->memory, limits->memory) != 0) {
+        return -1;
     }
     if (limits->cpu_seconds != 0 && set_limit(RLIMIT_CPU, limits->cpu_seconds, limits->cpu_seconds + 1) != 0) {
         return -1;

@@ -2,6 +2,7 @@
 #define GIFREEL_CLINUX_H
 
 // What Glibc's Swift module lacks, one header a concern.
+#include "clinux_confinement.h"
 #include "clinux_files.h"
 #include "clinux_process.h"
 #include "clinux_sockets.h"

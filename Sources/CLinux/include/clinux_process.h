@@ -8,6 +8,12 @@
 /// fork(2), which Swift does not import. To be called while the process has one thread.
 pid_t clinux_fork(void);
 
+/// The calling process' parent.
+pid_t clinux_parent(void);
+
+/// Begins to trace a process (PTRACE_ATTACH). For tests that see that it cannot. Returns 0, or -1 with errno.
+int clinux_trace(pid_t process);
+
 /// A connected pair of SOCK_SEQPACKET Unix sockets, closed on exec. Returns 0, or -1 with errno.
 int clinux_message_pair(int pair[2]);
 
@@ -22,8 +28,11 @@ ssize_t clinux_receive_message(int socket, void *bytes, size_t capacity, int *de
 /// Closes every descriptor from `first` on.
 int clinux_close_from(int first);
 
+/// Has standard input and output be /dev/null. Returns 0, or -1 with errno.
+int clinux_use_null_device(void);
+
 /// Moves `count` descriptors (at most 4) to the numbers from 3 on, in order, and closes all above them.
-/// Standard input and output become /dev/null; standard error stays. Returns 0, or -1 with errno.
+/// Returns 0, or -1 with errno.
 int clinux_keep_only(const int *descriptors, int count);
 
 /// Has malloc use one arena: arenas of threads reserve address space that RLIMIT_AS would count.
@@ -35,12 +44,15 @@ int clinux_die_with_parent(void);
 /// Forbids gaining privileges by exec for good (PR_SET_NO_NEW_PRIVS).
 int clinux_no_new_privileges(void);
 
+/// Bytes of address space that the calling process has now; 0 where /proc cannot be read.
+uint64_t clinux_address_space(void);
+
 /// Names the calling thread, and with the first one the process, as `ps` shows it, at most 15 bytes.
 void clinux_name_thread(const char *name);
 
 /// Resource limits of a worker. Zero leaves a limit as it is.
 struct clinux_limits {
-    /// Bytes of address space beyond what the process has now (RLIMIT_AS).
+    /// Bytes of address space (RLIMIT_AS).
     uint64_t memory;
     /// Seconds of processor time (RLIMIT_CPU: SIGXCPU, a second later SIGKILL).
     uint64_t cpu_seconds;

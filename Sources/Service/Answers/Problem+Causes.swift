@@ -65,11 +65,14 @@ extension Problem {
         // Whether the GIF is at fault or the machine is not known, so these are not held against it for long.
         case .crashed(let exit):
             self.init(
-                422, "transcode_failed", "The conversion failed.", cause: "worker ended: \(String(describing: exit))",
-                lifetime: .transient)
-        case .invalidOutput:
+                422, "transcode_failed", "The conversion failed.", cause: "worker ended: \(exit)", lifetime: .transient)
+        case .misbehaved(let misbehaviour):
             self.init(
-                422, "transcode_failed", "The conversion failed.", cause: "the worker's file is not what it said",
+                422, "transcode_failed", "The conversion failed.", cause: "the worker misbehaved: \(misbehaviour)",
+                lifetime: .transient)
+        case .invalidOutput(let flaw):
+            self.init(
+                422, "transcode_failed", "The conversion failed.", cause: "the worker's file: \(flaw)",
                 lifetime: .transient)
         case .queueFull, .cancelled:
             self = .overloaded

@@ -14,6 +14,9 @@ package struct Convert {
     /// Says how far it is, where standard error is a terminal.
     package var showsProgress: Bool
 
+    /// Up to so many files, warming the zygote up takes longer than it saves.
+    private static let fewFiles = 8
+
     package init(files: [(input: String, output: String)], options: [(name: String, value: String)], showsProgress: Bool) {
         self.files = files
         self.options = options
@@ -26,7 +29,7 @@ package struct Convert {
     package func run() -> Int32 {
         let zygote: Zygote
         do throws(SystemError) {
-            zygote = try Zygote.start()
+            zygote = try Zygote.fork(warmsUp: files.count > Self.fewFiles)
         } catch {
             return Self.report("gifreel", Problem(500, "no_worker", "\(error)"))
         }

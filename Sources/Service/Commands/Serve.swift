@@ -19,14 +19,14 @@ package struct Serve {
         self.checksOnly = checksOnly
     }
 
-    /// Serves until SIGTERM or SIGINT. Blocks the calling thread, which must be the process' only one: a zygote is forked.
+    /// Serves until SIGTERM or SIGINT. Blocks the calling thread.
     ///
     /// - Returns: The exit code: 0 after an orderly end, 1 when the service could not start.
     package func run() -> Int32 {
         if checksOnly { return Blocking.wait { await check() } }
         let zygote: Zygote
         do throws(SystemError) {
-            zygote = try Zygote.start()
+            zygote = try Zygote.spawn()
         } catch {
             return Self.complain("The worker process cannot be started: \(error).")
         }

@@ -7,7 +7,7 @@ package struct WorkerReport: Sendable, Equatable {
     package var queued: Duration
     /// From the beginning to the end.
     package var ran: Duration
-    /// Processor time in microseconds; 0 where it is not known.
+    /// Processor time in microseconds.
     package var cpuMicroseconds: Int
     /// The worker's largest resident size, in bytes.
     package var peakBytes: Int

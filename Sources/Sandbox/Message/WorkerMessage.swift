@@ -12,6 +12,7 @@ struct WorkerMessage: Equatable {
         case result
         case failure
         case exit
+        case ready
     }
 
     var words: [Int64]
@@ -55,6 +56,7 @@ extension WorkerMessage {
                 options.size.width ?? -1, options.size.height ?? -1, Int(options.size.fit.rawValue),
                 options.time.speed, options.time.ceiling ?? -1, options.time.start, options.time.end ?? -1, options.time.loops,
                 transcoder.limits.pixelsPerByte,
+                job.fault?.rawValue ?? 0,
             ].map(Int64.init))
     }
 
@@ -70,7 +72,8 @@ extension WorkerMessage {
                     side: self[2], canvasPixels: self[3], totalPixels: self[4], pixelsPerByte: self[22], frames: self[5],
                     duration: self[6]),
                 threads: self[1]),
-            allowance: WorkerJob.Allowance(cpu: self[7], memory: self[8], output: self[9], wall: self[10]))
+            allowance: WorkerJob.Allowance(cpu: self[7], memory: self[8], output: self[9], wall: self[10]),
+            fault: WorkerFault(rawValue: self[23]))
     }
 
     private var options: TranscodeOptions? {

@@ -4,6 +4,8 @@ package import Media
 package struct WorkerJob: Sendable, Equatable {
     package var transcoder: Transcoder
     package var allowance: Allowance
+    /// What a test has the worker do; release builds do not.
+    package var fault: WorkerFault?
 
     /// The resources of one job.
     package struct Allowance: Sendable, Equatable {
@@ -25,8 +27,9 @@ package struct WorkerJob: Sendable, Equatable {
         }
     }
 
-    package init(transcoder: Transcoder, allowance: Allowance = Allowance()) {
+    package init(transcoder: Transcoder, allowance: Allowance = Allowance(), fault: WorkerFault? = nil) {
         self.transcoder = transcoder
         self.allowance = allowance
+        self.fault = fault
     }
 }

@@ -1,0 +1,105 @@
+#if DEBUG
+    internal import CLinux
+    internal import Glibc
+    internal import Media
+
+    /// What tests have a worker do, to see that it comes to nothing. Not in release builds.
+    extension Worker {
+        enum Stage {
+            case begun
+            case confined
+            case converted(WorkerMessage)
+            case replied(WorkerMessage)
+        }
+
+        static func commit(_ fault: WorkerFault?, at stage: Stage) {
+            guard let fault else { return }
+            switch stage {
+            case .begun:
+                if fault == .killedWhenBegun { end() }
+            case .confined:
+                if fault == .killedWhenConfined { raise(SIGABRT) }
+                attempt(fault)
+            case .converted(let reply):
+                if fault == .killedWhenConverted { raise(SIGABRT) }
+                misuseOutput(fault)
+                misuseChannel(fault, reply)
+            case .replied(let reply):
+                if fault == .killedWhenReplied { raise(SIGABRT) }
+                if fault == .twoReplies { send(reply) }
+            }
+        }
+
+        private static func end() {
+            kill(getpid(), SIGKILL)
+        }
+
+        /// Tries to get out. None of it returns where the filter holds.
+        private static func attempt(_ fault: WorkerFault) {
+            switch fault {
+            case .openFile: _ = open("/etc/passwd", O_RDONLY)
+            case .makeFile: mkdir("/tmp/gifreel-escaped", 0o700)
+            case .readProc: _ = open("/proc/self/environ", O_RDONLY)
+            case .connect: _ = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            case .execute:
+                var arguments: [UnsafeMutablePointer<CChar>?] = [strdup("true"), nil]
+                execv("/bin/true", &arguments)
+            case .trace: clinux_trace(getpid())
+            case .signalParent: kill(clinux_parent(), SIGKILL)
+            case .fork: if clinux_fork() == 0 { _exit(0) }
+            case .mapCode: mmap(nil, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+            case .writeChannelAsFile: pwrite(channel, "x", 1, 0)
+            case .hang: while true { sched_yield() }
+            case .spin: while true {}
+            default: break
+            }
+        }
+
+        private static func misuseOutput(_ fault: WorkerFault) {
+            switch fault {
+            case .shortFile: ftruncate(output, 100)
+            case .garbledFile: pwrite(output, "xxxx", 4, 4)
+            case .foreignFile:
+                let html = "<html><script>alert(1)</script>"
+                ftruncate(output, 0)
+                pwrite(output, html, html.utf8.count, 0)
+            default: break
+            }
+        }
+
+        private static func misuseChannel(_ fault: WorkerFault, _ reply: WorkerMessage) {
+            switch fault {
+            case .silentEnd: _exit(0)
+            case .noMessage: sendBytes(3)
+            case .shortMessage: sendBytes(WorkerMessage.byteCount - 8)
+            case .unknownMessage:
+                var garbled = reply
+                garbled.words[0] = 77
+                send(garbled)
+            case .flood: while true { send(reply) }
+            case .forgedExit: send(WorkerMessage(WorkerExit(code: 0, signal: nil, cpuMicroseconds: 0, peakBytes: 0)))
+            case .sentDescriptor: try? MessageChannel(socket: channel).send(reply, descriptors: [output])
+            case .wrongLength, .wrongSize, .wrongDuration, .wrongSampleCount:
+                guard var result = reply.result else { return }
+                switch fault {
+                case .wrongLength: result.bytes += 1
+                case .wrongSize: result.width += 2
+                case .wrongDuration: result.duration += 1
+                default: result.samples += 1
+                }
+                send(WorkerMessage(result))
+                _exit(0)
+            default: break
+            }
+        }
+
+        private static func send(_ message: WorkerMessage) {
+            try? MessageChannel(socket: channel).send(message)
+        }
+
+        private static func sendBytes(_ count: Int) {
+            let bytes = [UInt8](repeating: 1, count: count)
+            clinux_send_message(channel, bytes, count, nil, 0)
+        }
+    }
+#endif

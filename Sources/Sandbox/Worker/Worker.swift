@@ -1,0 +1,97 @@
+internal import CLinux
+internal import Glibc
+internal import Media
+
+/// The inside of a worker process: one job, then its end.
+///
+/// Runs in a child that the zygote forked. Before a byte of the GIF is read, its limits hold, it has no descriptors but
+/// the output and the channel to the server, and it may do nothing but compute, write the one and send on the other.
+enum Worker {
+    private static let input: Int32 = 3
+    static let output: Int32 = 4
+    static let channel: Int32 = 5
+
+    /// Where the worker comes from.
+    struct Home {
+        /// The zygote's process.
+        var zygote: pid_t
+        /// Bytes of address space that the zygote has, and each worker when it begins.
+        var memory: Int
+        var confinement: Confinement
+    }
+
+    /// Exit codes, for the log; the server goes by the message.
+    private enum ExitCode: Int32 {
+        case done = 0
+        case setUpFailed = 70
+        case inputUnreadable = 71
+        case serverGone = 72
+    }
+
+    /// Does the job and ends the process.
+    ///
+    /// - Parameters:
+    ///   - descriptors: Input, output and channel as the zygote received them.
+    static func run(_ job: WorkerJob, descriptors: [Int32], home: Home) -> Never {
+        clinux_name_thread("gifreel-job")
+        #if DEBUG
+            commit(job.fault, at: .begun)
+        #endif
+        // The zygote may have ended before it was asked for its death; then the parent is another.
+        guard clinux_die_with_parent() == 0, getppid() == home.zygote,
+            clinux_keep_only(descriptors, Int32(descriptors.count)) == 0
+        else { _exit(ExitCode.setUpFailed.rawValue) }
+        guard let gif = mapInput() else { _exit(ExitCode.inputUnreadable.rawValue) }
+        for descriptor in [0, 1, 2, input] { close(descriptor) }
+        guard setLimits(job, home, input: gif.count), setFilter(job, home) else { _exit(ExitCode.setUpFailed.rawValue) }
+        #if DEBUG
+            commit(job.fault, at: .confined)
+        #endif
+
+        let reply = convert(gif, job)
+        #if DEBUG
+            commit(job.fault, at: .converted(reply))
+        #endif
+        let sent: Void? = try? MessageChannel(socket: channel).send(reply)
+        #if DEBUG
+            commit(job.fault, at: .replied(reply))
+        #endif
+        // No clean-up: the kernel takes everything back faster.
+        _exit(sent == nil ? ExitCode.serverGone.rawValue : ExitCode.done.rawValue)
+    }
+
+    private static func convert(_ gif: UnsafeRawBufferPointer, _ job: WorkerJob) -> WorkerMessage {
+        errno = 0
+        do throws(TranscodeError) {
+            return WorkerMessage(try job.transcoder.convert(gif, to: output))
+        } catch {
+            // x264 has one code for all that can go wrong, but what failed inside it left its mark.
+            if case .failed = error, errno == ENOMEM { return WorkerMessage(TranscodeError.outOfMemory) }
+            return WorkerMessage(error)
+        }
+    }
+
+    /// The GIF in memory; sealed, so that no one can change it or take it away.
+    private static func mapInput() -> UnsafeRawBufferPointer? {
+        let size = Int(lseek(input, 0, SEEK_END))
+        guard size >= 0 else { return nil }
+        if size == 0 { return UnsafeRawBufferPointer(start: nil, count: 0) }
+        guard let base = mmap(nil, size, PROT_READ, MAP_PRIVATE, input, 0), base != MAP_FAILED else { return nil }
+        return UnsafeRawBufferPointer(start: base, count: size)
+    }
+
+    private static func setLimits(_ job: WorkerJob, _ home: Home, input: Int) -> Bool {
+        var limits = clinux_limits(
+            memory: UInt64(max(0, home.memory + input + job.allowance.memory)),
+            cpu_seconds: UInt64(max(1, job.allowance.cpu)), file_bytes: UInt64(max(1, job.allowance.output)),
+            descriptors: UInt64(channel) + 1)
+        return clinux_set_limits(&limits) == 0
+    }
+
+    private static func setFilter(_ job: WorkerJob, _ home: Home) -> Bool {
+        // Where the zygote could be filtered, so can the worker; where it could not, the server has said so.
+        guard home.confinement.filtersCalls else { return true }
+        var calls = clinux_worker_calls(file: output, channel: channel, threads: job.transcoder.threads == 1 ? 0 : 1)
+        return clinux_allow_worker_calls(&calls) == 1
+    }
+}

@@ -1,0 +1,51 @@
+internal import CLinux
+internal import Glibc
+internal import Media
+
+/// One conversion for its own sake, in the zygote, before it is confined.
+///
+/// What the libraries set up once (tables, processor detection, symbols bound late, metadata) is then shared by every
+/// worker instead of being done by each, and nothing of it is left to be done where files cannot be opened.
+enum WarmUp {
+    static func run() {
+        let output = clinux_memfd_create("gifreel-warm-up")
+        guard output >= 0 else { return }
+        defer { close(output) }
+        // A failure here is one of every job, which will say so.
+        _ = try? animation.withUnsafeBytes { try Transcoder().convert($0, to: output) }
+    }
+
+    /// Enough frames, differing enough, for every kind of picture and for the encoder's look-ahead.
+    private static var animation: [UInt8] {
+        let side = 32
+        var bytes = Array("GIF89a".utf8) + [UInt8(side), 0, UInt8(side), 0, 0x80, 0, 0] + [0, 0, 0, 255, 255, 255]
+        for frame in 0..<20 {
+            bytes += [0x21, 0xf9, 4, 4, 5, 0, 0, 0]
+            bytes += [0x2c, 0, 0, 0, 0, UInt8(side), 0, UInt8(side), 0, 0, 2]
+            let data = compressed((0..<side * side).map { ($0 / side + $0 % side + frame * 3) / 8 % 2 })
+            for start in stride(from: 0, to: data.count, by: 255) {
+                let block = data[start..<min(start + 255, data.count)]
+                bytes += [UInt8(block.count)] + block
+            }
+            bytes.append(0)
+        }
+        return bytes + [0x3b]
+    }
+
+    /// LZW without compressing: a clear code before every pixel keeps the codes at three bits.
+    private static func compressed(_ pixels: [Int]) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var bits = 0
+        var count = 0
+        for code in pixels.flatMap({ [4, $0] }) + [5] {
+            bits |= code << count
+            count += 3
+            while count >= 8 {
+                bytes.append(UInt8(truncatingIfNeeded: bits))
+                bits >>= 8
+                count -= 8
+            }
+        }
+        return bytes + [UInt8(truncatingIfNeeded: bits)]
+    }
+}

@@ -1,0 +1,119 @@
+internal import CLinux
+internal import Glibc
+internal import Media
+
+/// The inside of the zygote: a process of one thread that has the libraries loaded and forks once per job.
+///
+/// It knows the server's control socket, over which jobs come, and one guard a job, which its worker never has. When the
+/// server closes its end of a guard, or half of it, the worker is killed; when a worker has ended, the guard carries
+/// how. When the control socket ends, so does the zygote, and with it every worker (PR_SET_PDEATHSIG).
+struct ZygoteProcess {
+    private struct Child {
+        var process: pid_t
+        var guardian: Int32
+        /// The server wants no more of it; the worker has been killed and is yet to be reaped.
+        var isAbandoned = false
+    }
+
+    private let control: Int32
+    private let signals: Int32
+    private let home: Worker.Home
+    private var children: [Child] = []
+
+    /// Serves until the server is gone, and ends the process.
+    ///
+    /// - Parameter warmsUp: Does one conversion first, which pays where many follow.
+    static func run(control: Int32, warmsUp: Bool) -> Never {
+        clinux_name_thread("gifreel-zygote")
+        clinux_use_one_arena()
+        clinux_reset_signals()
+        // Stopping is the server's to say, by closing the control socket: a signal to the whole group must not come first.
+        for number in [SIGINT, SIGTERM, SIGPIPE, SIGHUP] { signal(number, SIG_IGN) }
+        // Writing over a worker's limit is to fail with EFBIG, not to kill.
+        signal(SIGXFSZ, SIG_IGN)
+        guard clinux_use_null_device() == 0, clinux_keep_only([control], 1) == 0 else { _exit(70) }
+        let signals = clinux_child_signals()
+        guard signals >= 0 else { _exit(70) }
+        Transcoder.silenceLibraries()
+        if warmsUp { WarmUp.run() }
+        // From here on no file can be opened, not even this one.
+        let memory = Int(clinux_address_space())
+        guard let confinement = confine() else { _exit(71) }
+        let home = Worker.Home(zygote: getpid(), memory: memory, confinement: confinement)
+        var zygote = ZygoteProcess(control: 3, signals: signals, home: home)
+        try? MessageChannel(socket: zygote.control).send(WorkerMessage(confinement))
+        zygote.serve()
+        _exit(0)
+    }
+
+    /// Gives up all that the zygote and its workers do without; nil where the kernel could but would not.
+    private static func confine() -> Confinement? {
+        guard clinux_no_new_privileges() == 0, clinux_drop_capabilities() == 0 else { return nil }
+        let landlock = clinux_deny_files_and_network()
+        let filter = landlock >= 0 ? clinux_allow_zygote_calls() : -1
+        guard landlock >= 0, filter >= 0 else { return nil }
+        return Confinement(filtersCalls: filter == 1, landlockVersion: Int(landlock))
+    }
+
+    private init(control: Int32, signals: Int32, home: Worker.Home) {
+        self.control = control
+        self.signals = signals
+        self.home = home
+    }
+
+    private mutating func serve() {
+        while true {
+            var polled = [
+                pollfd(fd: control, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: signals, events: Int16(POLLIN), revents: 0),
+            ]
+            polled += children.map { pollfd(fd: $0.isAbandoned ? -1 : $0.guardian, events: Int16(POLLIN), revents: 0) }
+            guard poll(&polled, nfds_t(polled.count), -1) >= 0 || errno == EINTR else { return }
+            for (index, entry) in polled.dropFirst(2).enumerated() where entry.revents != 0 {
+                abandon(at: index)
+            }
+            if polled[1].revents != 0 { reap() }
+            if polled[0].revents != 0 && !accept() { return }
+        }
+    }
+
+    /// Takes a job and forks its worker; false when the server is gone.
+    private mutating func accept() -> Bool {
+        guard let received = try? MessageChannel(socket: control).receive() else { return false }
+        guard let job = received.message?.job, received.descriptors.count == 4 else {
+            for descriptor in received.descriptors { close(descriptor) }
+            return true
+        }
+        let guardian = received.descriptors[3]
+        let process = clinux_fork()
+        if process == 0 { Worker.run(job, descriptors: Array(received.descriptors[..<3]), home: home) }
+        for descriptor in received.descriptors[..<3] { close(descriptor) }
+        guard process > 0 else {
+            tell(WorkerExit(code: WorkerExit.notForked, signal: nil, cpuMicroseconds: 0, peakBytes: 0), guardian)
+            return true
+        }
+        children.append(Child(process: process, guardian: guardian))
+        return true
+    }
+
+    private mutating func abandon(at index: Int) {
+        kill(children[index].process, SIGKILL)
+        children[index].isAbandoned = true
+    }
+
+    private mutating func reap() {
+        var drained = [UInt8](repeating: 0, count: 1024)
+        while read(signals, &drained, drained.count) > 0 {}
+        var exit = clinux_child_exit()
+        while clinux_reap(&exit) == 1 {
+            guard let index = children.firstIndex(where: { $0.process == exit.pid }) else { continue }
+            tell(WorkerExit(exit), children.remove(at: index).guardian)
+        }
+    }
+
+    private func tell(_ exit: WorkerExit, _ guardian: Int32) {
+        // Where the server has left there is nobody to tell.
+        try? MessageChannel(socket: guardian).send(WorkerMessage(exit))
+        close(guardian)
+    }
+}
