@@ -80,7 +80,7 @@ let package = Package(
         .testTarget(
             name: "MediaTests", dependencies: ["Media", "TestSupport"], exclude: ["Fuzzing/Corpus", "Fuzzing/gif.dict"],
             swiftSettings: strict),
-        .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "CLinux", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "FetchTests", dependencies: ["Fetch", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "CacheTests", dependencies: ["Cache", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: strict),

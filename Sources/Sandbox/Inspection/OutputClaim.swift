@@ -2,24 +2,18 @@ internal import Media
 
 /// What a worker says of the file it made, by which the file is judged.
 struct OutputClaim: Sendable, Equatable {
-    /// How the file is coded.
-    enum Format: Sendable {
-        case mp4
-        case jpeg
-        case png
-        case webp
-    }
-
-    var format: Format
+    var format: OutputFormat
     /// The file's length.
     var bytes: Int
-    /// In pixels.
+    /// Of the video or picture, in pixels; of the canvas where there is neither.
     var width: Int
     var height: Int
     /// Of a video: in units of ``FrameClock/timescale``; 0 for a picture.
     var duration = 0
     /// Of a video: samples in the file; 0 for a picture.
     var samples = 0
+    /// Whole frames of the GIF.
+    var frames = 0
 }
 
 extension OutputClaim {
@@ -27,12 +21,13 @@ extension OutputClaim {
     var isConceivable: Bool {
         bytes >= 0 && (1...65_536).contains(width) && (1...65_536).contains(height)
             && (0...1 << 40).contains(duration) && (0...1 << 26).contains(samples)
+            && (0...1 << 26).contains(frames)
     }
 
-    /// What the worker's result says of the file.
-    init(_ result: TranscodeResult) {
+    /// What the worker's result says of the file it was to make.
+    init(_ format: OutputFormat, _ result: TranscodeResult) {
         self.init(
-            format: .mp4, bytes: result.bytes, width: result.width, height: result.height, duration: result.duration,
-            samples: result.samples)
+            format: format, bytes: result.bytes, width: result.width, height: result.height, duration: result.duration,
+            samples: result.samples, frames: result.frames)
     }
 }

@@ -1,3 +1,4 @@
+internal import Media
 internal import SystemIO
 
 /// Holds a worker's file against what the worker says of it, before anybody else sees the file.
@@ -16,12 +17,15 @@ enum OutputInspection {
         switch claim.format {
         case .mp4:
             try MP4Inspection.inspect(bytes, claim)
-        case .jpeg:
+        case .jpg:
             try check(try JPEGInspection.size(of: bytes), claim)
         case .png:
             try check(try PNGInspection.size(of: bytes), claim)
         case .webp:
             try check(try WebPInspection.size(of: bytes), claim)
+        case .facts:
+            // Two bytes a frame, any of which is a delay.
+            guard bytes.count == 2 * claim.frames else { throw .wrongLength }
         }
     }
 

@@ -80,7 +80,7 @@ package struct JobSupervisor: Sendable {
         if let failure = reply?.failure { throw .rejected(failure) }
         guard let result = reply?.result else { throw .crashed(exit) }
         do throws(OutputFlaw) {
-            try OutputInspection.inspect(output, as: OutputClaim(result), limit: job.allowance.output)
+            try OutputInspection.inspect(output, as: OutputClaim(job.transcoder.output, result), limit: job.allowance.output)
         } catch {
             throw .invalidOutput(error)
         }

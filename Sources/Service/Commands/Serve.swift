@@ -55,6 +55,9 @@ package struct Serve {
         do {
             let configuration = try await configuration()
             let logger = LogOutput.makeLogger(level: configuration.logLevel, format: configuration.logFormat)
+            if let warning = try ConfinementCheck.check(zygote.confinement(), isRequired: configuration.requiresSandbox) {
+                logger.warning("\(warning)")
+            }
             let logsRequests = configuration.logLevel <= .info
             let service = try GifreelService(
                 configuration: configuration, zygote: zygote, logger: logger,

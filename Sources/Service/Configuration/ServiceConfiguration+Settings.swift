@@ -107,5 +107,6 @@ extension ServiceConfiguration {
         allowance = WorkerJob.Allowance(
             cpu: max(1, Int(try settings.duration("limits.cpu").components.seconds)),
             memory: try settings.bytes("limits.memory"))
+        requiresSandbox = try settings.flag("sandbox.require")
     }
 }

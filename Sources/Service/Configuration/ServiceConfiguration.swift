@@ -19,6 +19,8 @@ package struct ServiceConfiguration: Sendable {
     package var queueBytes = 1 << 30
     /// What origins' `Cache-Control` and `Expires` may say.
     package var originRules = OriginRules()
+    /// Refuses to start where the kernel cannot confine the workers.
+    package var requiresSandbox = false
     /// Seconds of `max-age` in the answers' `Cache-Control`.
     package var maxAge = 86_400
     /// `Access-Control-Allow-Origin`; nil sends none.

@@ -81,6 +81,7 @@ extension Setting {
         Setting("transcode.queue", .number, "64"),
         Setting("transcode.queue_timeout", .duration, "20s"),
         Setting("transcode.queue_bytes", .bytes, "1GiB"),
+        Setting("sandbox.require", .flag, "false"),
         Setting("limits.side", .number, "4096"),
         Setting("limits.canvas_pixels", .number, "8300000"),
         Setting("limits.total_pixels", .number, "1000000000"),

@@ -84,6 +84,7 @@ struct RenditionMaker: Sendable {
             var times = times
             times.queue = report.queued
             times.transcode = report.ran
+            times.cpu = .microseconds(report.cpuMicroseconds)
             let facts = RenditionFacts(report.result, sourceBytes: source.count)
             let outcome: PublishOutcome
             do throws(CacheError) {

@@ -3,10 +3,12 @@ struct StageTimes: Sendable {
     var queue: Duration = .zero
     var fetch: Duration = .zero
     var transcode: Duration = .zero
+    /// Processor time of the worker, however many threads it had.
+    var cpu: Duration = .zero
 
-    /// The field's value: `queue;dur=0.1, fetch;dur=12.0, transcode;dur=204.5`, in milliseconds.
+    /// The field's value: `queue;dur=0.1, fetch;dur=12.0, transcode;dur=204.5, cpu;dur=198.2`, in milliseconds.
     var serverTiming: String {
-        [("queue", queue), ("fetch", fetch), ("transcode", transcode)]
+        [("queue", queue), ("fetch", fetch), ("transcode", transcode), ("cpu", cpu)]
             .map { "\($0);dur=\(Self.milliseconds($1))" }
             .joined(separator: ", ")
     }
