@@ -45,12 +45,17 @@ static struct ruleset everything(int version) {
     return rules;
 }
 
-int clinux_deny_files_and_network(void) {
+int clinux_landlock_version(void) {
     const long version = syscall(SYS_landlock_create_ruleset, NULL, 0, create_ruleset_version);
+    return version >= 0 ? (int)version : errno == ENOSYS || errno == EOPNOTSUPP ? 0 : -1;
+}
+
+int clinux_deny_files_and_network(void) {
+    const int version = clinux_landlock_version();
     if (version <= 0) {
-        return errno == ENOSYS || errno == EOPNOTSUPP ? 0 : -1;
+        return version;
     }
-    const struct ruleset rules = everything((int)version);
+    const struct ruleset rules = everything(version);
     const long ruleset = syscall(SYS_landlock_create_ruleset, &rules, sizeof rules, 0);
     if (ruleset < 0) {
         return -1;
@@ -59,7 +64,7 @@ int clinux_deny_files_and_network(void) {
     const int code = errno;
     close((int)ruleset);
     errno = code;
-    return status == 0 ? (int)version : -1;
+    return status == 0 ? version : -1;
 }
 
 int clinux_drop_capabilities(void) {

@@ -1,3 +1,4 @@
+import CLinux
 import Foundation
 import Glibc
 import Media
@@ -57,6 +58,29 @@ enum SandboxFixture {
         let text = try? String(contentsOfFile: "/proc/\(process)/task/\(process)/children", encoding: .utf8)
         return (text ?? "").split(separator: " ").compactMap { Int32($0) }
     }
+
+    /// The numbers of a process' open descriptors.
+    static func descriptors(of process: Int32) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/fd")
+    }
+
+    /// A process' environment as it was when it began.
+    static func environment(of process: Int32) throws -> String {
+        String(decoding: try Data(contentsOf: URL(fileURLWithPath: "/proc/\(process)/environ")), as: UTF8.self)
+    }
+
+    /// A line of a process' status.
+    static func status(of process: Int32, _ name: String) -> String {
+        let text = (try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)) ?? ""
+        let line = text.split(separator: "\n").first { $0.hasPrefix(name + ":") } ?? ""
+        return line.drop { $0 != ":" }.dropFirst().trimmingCharacters(in: .whitespaces)
+    }
+
+    /// Whether this kernel has seccomp, as it says itself.
+    static let filtersCalls = FileManager.default.fileExists(atPath: "/proc/sys/kernel/seccomp/actions_avail")
+
+    /// The kernel's version of landlock, found without confining this thread.
+    static let landlockVersion = Int(clinux_landlock_version())
 
     /// Waits until the condition holds; false after a long time.
     static func eventually(_ condition: () -> Bool) -> Bool {

@@ -4,9 +4,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/// The version of landlock(7) that the kernel has (1 and up); 0 where it has none, or -1 with errno.
+int clinux_landlock_version(void);
+
 /// Denies the calling process, for good, every access that landlock(7) knows: opening any file, TCP, signals and
 /// abstract sockets to processes outside. Descriptors that are open stay usable. Needs `clinux_no_new_privileges`.
-/// Returns the version of landlock that the kernel has (1 and up), 0 where it has none, or -1 with errno.
+/// Returns the version of landlock that holds now, 0 where the kernel has none, or -1 with errno.
 int clinux_deny_files_and_network(void);
 
 /// What the worker may do with what it was given; all else ends it with SIGSYS.

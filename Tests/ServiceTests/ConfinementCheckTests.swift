@@ -1,0 +1,28 @@
+import Sandbox
+import Testing
+
+@testable import Service
+
+/// What is said and done at the start where the kernel lacks something.
+@Suite struct ConfinementCheckTests {
+    private let whole = Confinement(filtersCalls: true, landlockVersion: 1)
+    private let weak = Confinement(filtersCalls: true, landlockVersion: 0)
+
+    @Test func allThereIsNoWord() throws {
+        #expect(try ConfinementCheck.check(whole, isRequired: true) == nil)
+        #expect(try ConfinementCheck.check(whole, isRequired: false) == nil)
+    }
+
+    @Test func whatIsMissingIsSaid() throws {
+        #expect(try #require(try ConfinementCheck.check(weak, isRequired: false)).contains("does not offer landlock"))
+    }
+
+    @Test func whatIsMissingAndRequiredStopsTheStart() {
+        let error = #expect(throws: ConfigurationError.self) { try ConfinementCheck.check(weak, isRequired: true) }
+        #expect(error?.description.contains("sandbox.require") == true)
+    }
+
+    @Test func aZygoteThatDoesNotComeUpStopsTheStart() {
+        #expect(throws: ConfigurationError.self) { try ConfinementCheck.check(nil, isRequired: false) }
+    }
+}
