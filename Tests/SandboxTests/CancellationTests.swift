@@ -9,7 +9,7 @@ import Testing
 /// Jobs that nobody wants any more, and zygotes that die under jobs.
 @Suite(.timeLimit(.minutes(2))) struct CancellationTests {
     private func pool(_ zygote: Zygote, workers: Int = 1) -> WorkerPool {
-        WorkerPool(zygote: zygote, configuration: WorkerPoolConfiguration(workers: workers, queueTimeout: .seconds(60), threadsAlone: 1))
+        WorkerPool(zygote: zygote, configuration: WorkerPoolConfiguration(workers: workers, threadsAlone: 1))
     }
 
     private func run(_ pool: WorkerPool, _ gif: [UInt8], fault: WorkerFault? = nil) async throws -> SandboxError? {
