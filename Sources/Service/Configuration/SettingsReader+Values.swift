@@ -47,13 +47,6 @@ extension SettingsReader {
         return choice
     }
 
-    /// Yes or no.
-    func flag(_ name: String) throws(ConfigurationError) -> Bool {
-        let value = try text(name) ?? ""
-        guard let flag = Bool(value) else { throw .wrongValue(name, value, "true or false") }
-        return flag
-    }
-
     /// A list whose items all have to make a value.
     func items<Item>(
         _ name: String, _ expectation: String, _ make: (String) -> Item?
