@@ -76,6 +76,9 @@ enum {
         | CLONE_VFORK | CLONE_PTRACE | CLONE_PIDFD,
 };
 
+/// Signals that glibc keeps to itself, below SIGRTMIN: it sets a handler for one of them with a process' first thread.
+enum { cancellation_signal = 32, identity_signal = 33 };
+
 /// What both do, and what touches nothing but the process itself.
 static const struct rule common_rules[] = {
     ALLOW(futex),
@@ -234,13 +237,16 @@ int clinux_allow_worker_calls(const struct clinux_worker_calls *calls) {
         // The arguments of clone3 lie in memory, which a filter cannot look at; without it glibc takes clone.
         REFUSE(clone3, ENOSYS),
     };
-    const struct rule thread_rule =
-        ALLOW_IF(clone, ARGUMENT_HAS(0, thread_flags), ARGUMENT_LACKS(0, process_flags));
+    const struct rule thread_rules[] = {
+        ALLOW_IF(clone, ARGUMENT_HAS(0, thread_flags), ARGUMENT_LACKS(0, process_flags)),
+        ALLOW_IF(rt_sigaction, ARGUMENT_IS(0, cancellation_signal)),
+        ALLOW_IF(rt_sigaction, ARGUMENT_IS(0, identity_signal)),
+    };
     struct program program;
     begin(&program);
     append_rules(&program, own_rules, COUNT_OF(own_rules));
     if (calls->threads != 0) {
-        append_rule(&program, thread_rule);
+        append_rules(&program, thread_rules, COUNT_OF(thread_rules));
     }
     append_rules(&program, common_rules, COUNT_OF(common_rules));
     return install(&program);

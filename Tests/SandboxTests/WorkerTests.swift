@@ -24,6 +24,12 @@ import Testing
         #expect(cpu > 0 && cpu < 30_000_000)
     }
 
+    @Test func aWorkerMayHaveThreadsWhereItsJobHas() throws {
+        var job = SandboxFixture.job()
+        job.transcoder.threads = 3
+        #expect(try run(GIFBuilder.animation(frames: 12, width: 320, height: 240), job).result.frames == 12)
+    }
+
     @Test func whatIsWrongWithTheGIFIsTold() throws {
         let zygote = try SandboxFixture.zygote()
         let cases: [([UInt8], TranscodeError)] = [
