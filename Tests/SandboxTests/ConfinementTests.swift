@@ -6,106 +6,108 @@ import Testing
 
 @testable import Sandbox
 
-/// Landlock alone, without the filter of system calls that would hide what it does; it holds for one thread.
-@Suite(.timeLimit(.minutes(2))) struct ConfinementTests {
-    /// What a system call gave: 0, or its errno.
-    private struct Attempts: Equatable {
-        var version: Int32 = 0
-        var open: Int32 = 0
-        var make: Int32 = 0
-        var readProc: Int32 = 0
-        var execute: Int32 = 0
-        var connect: Int32 = 0
-        var signal: Int32 = 0
-        var trace: Int32 = 0
-    }
+extension SerialTests {
+    /// Landlock alone, without the filter of system calls that would hide what it does; it holds for one thread.
+    @Suite(.timeLimit(.minutes(2))) struct ConfinementTests {
+        /// What a system call gave: 0, or its errno.
+        private struct Attempts: Equatable {
+            var version: Int32 = 0
+            var open: Int32 = 0
+            var make: Int32 = 0
+            var readProc: Int32 = 0
+            var execute: Int32 = 0
+            var connect: Int32 = 0
+            var signal: Int32 = 0
+            var trace: Int32 = 0
+        }
 
-    private static func code(_ result: Int32) -> Int32 {
-        result >= 0 ? 0 : errno
-    }
+        private static func code(_ result: Int32) -> Int32 {
+            result >= 0 ? 0 : errno
+        }
 
-    private static func attempt() -> Attempts {
-        var attempts = Attempts()
-        guard clinux_no_new_privileges() == 0, clinux_drop_capabilities() == 0 else { return attempts }
-        attempts.version = clinux_deny_files_and_network()
-        attempts.open = code(open("/etc/passwd", O_RDONLY))
-        attempts.make = code(mkdir("/tmp/gifreel-escaped-\(getpid())", 0o700))
-        attempts.readProc = code(open("/proc/self/environ", O_RDONLY))
-        var arguments: [UnsafeMutablePointer<CChar>?] = [nil]
-        attempts.execute = code(execv("/bin/true", &arguments))
-        attempts.signal = code(kill(clinux_parent(), 0))
-        attempts.trace = code(clinux_trace(clinux_parent()))
-        let number = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = in_port_t(9).bigEndian
-        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-        attempts.connect = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                code(connect(number, $0, socklen_t(MemoryLayout<sockaddr_in>.size)))
+        private static func attempt() -> Attempts {
+            var attempts = Attempts()
+            guard clinux_no_new_privileges() == 0, clinux_drop_capabilities() == 0 else { return attempts }
+            attempts.version = clinux_deny_files_and_network()
+            attempts.open = code(open("/etc/passwd", O_RDONLY))
+            attempts.make = code(mkdir("/tmp/gifreel-escaped-\(getpid())", 0o700))
+            attempts.readProc = code(open("/proc/self/environ", O_RDONLY))
+            var arguments: [UnsafeMutablePointer<CChar>?] = [nil]
+            attempts.execute = code(execv("/bin/true", &arguments))
+            attempts.signal = code(kill(clinux_parent(), 0))
+            attempts.trace = code(clinux_trace(clinux_parent()))
+            let number = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = in_port_t(9).bigEndian
+            address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+            attempts.connect = withUnsafePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    code(connect(number, $0, socklen_t(MemoryLayout<sockaddr_in>.size)))
+                }
             }
+            close(number)
+            return attempts
         }
-        close(number)
-        return attempts
-    }
 
-    @Test(.enabled(if: SandboxFixture.landlockVersion > 0, "this kernel has no landlock"))
-    func landlockAloneKeepsAProcessFromEverythingOutside() throws {
-        let outcome = Mutex(Attempts())
-        let thread = try #require(SystemThread.start(name: "confined") { outcome.withLock { $0 = Self.attempt() } })
-        thread.join()
-        let attempts = outcome.withLock { $0 }
-        #expect(attempts.open == EACCES && attempts.make == EACCES && attempts.readProc == EACCES && attempts.execute == EACCES)
-        #expect(attempts.trace == EPERM)
-        if attempts.version >= 4 { #expect(attempts.connect == EACCES) }
-        if attempts.version >= 6 { #expect(attempts.signal == EPERM) }
-    }
-
-    @Test func theZygoteSaysWhatHolds() throws {
-        let confinement = try #require(try SandboxFixture.zygote().confinement())
-        #expect(confinement == Confinement(filtersCalls: SandboxFixture.filtersCalls, landlockVersion: SandboxFixture.landlockVersion))
-    }
-
-    @Test func theZygoteHoldsNothingButItsSocketsAndKnowsNoSecrets() throws {
-        setenv("GIFREEL_TEST_SECRET", "do not tell", 1)
-        defer { unsetenv("GIFREEL_TEST_SECRET") }
-        let zygote = try SandboxFixture.zygote()
-        _ = zygote.confinement()
-        let names = try SandboxFixture.descriptors(of: zygote.process)
-        // Null device, null device, standard error, control socket, signals.
-        #expect(names.count == 5)
-        #expect(try !SandboxFixture.environment(of: zygote.process).contains("GIFREEL_TEST_SECRET"))
-        #expect(SandboxFixture.status(of: zygote.process, "CapPrm").allSatisfy { $0 == "0" })
-        #expect(SandboxFixture.status(of: zygote.process, "NoNewPrivs") == "1")
-    }
-
-    @Test func aWorkerHoldsNothingButItsOutputAndItsChannel() throws {
-        let zygote = try SandboxFixture.zygote()
-        var job = SandboxFixture.job(wall: 60)
-        job.fault = .hang
-        let (input, output) = (try SandboxFixture.input([1]), try SandboxFixture.output())
-        let cancellation = JobCancellation()
-        let hanging = job
-        let thread = SystemThread.start(name: "job") {
-            _ = try? JobSupervisor(zygote: zygote).run(hanging, input: input, output: output, cancellation: cancellation)
+        @Test(.enabled(if: SandboxFixture.landlockVersion > 0, "this kernel has no landlock"))
+        func landlockAloneKeepsAProcessFromEverythingOutside() throws {
+            let outcome = Mutex(Attempts())
+            let thread = try #require(SystemThread.start(name: "confined") { outcome.withLock { $0 = Self.attempt() } })
+            thread.join()
+            let attempts = outcome.withLock { $0 }
+            #expect(attempts.open == EACCES && attempts.make == EACCES && attempts.readProc == EACCES && attempts.execute == EACCES)
+            #expect(attempts.trace == EPERM)
+            if attempts.version >= 4 { #expect(attempts.connect == EACCES) }
+            if attempts.version >= 6 { #expect(attempts.signal == EPERM) }
         }
-        var names: [String] = []
-        #expect(
-            SandboxFixture.eventually {
-                guard let child = SandboxFixture.children(of: zygote.process).first else { return false }
-                names = ((try? SandboxFixture.descriptors(of: child)) ?? []).sorted()
-                return names == ["4", "5"]
-            }, "\(names)")
-        cancellation.cancel()
-        thread?.join()
-    }
 
-    @Test(arguments: [
-        (Confinement(filtersCalls: true, landlockVersion: 3), []), (Confinement(filtersCalls: false, landlockVersion: 3), ["seccomp"]),
-        (Confinement(filtersCalls: false, landlockVersion: 0), ["seccomp", "landlock"]),
-    ])
-    func whatIsMissingHasAName(_ confinement: Confinement, _ missing: [String]) {
-        #expect(confinement.missing == missing)
-        #expect(WorkerMessage(confinement).confinement == confinement)
+        @Test func theZygoteSaysWhatHolds() throws {
+            let confinement = try #require(try SandboxFixture.zygote().confinement())
+            #expect(confinement == Confinement(filtersCalls: SandboxFixture.filtersCalls, landlockVersion: SandboxFixture.landlockVersion))
+        }
+
+        @Test func theZygoteHoldsNothingButItsSocketsAndKnowsNoSecrets() throws {
+            setenv("GIFREEL_TEST_SECRET", "do not tell", 1)
+            defer { unsetenv("GIFREEL_TEST_SECRET") }
+            let zygote = try SandboxFixture.zygote()
+            _ = zygote.confinement()
+            let names = try SandboxFixture.descriptors(of: zygote.process)
+            // Null device, null device, standard error, control socket, signals.
+            #expect(names.count == 5)
+            #expect(try !SandboxFixture.environment(of: zygote.process).contains("GIFREEL_TEST_SECRET"))
+            #expect(SandboxFixture.status(of: zygote.process, "CapPrm").allSatisfy { $0 == "0" })
+            #expect(SandboxFixture.status(of: zygote.process, "NoNewPrivs") == "1")
+        }
+
+        @Test func aWorkerHoldsNothingButItsOutputAndItsChannel() throws {
+            let zygote = try SandboxFixture.zygote()
+            var job = SandboxFixture.job(wall: 60)
+            job.fault = .hang
+            let (input, output) = (try SandboxFixture.input([1]), try SandboxFixture.output())
+            let cancellation = JobCancellation()
+            let hanging = job
+            let thread = SystemThread.start(name: "job") {
+                _ = try? JobSupervisor(zygote: zygote).run(hanging, input: input, output: output, cancellation: cancellation)
+            }
+            var names: [String] = []
+            #expect(
+                SandboxFixture.eventually {
+                    guard let child = SandboxFixture.children(of: zygote.process).first else { return false }
+                    names = ((try? SandboxFixture.descriptors(of: child)) ?? []).sorted()
+                    return names == ["4", "5"]
+                }, "\(names)")
+            cancellation.cancel()
+            thread?.join()
+        }
+
+        @Test(arguments: [
+            (Confinement(filtersCalls: true, landlockVersion: 3), []), (Confinement(filtersCalls: false, landlockVersion: 3), ["seccomp"]),
+            (Confinement(filtersCalls: false, landlockVersion: 0), ["seccomp", "landlock"]),
+        ])
+        func whatIsMissingHasAName(_ confinement: Confinement, _ missing: [String]) {
+            #expect(confinement.missing == missing)
+            #expect(WorkerMessage(confinement).confinement == confinement)
+        }
     }
 }

@@ -8,114 +8,116 @@ import Testing
 
 @testable import Sandbox
 
-/// Workers that end at every stage, lie, or try to get out: the right error, and the next job is as if nothing had been.
-@Suite(.timeLimit(.minutes(3))) struct FaultTests {
-    private func error(_ fault: WorkerFault?, cpu: Int = 30, wall: Int = 60, on zygote: Zygote) throws -> SandboxError? {
-        let supervisor = JobSupervisor(zygote: zygote)
-        return try error(fault, cpu: cpu, wall: wall, supervisor)
-    }
-
-    private func error(_ fault: WorkerFault?, cpu: Int = 30, wall: Int = 60, _ supervisor: JobSupervisor) throws -> SandboxError? {
-        let input = try SandboxFixture.input(GIFBuilder.animation())
-        let output = try SandboxFixture.output()
-        var job = SandboxFixture.job(cpu: cpu, wall: wall)
-        job.fault = fault
-        do throws(SandboxError) {
-            let (result, _) = try supervisor.run(job, input: input, output: output)
-            #expect(result.frames == 5)
-            return nil
-        } catch {
-            return error
+extension SerialTests {
+    /// Workers that end at every stage, lie, or try to get out: the right error, and the next job is as if nothing had been.
+    @Suite(.timeLimit(.minutes(3))) struct FaultTests {
+        private func error(_ fault: WorkerFault?, cpu: Int = 30, wall: Int = 60, on zygote: Zygote) throws -> SandboxError? {
+            let supervisor = JobSupervisor(zygote: zygote)
+            return try error(fault, cpu: cpu, wall: wall, supervisor)
         }
-    }
 
-    private func signal(_ error: SandboxError?) -> Int32? {
-        guard case .crashed(let exit) = error else { return nil }
-        return exit.signal
-    }
-
-    @Test(arguments: [
-        (WorkerFault.killedWhenBegun, SIGKILL), (.killedWhenConfined, SIGABRT), (.killedWhenConverted, SIGABRT),
-        (.killedWhenReplied, SIGABRT),
-    ])
-    func aWorkerKilledAtAnyStageIsACrash(_ fault: WorkerFault, _ expected: Int32) throws {
-        let zygote = try SandboxFixture.zygote()
-        #expect(signal(try error(fault, on: zygote)) == expected)
-        #expect(try error(nil, on: zygote) == nil)
-    }
-
-    @Test func aWorkerThatEndsWithoutAWordIsACrash() throws {
-        let zygote = try SandboxFixture.zygote()
-        guard case .crashed(let exit)? = try error(.silentEnd, on: zygote) else {
-            Issue.record("no crash")
-            return
+        private func error(_ fault: WorkerFault?, cpu: Int = 30, wall: Int = 60, _ supervisor: JobSupervisor) throws -> SandboxError? {
+            let input = try SandboxFixture.input(GIFBuilder.animation())
+            let output = try SandboxFixture.output()
+            var job = SandboxFixture.job(cpu: cpu, wall: wall)
+            job.fault = fault
+            do throws(SandboxError) {
+                let (result, _) = try supervisor.run(job, input: input, output: output)
+                #expect(result.frames == 5)
+                return nil
+            } catch {
+                return error
+            }
         }
-        #expect(exit.code == 0 && exit.signal == nil)
-        #expect(try error(nil, on: zygote) == nil)
-    }
 
-    @Test(arguments: [
-        (WorkerFault.noMessage, SandboxError.misbehaved(.garbledMessage)), (.shortMessage, .misbehaved(.garbledMessage)),
-        (.unknownMessage, .misbehaved(.garbledMessage)), (.forgedExit, .misbehaved(.garbledMessage)),
-        (.twoReplies, .misbehaved(.surplusMessage)), (.flood, .misbehaved(.surplusMessage)),
-        (.sentDescriptor, .misbehaved(.sentDescriptors)),
-        (.wrongLength, .invalidOutput(.wrongLength)), (.wrongSize, .invalidOutput(.wrongSize)),
-        (.wrongDuration, .invalidOutput(.wrongDuration)), (.wrongSampleCount, .invalidOutput(.wrongSampleCount)),
-        (.shortFile, .invalidOutput(.wrongLength)), (.garbledFile, .invalidOutput(.wrongSignature)),
-        (.foreignFile, .invalidOutput(.wrongLength)),
-    ])
-    func aLieIsFoundOut(_ fault: WorkerFault, _ expected: SandboxError) throws {
-        let zygote = try SandboxFixture.zygote()
-        #expect(try error(fault, on: zygote) == expected)
-        #expect(try error(nil, on: zygote) == nil)
-        #expect(SandboxFixture.eventually { SandboxFixture.children(of: zygote.process).isEmpty })
-    }
+        private func signal(_ error: SandboxError?) -> Int32? {
+            guard case .crashed(let exit) = error else { return nil }
+            return exit.signal
+        }
 
-    @Test func aHangEndsWithTheTimeByTheClock() throws {
-        let zygote = try SandboxFixture.zygote()
-        #expect(try error(.hang, wall: 1, on: zygote) == .timeout)
-        #expect(try error(nil, on: zygote) == nil)
-    }
-
-    @Test func aBusyLoopEndsWithTheProcessorTime() throws {
-        let zygote = try SandboxFixture.zygote()
-        #expect(try error(.spin, cpu: 1, on: zygote) == .timeout)
-        #expect(try error(nil, on: zygote) == nil)
-    }
-
-    @Test(
-        .enabled(if: SandboxFixture.filtersCalls, "this kernel has no seccomp"),
-        arguments: [
-            WorkerFault.openFile, .makeFile, .readProc, .connect, .execute, .trace, .signalParent, .fork, .mapCode,
-            .writeChannelAsFile,
+        @Test(arguments: [
+            (WorkerFault.killedWhenBegun, SIGKILL), (.killedWhenConfined, SIGABRT), (.killedWhenConverted, SIGABRT),
+            (.killedWhenReplied, SIGABRT),
         ])
-    func anAttemptToGetOutEndsTheWorker(_ fault: WorkerFault) throws {
-        let zygote = try SandboxFixture.zygote()
-        let process = zygote.process
-        let supervisor = JobSupervisor(zygote: zygote)
-        #expect(signal(try error(fault, supervisor)) == SIGSYS)
-        #expect(try error(nil, supervisor) == nil)
-        #expect(zygote.process == process && zygote.replacements == 0, "the parent was hit")
-        #expect(supervisor.counters.statistics.jobs == [.forbiddenCall: 1, .finished: 1])
-        #expect(!FileManager.default.fileExists(atPath: "/tmp/gifreel-escaped"))
-    }
-
-    @Test func whatBecameOfJobsIsCounted() throws {
-        let supervisor = JobSupervisor(zygote: try SandboxFixture.zygote())
-        for fault in [WorkerFault.killedWhenBegun, .killedWhenConverted, .silentEnd, .flood, .wrongSize, nil] {
-            _ = try error(fault, supervisor)
+        func aWorkerKilledAtAnyStageIsACrash(_ fault: WorkerFault, _ expected: Int32) throws {
+            let zygote = try SandboxFixture.zygote()
+            #expect(signal(try error(fault, on: zygote)) == expected)
+            #expect(try error(nil, on: zygote) == nil)
         }
-        let statistics = supervisor.counters.statistics
-        #expect(statistics.jobs == [.killed: 1, .crash: 1, .silent: 1, .untrue: 2, .finished: 1])
-        #expect(statistics.cpuMicroseconds > 0)
-    }
 
-    @Test func anInputThatCouldChangeIsRefused() throws {
-        let number = clinux_memfd_create("unsealed")
-        try #require(number >= 0)
-        let input = SharedDescriptor(OwnedDescriptor(taking: number))
-        let output = try SandboxFixture.output()
-        let supervisor = JobSupervisor(zygote: try SandboxFixture.zygote())
-        #expect(throws: SandboxError.self) { try supervisor.run(SandboxFixture.job(), input: input, output: output) }
+        @Test func aWorkerThatEndsWithoutAWordIsACrash() throws {
+            let zygote = try SandboxFixture.zygote()
+            guard case .crashed(let exit)? = try error(.silentEnd, on: zygote) else {
+                Issue.record("no crash")
+                return
+            }
+            #expect(exit.code == 0 && exit.signal == nil)
+            #expect(try error(nil, on: zygote) == nil)
+        }
+
+        @Test(arguments: [
+            (WorkerFault.noMessage, SandboxError.misbehaved(.garbledMessage)), (.shortMessage, .misbehaved(.garbledMessage)),
+            (.unknownMessage, .misbehaved(.garbledMessage)), (.forgedExit, .misbehaved(.garbledMessage)),
+            (.twoReplies, .misbehaved(.surplusMessage)), (.flood, .misbehaved(.surplusMessage)),
+            (.sentDescriptor, .misbehaved(.sentDescriptors)),
+            (.wrongLength, .invalidOutput(.wrongLength)), (.wrongSize, .invalidOutput(.wrongSize)),
+            (.wrongDuration, .invalidOutput(.wrongDuration)), (.wrongSampleCount, .invalidOutput(.wrongSampleCount)),
+            (.shortFile, .invalidOutput(.wrongLength)), (.garbledFile, .invalidOutput(.wrongSignature)),
+            (.foreignFile, .invalidOutput(.wrongLength)),
+        ])
+        func aLieIsFoundOut(_ fault: WorkerFault, _ expected: SandboxError) throws {
+            let zygote = try SandboxFixture.zygote()
+            #expect(try error(fault, on: zygote) == expected)
+            #expect(try error(nil, on: zygote) == nil)
+            #expect(SandboxFixture.eventually { SandboxFixture.children(of: zygote.process).isEmpty })
+        }
+
+        @Test func aHangEndsWithTheTimeByTheClock() throws {
+            let zygote = try SandboxFixture.zygote()
+            #expect(try error(.hang, wall: 1, on: zygote) == .timeout)
+            #expect(try error(nil, on: zygote) == nil)
+        }
+
+        @Test func aBusyLoopEndsWithTheProcessorTime() throws {
+            let zygote = try SandboxFixture.zygote()
+            #expect(try error(.spin, cpu: 1, on: zygote) == .timeout)
+            #expect(try error(nil, on: zygote) == nil)
+        }
+
+        @Test(
+            .enabled(if: SandboxFixture.filtersCalls, "this kernel has no seccomp"),
+            arguments: [
+                WorkerFault.openFile, .makeFile, .readProc, .connect, .execute, .trace, .signalParent, .fork, .mapCode,
+                .writeChannelAsFile,
+            ])
+        func anAttemptToGetOutEndsTheWorker(_ fault: WorkerFault) throws {
+            let zygote = try SandboxFixture.zygote()
+            let process = zygote.process
+            let supervisor = JobSupervisor(zygote: zygote)
+            #expect(signal(try error(fault, supervisor)) == SIGSYS)
+            #expect(try error(nil, supervisor) == nil)
+            #expect(zygote.process == process && zygote.replacements == 0, "the parent was hit")
+            #expect(supervisor.counters.statistics.jobs == [.forbiddenCall: 1, .finished: 1])
+            #expect(!FileManager.default.fileExists(atPath: "/tmp/gifreel-escaped"))
+        }
+
+        @Test func whatBecameOfJobsIsCounted() throws {
+            let supervisor = JobSupervisor(zygote: try SandboxFixture.zygote())
+            for fault in [WorkerFault.killedWhenBegun, .killedWhenConverted, .silentEnd, .flood, .wrongSize, nil] {
+                _ = try error(fault, supervisor)
+            }
+            let statistics = supervisor.counters.statistics
+            #expect(statistics.jobs == [.killed: 1, .crash: 1, .silent: 1, .untrue: 2, .finished: 1])
+            #expect(statistics.cpuMicroseconds > 0)
+        }
+
+        @Test func anInputThatCouldChangeIsRefused() throws {
+            let number = clinux_memfd_create("unsealed")
+            try #require(number >= 0)
+            let input = SharedDescriptor(OwnedDescriptor(taking: number))
+            let output = try SandboxFixture.output()
+            let supervisor = JobSupervisor(zygote: try SandboxFixture.zygote())
+            #expect(throws: SandboxError.self) { try supervisor.run(SandboxFixture.job(), input: input, output: output) }
+        }
     }
 }

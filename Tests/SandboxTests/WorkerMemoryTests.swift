@@ -7,43 +7,45 @@ import Testing
 
 @testable import Sandbox
 
-/// A worker that may not have the memory it asks for says so; it does not crash.
-@Suite(.timeLimit(.minutes(2))) struct WorkerMemoryTests {
-    /// Frames that are undone, so that the canvas is there twice, and a palette of each frame's own.
-    private static let gif: [UInt8] = {
-        var builder = GIFBuilder(width: 1200, height: 900)
-        for index in 0..<3 {
-            let frame = GIFBuilder.Frame(width: 1200, height: 900, color: UInt8(index + 1))
-            builder.add(frame, localPalette: GIFBuilder.palette) { $0.disposal = 3 }
-        }
-        return builder.finish()
-    }()
-
-    private func outcome(_ zygote: Zygote, memory: Int, threads: Int) throws -> Result<TranscodeResult, SandboxError> {
-        let input = try SandboxFixture.input(Self.gif)
-        let output = try SandboxFixture.output()
-        var job = SandboxFixture.job(memory: memory)
-        job.transcoder.threads = threads
-        do throws(SandboxError) {
-            return .success(try JobSupervisor(zygote: zygote).run(job, input: input, output: output).result)
-        } catch {
-            return .failure(error)
-        }
-    }
-
-    @Test(arguments: [1, 2]) func howeverLittleMemoryThereIsItIsToldOrItIsEnough(_ threads: Int) throws {
-        let zygote = try SandboxFixture.zygote()
-        var refused = 0
-        var memory = 64 << 10
-        while memory < 1 << 30 {
-            switch try outcome(zygote, memory: memory, threads: threads) {
-            case .success(let result): #expect(result.frames == 3)
-            case .failure(.rejected(.outOfMemory)): refused += 1
-            case .failure(let error): Issue.record("\(error) with \(memory >> 10) KiB")
+extension SerialTests {
+    /// A worker that may not have the memory it asks for says so; it does not crash.
+    @Suite(.timeLimit(.minutes(2))) struct WorkerMemoryTests {
+        /// Frames that are undone, so that the canvas is there twice, and a palette of each frame's own.
+        private static let gif: [UInt8] = {
+            var builder = GIFBuilder(width: 1200, height: 900)
+            for index in 0..<3 {
+                let frame = GIFBuilder.Frame(width: 1200, height: 900, color: UInt8(index + 1))
+                builder.add(frame, localPalette: GIFBuilder.palette) { $0.disposal = 3 }
             }
-            memory += memory / 3
+            return builder.finish()
+        }()
+
+        private func outcome(_ zygote: Zygote, memory: Int, threads: Int) throws -> Result<TranscodeResult, SandboxError> {
+            let input = try SandboxFixture.input(Self.gif)
+            let output = try SandboxFixture.output()
+            var job = SandboxFixture.job(memory: memory)
+            job.transcoder.threads = threads
+            do throws(SandboxError) {
+                return .success(try JobSupervisor(zygote: zygote).run(job, input: input, output: output).result)
+            } catch {
+                return .failure(error)
+            }
         }
-        #expect(refused > 10)
-        #expect(try outcome(zygote, memory: 512 << 20, threads: threads).get().frames == 3)
+
+        @Test(arguments: [1, 2]) func howeverLittleMemoryThereIsItIsToldOrItIsEnough(_ threads: Int) throws {
+            let zygote = try SandboxFixture.zygote()
+            var refused = 0
+            var memory = 64 << 10
+            while memory < 1 << 30 {
+                switch try outcome(zygote, memory: memory, threads: threads) {
+                case .success(let result): #expect(result.frames == 3)
+                case .failure(.rejected(.outOfMemory)): refused += 1
+                case .failure(let error): Issue.record("\(error) with \(memory >> 10) KiB")
+                }
+                memory += memory / 3
+            }
+            #expect(refused > 10)
+            #expect(try outcome(zygote, memory: 512 << 20, threads: threads).get().frames == 3)
+        }
     }
 }

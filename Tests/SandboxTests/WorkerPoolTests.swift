@@ -6,100 +6,102 @@ import Testing
 
 @testable import Sandbox
 
-@Suite(.timeLimit(.minutes(2))) struct WorkerPoolTests {
-    private func pool(workers: Int = 1, queue: Int = 4) throws -> WorkerPool {
-        WorkerPool(
-            zygote: try SandboxFixture.zygote(),
-            configuration: WorkerPoolConfiguration(workers: workers, queue: queue, threadsAlone: 1))
-    }
-
-    /// Runs a job, and returns its error instead of throwing it.
-    private func error(_ pool: WorkerPool, _ gif: [UInt8], wall: Int? = nil) async throws -> SandboxError? {
-        let input = try SandboxFixture.input(gif)
-        let output = try SandboxFixture.output()
-        do throws(SandboxError) {
-            _ = try await pool.run(SandboxFixture.job(wall: wall), input: input, output: output)
-            return nil
-        } catch {
-            return error
+extension SerialTests {
+    @Suite(.timeLimit(.minutes(2))) struct WorkerPoolTests {
+        private func pool(workers: Int = 1, queue: Int = 4) throws -> WorkerPool {
+            WorkerPool(
+                zygote: try SandboxFixture.zygote(),
+                configuration: WorkerPoolConfiguration(workers: workers, queue: queue, threadsAlone: 1))
         }
-    }
 
-    /// When the file was last written to, in nanoseconds.
-    private static func modified(_ file: SharedDescriptor) -> Int {
-        var status = stat()
-        return fstat(file.number, &status) == 0 ? status.st_mtim.tv_sec * 1_000_000_000 + status.st_mtim.tv_nsec : -1
-    }
-
-    private func waitUntil(_ condition: () -> Bool) async throws {
-        while !condition() { try await Task.sleep(for: .milliseconds(2)) }
-    }
-
-    @Test func jobsMoreThanWorkersAllGetDone() async throws {
-        let pool = try pool(workers: 2, queue: 20)
-        let errors = try await withThrowingTaskGroup(of: SandboxError?.self) { group in
-            for _ in 0..<12 { group.addTask { try await error(pool, GIFBuilder.animation(frames: 2, width: 16, height: 16)) } }
-            return try await group.reduce(into: [SandboxError?]()) { $0.append($1) }
+        /// Runs a job, and returns its error instead of throwing it.
+        private func error(_ pool: WorkerPool, _ gif: [UInt8], wall: Int? = nil) async throws -> SandboxError? {
+            let input = try SandboxFixture.input(gif)
+            let output = try SandboxFixture.output()
+            do throws(SandboxError) {
+                _ = try await pool.run(SandboxFixture.job(wall: wall), input: input, output: output)
+                return nil
+            } catch {
+                return error
+            }
         }
-        #expect(errors.count == 12 && errors.allSatisfy { $0 == nil })
-        #expect(pool.load == (0, 0))
-        pool.close()
-    }
 
-    @Test func aFullQueueRefusesAtOnce() async throws {
-        let pool = try pool(queue: 1)
-        let running = Task { try await error(pool, SandboxFixture.long, wall: 5) }
-        try await waitUntil { pool.load.running == 1 }
-        let waiting = Task { try await error(pool, GIFBuilder.animation()) }
-        try await waitUntil { pool.load.waiting == 1 }
-        let began = ContinuousClock.now
-        #expect(try await error(pool, GIFBuilder.animation()) == .queueFull)
-        #expect(began.duration(to: .now) < .seconds(1))
-        #expect(try await running.value == .timeout)
-        #expect(try await waiting.value == nil)
-        pool.close()
-    }
-
-    @Test func moreUrgentJobsGoFirstAndUrgencyMayRise() async throws {
-        let pool = try pool(queue: 8)
-        let names = ["prewarm", "raised", "visitor 1", "visitor 2"]
-        let turns = [JobTurn(.prewarm), JobTurn(.prewarm), JobTurn(.visitor), JobTurn(.visitor)]
-        let outputs = try turns.map { _ in try SandboxFixture.output() }
-        let input = try SandboxFixture.input(GIFBuilder.animation(frames: 12, width: 60, height: 60))
-        let running = Task { try await error(pool, SandboxFixture.long, wall: 8) }
-        try await waitUntil { pool.load.running == 1 }
-        var tasks: [Task<Void, any Error>] = []
-        for (turn, output) in zip(turns, outputs) {
-            let waiting = pool.load.waiting
-            tasks.append(
-                Task {
-                    _ = try await pool.run(SandboxFixture.job(), turn: turn, input: input, output: output)
-                })
-            try await waitUntil { pool.load.waiting == waiting + 1 }
+        /// When the file was last written to, in nanoseconds.
+        private static func modified(_ file: SharedDescriptor) -> Int {
+            var status = stat()
+            return fstat(file.number, &status) == 0 ? status.st_mtim.tv_sec * 1_000_000_000 + status.st_mtim.tv_nsec : -1
         }
-        turns[1].raise(to: Urgency(level: 1))
-        turns[2].raise(to: .prewarm)
-        #expect(turns.map(\.urgency.level) == [7, 1, 3, 3])
-        #expect(!turns.contains { $0.hasBegun })
-        for task in tasks { try await task.value }
-        // One worker wrote them one after the other.
-        let written = zip(outputs, names).map { (Self.modified($0), $1) }.sorted { $0.0 < $1.0 }
-        #expect(written.map(\.1) == ["raised", "visitor 1", "visitor 2", "prewarm"])
-        #expect(turns.allSatisfy { $0.hasBegun })
-        _ = try await running.value
-        pool.close()
-    }
 
-    @Test func aCancelledJobLeavesTheQueue() async throws {
-        let pool = try pool()
-        let running = Task { try await error(pool, SandboxFixture.long, wall: 3) }
-        try await waitUntil { pool.load.running == 1 }
-        let waiting = Task { try await error(pool, GIFBuilder.animation()) }
-        try await waitUntil { pool.load.waiting == 1 }
-        waiting.cancel()
-        #expect(try await waiting.value == .cancelled)
-        #expect(pool.load.waiting == 0)
-        #expect(try await running.value == .timeout)
-        pool.close()
+        private func waitUntil(_ condition: () -> Bool) async throws {
+            while !condition() { try await Task.sleep(for: .milliseconds(2)) }
+        }
+
+        @Test func jobsMoreThanWorkersAllGetDone() async throws {
+            let pool = try pool(workers: 2, queue: 20)
+            let errors = try await withThrowingTaskGroup(of: SandboxError?.self) { group in
+                for _ in 0..<12 { group.addTask { try await error(pool, GIFBuilder.animation(frames: 2, width: 16, height: 16)) } }
+                return try await group.reduce(into: [SandboxError?]()) { $0.append($1) }
+            }
+            #expect(errors.count == 12 && errors.allSatisfy { $0 == nil })
+            #expect(pool.load == (0, 0))
+            pool.close()
+        }
+
+        @Test func aFullQueueRefusesAtOnce() async throws {
+            let pool = try pool(queue: 1)
+            let running = Task { try await error(pool, SandboxFixture.long, wall: 5) }
+            try await waitUntil { pool.load.running == 1 }
+            let waiting = Task { try await error(pool, GIFBuilder.animation()) }
+            try await waitUntil { pool.load.waiting == 1 }
+            let began = ContinuousClock.now
+            #expect(try await error(pool, GIFBuilder.animation()) == .queueFull)
+            #expect(began.duration(to: .now) < .seconds(1))
+            #expect(try await running.value == .timeout)
+            #expect(try await waiting.value == nil)
+            pool.close()
+        }
+
+        @Test func moreUrgentJobsGoFirstAndUrgencyMayRise() async throws {
+            let pool = try pool(queue: 8)
+            let names = ["prewarm", "raised", "visitor 1", "visitor 2"]
+            let turns = [JobTurn(.prewarm), JobTurn(.prewarm), JobTurn(.visitor), JobTurn(.visitor)]
+            let outputs = try turns.map { _ in try SandboxFixture.output() }
+            let input = try SandboxFixture.input(GIFBuilder.animation(frames: 12, width: 60, height: 60))
+            let running = Task { try await error(pool, SandboxFixture.long, wall: 8) }
+            try await waitUntil { pool.load.running == 1 }
+            var tasks: [Task<Void, any Error>] = []
+            for (turn, output) in zip(turns, outputs) {
+                let waiting = pool.load.waiting
+                tasks.append(
+                    Task {
+                        _ = try await pool.run(SandboxFixture.job(), turn: turn, input: input, output: output)
+                    })
+                try await waitUntil { pool.load.waiting == waiting + 1 }
+            }
+            turns[1].raise(to: Urgency(level: 1))
+            turns[2].raise(to: .prewarm)
+            #expect(turns.map(\.urgency.level) == [7, 1, 3, 3])
+            #expect(!turns.contains { $0.hasBegun })
+            for task in tasks { try await task.value }
+            // One worker wrote them one after the other.
+            let written = zip(outputs, names).map { (Self.modified($0), $1) }.sorted { $0.0 < $1.0 }
+            #expect(written.map(\.1) == ["raised", "visitor 1", "visitor 2", "prewarm"])
+            #expect(turns.allSatisfy { $0.hasBegun })
+            _ = try await running.value
+            pool.close()
+        }
+
+        @Test func aCancelledJobLeavesTheQueue() async throws {
+            let pool = try pool()
+            let running = Task { try await error(pool, SandboxFixture.long, wall: 3) }
+            try await waitUntil { pool.load.running == 1 }
+            let waiting = Task { try await error(pool, GIFBuilder.animation()) }
+            try await waitUntil { pool.load.waiting == 1 }
+            waiting.cancel()
+            #expect(try await waiting.value == .cancelled)
+            #expect(pool.load.waiting == 0)
+            #expect(try await running.value == .timeout)
+            pool.close()
+        }
     }
 }
