@@ -109,10 +109,12 @@ private struct Parts {
     func open(width: Int, height: Int, shortestFrame: Int, settings: H264Settings) throws(TranscodeError) {
         guard let codec = avcodec_find_encoder_by_name("libx264") else { throw .encoderMissing }
         guard let context, let frame else { throw .outOfMemory }
-        describe(context, width: width, height: height, shortestFrame: shortestFrame, threads: settings.threads)
+        let budget = EncoderBudget(pixels: width * height, threads: settings.threads)
+        describe(context, width: width, height: height, shortestFrame: shortestFrame, threads: budget.threads)
         av_opt_set(context.pointee.priv_data, "preset", H264Settings.preset, 0)
         av_opt_set_double(context.pointee.priv_data, "crf", settings.rateFactor, 0)
-        av_opt_set(context.pointee.priv_data, "x264-params", H264Settings.options, 0)
+        av_opt_set(
+            context.pointee.priv_data, "x264-params", H264Settings.options + ":rc-lookahead=\(budget.lookahead)", 0)
         let opened = avcodec_open2(context, codec, nil)
         guard opened >= 0 else { throw .library(.openEncoder, code: opened) }
 
