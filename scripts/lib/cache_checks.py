@@ -300,10 +300,10 @@ def start(options):
 
 
 def full_disk(options):
-    if os.environ.get("GIFREEL_CHECK_MOUNTED") != "1":
+    if os.environ.get("CHECK_CACHE_MOUNTED") != "1":
         # A mount of our own that ends with the process.
         unshare = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
-        environment = dict(os.environ, GIFREEL_CHECK_MOUNTED="1")
+        environment = dict(os.environ, CHECK_CACHE_MOUNTED="1")
         return subprocess.run([*unshare, sys.executable, *sys.argv], env=environment).returncode == 0
     bodies = {}
 
