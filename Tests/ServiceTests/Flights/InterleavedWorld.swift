@@ -75,7 +75,7 @@ final class InterleavedWorld: Sendable {
         }
         executor.start(seed: seed)
         let tasks = works.map { work in Task(executorPreference: executor) { await work() } }
-        let releaser = Task(executorPreference: executor) { await releaseNowAndThen() }
+        let releaser = Task(executorPreference: executor) { [self] in await releaseNowAndThen() }
         for task in tasks { await task.value }
         // All of it once more, when nothing else is going on.
         await Task(executorPreference: executor) { [self] in
