@@ -36,6 +36,10 @@ final class InterleavedWorld: Sendable {
         /// The oldest that may still be given out.
         var floors: [UInt8] = [0, 0]
         var counts = Counts()
+        /// Fetches and conversions that go on when somebody lets them.
+        var held: [CheckedContinuation<Void, Never>] = []
+        var generator: SeededNumbers
+        var isOver = false
     }
 
     private let state: Mutex<State>
@@ -46,7 +50,7 @@ final class InterleavedWorld: Sendable {
     init(cache: Cache, seed: UInt64) {
         self.cache = cache
         self.seed = seed
-        var start = State()
+        var start = State(generator: SeededNumbers(seed: seed ^ 0x5eed))
         start.versions = [UInt8(1 + seed % 4), 1]
         state = Mutex(start)
     }
@@ -71,12 +75,40 @@ final class InterleavedWorld: Sendable {
         }
         executor.start(seed: seed)
         let tasks = works.map { work in Task(executorPreference: executor) { await work() } }
+        let releaser = Task(executorPreference: executor) { [self] in await releaseNowAndThen() }
         for task in tasks { await task.value }
         // All of it once more, when nothing else is going on.
         await Task(executorPreference: executor) { [self] in
             for source in 0...1 { await look(source, 60, store) }
         }.value
+        state.withLock { $0.isOver = true }
+        await releaser.value
         executor.finish()
+    }
+
+    /// Lets go what is held, often enough that nothing waits for ever and seldom enough that purges answer meanwhile.
+    private func releaseNowAndThen() async {
+        while !state.withLock(\.isOver) {
+            do { try await Task.sleep(for: .milliseconds(2)) } catch { return }
+            release()
+        }
+        release()
+    }
+
+    private func release() {
+        let held = state.withLock { state in
+            defer { state.held = [] }
+            return state.held
+        }
+        held.forEach { $0.resume() }
+    }
+
+    /// Takes some time, or, as often, until somebody lets it go on.
+    private func takeTime() async {
+        await Task.yield()
+        let isHeld = state.withLock { Bool.random(using: &$0.generator) && !$0.isOver }
+        guard isHeld else { return }
+        await withCheckedContinuation { continuation in state.withLock { $0.held.append(continuation) } }
     }
 
     // MARK: What they do
@@ -139,6 +171,11 @@ final class InterleavedWorld: Sendable {
             state.counts.purges += 1
             for source in sources { state.floors[source] = max(state.floors[source], versions[source]) }
         }
+        // Who comes now finds much of what was in flight still there.
+        async let after: Void = look(sources[0], 60, store)
+        for _ in 0..<10 { await Task.yield() }
+        release()
+        await after
     }
 
     // MARK: The store and what is behind it
@@ -169,8 +206,7 @@ final class InterleavedWorld: Sendable {
             state.counts.fetches += 1
             return state.versions[source]
         }
-        await Task.yield()
-        await Task.yield()
+        await takeTime()
         if version % 4 == 0 { return .failure(.failed(.protocolViolation(cause: "#\(version)"))) }
         let etag = "\"\(version)\""
         if validators.etag == etag {
@@ -197,7 +233,7 @@ final class InterleavedWorld: Sendable {
         flight.waitsForWorker()
         await Task.yield()
         flight.turn.begin()
-        await Task.yield()
+        await takeTime()
         var bytes = [UInt8](repeating: 0, count: 2)
         guard let staged = try? cache.stage(), pread(source.bytes.number, &bytes, 2, 0) == 2 else { return .failure(.overloaded) }
         bytes.append(UInt8(rendition.options.quality))
