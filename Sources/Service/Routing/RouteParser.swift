@@ -17,6 +17,8 @@ package struct RouteParser: Sendable {
     ///   - fields: Options that the body brings, as a form does.
     /// - Throws: ``Problem``: `not_found`, `bad_source_url` or `bad_option`.
     package func parse(_ target: String, hasBody: Bool = false, fields: [QueryItem] = []) throws(Problem) -> ParsedTarget {
+        // A mark that combines with a separator would make another character of it.
+        guard target.utf8.allSatisfy({ $0 < 0x80 }) else { throw .badRequest("The target holds characters outside ASCII.") }
         let path = target.prefix { $0 != "?" }
         let query = target.dropFirst(path.count)
         let segments = path.dropFirst()

@@ -92,7 +92,7 @@ enum TargetSeeds {
         "/jpg,width=40,height=30,fit=cover/http%3A%2F%2Fexample.com%2Fa.gif?frame=3", "/mp4?url=http%3A%2F%2Fa.test&speed=0.125&fps=30",
         "/webp?quality=1&url=http://a.test/", "/png,frame=0/http://a.test/", "/json/http://a.test/", "/html,loops=3/http://a.test/",
         "/mp4,start=0.01,end=5,speed=9.9999/http://a.test/", "/mp4,expires=2000000000,sig=abc/http://a.test/",
-        "/media/open/x/y.mp4?width=80", "/media/more.gif", "/media/open/%2e%2e/secret.jpg?sig=x&expires=1", "/media/open/..%2fx.mp4", "/media/open/list.txt#x.mp4",
+        "/media/open/x/y.mp4?width=80", "/media/more.gif", "/media/open/%2e%2e/secret.jpg?sig=x&expires=1", "/media/open/..%2fx.mp4", "/media/open/list.txt#x.mp4", "/media/open/x?\u{64f}y.mp4",
         "/object/0000000000000000000000000000000000000000000000000000000000000000.mp4", "/cache?url=%zz", "/healthz", "/mp4,a=b=c/",
         "/mp4,quality=%38%30/HTTP://A.test:80/%41", "/mp4/http://a.test/?url=b&quality=3",
     ].map { Array($0.utf8) }
