@@ -49,7 +49,7 @@ package struct JobSupervisor: Sendable {
         guard let result = reply?.result, exit?.code == 0 else {
             throw exit?.signal == SIGXCPU ? .timeout : .crashed(exit)
         }
-        guard Self.isWhole(output, result) else { throw .invalidOutput }
+        guard Self.isWhole(output, result, job.transcoder.output) else { throw .invalidOutput }
         return (result, exit)
     }
 
@@ -65,11 +65,19 @@ package struct JobSupervisor: Sendable {
         }
     }
 
-    /// Whether the output is as long as the worker says and begins as an MP4 does.
-    private static func isWhole(_ output: SharedDescriptor, _ result: TranscodeResult) -> Bool {
+    /// Whether the output is as long as the worker says and begins as its format does.
+    private static func isWhole(_ output: SharedDescriptor, _ result: TranscodeResult, _ format: OutputFormat) -> Bool {
         var status = stat()
-        guard fstat(output.number, &status) == 0, Int(status.st_size) == result.bytes, result.bytes > 8 else { return false }
-        var head = [UInt8](repeating: 0, count: 8)
-        return pread(output.number, &head, 8, 0) == 8 && head[4...].elementsEqual("ftyp".utf8)
+        guard fstat(output.number, &status) == 0, Int(status.st_size) == result.bytes else { return false }
+        if format == .facts { return result.bytes == 2 * result.frames }
+        var head = [UInt8](repeating: 0, count: 12)
+        guard pread(output.number, &head, head.count, 0) == head.count else { return false }
+        switch format {
+        case .mp4: return head[4..<8].elementsEqual("ftyp".utf8)
+        case .jpg: return head.starts(with: [0xff, 0xd8, 0xff])
+        case .png: return head.starts(with: [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
+        case .webp: return head.starts(with: "RIFF".utf8) && head[8...].elementsEqual("WEBP".utf8)
+        case .facts: return true
+        }
     }
 }

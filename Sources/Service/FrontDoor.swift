@@ -123,7 +123,7 @@ package final class FrontDoor: HTTPHandler {
     /// Whether there is something that makes renditions of the route's format.
     private func isMade(_ route: Route) -> Bool {
         switch route {
-        case .rendition(let rendition, _), .upload(let rendition): rendition.format == .mp4
+        case .rendition(let rendition, _), .upload(let rendition): rendition.format == .mp4 || rendition.format.isPoster
         case .object, .cache, .home, .oembed, .health, .readiness: true
         }
     }

@@ -43,7 +43,7 @@ package struct Convert {
         let workers = min(processors, files.count)
         let job = WorkerJob(
             transcoder: Transcoder(
-                options: rendition.options,
+                output: rendition.format.output ?? .mp4, options: rendition.options,
                 threads: max(1, processors / max(1, workers))))
         let supervisor = JobSupervisor(zygote: zygote)
         return convertAll(

@@ -18,8 +18,9 @@ struct Converter: Sendable {
 
     /// Runs a worker. When the disk fills up under it, it runs once more with a file in memory.
     func convert(_ source: Source, to rendition: Rendition, _ flight: Flight) async -> Result<Conversion, Problem> {
+        guard let output = rendition.format.output else { return .failure(.notFound) }
         let job = WorkerJob(
-            transcoder: Transcoder(options: rendition.options, limits: limits),
+            transcoder: Transcoder(output: output, options: rendition.options, limits: limits),
             allowance: allowance)
         flight.waitsForWorker()
         do throws(Problem) {
