@@ -53,8 +53,7 @@ struct StillPicture: ~Copyable {
                 let row = plane.row(y)
                 for x in 0..<source.width { row[x] = UInt8(truncatingIfNeeded: pixels[x] >> shift) }
             }
-            try scaler.scale(
-                (UnsafePointer(plane.samples), plane.stride), rows: source.height, into: (scaled.samples, scaled.stride))
+            try scaler.scale(plane, into: scaled.samples, stride: scaled.stride)
             for y in 0..<height {
                 let row = scaled.row(y)
                 let target = words + y * width

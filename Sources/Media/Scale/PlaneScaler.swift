@@ -22,13 +22,13 @@ struct PlaneScaler: ~Copyable {
     /// Scales a whole plane.
     ///
     /// - Parameters:
-    ///   - source: Its first sample and the bytes from row to row.
-    ///   - target: Likewise; the rows' padding may be written over.
+    ///   - target: The first sample; the rows' padding may be written over.
+    ///   - stride: Bytes from one row of the target to the next.
     func scale(
-        _ source: (UnsafePointer<UInt8>, stride: Int), rows: Int, into target: (UnsafeMutablePointer<UInt8>, stride: Int)
+        _ source: borrowing SamplePlane, into target: UnsafeMutablePointer<UInt8>, stride: Int
     ) throws(TranscodeError) {
         let done = gifreel_scaler_run(
-            context, source.0, Int32(source.stride), Int32(rows), target.0, Int32(target.stride))
+            context, source.samples, Int32(source.stride), Int32(source.height), target, Int32(stride))
         guard done > 0 else { throw .library(.scale, code: done) }
     }
 }

@@ -38,12 +38,11 @@ final class VideoScaler {
         let changed = rectangle.intersection(geometry.source)
         guard unpack(canvas, isFirst ? geometry.source : changed) || isFirst else { return false }
         isFirst = false
-        let rows = geometry.source.height
-        try scaler.scale((luma.samples, luma.stride), rows: rows, into: (planes.luma, planes.lumaStride))
+        try scaler.scale(luma, into: planes.luma, stride: planes.lumaStride)
         padLuma(planes)
-        try scaler.scale((cb.samples, cb.stride), rows: rows, into: (chroma.samples, chroma.stride))
+        try scaler.scale(cb, into: chroma.samples, stride: chroma.stride)
         halveChroma(into: planes.cb, stride: planes.cbStride)
-        try scaler.scale((cr.samples, cr.stride), rows: rows, into: (chroma.samples, chroma.stride))
+        try scaler.scale(cr, into: chroma.samples, stride: chroma.stride)
         halveChroma(into: planes.cr, stride: planes.crStride)
         return true
     }

@@ -40,8 +40,8 @@ extension Problem {
     }
 
     init(_ error: TranscodeError) {
-        if case .startPastEnd = error {
-            self = .badOption("start", "must be before the GIF's end. \(error.description)")
+        if case .startPastEnd(_, let duration) = error {
+            self = .badOption("start", "must be before the GIF's end, which is at \(DecimalText.text(duration, by: 100)) s")
             return
         }
         let (status, code) =
