@@ -55,8 +55,11 @@ import Testing
     @Test(arguments: [OutputFormat.jpg, .webp]) func aLossyPosterLooksLikeTheFrame(_ format: OutputFormat) throws {
         var builder = GIFBuilder(width: 64, height: 48)
         // Large areas, whose middles must have their colours.
-        builder.add(
-            GIFBuilder.Frame(width: 64, height: 48, pixels: (0..<64 * 48).map { UInt8(1 + $0 % 64 / 16 + ($0 / 64 / 24) * 3) }))
+        let pixels = (0..<64 * 48).map { position -> UInt8 in
+            let (column, row) = (position % 64 / 16, position / 64 / 24)
+            return UInt8(1 + column + row * 3)
+        }
+        builder.add(GIFBuilder.Frame(width: 64, height: 48, pixels: pixels))
         let gif = builder.finish()
         let poster = try Converted(gif, as: format) { _ in }
         let picture = try FFmpeg.picture(poster.file)

@@ -23,9 +23,10 @@ struct FrameWalk: ~Copyable {
         guard try reader.next() else { throw GIFSummary.withoutFrames(reader.ending) }
         let (width, height) = try GIFSummary.canvasSize(reader, limits)
         guard width > 0 && height > 0 else { throw .corrupt(.noCanvas) }
+        let canvas = try Canvas(width: width, height: height, format: .rgba)
         self.limits = limits
         self.reader = reader
-        canvas = try Canvas(width: width, height: height, format: .rgba)
+        self.canvas = canvas
     }
 
     /// The raw loop count of the last looping extension seen so far; nil without one, 0 for «for ever».

@@ -12,18 +12,21 @@ struct StillPicture: ~Copyable {
     /// - Parameter background: What transparent pixels are laid on, before anything is scaled; nil leaves them transparent.
     init(_ canvas: borrowing Canvas, _ geometry: PictureGeometry, background: RGB?) throws(TranscodeError) {
         if let background { Self.fill(canvas, PixelFormat.rgba.pack(background)) }
-        width = geometry.width
-        height = geometry.height
-        storage = try HeapBuffer(count: width * height)
-        storage.base.initialize(repeating: 0, count: width * height)
+        let (width, height) = (geometry.width, geometry.height)
+        let storage = try HeapBuffer<UInt32>(count: width * height)
         let source = geometry.source
         if source.width == width && source.height == height {
             for y in 0..<height {
-                (words + y * width).update(from: canvas.pixels + (source.y + y) * canvas.width + source.x, count: width)
+                let pixels = canvas.pixels + (source.y + y) * canvas.width + source.x
+                (storage.base + y * width).initialize(from: pixels, count: width)
             }
         } else {
-            try scale(canvas, source)
+            storage.base.initialize(repeating: 0, count: width * height)
+            try Self.scale(canvas, source, to: (width, height), storage.base)
         }
+        self.width = width
+        self.height = height
+        self.storage = storage
     }
 
     var words: UnsafeMutablePointer<UInt32> { storage.base }
@@ -43,8 +46,12 @@ struct StillPicture: ~Copyable {
     /// A canvas' pixels are opaque or wholly 0, so its colours are their own products with alpha: the mean of a pixel and a
     /// transparent one has half the alpha and half the colour, and dividing by alpha gives the colour itself, without a dark
     /// seam.
-    private func scale(_ canvas: borrowing Canvas, _ source: Rectangle) throws(TranscodeError) {
-        let scaler = try PlaneScaler(from: (source.width, source.height), to: (width, height))
+    private static func scale(
+        _ canvas: borrowing Canvas, _ source: Rectangle, to size: (width: Int, height: Int),
+        _ words: UnsafeMutablePointer<UInt32>
+    ) throws(TranscodeError) {
+        let (width, height) = size
+        let scaler = try PlaneScaler(from: (source.width, source.height), to: size)
         let plane = try SamplePlane(width: source.width, height: source.height)
         let scaled = try SamplePlane(width: width, height: height)
         for shift in stride(from: UInt32(0), to: 32, by: 8) {
@@ -60,7 +67,7 @@ struct StillPicture: ~Copyable {
                 for x in 0..<width { target[x] |= UInt32(row[x]) << shift }
             }
         }
-        for index in 0..<width * height where words[index] < Self.opaque { words[index] = Self.straight(words[index]) }
+        for index in 0..<width * height where words[index] < opaque { words[index] = straight(words[index]) }
     }
 
     /// Divides the colour by alpha.
