@@ -8,8 +8,9 @@ internal import CAV
 /// needed that a player could overlook. Not thread-safe.
 struct MP4Muxer: ~Copyable {
     /// How far decoding times are set back so that libavformat sees none later than its showing; it writes them relative
-    /// to the first, so the distance is not in the file. Longer than any GIF is: 12 days in the finest units there are.
-    private static let decodingLead: Int64 = 1 << 40
+    /// to the first, so the distance is not in the file. Longer than a round is in the finest units
+    /// there are, 600 s of 100 000 each; more than 31 bits the muxer does not hold.
+    private static let decodingLead: Int64 = 1 << 30
 
     private let context: UnsafeMutablePointer<AVFormatContext>
     private let stream: UnsafeMutablePointer<AVStream>
