@@ -35,7 +35,7 @@ struct MP4Muxer: ~Copyable {
     ///   - repeats: Whether ``finish(end:rounds:)`` is to write several rounds.
     ///   - describe: Fills in the stream's parameters.
     init(
-        descriptor: Int32, timescale: Int, repeats: Bool,
+        descriptor: Int32, timescale: Int = FrameClock.timescale, repeats: Bool = false,
         describe: (UnsafeMutablePointer<AVCodecParameters>) throws(TranscodeError) -> Void
     ) throws(TranscodeError) {
         var allocated: UnsafeMutablePointer<AVFormatContext>?
