@@ -34,6 +34,12 @@ final class Converted {
         try? FileManager.default.removeItem(at: file)
     }
 
+    /// The decoded poster as R, G, B, A words. The file lives as long as this object, so these are methods of it.
+    func picture() throws -> [UInt32] { try FFmpeg.picture(file) }
+
+    /// What ffprobe says of the file.
+    func stream() throws -> [String: String] { try FFmpeg.stream(of: file) }
+
     /// The decoded samples as RGB.
     func frames() throws -> [[UInt8]] {
         try FFmpeg.frames(of: file, width: boxes.width, height: boxes.height)

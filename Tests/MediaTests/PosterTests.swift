@@ -31,14 +31,14 @@ import Testing
         for transparent in [false, true] {
             let gif = gif(transparent: transparent)
             let poster = try Converted(gif, as: .png) { $0.frame = frame }
-            #expect(try FFmpeg.picture(poster.file) == Composing.frames(gif)[frame])
+            #expect(try poster.picture() == Composing.frames(gif)[frame])
             #expect(poster.result.width == 41 && poster.result.height == 27 && poster.result.isTransparent == transparent)
         }
     }
 
     @Test func framesPastTheEndAreTheLastOne() throws {
         let poster = try Converted(gif(), as: .png) { $0.frame = 1000 }
-        #expect(try FFmpeg.picture(poster.file) == Composing.frames(gif())[3])
+        #expect(try poster.picture() == Composing.frames(gif())[3])
     }
 
     @Test func onlyFramesUpToTheWantedOneAreRead() throws {
@@ -62,7 +62,7 @@ import Testing
         builder.add(GIFBuilder.Frame(width: 64, height: 48, pixels: pixels))
         let gif = builder.finish()
         let poster = try Converted(gif, as: format) { _ in }
-        let picture = try FFmpeg.picture(poster.file)
+        let picture = try poster.picture()
         let frame = try Composing.frames(gif)[0]
         try #require(picture.count == frame.count)
         for (x, y) in [(8, 12), (24, 12), (40, 12), (56, 12), (8, 36), (24, 36), (40, 36), (56, 36)] {
@@ -72,12 +72,12 @@ import Testing
 
     @Test func aJPEGIsFullRangeWithAJFIFHeaderAndNothingBeside() throws {
         let poster = try Converted(gif(), as: .jpg) { _ in }
-        let stream = try FFmpeg.stream(of: poster.file)
+        let stream = try poster.stream()
         #expect(stream["codec_name"] == "mjpeg" && stream["color_range"] == "pc" && stream["pix_fmt"] == "yuvj420p")
         #expect(Array(poster.bytes[0..<11]) == [0xff, 0xd8, 0xff, 0xe0, 0, 16] + Array("JFIF\0".utf8))
         // No comment (COM): neither the encoder's name nor a word on colours.
         #expect(!zip(poster.bytes, poster.bytes.dropFirst()).contains { $0 == 0xff && $1 == 0xfe })
-        #expect(try FFmpeg.stream(of: Converted(gif(), as: .jpg) { $0.quality = 95 }.file)["pix_fmt"] == "yuvj444p")
+        #expect(try Converted(gif(), as: .jpg) { $0.quality = 95 }.stream()["pix_fmt"] == "yuvj444p")
     }
 
     @Test func blackAndWhiteStayWhatTheyAreInAJPEG() throws {
@@ -85,7 +85,7 @@ import Testing
             var builder = GIFBuilder(width: 20, height: 20)
             builder.add(color: UInt8(index))
             let poster = try Converted(builder.finish(), as: .jpg) { _ in }
-            for word in try FFmpeg.picture(poster.file) {
+            for word in try poster.picture() {
                 #expect(distance(word, 0xff00_0000 | UInt32(level) * 0x010101) <= 2)
             }
         }
@@ -93,9 +93,9 @@ import Testing
 
     @Test func transparencyIsKeptInWebPAndLaidOnTheBackgroundInJPEG() throws {
         let gif = gif(transparent: true)
-        let webp = try FFmpeg.picture(Converted(gif, as: .webp) { _ in }.file)
+        let webp = try Converted(gif, as: .webp) { _ in }.picture()
         #expect(webp[13 * 41 + 37] >> 24 == 0 && webp[13 * 41 + 10] >> 24 == 255)
-        let blue = try FFmpeg.picture(Converted(gif, as: .jpg) { $0.background = RGB(red: 0, green: 0, blue: 255) }.file)
+        let blue = try Converted(gif, as: .jpg) { $0.background = RGB(red: 0, green: 0, blue: 255) }.picture()
         #expect(distance(blue[13 * 41 + 38], 0xffff_0000) <= 12)
     }
 
@@ -103,7 +103,7 @@ import Testing
         var builder = GIFBuilder(width: 64, height: 64)
         builder.add(GIFBuilder.Frame(width: 64, height: 64, pixels: (0..<4096).map { $0 % 64 < 31 ? 2 : 7 })) { $0.transparent = 7 }
         let poster = try Converted(builder.finish(), as: .png) { $0.size.width = 16 }
-        let picture = try FFmpeg.picture(poster.file)
+        let picture = try poster.picture()
         try #require(picture.count == 256)
         #expect(picture.contains { (1..<255).contains($0 >> 24) }, "an edge that is half transparent")
         for word in picture where word >> 24 > 16 {
@@ -116,11 +116,11 @@ import Testing
     @Test(arguments: [OutputFormat.jpg, .png, .webp]) func sizesAreAsAskedAndMayBeOdd(_ format: OutputFormat) throws {
         let poster = try Converted(gif(), as: format) { $0.size.width = 21 }
         #expect(poster.result.width == 21 && poster.result.height == 14)
-        let stream = try FFmpeg.stream(of: poster.file)
+        let stream = try poster.stream()
         #expect(stream["width"] == "21" && stream["height"] == "14")
         #expect(poster.result.bytes == poster.bytes.count)
         let tiny = try Converted(gif(), as: format) { $0.size = SizeOptions(width: 2, height: 2, fit: .fill) }
-        #expect(try FFmpeg.stream(of: tiny.file)["width"] == "2")
+        #expect(try tiny.stream()["width"] == "2")
     }
 
     @Test(arguments: [OutputFormat.jpg, .webp]) func qualityTradesBytes(_ format: OutputFormat) throws {
@@ -140,9 +140,9 @@ import Testing
         }
         let gif = builder.finish()
         let poster = try Converted(gif, as: .png) { $0.frame = 1 }
-        #expect(try FFmpeg.picture(poster.file) == Composing.frames(gif)[1])
-        #expect(try FFmpeg.stream(of: poster.file)["pix_fmt"] == "rgb24")
-        #expect(try FFmpeg.stream(of: Converted(gif, as: .png) { _ in }.file)["pix_fmt"] == "pal8")
+        #expect(try poster.picture() == Composing.frames(gif)[1])
+        #expect(try poster.stream()["pix_fmt"] == "rgb24")
+        #expect(try Converted(gif, as: .png) { _ in }.stream()["pix_fmt"] == "pal8")
     }
 
     @Test func limitsHoldForPosters() {
