@@ -6,6 +6,7 @@
 #include <libavformat/avformat.h>
 #include <libavutil/log.h>
 #include <libavutil/opt.h>
+#include <libswscale/swscale.h>
 
 // Macros that Swift cannot import.
 static const int gifreel_averror_again = AVERROR(EAGAIN);
@@ -40,6 +41,28 @@ static inline AVIOContext *gifreel_avio_alloc(
     return avio_alloc_context(
         buffer, size, writes, opaque, read, (int (*)(void *, uint8_t *, int))(void *)write, seek);
 #endif
+}
+
+// libswscale for planes of 8-bit samples. Its context is behind an untyped pointer, because Swift imports it otherwise
+// since libswscale 8 (FFmpeg 7.1), where it became a complete type.
+
+/// A scaler with rounding that does not depend on the processor; NULL where it cannot be had.
+static inline void *gifreel_scaler_open(int source_width, int source_height, int width, int height) {
+    return sws_getContext(
+        source_width, source_height, AV_PIX_FMT_GRAY8, width, height, AV_PIX_FMT_GRAY8,
+        SWS_BICUBIC | SWS_ACCURATE_RND | SWS_BITEXACT, NULL, NULL, NULL);
+}
+
+static inline void gifreel_scaler_close(void *scaler) { sws_freeContext((struct SwsContext *)scaler); }
+
+/// Scales one plane; the rows written, or an AVERROR.
+static inline int gifreel_scaler_run(
+    void *scaler, const uint8_t *source, int source_stride, int source_rows, uint8_t *target, int target_stride) {
+    const uint8_t *const sources[4] = {source, NULL, NULL, NULL};
+    const int source_strides[4] = {source_stride, 0, 0, 0};
+    uint8_t *const targets[4] = {target, NULL, NULL, NULL};
+    const int target_strides[4] = {target_stride, 0, 0, 0};
+    return sws_scale((struct SwsContext *)scaler, sources, source_strides, 0, source_rows, targets, target_strides);
 }
 
 #endif

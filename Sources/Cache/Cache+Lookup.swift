@@ -26,9 +26,11 @@ extension Cache {
     }
 
     /// The rendition of that id, from memory, or from index and disk by a thread of the cache.
-    package func object(_ id: ObjectID) async -> CachedRendition? {
+    ///
+    /// - Parameter isFirstLook: False where nothing is to be counted as a miss.
+    package func object(_ id: ObjectID, isFirstLook: Bool = true) async -> CachedRendition? {
         if let hot = hotObject(id) { return hot }
-        return await lookUp { self.findObject(id) }
+        return await lookUp(isFirstLook: isFirstLook) { self.findObject(id) }
     }
 
     private func lookUp(

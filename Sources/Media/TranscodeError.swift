@@ -10,10 +10,12 @@ package enum TranscodeError: Error, Equatable, Sendable {
     case corrupt(Flaw)
     /// One of ``MediaLimits`` is exceeded.
     case tooLarge(MediaLimits.Name, value: Int, maximum: Int)
-    /// libavcodec has no libx264 here.
-    case encoderMissing
+    /// libavcodec here has no encoder for the format.
+    case encoderMissing(OutputFormat)
     /// libavcodec, libavformat or the output failed; `code` is its AVERROR.
     case failed(Stage, code: Int32)
+    /// The part of the animation that is wanted begins where there is nothing any more; both in hundredths of a second.
+    case startPastEnd(start: Int, duration: Int)
     /// Memory could not be had.
     case outOfMemory
 
@@ -51,6 +53,7 @@ package enum TranscodeError: Error, Equatable, Sendable {
         case openMuxer
         case mux
         case write
+        case scale
 
         var phrase: String {
             switch self {
@@ -59,6 +62,7 @@ package enum TranscodeError: Error, Equatable, Sendable {
             case .openMuxer: "opening the muxer"
             case .mux: "muxing"
             case .write: "writing"
+            case .scale: "scaling"
             }
         }
     }
@@ -72,9 +76,17 @@ extension TranscodeError: CustomStringConvertible {
         case .corrupt(let flaw): "The GIF is corrupt: \(flaw.phrase)."
         case .tooLarge(let name, let value, let maximum):
             "The GIF is too large: the \(name.phrase) is \(value), and the limit is \(maximum)."
-        case .encoderMissing: "The H.264 encoder libx264 is missing from libavcodec."
+        case .encoderMissing(let format): "The encoder for \(format) is missing from libavcodec."
+        case .startPastEnd(let start, let duration):
+            "The start, \(Self.seconds(start)) s, is not before the GIF's end, which is at \(Self.seconds(duration)) s."
         case .failed(let stage, let code): "The conversion failed while \(stage.phrase) (code \(code))."
         case .outOfMemory: "The conversion needs more memory than it may have."
         }
+    }
+
+    /// Hundredths of a second as seconds.
+    private static func seconds(_ hundredths: Int) -> String {
+        let fraction = String(hundredths % 100)
+        return "\(hundredths / 100)." + (fraction.count == 1 ? "0" : "") + fraction
     }
 }

@@ -14,6 +14,7 @@ package final class FrontDoor: HTTPHandler {
     private let store: RenditionStore
     private let answers: RenditionAnswer
     private let admin: AdminDesk
+    private let facts: FactsDesk
     private let access: AccessControl
     private let pages: PageDesk
     private let configuration: ServiceConfiguration
@@ -32,6 +33,7 @@ package final class FrontDoor: HTTPHandler {
         parser = RouteParser(mounts: configuration.mounts)
         self.store = store
         answers = RenditionAnswer(configuration, secondsLeft: access.signatures.secondsLeft)
+        facts = FactsDesk(cache: store.cache, signer: TargetSigner(keys: configuration.signingKeys))
         self.admin = admin
         self.access = access
         pages = PageDesk(configuration)
@@ -81,8 +83,8 @@ package final class FrontDoor: HTTPHandler {
     }
 
     private func reply(to request: borrowing HTTPRequest, _ asked: ParsedTarget) throws(Problem) -> HTTPReply {
-        let route = asked.route
         let method = request.method
+        let route = asked.route
         let allowed = allowedMethods(route)
         if method == .options { return .now(preflight(allowed)) }
         guard allowed.contains(method) else {
@@ -102,6 +104,10 @@ package final class FrontDoor: HTTPHandler {
             let accepted = asked.isNegotiable && VideoAcceptance.isNamed(in: request.headers("Accept"))
             let rendition = accepted ? named : asked.fallback ?? named
             let terms = asked.terms
+            if rendition.format == .json {
+                let (urgency, allowance) = (PriorityField.urgency(request.header("Priority")), access.allowance(request))
+                return .later { await self.facts(rendition, url, terms, urgency, allowance) }
+            }
             let alias = AliasKey(sourceURL: url.canonical, rendition: rendition.canonicalText)
             if let hot = store.hot(alias) { return .now(answers.hit(hot, .source, terms)) }
             let urgency = PriorityField.urgency(request.header("Priority"))
@@ -123,7 +129,7 @@ package final class FrontDoor: HTTPHandler {
     /// Whether there is something that makes renditions of the route's format.
     private func isMade(_ route: Route) -> Bool {
         switch route {
-        case .rendition(let rendition, _), .upload(let rendition): rendition.format == .mp4
+        case .rendition(let rendition, _), .upload(let rendition): rendition.format.output != nil
         case .object, .cache, .home, .oembed, .health, .readiness: true
         }
     }
@@ -169,6 +175,25 @@ package final class FrontDoor: HTTPHandler {
         }
     }
 
+    private func facts(
+        _ rendition: Rendition, _ url: SourceURL, _ terms: AnswerTerms, _ urgency: Urgency, _ allowance: MissAllowance
+    ) async -> HTTPResponse {
+        switch await store.find(rendition, of: url, urgency: urgency, allowance) {
+        case .success(let found)?: return await composed(found, .url(url, expires: terms.expires), rendition, terms)
+        case .failure(let problem)?: return failed(problem, host: url.host)
+        case nil: return ProblemDocument.response(.overloaded)
+        }
+    }
+
+    private func composed(
+        _ found: RenditionStore.Found, _ origin: FactsDesk.Origin, _ rendition: Rendition, _ terms: AnswerTerms = .plain
+    ) async -> HTTPResponse {
+        guard let document = await facts.document(found.rendition, origin) else {
+            return failed(Problem(422, "transcode_failed", "The facts could not be read."), host: origin.url?.host)
+        }
+        return answers.composed(document, rendition.format.contentType, found, terms)
+    }
+
     private func object(_ id: ObjectID, _ fileExtension: String) -> HTTPReply {
         if let hot = store.cache.hotObject(id), hot.fileExtension == fileExtension { return .now(answers.hit(hot, .object)) }
         return .later { [store, answers] in
@@ -184,7 +209,8 @@ package final class FrontDoor: HTTPHandler {
     ) async -> HTTPResponse {
         switch await store.find(rendition, of: source, urgency: urgency, allowance) {
         case .success(let found)?:
-            var response = answers.response(found, .object)
+            var response =
+                rendition.format == .json ? await composed(found, .upload, rendition) : answers.response(found, .object)
             response.headers.append("Content-Location", RenditionAnswer.path(found.rendition))
             return response
         case .failure(let problem)?: return failed(problem, host: nil)

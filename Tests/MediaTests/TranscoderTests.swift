@@ -6,35 +6,6 @@ import Testing
 @testable import Media
 
 @Suite struct TranscoderTests {
-    /// A converted GIF, as a file and as its boxes.
-    private final class Converted {
-        let file: URL
-        let bytes: [UInt8]
-        let boxes: MP4Boxes
-        let result: TranscodeResult
-
-        init(_ gif: [UInt8], _ transcoder: Transcoder = Transcoder()) throws {
-            Transcoder.silenceLibraries()
-            file = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString).mp4")
-            let descriptor = open(file.path, O_RDWR | O_CREAT | O_EXCL, 0o600)
-            defer { close(descriptor) }
-            result = try gif.withUnsafeBytes { try transcoder.convert($0, to: descriptor) }
-            bytes = [UInt8](try Data(contentsOf: file))
-            boxes = try MP4Boxes(bytes)
-        }
-
-        deinit {
-            try? FileManager.default.removeItem(at: file)
-        }
-
-        /// The decoded RGB of a sample at a pixel.
-        func color(_ sample: Int, x: Int, y: Int) throws -> [Int] {
-            let frame = try FFmpeg.frames(of: file, width: boxes.width, height: boxes.height)[sample]
-            let offset = (y * boxes.width + x) * 3
-            return frame[offset..<offset + 3].map(Int.init)
-        }
-    }
-
     private func colors(_ colors: [UInt8], delays: [Int], width: Int = 16, height: Int = 16) -> [UInt8] {
         var builder = GIFBuilder(width: width, height: height)
         for (color, delay) in zip(colors, delays) { builder.add(color: color, delay: delay) }

@@ -146,12 +146,13 @@ extension SerialTests {
             #expect(WorkerMessage(plain).job == plain)
             let errors: [TranscodeError] = [
                 .notAGIF, .incomplete, .corrupt(.header), .corrupt(.noCanvas), .tooLarge(.frames, value: 1 << 40, maximum: 9),
-                .encoderMissing, .failed(.mux, code: -28), .outOfMemory,
+                .encoderMissing(.webp), .startPastEnd(start: 5, duration: 3), .failed(.mux, code: -28), .outOfMemory,
             ]
             for error in errors { #expect(WorkerMessage(error).failure == error) }
             for loop in [nil, 0, 7] {
                 let result = TranscodeResult(
-                    sourceWidth: 1, sourceHeight: 2, width: 3, height: 4, frames: 5, samples: 6, duration: 7, loopCount: loop, bytes: 8)
+                    sourceWidth: 1, sourceHeight: 2, width: 3, height: 4, frames: 5, samples: 6, duration: 7, timescale: 300,
+                    loopCount: loop, isTransparent: loop == 0, bytes: 8)
                 #expect(WorkerMessage(result).result == result)
             }
         }

@@ -52,6 +52,31 @@ import Testing
         #expect(try MP4Boxes(outcome.output).durations == [10, 10, 10])
     }
 
+    @Test func theExtensionOrTheFormatSaysWhatIsMade() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let gif = GIFBuilder.animation(frames: 3, width: 40, height: 30)
+        let input = try write("a.gif", gif)
+        let output = directory.appendingPathComponent("a.PNG")
+        #expect(try gifreel(["convert", input, output.path, "--width", "20", "--frame", "1"]).code == 0)
+        #expect(try FFmpeg.stream(of: output)["width"] == "20")
+        let piped = try gifreel(["convert", "-", "-", "--format", "webp"], input: gif)
+        #expect(piped.code == 0 && piped.output.starts(with: Array("RIFF".utf8)))
+        let facts = try gifreel(["convert", "-", "-", "--format", "json"], input: gif)
+        #expect(String(decoding: facts.output, as: UTF8.self).contains("\"delays\":[0.1,0.1,0.1]"))
+        let folder = directory.appendingPathComponent("many").path
+        #expect(try gifreel(["convert", "--to", folder, "--format", "jpg", input]).code == 0)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: folder + "/a.jpg")).starts(with: [0xff, 0xd8]))
+    }
+
+    @Test func whatCannotBeConvertedToIsRefusedWithACode() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let input = try write("a.gif", GIFBuilder.animation())
+        let unknown = try gifreel(["convert", input, directory.path + "/a.avi"])
+        #expect(unknown.code == 1 && unknown.log.contains("bad_request: There is no format “avi”"))
+        let option = try gifreel(["convert", input, directory.path + "/a.jpg", "--loops", "2"])
+        #expect(option.code == 1 && option.log.contains("bad_option: The option “loops” has no effect on jpg."))
+    }
+
     @Test func aFileThatFailsLeavesNothingAndSaysWhy() throws {
         defer { try? FileManager.default.removeItem(at: directory) }
         let input = try write("a.gif", Array("no gif at all".utf8))

@@ -28,6 +28,15 @@ package enum FFmpeg {
         return stride(from: 0, to: output.count / size * size, by: size).map { Array(output[$0..<$0 + size]) }
     }
 
+    /// A still picture as R, G, B, A words, rows from the top, straight alpha.
+    package static func picture(_ file: URL) throws -> [UInt32] {
+        let output = try run(["ffmpeg", "-nostdin", "-v", "error", "-i", file.path, "-f", "rawvideo", "-pix_fmt", "rgba", "-"])
+        let bytes = [UInt8](output)
+        return stride(from: 0, to: bytes.count / 4 * 4, by: 4).map { offset in
+            (0..<4).reduce(UInt32(0)) { $0 | UInt32(bytes[offset + $1]) << UInt32(8 * $1) }
+        }
+    }
+
     private static func run(_ arguments: [String]) throws -> Data {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")

@@ -14,8 +14,8 @@ struct H264Encoder: ~Copyable {
     /// - Parameters:
     ///   - width: Even, in pixels.
     ///   - height: Even, in pixels.
-    ///   - shortestFrame: The shortest time a frame is shown, in ``FrameClock/timescale``; the level follows from it.
-    /// - Throws: ``TranscodeError/encoderMissing``, ``TranscodeError/failed(_:code:)`` or `outOfMemory`.
+    ///   - shortestFrame: The shortest time a frame is shown, in units of the settings' timescale; the level follows from it.
+    /// - Throws: ``TranscodeError/encoderMissing(_:)``, ``TranscodeError/failed(_:code:)`` or `outOfMemory`.
     init(width: Int, height: Int, shortestFrame: Int, settings: H264Settings) throws(TranscodeError) {
         let parts = Parts()
         do {
@@ -107,14 +107,14 @@ private struct Parts {
     }
 
     func open(width: Int, height: Int, shortestFrame: Int, settings: H264Settings) throws(TranscodeError) {
-        guard let codec = avcodec_find_encoder_by_name("libx264") else { throw .encoderMissing }
+        guard let codec = avcodec_find_encoder_by_name("libx264") else { throw .encoderMissing(.mp4) }
         guard let context, let frame else { throw .outOfMemory }
         let budget = EncoderBudget(pixels: width * height, threads: settings.threads)
-        describe(context, width: width, height: height, shortestFrame: shortestFrame, threads: budget.threads)
+        describe(context, width: width, height: height, shortestFrame: shortestFrame, settings)
+        context.pointee.thread_count = Int32(budget.threads)
         av_opt_set(context.pointee.priv_data, "preset", H264Settings.preset, 0)
         av_opt_set_double(context.pointee.priv_data, "crf", settings.rateFactor, 0)
-        av_opt_set(
-            context.pointee.priv_data, "x264-params", H264Settings.options + ":rc-lookahead=\(budget.lookahead)", 0)
+        av_opt_set(context.pointee.priv_data, "x264-params", settings.allOptions + ":rc-lookahead=\(budget.lookahead)", 0)
         let opened = avcodec_open2(context, codec, nil)
         guard opened >= 0 else { throw .library(.openEncoder, code: opened) }
 
@@ -127,21 +127,20 @@ private struct Parts {
     }
 
     private func describe(
-        _ context: UnsafeMutablePointer<AVCodecContext>, width: Int, height: Int, shortestFrame: Int, threads: Int
+        _ context: UnsafeMutablePointer<AVCodecContext>, width: Int, height: Int, shortestFrame: Int, _ settings: H264Settings
     ) {
         context.pointee.width = Int32(width)
         context.pointee.height = Int32(height)
         context.pointee.pix_fmt = AV_PIX_FMT_YUV420P
-        context.pointee.time_base = AVRational(num: 1, den: Int32(FrameClock.timescale))
+        context.pointee.time_base = AVRational(num: 1, den: Int32(settings.timescale))
         // x264 takes the level from this rate, not from the time base.
-        context.pointee.framerate = AVRational(num: Int32(FrameClock.timescale), den: Int32(max(1, shortestFrame)))
+        context.pointee.framerate = AVRational(num: Int32(settings.timescale), den: Int32(max(1, shortestFrame)))
         context.pointee.sample_aspect_ratio = AVRational(num: 1, den: 1)
         context.pointee.color_range = AVCOL_RANGE_MPEG
         context.pointee.colorspace = AVCOL_SPC_BT709
         context.pointee.color_primaries = AVCOL_PRI_BT709
         context.pointee.color_trc = AVCOL_TRC_BT709
         context.pointee.profile = 100  // High; the constant's name changed with FFmpeg 6.1
-        context.pointee.thread_count = Int32(threads)
         context.pointee.flags |= AV_CODEC_FLAG_GLOBAL_HEADER
     }
 

@@ -4,6 +4,11 @@ package struct H264Settings: Sendable, Equatable {
     package var rateFactor: Double
     /// Encoder threads at most; see ``EncoderBudget/threads``.
     package var threads: Int
+    /// Units a second of the times that frames are given.
+    package var timescale = FrameClock.timescale
+    /// Makes only the first frame one from which decoding can begin. Two such frames in a row, the last of one round and the
+    /// first of the next, would have to differ in their `idr_pic_id` (ITU-T H.264 §7.4.3), and rounds are copies.
+    package var hasOneKeyframe = false
 
     package init(rateFactor: Double, threads: Int) {
         self.rateFactor = rateFactor
@@ -26,6 +31,11 @@ package struct H264Settings: Sendable, Equatable {
     /// grain to what has none.
     static let options =
         "psy=0:weightp=0:scenecut=0:b-adapt=0:subme=2:trellis=1:8x8dct=0:me=umh:ref=2:mixed-refs=0"
+
+    /// ``options`` and what the settings add to them.
+    var allOptions: String {
+        hasOneKeyframe ? Self.options + ":keyint=infinite:min-keyint=1000000" : Self.options
+    }
 
     /// The rate factor for `quality` 1…100: two straight lines that meet at the default, 60 ↦ 22.5.
     /// 100 ↦ 10.5 (no loss to be seen), 1 ↦ 46.1.

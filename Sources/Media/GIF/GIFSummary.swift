@@ -25,11 +25,7 @@ package struct GIFSummary: Sendable, Equatable {
         while try reader.next() {
             let frame = reader.frame
             if delays.isEmpty {
-                // Browsers take the first frame's size where the logical screen has none.
-                if width == 0 { width = frame.rectangle.maxX }
-                if height == 0 { height = frame.rectangle.maxY }
-                try limits.check(.side, max(width, height))
-                try limits.check(.canvasPixels, width * height)
+                (width, height) = try Self.canvasSize(reader, limits)
                 hasTransparency = frame.rectangle != Rectangle(x: 0, y: 0, width: width, height: height)
             }
             if frame.transparentIndex != nil || frame.disposal == .clear { hasTransparency = true }
@@ -45,7 +41,7 @@ package struct GIFSummary: Sendable, Equatable {
         }
         loopCount = reader.loopCount
         isBrokenOff = reader.ending == .brokenOff
-        if delays.isEmpty { throw isBrokenOff ? .incomplete : .corrupt(.noFrames) }
+        if delays.isEmpty { throw Self.withoutFrames(reader.ending) }
         if width == 0 || height == 0 { throw .corrupt(.noCanvas) }
         if codedPixels == 0 { throw .corrupt(.emptyFrames) }
         // Only at the end: a film may well begin with a few blank frames.
@@ -62,5 +58,24 @@ package struct GIFSummary: Sendable, Equatable {
             delays.reserveCapacity(wanted)
         }
         delays.append(delay)
+    }
+
+    /// The canvas of a GIF whose reader stands at its first frame: browsers take that frame's size where the logical screen
+    /// has none.
+    ///
+    /// - Throws: ``TranscodeError/tooLarge(_:value:maximum:)``.
+    static func canvasSize(
+        _ reader: borrowing GIFReader, _ limits: MediaLimits
+    ) throws(TranscodeError) -> (width: Int, height: Int) {
+        let width = reader.screenWidth == 0 ? reader.frame.rectangle.maxX : reader.screenWidth
+        let height = reader.screenHeight == 0 ? reader.frame.rectangle.maxY : reader.screenHeight
+        try limits.check(.side, max(width, height))
+        try limits.check(.canvasPixels, width * height)
+        return (width, height)
+    }
+
+    /// What is wrong with a GIF that came to its end before its first frame.
+    static func withoutFrames(_ ending: GIFReader.Ending?) -> TranscodeError {
+        ending == .brokenOff ? .incomplete : .corrupt(.noFrames)
     }
 }

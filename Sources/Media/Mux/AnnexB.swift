@@ -22,6 +22,22 @@ enum AnnexB {
         return kept == 0 ? bytes.count : kept
     }
 
+    /// Puts start codes in place of the lengths by which MP4 separates units (ISO/IEC 14496-15 §5.3.4.2): both have four bytes.
+    ///
+    /// - Returns: Whether the units filled the access unit exactly.
+    static func replaceLengths(_ bytes: UnsafeMutableBufferPointer<UInt8>) -> Bool {
+        var position = 0
+        while position + 4 <= bytes.count {
+            let length = bytes[position..<position + 4].reduce(0) { $0 << 8 | Int($1) }
+            guard length <= bytes.count - position - 4 else { return false }
+            for (offset, byte) in startCode.enumerated() { bytes[position + offset] = byte }
+            position += 4 + length
+        }
+        return position == bytes.count
+    }
+
+    private static let startCode: [UInt8] = [0, 0, 0, 1]
+
     /// The next start code of three or four bytes: where it begins, and where its unit does.
     private static func startCode(
         in bytes: UnsafeMutableBufferPointer<UInt8>, from start: Int

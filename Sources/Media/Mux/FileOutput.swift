@@ -79,6 +79,28 @@ final class FileOutput {
         return count
     }
 
+    /// Reads back what was written, past the libavio contexts.
+    func read(at start: Int64, into target: UnsafeMutableRawBufferPointer) throws(TranscodeError) {
+        var done = 0
+        while done < target.count {
+            let taken = pread(descriptor, target.baseAddress.map { $0 + done }, target.count - done, off_t(start) + done)
+            if taken < 0 && errno == EINTR { continue }
+            guard taken > 0 else { throw .library(.mux, code: taken == 0 ? gifreel_averror_eof : gifreel_averror(errno)) }
+            done += taken
+        }
+    }
+
+    /// Writes a whole file of these bytes.
+    static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) throws(TranscodeError) {
+        var done = 0
+        while done < bytes.count {
+            let written = pwrite(descriptor, bytes.baseAddress.map { $0 + done }, bytes.count - done, off_t(done))
+            if written < 0 && errno == EINTR { continue }
+            guard written >= 0 else { throw .library(.write, code: gifreel_averror(errno)) }
+            done += written
+        }
+    }
+
     private func seek(_ offset: Int64, _ whence: Int32) -> Int64 {
         switch whence & ~AVSEEK_FORCE {
         case SEEK_SET: position = offset

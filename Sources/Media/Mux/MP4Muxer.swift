@@ -8,12 +8,16 @@ internal import CAV
 /// needed that a player could overlook. Not thread-safe.
 struct MP4Muxer: ~Copyable {
     /// How far decoding times are set back so that libavformat sees none later than its showing; it writes them relative
-    /// to the first, so the distance is not in the file. Longer than any GIF is: 46 hours.
-    private static let decodingLead: Int64 = 1 << 24
+    /// to the first, so the distance is not in the file. Longer than a round is in the finest units
+    /// there are, 600 s of 100 000 each; more than 31 bits the muxer does not hold.
+    private static let decodingLead: Int64 = 1 << 30
 
     private let context: UnsafeMutablePointer<AVFormatContext>
     private let stream: UnsafeMutablePointer<AVStream>
     private let output: FileOutput
+    private let timescale: Int
+    /// What has been written, where it is to be repeated; nil where it is not.
+    private var stored: [StoredPacket]?
     /// Packets that wait, in decoding order: the last one, and from the one on whose frame is shown last, because
     /// how long the last sample and the last frame last is known only at the end. Hardly ever more than four.
     private var waiting: [UnsafeMutablePointer<AVPacket>] = []
@@ -27,9 +31,12 @@ struct MP4Muxer: ~Copyable {
     ///
     /// - Parameters:
     ///   - descriptor: An empty, seekable file open for reading and writing.
+    ///   - timescale: Units a second of all times.
+    ///   - repeats: Whether ``finish(end:rounds:)`` is to write several rounds.
     ///   - describe: Fills in the stream's parameters.
     init(
-        descriptor: Int32, describe: (UnsafeMutablePointer<AVCodecParameters>) throws(TranscodeError) -> Void
+        descriptor: Int32, timescale: Int = FrameClock.timescale, repeats: Bool = false,
+        describe: (UnsafeMutablePointer<AVCodecParameters>) throws(TranscodeError) -> Void
     ) throws(TranscodeError) {
         var allocated: UnsafeMutablePointer<AVFormatContext>?
         let status = avformat_alloc_output_context2(&allocated, nil, "mp4", "")
@@ -54,10 +61,10 @@ struct MP4Muxer: ~Copyable {
             return 0
         }
         context.pointee.avoid_negative_ts = 0
-        stream.pointee.time_base = AVRational(num: 1, den: Int32(FrameClock.timescale))
+        stream.pointee.time_base = AVRational(num: 1, den: Int32(timescale))
         do {
             try describe(stream.pointee.codecpar)
-            try Self.writeHeader(context)
+            try Self.writeHeader(context, timescale)
         } catch {
             FileOutput.free(io)
             avformat_free_context(context)
@@ -66,6 +73,8 @@ struct MP4Muxer: ~Copyable {
         self.context = context
         self.stream = stream
         self.output = output
+        self.timescale = timescale
+        stored = repeats ? [] : nil
     }
 
     deinit {
@@ -79,12 +88,16 @@ struct MP4Muxer: ~Copyable {
         av_packet_free(&packet)
     }
 
-    private static func writeHeader(_ context: UnsafeMutablePointer<AVFormatContext>) throws(TranscodeError) {
+    private static func writeHeader(
+        _ context: UnsafeMutablePointer<AVFormatContext>, _ timescale: Int
+    ) throws(TranscodeError) {
         var options: OpaquePointer?
         defer { av_dict_free(&options) }
         av_dict_set(&options, "movflags", "faststart+negative_cts_offsets", 0)
         av_dict_set(&options, "use_editlist", "0", 0)
-        av_dict_set_int(&options, "video_track_timescale", Int64(FrameClock.timescale), 0)
+        av_dict_set_int(&options, "video_track_timescale", Int64(timescale), 0)
+        // The movie's own duration is in these; the usual thousandths do not hold a third of a second.
+        if 1000 % timescale != 0 { av_dict_set_int(&options, "movie_timescale", Int64(timescale), 0) }
         let status = avformat_write_header(context, &options)
         guard status >= 0 else { throw .library(.openMuxer, code: status) }
     }
@@ -109,14 +122,17 @@ struct MP4Muxer: ~Copyable {
         }
     }
 
-    /// Writes the last packets and the index.
+    /// Writes the last packets, the rounds that are yet to come, and the index.
     ///
-    /// - Parameter end: When the animation ends; the last frame's sample lasts until then.
+    /// - Parameters:
+    ///   - end: When the animation ends; the last frame's sample lasts until then, and the next round begins.
+    ///   - rounds: How often the animation stands in the file.
     /// - Returns: The file's length in bytes.
-    mutating func finish(end: Int) throws(TranscodeError) -> Int {
+    mutating func finish(end: Int, rounds: Int = 1) throws(TranscodeError) -> Int {
         // The track's length is the latest end of a packet, its last sample's that of the last packet: both get what the
         // last frame lasts. The other samples' durations are the distances of the decoding times.
         while !waiting.isEmpty { try write(waiting.removeFirst(), duration: Int64(end) - newest) }
+        for round in 1..<max(1, rounds) { try repeatAll(after: Int64(round) * Int64(end)) }
         let status = av_write_trailer(context)
         guard status >= 0 else { throw .library(.mux, code: status) }
         avio_flush(context.pointee.pb)
@@ -125,13 +141,40 @@ struct MP4Muxer: ~Copyable {
         return Int(output.length)
     }
 
-    private func write(_ packet: UnsafeMutablePointer<AVPacket>, duration: Int64) throws(TranscodeError) {
+    private mutating func write(_ packet: UnsafeMutablePointer<AVPacket>, duration: Int64) throws(TranscodeError) {
         defer { Self.free(packet) }
         packet.pointee.duration = duration
-        let timeBase = AVRational(num: 1, den: Int32(FrameClock.timescale))
+        let timeBase = AVRational(num: 1, den: Int32(timescale))
         av_packet_rescale_ts(packet, timeBase, stream.pointee.time_base)
+        let position = avio_tell(context.pointee.pb)
         let status = av_write_frame(context, packet)
         guard status >= 0 else { throw .library(.mux, code: status) }
+        stored?.append(
+            StoredPacket(
+                position: position, size: Int(avio_tell(context.pointee.pb) - position), presentation: packet.pointee.pts,
+                decoding: packet.pointee.dts, duration: duration, flags: packet.pointee.flags))
+    }
+
+    /// Writes everything once more, so much later. The data is read back from the file: memory holds one packet.
+    private func repeatAll(after time: Int64) throws(TranscodeError) {
+        avio_flush(context.pointee.pb)
+        guard let copy = av_packet_alloc() else { throw .outOfMemory }
+        defer { Self.free(copy) }
+        for packet in stored ?? [] {
+            guard av_new_packet(copy, Int32(packet.size)) >= 0, let data = copy.pointee.data else { throw .outOfMemory }
+            defer { av_packet_unref(copy) }
+            let bytes = UnsafeMutableBufferPointer(start: data, count: packet.size)
+            try output.read(at: packet.position, into: UnsafeMutableRawBufferPointer(bytes))
+            // The track was described by start codes, so the muxer expects them.
+            guard AnnexB.replaceLengths(bytes) else { throw .failed(.mux, code: gifreel_averror(EILSEQ)) }
+            copy.pointee.pts = packet.presentation + time
+            copy.pointee.dts = packet.decoding + time
+            copy.pointee.duration = packet.duration
+            copy.pointee.flags = packet.flags
+            copy.pointee.stream_index = 0
+            let status = av_write_frame(context, copy)
+            guard status >= 0 else { throw .library(.mux, code: status) }
+        }
     }
 
     /// Takes the encoder's own description (SEI, user data) out of the first packet: it tells a player nothing.

@@ -62,7 +62,7 @@ enum MP4Inspection {
         let timescale = try content.number(4)
         if version == 1 { guard try content.number(1) == 0 else { throw .wrongDuration } }
         let duration = try content.number(version == 1 ? 7 : 4)
-        guard timescale == FrameClock.timescale, duration == claim.duration else { throw .wrongDuration }
+        guard timescale == claim.timescale, duration == claim.duration else { throw .wrongDuration }
     }
 
     /// `dref`: all data lies in this file (§8.7.2), so that no player goes and fetches something.

@@ -90,7 +90,7 @@ extension WorkerMessage {
     }
 
     /// The contents at an index where nothing is below 0.
-    private func optional(_ index: Int) -> Int? { self[index] < 0 ? nil : self[index] }
+    fileprivate func optional(_ index: Int) -> Int? { self[index] < 0 ? nil : self[index] }
 }
 
 // MARK: - Results
@@ -101,7 +101,7 @@ extension WorkerMessage {
             .result,
             [
                 result.sourceWidth, result.sourceHeight, result.width, result.height, result.frames, result.samples,
-                result.duration, result.loopCount ?? -1, result.bytes,
+                result.duration, result.timescale, result.loopCount ?? -1, result.isTransparent ? 1 : 0, result.bytes,
             ].map(Int64.init))
     }
 
@@ -110,7 +110,8 @@ extension WorkerMessage {
         guard kind == .result else { return nil }
         return TranscodeResult(
             sourceWidth: self[0], sourceHeight: self[1], width: self[2], height: self[3], frames: self[4],
-            samples: self[5], duration: self[6], loopCount: self[7] < 0 ? nil : self[7], bytes: self[8])
+            samples: self[5], duration: self[6], timescale: self[7], loopCount: optional(8), isTransparent: self[9] == 1,
+            bytes: self[10])
     }
 }
 
@@ -124,9 +125,10 @@ extension WorkerMessage {
             case .incomplete: [2]
             case .corrupt(let flaw): [3, Int(flaw.rawValue)]
             case .tooLarge(let name, let value, let maximum): [4, Int(name.rawValue), value, maximum]
-            case .encoderMissing: [5]
+            case .encoderMissing(let format): [5, Int(format.rawValue)]
             case .failed(let stage, let code): [6, Int(stage.rawValue), Int(code)]
             case .outOfMemory: [7]
+            case .startPastEnd(let start, let duration): [8, 0, start, duration]
             }
         self.init(.failure, contents.map(Int64.init))
     }
@@ -140,10 +142,11 @@ extension WorkerMessage {
         case 2: return .incomplete
         case 3: return TranscodeError.Flaw(rawValue: detail).map { .corrupt($0) }
         case 4: return MediaLimits.Name(rawValue: detail).map { .tooLarge($0, value: self[2], maximum: self[3]) }
-        case 5: return .encoderMissing
+        case 5: return OutputFormat(rawValue: detail).map { .encoderMissing($0) }
         case 6:
             return TranscodeError.Stage(rawValue: detail).map { .failed($0, code: Int32(truncatingIfNeeded: self[2])) }
         case 7: return .outOfMemory
+        case 8: return .startPastEnd(start: self[2], duration: self[3])
         default: return nil
         }
     }

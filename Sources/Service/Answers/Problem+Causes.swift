@@ -40,12 +40,16 @@ extension Problem {
     }
 
     init(_ error: TranscodeError) {
+        if case .startPastEnd(_, let duration) = error {
+            self = .badOption("start", "must be before the GIF's end, which is at \(DecimalText.text(duration, by: 100)) s")
+            return
+        }
         let (status, code) =
             switch error {
             case .notAGIF: (415, "not_a_gif")
             case .incomplete, .corrupt: (422, "corrupt_gif")
             case .tooLarge: (422, "too_large")
-            case .encoderMissing, .failed, .outOfMemory: (422, "transcode_failed")
+            case .encoderMissing, .failed, .outOfMemory, .startPastEnd: (422, "transcode_failed")
             }
         self.init(status, code, error.description, lifetime: .unusable)
     }

@@ -26,6 +26,8 @@ struct RenditionAnswer: Sendable {
     private let maxAge: Int
     private let staleFor: Int64
     private let secondsLeft: @Sendable (Int64) -> Int64
+    /// Seconds that caches on the way may keep an answer that is composed anew for each request.
+    private static let composedMaxAge = 60
 
     /// - Parameter secondsLeft: Until a time in seconds since 1970.
     init(_ configuration: ServiceConfiguration, secondsLeft: @escaping @Sendable (Int64) -> Int64) {
@@ -56,6 +58,22 @@ struct RenditionAnswer: Sendable {
         case .hit, .stale: break
         }
         return HTTPResponse(prepared(found.rendition).resource, headers: headers)
+    }
+
+    /// The answer whose body was composed of what was found and of what else there is at the moment.
+    func composed(
+        _ body: (bytes: [UInt8], lastModified: Int), _ contentType: String, _ found: RenditionStore.Found,
+        _ terms: AnswerTerms = .plain
+    ) -> HTTPResponse {
+        var terms = terms
+        terms.maxAge = min(terms.maxAge ?? maxAge, Self.composedMaxAge)
+        // What an object's address gives never changes; what is composed of it does.
+        var response = response(found, .source, terms)
+        response.body = .resource(
+            HTTPResource(
+                bytes: body.bytes, contentType: contentType, entityTag: FactsDesk.entityTag(body.bytes),
+                lastModified: body.lastModified, headers: common))
+        return response
     }
 
     // MARK: Fields

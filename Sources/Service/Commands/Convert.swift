@@ -9,6 +9,8 @@ internal import Synchronization
 /// `gifreel convert`: one file, or many into a directory, as many at once as there are processors.
 package struct Convert {
     package var files: [(input: String, output: String)]
+    /// The name of the format; nil goes by the first output's extension, and means `mp4` for standard output.
+    package var format: String?
     /// `name=value` of the rendition's options.
     package var options: [(name: String, value: String)]
     /// Says how far it is, where standard error is a terminal.
@@ -17,8 +19,11 @@ package struct Convert {
     /// Up to so many files, warming the zygote up takes longer than it saves.
     private static let fewFiles = 8
 
-    package init(files: [(input: String, output: String)], options: [(name: String, value: String)], showsProgress: Bool) {
+    package init(
+        files: [(input: String, output: String)], format: String?, options: [(name: String, value: String)], showsProgress: Bool
+    ) {
         self.files = files
+        self.format = format
         self.options = options
         self.showsProgress = showsProgress
     }
@@ -35,10 +40,10 @@ package struct Convert {
         }
         defer { zygote.stop() }
         signal(SIGPIPE, SIG_IGN)
-        var rendition = Rendition(format: .mp4)
+        let rendition: Rendition
+        let output: OutputFormat
         do throws(Problem) {
-            for option in options { try rendition.set(option.name, to: option.value) }
-            try rendition.check()
+            (rendition, output) = try asked()
         } catch {
             return Self.report("gifreel", error)
         }
@@ -46,11 +51,30 @@ package struct Convert {
         let workers = min(processors, files.count)
         let job = WorkerJob(
             transcoder: Transcoder(
-                options: rendition.options,
+                output: output, options: rendition.options,
                 threads: max(1, processors / max(1, workers))))
         let supervisor = JobSupervisor(zygote: zygote)
         return convertAll(
             files.map { ConvertFile(supervisor: supervisor, job: job, input: $0.input, output: $0.output) }, workers)
+    }
+
+    /// What is to be made of every file.
+    private func asked() throws(Problem) -> (Rendition, OutputFormat) {
+        let name = format ?? files.first.flatMap { $0.output == "-" ? "mp4" : Self.pathExtension($0.output) } ?? ""
+        guard let format = Rendition.Format(rawValue: name), let output = format.output else {
+            let names = Rendition.Format.allCases.filter { $0.output != nil }.map(\.rawValue).joined(separator: ", ")
+            throw .badRequest("There is no format “\(name)” to convert to: give one of \(names) as extension or with --format.")
+        }
+        var rendition = Rendition(format: format)
+        for option in options { try rendition.set(option.name, to: option.value) }
+        try rendition.check()
+        return (rendition, output)
+    }
+
+    /// What follows the last dot of the last part of a path, in lower case; nil where there is none.
+    private static func pathExtension(_ path: String) -> String? {
+        let name = path.split(separator: "/").last ?? ""
+        return name.lastIndex(of: ".").map { name[$0...].dropFirst().lowercased() }
     }
 
     private func convertAll(_ files: [ConvertFile], _ workers: Int) -> Int32 {

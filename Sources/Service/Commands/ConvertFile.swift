@@ -1,3 +1,4 @@
+internal import Cache
 internal import CLinux
 internal import Foundation
 internal import Glibc
@@ -14,10 +15,10 @@ struct ConvertFile: Sendable {
     /// `-` is standard output.
     let output: String
 
-    /// What came of it: the GIF's and the MP4's bytes.
+    /// What came of it, in bytes.
     struct Sizes: Sendable {
         var gif: Int
-        var mp4: Int
+        var output: Int
     }
 
     /// Blocks until it is done.
@@ -30,30 +31,40 @@ struct ConvertFile: Sendable {
             let number = clinux_memfd_create("gifreel-output")
             guard number >= 0 else { throw Self.failed("memory", .last("memfd_create")) }
             let file = SharedDescriptor(OwnedDescriptor(taking: number))
-            let result = try convert(gif, to: file)
+            let bytes = try convert(gif, count, to: file)
             try copyToStandardOutput(file)
-            return Sizes(gif: count, mp4: result.bytes)
+            return Sizes(gif: count, output: bytes)
         }
         let partial = output + ".part-\(getpid())-\(UInt32.random(in: .min ... .max))"
         let number = clinux_openat(AT_FDCWD, partial, O_RDWR | O_CREAT | O_EXCL, 0o644)
         guard number >= 0 else { throw Self.failed(output, .last("open")) }
         let file = SharedDescriptor(OwnedDescriptor(taking: number))
         do throws(Problem) {
-            let result = try convert(gif, to: file)
+            let bytes = try convert(gif, count, to: file)
             guard rename(partial, output) == 0 else { throw Self.failed(output, .last("rename")) }
-            return Sizes(gif: count, mp4: result.bytes)
+            return Sizes(gif: count, output: bytes)
         } catch {
             unlink(partial)
             throw error
         }
     }
 
-    private func convert(_ gif: SharedDescriptor, to output: SharedDescriptor) throws(Problem) -> TranscodeResult {
+    /// Returns the output's bytes.
+    private func convert(_ gif: SharedDescriptor, _ count: Int, to output: SharedDescriptor) throws(Problem) -> Int {
+        let result: TranscodeResult
         do throws(SandboxError) {
-            return try supervisor.run(job, input: gif, output: output).result
+            result = try supervisor.run(job, input: gif, output: output).result
         } catch {
             throw Problem(error, limit: job.allowance)
         }
+        guard job.transcoder.output == .facts else { return result.bytes }
+        let digest: SourceDigest
+        do throws(SystemError) {
+            digest = try SourceDigest(of: gif)
+        } catch {
+            throw Self.failed(input, error)
+        }
+        return try FactsFile.write(result, of: digest, bytes: count, to: output)
     }
 
     /// Copies the input into memory that nobody can change while it is read.

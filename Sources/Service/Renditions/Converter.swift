@@ -18,19 +18,31 @@ struct Converter: Sendable {
 
     /// Runs a worker. When the disk fills up under it, it runs once more with a file in memory.
     func convert(_ source: Source, to rendition: Rendition, _ flight: Flight) async -> Result<Conversion, Problem> {
+        guard let output = rendition.format.output else { return .failure(.notFound) }
         let job = WorkerJob(
-            transcoder: Transcoder(options: rendition.options, limits: limits),
+            transcoder: Transcoder(output: output, options: rendition.options, limits: limits),
             allowance: allowance)
         flight.waitsForWorker()
         do throws(Problem) {
             let file = try stage { () throws(CacheError) in try cache.stage(expecting: Int64(source.count)) }
-            if let report = try await run(job, source, into: file, flight) { return .success(Conversion(file: file, report: report)) }
+            if let report = try await run(job, source, into: file, flight) {
+                return .success(try finish(Conversion(file: file, report: report), source, output))
+            }
             let memory = try stage { () throws(CacheError) in try cache.stageInMemory() }
             guard let report = try await run(job, source, into: memory, flight) else { throw .overloaded }
-            return .success(Conversion(file: memory, report: report))
+            return .success(try finish(Conversion(file: memory, report: report), source, output))
         } catch {
             return .failure(error)
         }
+    }
+
+    /// What a worker writes is what is stored, but for facts, whose numbers become a document here.
+    private func finish(_ made: Conversion, _ source: Source, _ output: OutputFormat) throws(Problem) -> Conversion {
+        guard output == .facts else { return made }
+        var made = made
+        made.report.result.bytes = try FactsFile.write(
+            made.report.result, of: source.digest, bytes: source.count, to: made.file.descriptor)
+        return made
     }
 
     /// Nil where the disk filled up.

@@ -9,8 +9,10 @@ struct RenditionFacts: Codable, Equatable {
     var sourceHeight: Int
     var sourceBytes: Int
     var frames: Int
-    /// In hundredths of a second.
+    /// In units of ``timescale``; 0 for a poster.
     var duration: Int
+    /// Units a second.
+    var timescale: Int
     var loopCount: Int?
 
     init(_ result: TranscodeResult, sourceBytes: Int) {
@@ -21,6 +23,7 @@ struct RenditionFacts: Codable, Equatable {
         self.sourceBytes = sourceBytes
         frames = result.frames
         duration = result.duration
+        timescale = result.timescale
         loopCount = result.loopCount
     }
 

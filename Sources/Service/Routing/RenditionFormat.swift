@@ -48,6 +48,14 @@ extension Rendition {
             }
         }
 
+        /// Whether the stored file is the answer. The others are composed anew for each, of what is stored.
+        package var isAnsweredAsStored: Bool {
+            switch self {
+            case .mp4, .jpg, .png, .webp, .gif: true
+            case .json, .html: false
+            }
+        }
+
         /// A still picture of one frame.
         package var isPoster: Bool {
             switch self {

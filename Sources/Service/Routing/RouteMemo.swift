@@ -14,7 +14,7 @@ final class RouteMemo: Sendable {
         let route: Route
         /// When the request's signature ends, in seconds since 1970; nil where it does not.
         let expires: Int64?
-        /// The key of a rendition's alias; nil for other routes.
+        /// The key of a rendition's alias, where what is stored under it is the answer; nil for other routes.
         let alias: AliasKey?
         /// The key of what clients get that do not name the video; nil where all get the same.
         let fallback: AliasKey?
@@ -25,7 +25,7 @@ final class RouteMemo: Sendable {
             route = parsed.route
             expires = parsed.credentials?.expires
             terms = parsed.terms
-            if case .rendition(let rendition, let url) = route {
+            if case .rendition(let rendition, let url) = route, rendition.format.isAnsweredAsStored {
                 alias = AliasKey(sourceURL: url.canonical, rendition: rendition.canonicalText)
                 fallback = parsed.fallback.map { AliasKey(sourceURL: url.canonical, rendition: $0.canonicalText) }
             } else {

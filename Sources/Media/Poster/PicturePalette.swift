@@ -1,0 +1,49 @@
+/// The colours of a picture that has at most 256 of them, alpha included, as most frames of GIFs do.
+struct PicturePalette {
+    /// A power of two, four times the colours there may be, so that probes are short.
+    private static let slots = 1024
+
+    /// In the order in which they were met.
+    private(set) var colors: [UInt32] = []
+    /// By a colour's hash and onwards: its index, or -1 in an empty slot.
+    private var table = [Int16](repeating: -1, count: Self.slots)
+
+    /// Nil where the picture has more colours.
+    init?(_ picture: borrowing StillPicture) {
+        var last: UInt32?
+        for index in 0..<picture.width * picture.height {
+            let word = picture.words[index]
+            if word == last { continue }
+            last = word
+            let slot = slot(of: word)
+            if table[slot] >= 0 { continue }
+            if colors.count == 256 { return nil }
+            table[slot] = Int16(colors.count)
+            colors.append(word)
+        }
+    }
+
+    /// Where the colour stands in the table, or would.
+    private func slot(of word: UInt32) -> Int {
+        var slot = Int(truncatingIfNeeded: (word &* 0x9e37_79b1) >> 22)
+        while table[slot] >= 0 && colors[Int(table[slot])] != word { slot = (slot + 1) & (Self.slots - 1) }
+        return slot
+    }
+
+    /// Writes the picture's indices, and the palette as libav has it: 256 native words of A, R, G, B.
+    func write(
+        _ picture: borrowing StillPicture, indices: UnsafeMutablePointer<UInt8>, stride: Int, colors target: UnsafeMutablePointer<UInt8>
+    ) {
+        for y in 0..<picture.height {
+            let words = picture.words + y * picture.width
+            let row = indices + y * stride
+            for x in 0..<picture.width { row[x] = UInt8(truncatingIfNeeded: table[slot(of: words[x])]) }
+        }
+        let entries = UnsafeMutableRawPointer(target)
+        for index in 0..<256 {
+            let word = index < colors.count ? colors[index] : 0xff00_0000
+            let native = word & 0xff00_ff00 | (word & 0xff) << 16 | word >> 16 & 0xff
+            entries.storeBytes(of: native, toByteOffset: index * 4, as: UInt32.self)
+        }
+    }
+}

@@ -1,0 +1,40 @@
+internal import Cache
+internal import Foundation
+internal import Media
+
+/// What there is to know of a GIF, as `json` has it (API.md §1).
+struct SourceFacts: Codable, Equatable, Sendable {
+    /// Of the whole file, 64 hexadecimal digits.
+    var sha256: String
+    var bytes: Int
+    /// The canvas, in pixels.
+    var width: Int
+    var height: Int
+    /// Whole frames.
+    var frames: Int
+    /// The raw loop count; null for «once», 0 for «for ever».
+    var loop_count: Int?
+    /// In seconds; the sum of ``delays``.
+    var duration: Double
+    /// In seconds, as browsers show them and as the video has them: 0 and 1 hundredths are 10.
+    var delays: [Double]
+    var animated: Bool
+    /// Whether a page shows through the picture somewhere at some time.
+    var transparent: Bool
+
+    /// - Parameter delays: What a worker wrote for ``OutputFormat/facts``; nil is given for anything else.
+    init?(_ result: TranscodeResult, delays file: [UInt8], of digest: SourceDigest, bytes: Int) {
+        guard result.frames > 0, file.count == 2 * result.frames else { return nil }
+        let hundredths = stride(from: 0, to: file.count, by: 2).map { Int(file[$0]) | Int(file[$0 + 1]) << 8 }
+        sha256 = digest.description
+        self.bytes = bytes
+        width = result.sourceWidth
+        height = result.sourceHeight
+        frames = result.frames
+        loop_count = result.loopCount
+        duration = Double(hundredths.reduce(0, +)) / 100
+        delays = hundredths.map { Double($0) / 100 }
+        animated = frames > 1
+        transparent = result.isTransparent
+    }
+}
