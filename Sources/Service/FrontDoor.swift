@@ -36,7 +36,7 @@ package final class FrontDoor: HTTPHandler {
         facts = FactsDesk(cache: store.cache, signer: TargetSigner(keys: configuration.signingKeys))
         self.admin = admin
         self.access = access
-        pages = PageDesk(configuration)
+        pages = PageDesk(configuration, store: store, answers: answers, parser: parser, access: access)
         self.logger = logger
     }
 
@@ -93,7 +93,6 @@ package final class FrontDoor: HTTPHandler {
                     Problem(405, "method_not_allowed", "This cannot be asked for with \(method.description.prefix(32))."),
                     headers: ["Allow": allowed.allowValue]))
         }
-        if !isMade(route) { throw .notFound }
         switch route {
         case .health:
             return .now(HTTPResponse(status: 200, contentType: "text/plain", text: "ok\n"))
@@ -104,6 +103,7 @@ package final class FrontDoor: HTTPHandler {
             let accepted = asked.isNegotiable && VideoAcceptance.isNamed(in: request.headers("Accept"))
             let rendition = accepted ? named : asked.fallback ?? named
             let terms = asked.terms
+            if rendition.format == .html { return page(asked, request) }
             if rendition.format == .json {
                 let (urgency, allowance) = (PriorityField.urgency(request.header("Priority")), access.allowance(request))
                 return .later { await self.facts(rendition, url, terms, urgency, allowance) }
@@ -119,18 +119,11 @@ package final class FrontDoor: HTTPHandler {
             return .receive(try sink(for: request, rendition))
         case .home:
             return .now(try pages.home())
-        case .oembed:
-            throw .notFound
+        case .oembed(let query):
+            let visit = self.visit(request)
+            return .later { self.answered(await self.pages.oembed(query, visit), host: nil) }
         case .cache(let query):
             return try admin.answer(method, query, authorization: request.header("Authorization"))
-        }
-    }
-
-    /// Whether there is something that makes renditions of the route's format.
-    private func isMade(_ route: Route) -> Bool {
-        switch route {
-        case .rendition(let rendition, _), .upload(let rendition): rendition.format.output != nil
-        case .object, .cache, .home, .oembed, .health, .readiness: true
         }
     }
 
@@ -218,8 +211,32 @@ package final class FrontDoor: HTTPHandler {
         }
     }
 
+    // MARK: Pages
+
+    private func page(_ asked: ParsedTarget, _ request: borrowing HTTPRequest) -> HTTPReply {
+        let visit = self.visit(request)
+        let target = request.target
+        return .later { self.answered(await self.pages.player(asked, target: target, visit), host: asked.source?.host) }
+    }
+
+    private func visit(_ request: borrowing HTTPRequest) -> PageDesk.Visit {
+        PageDesk.Visit(
+            host: request.host, urgency: PriorityField.urgency(request.header("Priority")), allowance: access.allowance(request))
+    }
+
+    private func answered(_ outcome: Result<HTTPResponse, Problem>?, host: String?) -> HTTPResponse {
+        switch outcome {
+        case .success(let response)?: response
+        case .failure(let problem)?: failed(problem, host: host)
+        case nil: ProblemDocument.response(.overloaded)  // The client has left; nobody reads it.
+        }
+    }
+
+    // MARK: Uploads
+
     /// Takes an uploaded GIF: the body itself, or a file in a form.
     private func sink(for request: borrowing HTTPRequest, _ rendition: Rendition) throws(Problem) -> any HTTPBodySink {
+        guard rendition.format != .html else { throw .badRequest("A page is made for the URL of a GIF, not for an upload.") }
         let form = try MultipartParser(form: request.header("Content-Type"))
         // Before the body: what cannot be taken in is not sent for nothing.
         guard let place = store.admitUpload(bytes: request.contentLength ?? .max) else { throw .overloaded }

@@ -1,5 +1,4 @@
 import Fetch
-import HTTP
 import Testing
 
 @testable import Service
@@ -15,8 +14,9 @@ import Testing
         var rendition = Rendition(format: .html)
         for (name, value) in options { try rendition.set(name, to: value) }
         return PageLinks(
-            target: target, rendition: rendition, poster: rendition.inFormat(.jpg), of: try SourceURL(source),
-            publicURL: publicURL, host: host)
+            target: target, base: PageLinks.base(publicURL: publicURL, host: host),
+            root: publicURL.map(PageLinks.path) ?? "", video: rendition.inFormat(.mp4), poster: rendition.inFormat(.jpg),
+            of: try SourceURL(source), signer: nil, expires: nil)
     }
 
     private func contents(_ links: PageLinks, name: String = "a.gif", plays: Int? = nil) -> PlayerPage.Contents {
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test func theVideoHasAllThatLetsItPlayWithoutAJump() throws {
-        let text = PlayerPage(fields: HTTPHeaders()).text(contents(try links()))
+        let text = PlayerPage().text(contents(try links()))
         #expect(text.contains("<video id=\"video\" autoplay loop muted playsinline "))
         #expect(text.contains(" poster=\"/jpg/https://a.test/a.gif\" width=\"34\" height=\"22\" aria-label="))
         #expect(text.contains("<source src=\"/mp4/https://a.test/a.gif\" type=\"video/mp4\""))
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test func theLoopCountIsHonoured() throws {
-        let page = PlayerPage(fields: HTTPHeaders())
+        let page = PlayerPage()
         #expect(!page.text(contents(try links(), plays: 1)).contains("autoplay loop"))
         #expect(page.text(contents(try links(), plays: 1)).contains(" data-plays=\"1\""))
         let thrice = page.text(contents(try links(), plays: 3))
@@ -52,7 +52,7 @@ import Testing
         let hostileLinks = try links(
             "/html/https://a.test/a.gif?\"><script>alert(2)</script>", source: "https://a.test/a.gif?'%22onload=alert(3)",
             host: "x\"><b>")
-        let text = PlayerPage(fields: HTTPHeaders()).text(contents(hostileLinks, name: hostile))
+        let text = PlayerPage().text(contents(hostileLinks, name: hostile))
         #expect(!text.contains("<script>alert") && !text.contains("<b>") && !text.contains("\u{202e}") && !text.contains("\u{0}"))
         #expect(text.contains("<title>&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&#39;&amp;\u{fffd}\u{fffd}.gif</title>"))
         let embed = OEmbed(contents(hostileLinks, name: hostile), maxWidth: nil, maxHeight: nil, maxAge: 60)
@@ -76,7 +76,7 @@ import Testing
     @Test func thePublicURLIsWhatStrangersAreTold() throws {
         let links = try links(publicURL: "https://gifs.example.com/reel")
         #expect(links.pageAddress == "https://gifs.example.com/reel/html/https://a.test/a.gif" && links.root == "/reel")
-        let text = PlayerPage(fields: HTTPHeaders()).text(contents(links))
+        let text = PlayerPage().text(contents(links))
         #expect(text.contains(" poster=\"/reel/jpg/https://a.test/a.gif\""))
         #expect(text.contains("<meta property=\"og:video:secure_url\" content=\"https://gifs.example.com/reel/mp4/"))
     }

@@ -1,10 +1,10 @@
 /// Which part of a canvas a picture shows, and how large. Never larger than the canvas.
-struct PictureGeometry: Sendable, Equatable {
+package struct PictureGeometry: Sendable, Equatable {
     /// What is shown of the canvas.
     let source: Rectangle
     /// In pixels; may be odd.
-    let width: Int
-    let height: Int
+    package let width: Int
+    package let height: Int
 
     /// Nothing is cut off and nothing resized.
     let isIdentity: Bool
@@ -12,7 +12,7 @@ struct PictureGeometry: Sendable, Equatable {
     /// - Parameters:
     ///   - width: Of the canvas.
     ///   - height: Of the canvas.
-    init(width: Int, height: Int, options: SizeOptions) {
+    package init(width: Int, height: Int, options: SizeOptions) {
         let canvas = Rectangle(x: 0, y: 0, width: width, height: height)
         var source = canvas
         var size = (width: width, height: height)

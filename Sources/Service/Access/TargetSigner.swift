@@ -17,12 +17,21 @@ package struct TargetSigner: Sendable {
     func target(
         _ format: Rendition.Format, _ options: [QueryItem] = [], of source: SourceURL?, expires: Int64? = nil
     ) -> String? {
+        guard let options = signed(format, options, of: source, expires: expires) else { return nil }
+        let words = [format.rawValue] + options.map { "\($0.name)=\($0.value)" }
+        return "/" + words.joined(separator: ",") + (source.map { "/\($0.canonical)" } ?? "")
+    }
+
+    /// The options with `expires` and `sig`, for a target of another form: a mount's query. The parameters are those of
+    /// ``target(_:_:of:expires:)``.
+    func signed(
+        _ format: Rendition.Format, _ options: [QueryItem], of source: SourceURL?, expires: Int64?
+    ) -> [QueryItem]? {
         var options = options
         if let expires { options.append(QueryItem(name: "expires", value: String(expires))) }
         options.sort { $0.name < $1.name }
         guard let text = SignedText(format: format, options: options, source: source?.canonical ?? "") else { return nil }
         if let signature = keys.signature(of: text) { options.append(QueryItem(name: "sig", value: signature)) }
-        let words = [format.rawValue] + options.map { "\($0.name)=\($0.value)" }
-        return "/" + words.joined(separator: ",") + (source.map { "/\($0.canonical)" } ?? "")
+        return options
     }
 }

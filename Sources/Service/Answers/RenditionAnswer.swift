@@ -76,6 +76,17 @@ struct RenditionAnswer: Sendable {
         return response
     }
 
+    /// The answer of something that is composed of what was found, such as a page.
+    ///
+    /// - Parameter compose: Makes it, with the fields that go with every answer of it.
+    func response(
+        _ found: RenditionStore.Found, _ terms: AnswerTerms, composing compose: (HTTPHeaders) -> HTTPResource
+    ) -> HTTPResponse {
+        var response = response(found, .source, terms)
+        response.body = .resource(compose(common))
+        return response
+    }
+
     // MARK: Fields
 
     private static func with(_ fields: HTTPHeaders, _ provenance: RenditionStore.Provenance) -> HTTPHeaders {

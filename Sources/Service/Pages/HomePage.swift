@@ -6,10 +6,9 @@ internal import HTTP
 struct HomePage: Sendable {
     private let resource: HTTPResource
 
-    /// - Parameters:
-    ///   - isSigned: Whether requests have to be signed.
-    ///   - startedAt: When the page came to be what it is, in seconds since 1970.
-    init(_ configuration: ServiceConfiguration, isSigned: Bool, startedAt: Int) {
+    /// - Parameter startedAt: When the page came to be what it is, in seconds since 1970.
+    init(_ configuration: ServiceConfiguration, startedAt: Int) {
+        let isSigned = configuration.requiresSignature
         let style = PackageResources.home_css
         let script = isSigned ? nil : PackageResources.home_js
         let limit = configuration.fetch.maxBytes

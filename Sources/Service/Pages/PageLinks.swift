@@ -14,19 +14,21 @@ struct PageLinks: Equatable {
 
     /// - Parameters:
     ///   - target: What was asked for the page.
-    ///   - rendition: The page, with its options.
-    ///   - poster: What stands in for the video.
-    ///   - publicURL: As the settings have it.
-    ///   - host: As the request has it.
+    ///   - video: What the page plays.
+    ///   - poster: What stands in for the video until it plays.
+    ///   - signer: Signs both; nil for no signature.
+    ///   - expires: Until when the page may be asked for, and so what it shows; nil for always.
     init(
-        target: String, rendition: Rendition, poster: Rendition, of source: SourceURL, publicURL: String?, host: String?
+        target: String, base: String, root: String, video: Rendition, poster: Rendition, of source: SourceURL,
+        signer: TargetSigner?, expires: Int64?
     ) {
-        base = Self.base(publicURL: publicURL, host: host)
-        root = publicURL.map(Self.path) ?? ""
+        self.base = base
+        self.root = root
         page = target
         let stem = Self.mountedStem(target)
-        video = Self.target(rendition.inFormat(.mp4), of: source, stem: stem)
-        self.poster = Self.target(poster, of: source, stem: stem)
+        let signer = signer ?? TargetSigner(keys: SigningKeys())
+        self.video = Self.target(video, of: source, stem, signer, expires)
+        self.poster = Self.target(poster, of: source, stem, signer, expires)
     }
 
     /// What is put before a target to make it an address.
@@ -35,7 +37,7 @@ struct PageLinks: Equatable {
     }
 
     /// The path of an absolute URL.
-    private static func path(_ url: String) -> String {
+    static func path(_ url: String) -> String {
         guard let scheme = url.firstRange(of: "://") else { return "" }
         return String(url[scheme.upperBound...].drop { $0 != "/" })
     }
@@ -55,10 +57,15 @@ struct PageLinks: Equatable {
         return Rendition.Format.named(format) == nil ? path.dropLast(".html".count) : nil
     }
 
-    private static func target(_ rendition: Rendition, of source: SourceURL, stem: Substring?) -> String {
-        let options = rendition.canonicalOptions.map { "\($0.name)=\($0.value)" }
-        let format = rendition.format.rawValue
-        guard let stem else { return "/" + ([format] + options).joined(separator: ",") + "/\(source.canonical)" }
-        return "\(stem).\(format)" + (options.isEmpty ? "" : "?" + options.joined(separator: "&"))
+    private static func target(
+        _ rendition: Rendition, of source: SourceURL, _ stem: Substring?, _ signer: TargetSigner, _ expires: Int64?
+    ) -> String {
+        let options = rendition.canonicalOptions.map { QueryItem(name: $0.name, value: $0.value) }
+        guard let stem else {
+            // No option in canonical form holds a character that cannot be signed.
+            return signer.target(rendition.format, options, of: source, expires: expires) ?? "/"
+        }
+        let pairs = (signer.signed(rendition.format, options, of: source, expires: expires) ?? []).map { "\($0.name)=\($0.value)" }
+        return "\(stem).\(rendition.format.rawValue)" + (pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&"))
     }
 }

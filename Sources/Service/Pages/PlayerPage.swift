@@ -21,25 +21,20 @@ struct PlayerPage: Sendable {
     }
 
     private let template = PageTemplate(PackageResources.player_html)
-    private let fields: HTTPHeaders
-
-    /// - Parameter fields: What goes with every page, such as `Cache-Control`.
-    init(fields: HTTPHeaders) {
-        var all = fields
-        all.append(
-            "Content-Security-Policy",
-            PagePolicy.value(
-                style: PackageResources.player_css, script: PackageResources.player_js,
-                ["img-src 'self'", "media-src 'self'", "form-action 'none'"]))
-        all.append("Referrer-Policy", "no-referrer")
-        self.fields = all
-    }
+    private let policy = PagePolicy.value(
+        style: PackageResources.player_css, script: PackageResources.player_js,
+        ["img-src 'self'", "media-src 'self'", "form-action 'none'"])
 
     /// The page as the engine sends it.
     ///
-    /// - Parameter lastModified: When the facts it is made of were found, in seconds since 1970.
-    func resource(_ contents: Contents, lastModified: Int) -> HTTPResource {
+    /// - Parameters:
+    ///   - fields: What goes with it, such as `Cache-Control`.
+    ///   - lastModified: When the facts it is made of were found, in seconds since 1970.
+    func resource(_ contents: Contents, fields: HTTPHeaders, lastModified: Int) -> HTTPResource {
         let page = text(contents)
+        var fields = fields
+        fields.append("Content-Security-Policy", policy)
+        fields.append("Referrer-Policy", "no-referrer")
         return HTTPResource(
             bytes: Array(page.utf8), contentType: Rendition.Format.html.contentType, entityTag: PageTag.of(page),
             lastModified: lastModified, headers: fields)
