@@ -174,6 +174,7 @@ def activation(path, arguments):
     with socket.socket() as listening, tempfile.TemporaryDirectory() as folder:
         listening.bind(("127.0.0.1", 0))
         listening.listen(16)
+        listening.set_inheritable(True)
         passed = listening.fileno()
         # LISTEN_PID has to be the process' own number, which only it can know.
         process = subprocess.Popen(
