@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import TestSupport
 import Testing
@@ -17,8 +18,12 @@ import Testing
 
     @Test func withFewDescriptorsEveryClientIsAnsweredInTheEnd() throws {
         let server = try GifreelProcess()
-        var few = rlimit(rlim_cur: 64, rlim_max: 64)
-        try #require(prlimit(server.identifier, RLIMIT_NOFILE, &few, nil) == 0)
+        let limiting = Process()
+        limiting.executableURL = URL(fileURLWithPath: "/usr/bin/prlimit")
+        limiting.arguments = ["--pid", "\(server.identifier)", "--nofile=64:64"]
+        try limiting.run()
+        limiting.waitUntilExit()
+        try #require(limiting.terminationStatus == 0)
         let clients = try (0..<120).map { _ in try Client(port: server.port) }
         for client in clients { try client.send("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n") }
         for client in clients { #expect(try client.connection.readResponse().status == 200) }
