@@ -112,28 +112,6 @@ int clinux_resolve(const char *host, clinux_address *address) {
     return 0;
 }
 
-int clinux_parse_address(const char *text, clinux_address *address) {
-    struct sockaddr_storage storage = {0};
-    if (inet_pton(AF_INET, text, &((struct sockaddr_in *)&storage)->sin_addr) == 1) {
-        storage.ss_family = AF_INET;
-    } else if (inet_pton(AF_INET6, text, &((struct sockaddr_in6 *)&storage)->sin6_addr) == 1) {
-        storage.ss_family = AF_INET6;
-    } else {
-        return -1;
-    }
-    from_sockaddr(&storage, address);
-    return 0;
-}
-
-size_t clinux_format_address(const clinux_address *address, char *buffer, size_t count) {
-    struct sockaddr_storage storage;
-    to_sockaddr(address, &storage);
-    const void *number = address->family == 4 ? (const void *)&((struct sockaddr_in *)&storage)->sin_addr
-                                              : (const void *)&((struct sockaddr_in6 *)&storage)->sin6_addr;
-    if (inet_ntop(storage.ss_family, number, buffer, (socklen_t)count) == NULL) return 0;
-    return strlen(buffer);
-}
-
 // MARK: - Listening
 
 static int close_keeping_errno(int fd) {

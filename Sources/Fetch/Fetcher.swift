@@ -1,4 +1,5 @@
 internal import Synchronization
+package import SystemIO
 
 /// Fetches GIFs from the web.
 ///
@@ -71,9 +72,9 @@ package final class Fetcher: Sendable {
 
     /// Says where this process listens: nothing is fetched from there, whatever else is allowed.
     ///
-    /// - Parameter endpoints: Addresses as text, and ports. `0.0.0.0` stands for all of the machine's, `::` too.
-    package func avoid(_ endpoints: [(address: String, port: Int)]) {
-        settings.own.set(endpoints.compactMap { endpoint in IPAddress(endpoint.address).map { ($0, endpoint.port) } })
+    /// - Parameter endpoints: Addresses and ports. `0.0.0.0` stands for all of the machine's, `::` too.
+    package func avoid(_ endpoints: [(address: IPAddress, port: Int)]) {
+        settings.own.set(endpoints)
     }
 
     /// What has been done so far.

@@ -1,7 +1,8 @@
 internal import CLinux
 internal import Glibc
 
-/// A thread of the operating system, which somebody has to join.
+/// A thread of the operating system, which somebody has to join or to detach. It takes no signals: those are for the main
+/// thread.
 package struct SystemThread: Sendable {
     private final class Body {
         let name: String
@@ -24,6 +25,7 @@ package struct SystemThread: Sendable {
         let code = pthread_create(&handle, nil, { context in
             guard let context else { return nil }
             let body = Unmanaged<Body>.fromOpaque(context).takeRetainedValue()
+            clinux_block_signals()
             clinux_name_thread(body.name)
             body.run()
             return nil
@@ -38,5 +40,10 @@ package struct SystemThread: Sendable {
     /// Waits for the thread's end. To be called once, and not from the thread itself.
     package func join() {
         pthread_join(handle, nil)
+    }
+
+    /// Lets the thread end by itself. To be called once, in place of ``join()``.
+    package func detach() {
+        pthread_detach(handle)
     }
 }

@@ -1,7 +1,11 @@
 """The checks of scripts/check-http, one a function: each prints what it measured, and returns whether that is as it should be."""
 
+import os
 import signal
+import socket
 import statistics
+import subprocess
+import tempfile
 import threading
 import time
 import urllib.request
@@ -163,6 +167,32 @@ def descriptors(path, arguments):
         alive = gifreel.process.poll() is None
     print(f"{len(good)} of 150 clients answered with 64 descriptors; converts afterwards: {bool(after)}")
     return len(good) == 150 and alive
+
+
+def activation(path, arguments):
+    """A socket that somebody else opened and passed on, as systemd does: LISTEN_FDS, from descriptor 3 on."""
+    with socket.socket() as listening, tempfile.TemporaryDirectory() as folder:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(16)
+        listening.set_inheritable(True)
+        passed = listening.fileno()
+        # LISTEN_PID has to be the process' own number, which only it can know.
+        process = subprocess.Popen(
+            ["sh", "-c", 'LISTEN_PID=$$ LISTEN_FDS=1 exec "$@"', "sh", path, "serve", "--set", f"cache.dir={folder}/cache",
+             "--set", "cache.min_free_bytes=1MiB", "--set", "server.port=1"],
+            preexec_fn=lambda: os.dup2(passed, 3), close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            # The backlog holds the request until the server is there to take it.
+            url = f"http://127.0.0.1:{listening.getsockname()[1]}/healthz"
+            with urllib.request.urlopen(url, timeout=30) as answer:
+                ok = answer.read() == b"ok\n"
+        except OSError as error:
+            ok = False
+            print(f"no answer: {error}")
+        process.terminate()
+        status = process.wait(30)
+    print(f"answers on a socket it was passed: {ok}, exit status {status}")
+    return ok and status == 0
 
 
 def drain(path, arguments):

@@ -77,11 +77,6 @@ int clinux_reset_on_close(int fd);
 /// The first address a host name or number stands for (getaddrinfo(3)); the port is not looked at.
 /// Returns 0, or the resolver's error number.
 int clinux_resolve(const char *host, clinux_address *address);
-/// Parses an IPv4 or IPv6 number. Returns 0, or -1 where `text` is neither.
-int clinux_parse_address(const char *text, clinux_address *address);
-/// Writes the number of an address as text into `buffer` of at least 46 bytes. Returns its length.
-size_t clinux_format_address(const clinux_address *address, char *buffer, size_t count);
-
 /// Blocks every signal on the calling thread, SIGPIPE of sendfile(2) among them.
 void clinux_block_signals(void);
 

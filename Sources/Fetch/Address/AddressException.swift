@@ -1,3 +1,5 @@
+internal import SystemIO
+
 /// An entry of `sources.allow_private`: an origin that may be fetched from though its address or port is special.
 ///
 /// - `127.0.0.1`, `::1`, `10.0.0.0/8`, `fd00::/8`: addresses, by whatever name they were reached.

@@ -1,3 +1,5 @@
+package import SystemIO
+
 /// Which addresses and ports may be connected to. A pure value: it looks nothing up and remembers nothing.
 ///
 /// It is asked with the very address that is about to be connected to, so that no second answer of the DNS can differ.

@@ -1,3 +1,5 @@
+internal import SystemIO
+
 /// A pattern of host names, such as `media.example.com`, `*.example.com` or `cdn-*.example.com`.
 ///
 /// A leading `*.` stands for one label or more, a `*` elsewhere for any run of characters inside a label, and `*` alone for

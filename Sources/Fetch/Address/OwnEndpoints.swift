@@ -1,5 +1,6 @@
 internal import Glibc
 internal import Synchronization
+internal import SystemIO
 
 /// Where this process itself listens: a fetch from there would be the service asking itself.
 ///
@@ -37,12 +38,6 @@ final class OwnEndpoints: Sendable {
 extension IPAddress {
     /// `0.0.0.0` or `::`.
     var isUnspecified: Bool { self == .v4(0) || self == .v6(high: 0, low: 0) }
-
-    /// The IPv4 address in an IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2); any other address as it is.
-    var unmapped: IPAddress {
-        guard case .v6(0, let low) = self, low >> 32 == 0xffff else { return self }
-        return .v4(UInt32(truncatingIfNeeded: low))
-    }
 
     /// Calls `body` with the address as a socket address with port 0.
     func withSocketAddress(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Void) {

@@ -1,3 +1,5 @@
+package import SystemIO
+
 /// The addresses that are not simply a host on the public internet.
 ///
 /// Every block of IANA's IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890), also those marked there as globally

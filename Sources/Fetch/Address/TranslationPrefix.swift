@@ -1,3 +1,5 @@
+package import SystemIO
+
 /// A prefix that the NAT64 of this network translates: the addresses in it carry an IPv4 address (RFC 6052).
 package struct TranslationPrefix: Hashable, Sendable {
     package let range: AddressRange

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import SystemIO
 
 /// The sockets that were opened for libcurl, so that one can be found by its address. Lives on the transfer loop's thread alone.
 ///

@@ -1,5 +1,6 @@
 internal import CCurl
 internal import Glibc
+internal import SystemIO
 
 /// One request to one origin: a fetch, or one hop of it. Lives on the transfer loop's thread alone.
 final class Transfer {

@@ -1,5 +1,5 @@
-internal import Glibc
 internal import Synchronization
+internal import SystemIO
 
 /// The thread that owns all transfers, and the mailbox through which other threads reach it.
 ///
@@ -20,7 +20,7 @@ final class TransferLoop: @unchecked Sendable {
     private let metrics: FetchMetrics
     private let multi: MultiHandle
     private let mailbox = Mutex(Mailbox())
-    private let thread = Mutex<pthread_t?>(nil)
+    private let thread = Mutex<SystemThread?>(nil)
 
     /// Sets up and starts the thread. Whoever makes a loop has to ``stop()`` it.
     init(settings: FetchSettings, metrics: FetchMetrics) throws(FetchError) {
@@ -50,29 +50,18 @@ final class TransferLoop: @unchecked Sendable {
         guard let thread = thread.withLock({ $0.take() }) else { return }
         mailbox.withLock { $0.isClosed = true }
         multi.wake()
-        pthread_join(thread, nil)
+        thread.join()
     }
 
     private func start() throws(FetchError) {
-        let context = Unmanaged.passRetained(self)
-        var number = pthread_t()
-        let code = pthread_create(
-            &number, nil,
-            { context in
-                guard let context else { return nil }
-                Unmanaged<TransferLoop>.fromOpaque(context).takeRetainedValue().run()
-                return nil
-            }, context.toOpaque())
-        guard code == 0 else {
-            context.release()
-            throw .exhausted(cause: "pthread_create: \(String(cString: strerror(code)))")
+        // It takes no signals, among them the SIGPIPE of a TLS connection written to after its end.
+        guard let started = SystemThread.start(name: "fetch", { self.run() }) else {
+            throw .exhausted(cause: "no more threads")
         }
-        let started = number
         thread.withLock { $0 = started }
     }
 
     private func run() {
-        Self.blockSignals()
         let driver = TransferDriver(settings: settings, metrics: metrics)
         while true {
             let (messages, isClosed) = mailbox.withLock { mailbox in
@@ -95,12 +84,5 @@ final class TransferLoop: @unchecked Sendable {
             }
         }
         driver.finishAll(.closed, on: multi)
-    }
-
-    /// Signals are for other threads; and a TLS connection written to after its end raises SIGPIPE, which must not end the process.
-    private static func blockSignals() {
-        var all = sigset_t()
-        sigfillset(&all)
-        pthread_sigmask(SIG_BLOCK, &all, nil)
     }
 }

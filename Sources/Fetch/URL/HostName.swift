@@ -1,4 +1,5 @@
 internal import Glibc
+internal import SystemIO
 
 /// A host in the one form that everybody reads alike: a DNS name, a dotted IPv4 address or an IPv6 address.
 struct HostName: Hashable, Sendable {

@@ -1,3 +1,5 @@
+internal import SystemIO
+
 /// What the access log will say of a request: its numbers, and the lengths of its texts, which stand one after the other.
 struct AccessEntry: Sendable {
     var client: IPAddress?

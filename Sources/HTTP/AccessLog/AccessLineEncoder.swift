@@ -1,3 +1,5 @@
+internal import SystemIO
+
 /// Puts the lines of the access log together, byte by byte: at full load it does so for every request.
 struct AccessLineEncoder {
     private let format: HTTPAccessLogWriter.Format

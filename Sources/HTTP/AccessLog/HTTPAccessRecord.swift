@@ -1,3 +1,5 @@
+package import SystemIO
+
 /// One finished request, as a view of its batch.
 package struct HTTPAccessRecord: ~Copyable {
     /// The client, as a trusted proxy tells it or as the connection has it; nil on a Unix socket.

@@ -1,3 +1,5 @@
+package import SystemIO
+
 /// What counts as one client: an IPv4 address, or the /64 of an IPv6 address, of which a single machine may take any
 /// (RFC 4291 section 2.5.4, RFC 6177).
 package struct ClientNetwork: Sendable, Hashable {
@@ -7,7 +9,10 @@ package struct ClientNetwork: Sendable, Hashable {
     package let isIPv4: Bool
 
     package init(_ address: IPAddress) {
-        number = address.isIPv4 ? address.low : address.high
         isIPv4 = address.isIPv4
+        switch address {
+        case .v4(let value): number = UInt64(value)
+        case .v6(let high, _): number = high
+        }
     }
 }

@@ -1,13 +1,15 @@
+internal import SystemIO
+
 /// The proxies whose word about the client is believed.
 struct TrustedProxies: Sendable {
-    private let blocks: [AddressBlock]
+    private let blocks: [AddressRange]
     private let trustsUnixSocket: Bool
 
     /// Parses the setting: addresses, blocks, and `unix` for whoever may use the Unix socket. Throws the entry that is none.
     init(_ entries: [String]) throws(Malformed) {
-        var blocks: [AddressBlock] = []
+        var blocks: [AddressRange] = []
         for entry in entries where entry != "unix" {
-            guard let block = AddressBlock(entry) else { throw Malformed(entry: entry) }
+            guard let block = AddressRange(entry) else { throw Malformed(entry: entry) }
             blocks.append(block)
         }
         self.blocks = blocks
@@ -75,9 +77,9 @@ struct TrustedProxies: Sendable {
         if text.count >= 2, text.hasPrefix("\""), text.hasSuffix("\"") { text = text.dropFirst().dropLast() }
         if text.hasPrefix("[") {
             guard let close = text.firstIndex(of: "]") else { return nil }
-            return IPAddress(String(text[text.index(after: text.startIndex)..<close]))
+            return IPAddress(String(text[text.index(after: text.startIndex)..<close]))?.unmapped
         }
         if let colon = text.firstIndex(of: ":"), colon == text.lastIndex(of: ":") { text = text[..<colon] }
-        return IPAddress(String(text))
+        return IPAddress(String(text))?.unmapped
     }
 }

@@ -1,3 +1,5 @@
+package import SystemIO
+
 /// A request as the handler sees it: a view of its head, valid during the call only. It cannot be copied away; what is
 /// needed later is taken out of it as values.
 package struct HTTPRequest: ~Copyable {

@@ -1,3 +1,5 @@
+internal import SystemIO
+
 /// What the access log hears. Where the server has no observer, none of it does anything.
 extension EventLoop {
     /// Records the exchange of a request whose answer was sent in one go.

@@ -1,4 +1,4 @@
-internal import CLinux
+package import SystemIO
 
 /// A place where the server listens.
 package enum HTTPEndpoint: Sendable, Hashable, CustomStringConvertible {

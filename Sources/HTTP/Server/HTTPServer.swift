@@ -1,3 +1,4 @@
+internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
@@ -103,7 +104,7 @@ package final class HTTPServer: Sendable {
         guard let observer else { return nil }
         let log = try AccessLog(observer: observer)
         let thread = Countdown(1)
-        try LoopThread.start {
+        try Self.startThread(name: "http-log") {
             log.run()
             thread.decrement()
         }
@@ -126,7 +127,7 @@ package final class HTTPServer: Sendable {
         for parts in all {
             countdown.increment()
             do throws(SystemError) {
-                try LoopThread.start {
+                try Self.startThread(name: "http-loop") {
                     EventLoop(parts).run()
                     countdown.decrement()
                 }
@@ -135,6 +136,11 @@ package final class HTTPServer: Sendable {
                 throw error
             }
         }
+    }
+
+    private static func startThread(name: String, _ body: @escaping @Sendable () -> Void) throws(SystemError) {
+        guard let thread = SystemThread.start(name: name, body) else { throw SystemError("pthread_create", code: EAGAIN) }
+        thread.detach()
     }
 
     /// Ends in order: listening stops, connections without a request are closed, requests under way are answered with

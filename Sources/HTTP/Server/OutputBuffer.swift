@@ -1,3 +1,5 @@
+internal import SystemIO
+
 /// Bytes that are put together one after the other, such as an answer's head or the lines of a log; reused for the next.
 final class OutputBuffer {
     private var storage: UnsafeMutableRawBufferPointer

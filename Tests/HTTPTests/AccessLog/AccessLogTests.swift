@@ -86,7 +86,7 @@ import Testing
         let gate = Shared(false)
         let counts = Shared([0, 0])
         let log = try AccessLog(observer: Slow(gate: gate, counts: counts))
-        try LoopThread.start { log.run() }
+        try #require(SystemThread.start(name: "test-log") { log.run() }).detach()
         let recorder = AccessRecorder(log)
         let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
         let total = 100 * AccessRecorder.batchSize

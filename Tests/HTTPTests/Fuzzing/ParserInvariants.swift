@@ -9,6 +9,7 @@
 enum ParserInvariants {
     /// The first invariant that does not hold, in words; nil where all do.
     static func violation(_ bytes: UnsafeRawBufferPointer) -> String? {
+        if let violation = words(bytes) { return violation }
         var head = RequestHead()
         let parser = RequestHeadParser()
         do throws(HTTPProtocolError) {
@@ -19,6 +20,25 @@ enum ParserInvariants {
         if let violation = shape(head, in: bytes) ?? prefixes(head, bytes) { return violation }
         if let violation = selection(head) { return violation }
         return body(head.framing, UnsafeRawBufferPointer(rebasing: bytes[head.length...]))
+    }
+
+    /// Eight bytes looked at together tell the same as one after the other.
+    private static func words(_ bytes: UnsafeRawBufferPointer) -> String? {
+        for offset in stride(from: 0, through: min(bytes.count, 64) - 8, by: 1) {
+            let word = ByteWord(bytes, at: offset)
+            let eight = bytes.slice(offset..<offset + 8)
+            func agree(_ marks: UInt64, _ isMeant: (UInt8) -> Bool) -> Bool {
+                marks.trailingZeroBitCount / 8 == eight.firstIndex(where: isMeant) ?? 8
+            }
+            func isUsual(_ byte: UInt8) -> Bool { byte.lowercased >= 0x61 && byte.lowercased <= 0x7A || byte == 0x2D }
+            guard agree(word.below(0x21), { $0 < 0x21 }), agree(word.below(0x20), { $0 < 0x20 }),
+                agree(word.equal(to: 0x25), { $0 == 0x25 }), agree(word.equal(to: 0x7F), { $0 == 0x7F }),
+                agree(word.nonASCII, { $0 >= 0x80 }), agree(word.neitherLetterNorHyphen, { !isUsual($0) })
+            else { return "marks of eight bytes at \(offset)" }
+            let lowercased = withUnsafeBytes(of: word.lowercased.littleEndian) { $0.elementsEqual(eight.map(\.lowercased)) }
+            guard lowercased else { return "eight bytes in lower case at \(offset)" }
+        }
+        return nil
     }
 
     /// A complete head's parts lie within it and hold what they may.

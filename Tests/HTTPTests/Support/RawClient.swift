@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import SystemIO
 
 @testable import HTTP
 
@@ -189,10 +190,11 @@ final class RawClient {
 /// Runs `body` on a thread of its own, so that its blocking calls hold no thread of the cooperative pool.
 func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
-        do {
-            try LoopThread.start { continuation.resume(with: Result { try body() }) }
-        } catch {
-            continuation.resume(throwing: error)
+        let thread = SystemThread.start(name: "test-client") { continuation.resume(with: Result { try body() }) }
+        guard let thread else {
+            continuation.resume(throwing: SystemError("pthread_create", code: EAGAIN))
+            return
         }
+        thread.detach()
     }
 }

@@ -1,6 +1,7 @@
 import Cache
 import HTTP
 import Synchronization
+import SystemIO
 import Testing
 
 @testable import Service

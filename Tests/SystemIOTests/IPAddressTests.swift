@@ -1,6 +1,5 @@
+import SystemIO
 import Testing
-
-@testable import HTTP
 
 @Suite struct IPAddressTests {
     @Test(arguments: ["127.0.0.1", "255.255.255.255", "::1", "2001:db8::1", "fe80::1:2:3"])
@@ -13,8 +12,10 @@ import Testing
         #expect(IPAddress(text) == nil)
     }
 
-    @Test func takesMappedAddressesAsIPv4() {
-        #expect(IPAddress("::ffff:10.0.0.1") == IPAddress("10.0.0.1"))
+    @Test func mappedAddressesAreToldFromIPv4UntilUnmapped() {
+        #expect(IPAddress("::ffff:10.0.0.1") != IPAddress("10.0.0.1"))
+        #expect(IPAddress("::ffff:10.0.0.1")?.unmapped == IPAddress("10.0.0.1"))
+        #expect(IPAddress("::fffe:10.0.0.1")?.isIPv4 == false)
     }
 
     @Test(arguments: [
@@ -25,12 +26,12 @@ import Testing
         ("::1", "::1", true), ("::1", "::2", false), ("2001:db8::/64", "2001:db8::1:0:0:1", true),
     ])
     func blocksContainTheirAddresses(block: String, address: String, isIn: Bool) throws {
-        let block = try #require(AddressBlock(block))
+        let block = try #require(AddressRange(block))
         #expect(block.contains(try #require(IPAddress(address))) == isIn)
     }
 
-    @Test(arguments: ["10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/", "/8", "::/129", "10.0.0.0/8/8"])
+    @Test(arguments: ["10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/", "/8", "::/129", "10.0.0.0/8/8", "10.0.0.1/8"])
     func refusesWhatIsNoBlock(text: String) {
-        #expect(AddressBlock(text) == nil)
+        #expect(AddressRange(text) == nil)
     }
 }

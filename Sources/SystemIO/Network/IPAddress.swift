@@ -35,7 +35,7 @@ package enum IPAddress: Hashable, Sendable {
     }
 
     /// The port in a socket address, which is at the same place for IPv4 and IPv6.
-    static func port(_ address: UnsafePointer<sockaddr>) -> Int {
+    package static func port(_ address: UnsafePointer<sockaddr>) -> Int {
         Int(UInt16(bigEndian: UnsafeRawPointer(address).loadUnaligned(fromByteOffset: 2, as: UInt16.self)))
     }
 
@@ -46,7 +46,7 @@ package enum IPAddress: Hashable, Sendable {
     }
 
     /// 32 or 128.
-    var bitWidth: Int {
+    package var bitWidth: Int {
         switch self {
         case .v4: 32
         case .v6: 128
@@ -54,18 +54,59 @@ package enum IPAddress: Hashable, Sendable {
     }
 }
 
+extension IPAddress {
+    package var isIPv4: Bool {
+        switch self {
+        case .v4: true
+        case .v6: false
+        }
+    }
+
+    /// The IPv4 address in an IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2); any other address as it is.
+    package var unmapped: IPAddress {
+        guard case .v6(0, let low) = self, low >> 32 == 0xffff else { return self }
+        return .v4(UInt32(truncatingIfNeeded: low))
+    }
+}
+
 extension IPAddress: CustomStringConvertible {
     /// Dotted, or as RFC 5952 writes it.
     package var description: String {
-        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        withUnsafeTemporaryAllocation(byteCount: Self.longestText, alignment: 1) { buffer in
+            let count = write(to: buffer)
+            return String(decoding: UnsafeRawBufferPointer(rebasing: buffer[..<count]), as: UTF8.self)
+        }
+    }
+
+    /// Bytes that the text of any address fits into, with the zero byte that inet_ntop(3) puts behind it.
+    package static let longestText = Int(INET6_ADDRSTRLEN)
+
+    /// Writes the address as text into at least ``longestText`` bytes, and returns how many it took.
+    package func write(to buffer: UnsafeMutableRawBufferPointer) -> Int {
         switch self {
-        case .v4(let value):
-            var address = in_addr(s_addr: value.bigEndian)
-            inet_ntop(AF_INET, &address, &text, socklen_t(text.count))
+        case .v4(let value): return Self.writeDotted(value, to: buffer)
         case .v6(let high, let low):
             var words = (high.bigEndian, low.bigEndian)
-            inet_ntop(AF_INET6, &words, &text, socklen_t(text.count))
+            let text = buffer.bindMemory(to: CChar.self)
+            guard let base = text.baseAddress, inet_ntop(AF_INET6, &words, base, socklen_t(text.count)) != nil else { return 0 }
+            return strlen(base)
         }
-        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// By hand, since the access log does it for every request, and inet_ntop(3) takes a thousand instructions for it.
+    private static func writeDotted(_ value: UInt32, to buffer: UnsafeMutableRawBufferPointer) -> Int {
+        var count = 0
+        func put(_ byte: UInt32) {
+            buffer[count] = UInt8(truncatingIfNeeded: byte)
+            count += 1
+        }
+        for shift: UInt32 in stride(from: 24, through: 0, by: -8) {
+            let part = value >> shift & 0xFF
+            if part >= 100 { put(0x30 + part / 100) }
+            if part >= 10 { put(0x30 + part / 10 % 10) }
+            put(0x30 + part % 10)
+            if shift > 0 { put(0x2E) }
+        }
+        return count
     }
 }
