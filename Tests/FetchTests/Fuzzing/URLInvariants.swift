@@ -1,5 +1,6 @@
 #if !FUZZ
     @testable import Fetch
+    import SystemIO
 #endif
 
 /// What must hold of the URLs of sources and of all that is compared with them, whatever text they are made of.
