@@ -29,8 +29,12 @@ package struct H264Settings: Sendable, Equatable {
     /// whatever moves moves by whole pixels and far. Frames come in a fixed pattern of B-frames (`b-adapt=0`): the search
     /// for a better one costs more than anything else and finds a worse one. Psychovisual optimisation is off: it adds
     /// grain to what has none.
+    ///
+    /// A flat scaling matrix that is written down changes no sample: it makes the stream one of High profile, which x264
+    /// otherwise calls Main where there are no 8×8 transforms.
     static let options =
-        "psy=0:weightp=0:scenecut=0:b-adapt=0:subme=2:trellis=1:8x8dct=0:me=umh:ref=2:mixed-refs=0"
+        "psy=0:weightp=0:scenecut=0:b-adapt=0:subme=2:trellis=1:8x8dct=0:me=umh:ref=2:mixed-refs=0:"
+        + "cqm4=16,16,16,16,16,16,16,16,16,16,16,16,16,16,16,16"
 
     /// ``options`` and what the settings add to them.
     var allOptions: String {
