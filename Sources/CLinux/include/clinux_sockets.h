@@ -82,6 +82,9 @@ int clinux_parse_address(const char *text, clinux_address *address);
 /// Writes the number of an address as text into `buffer` of at least 46 bytes. Returns its length.
 size_t clinux_format_address(const clinux_address *address, char *buffer, size_t count);
 
+/// Sends `text` as one datagram to a Unix socket; a name that begins with '@' is an abstract one. Returns 0, or -1 with errno.
+int clinux_send_datagram(const char *name, const char *text);
+
 /// Blocks every signal on the calling thread, SIGPIPE of sendfile(2) among them.
 void clinux_block_signals(void);
 

@@ -1,0 +1,24 @@
+internal import Glibc
+internal import Media
+internal import Sandbox
+
+extension SandboxError {
+    /// Everything ``killCause`` may be.
+    static let killCauses = ["time", "memory", "system_call", "crash", "killed", "exit"]
+
+    /// Why the worker did not end by itself; nil where it did, or where there was none.
+    var killCause: String? {
+        switch self {
+        case .timeout: "time"
+        case .rejected(.outOfMemory): "memory"
+        case .crashed(let exit):
+            switch exit?.signal {
+            case SIGSYS: "system_call"
+            case SIGKILL: "killed"
+            case nil: "exit"
+            default: "crash"
+            }
+        case .rejected, .queueFull, .cancelled, .invalidOutput, .unavailable: nil
+        }
+    }
+}
