@@ -57,7 +57,7 @@ package struct PrewarmList: Sendable, Equatable {
             }
         case .sitemap: readSitemap(text, template)
         case .html:
-            entries = PageLinks.find(text, base: base)
+            entries = LinkedGIFs.find(text, base: base)
                 .map { PrewarmEntry(url: $0, format: template.format, options: template.options) }
         }
     }
@@ -77,7 +77,7 @@ package struct PrewarmList: Sendable, Equatable {
             case "url": isIndexEntry = false
             case "loc" where isIndexEntry: sitemaps.append(element.text)
             case let name where name == "loc" || name.hasSuffix(":loc"):
-                if PageLinks.isGIF(element.text) {
+                if LinkedGIFs.isGIF(element.text) {
                     entries.append(PrewarmEntry(url: element.text, format: template.format, options: template.options))
                 }
             default: break

@@ -1,7 +1,7 @@
 internal import Foundation
 
 /// The GIFs of an HTML page.
-enum PageLinks {
+enum LinkedGIFs {
     /// Attributes that name what an element shows or links to; pages that load late keep the URL in a `data-` one.
     private static let attributes = ["src", "href", "data-src", "data-original", "data-gif", "poster", "content"]
 
