@@ -13,12 +13,12 @@ struct GifreelCommand: ParsableCommand {
             ServeCommand.self, ConvertCommand.self, FramesCommand.self, PrewarmCommand.self, PurgeCommand.self, SignCommand.self, ZygoteCommand.self,
         ])
 
-    /// As ArgumentParser has it, but that a command line that makes no sense ends with 2, as with other Unix tools.
+    /// As ArgumentParser has it, but that a `prewarm` that makes no sense ends with 2: its other failures have 1.
     static func main() {
         do {
             var command = try parseAsRoot()
             try command.run()
-        } catch where exitCode(for: error) == .validationFailure {
+        } catch where exitCode(for: error) == .validationFailure && CommandLine.arguments.dropFirst().first == "prewarm" {
             FileHandle.standardError.write(Data((fullMessage(for: error) + "\n").utf8))
             Foundation.exit(2)
         } catch {

@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
+extension OperationsTests {
 @Suite(.timeLimit(.minutes(3))) struct MetricsTests {
     /// The value of a sample, by its name with labels.
     private func value(_ name: String, in text: String) -> Double? {
@@ -86,4 +87,5 @@ import Testing
         tool.waitUntilExit()
         #expect(tool.terminationStatus == 0 && said.isEmpty, "\(said)")
     }
+}
 }

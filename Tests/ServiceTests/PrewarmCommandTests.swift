@@ -3,6 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
+extension OperationsTests {
 /// `gifreel prewarm`.
 @Suite(.timeLimit(.minutes(3))) struct PrewarmCommandTests {
     private struct Outcome {
@@ -144,4 +145,5 @@ import Testing
         let outcome = try prewarm(arguments)
         #expect(outcome.code == 2 && !outcome.log.isEmpty)
     }
+}
 }

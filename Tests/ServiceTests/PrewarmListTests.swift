@@ -1,6 +1,7 @@
 import Service
 import Testing
 
+extension OperationsTests {
 @Suite struct PrewarmListTests {
     private func urls(_ text: String, format: PrewarmList.Format? = nil, base: String? = nil) throws -> [String] {
         try PrewarmList(Array(text.utf8), format: format, base: base).entries.map(\.url)
@@ -82,4 +83,5 @@ import Testing
     func aListIsWhatItLooksLike(_ text: String, _ format: PrewarmList.Format) {
         #expect(PrewarmList.Format.guess(Array(text.utf8)) == format)
     }
+}
 }

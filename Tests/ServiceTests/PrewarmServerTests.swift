@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
+extension OperationsTests {
 /// `POST /prewarm` and what is below it.
 @Suite(.timeLimit(.minutes(3))) struct PrewarmServerTests {
     private struct Report: Decodable {
@@ -140,4 +141,5 @@ import Testing
         let over = try wait(server, id) { $0.done == 1 }
         #expect(over.state == "cancelled" && origin.count("/b.gif") == 0)
     }
+}
 }

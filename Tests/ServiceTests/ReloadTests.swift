@@ -3,6 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
+extension OperationsTests {
 /// SIGHUP.
 @Suite(.timeLimit(.minutes(3))) struct ReloadTests {
     private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
@@ -102,4 +103,5 @@ import Testing
         #expect(server.terminate() == 0)
         #expect(next() == "STOPPING=1")
     }
+}
 }

@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
+extension OperationsTests {
 /// Each way a start can fail ends with a sentence that says what to change.
 @Suite(.timeLimit(.minutes(3))) struct StartTests {
     private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
@@ -77,4 +78,5 @@ import Testing
         let library = try preloaded("unsigned avformat_version(void) { return 58 << 16 | 76 << 8 | 100; }")
         #expect(complaint([], environment: ["LD_PRELOAD": library]).contains("libavformat 58.76.100 is too old: "))
     }
+}
 }

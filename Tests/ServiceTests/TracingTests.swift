@@ -3,6 +3,7 @@ import Service
 import TestSupport
 import Testing
 
+extension OperationsTests {
 @Suite(.timeLimit(.minutes(3))) struct TracingTests {
     private static let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 
@@ -53,4 +54,5 @@ import Testing
         #expect(try server.mp4(origin.url("/a.gif"), headers: ["traceparent: nonsense"]).status == 200)
         #expect(origin.requests.last?.headers["traceparent"] == nil)
     }
+}
 }
