@@ -59,7 +59,7 @@ package struct Prewarm {
         self.report = report
     }
 
-    /// Runs to the end or to SIGINT. Blocks the calling thread, which must be the process' only one: a zygote may be forked.
+    /// Runs to the end or to SIGINT. Blocks the calling thread.
     ///
     /// - Returns: The exit code: 0 where all is in the cache, 1 where something failed, 2 where the lists make no sense,
     ///   130 after SIGINT or SIGTERM.
@@ -67,7 +67,7 @@ package struct Prewarm {
         let needsWorkers = server == nil && !isDryRun
         let zygote: Zygote?
         do throws(SystemError) {
-            zygote = needsWorkers ? try Zygote.start() : nil
+            zygote = needsWorkers ? try Zygote.spawn() : nil
         } catch {
             return Self.complain("The worker process cannot be started: \(error).", Code.failed)
         }
@@ -197,6 +197,9 @@ package struct Prewarm {
             }
         }
         var configuration = try read.get()
+        if let warning = try ConfinementCheck.check(zygote.confinement(), isRequired: configuration.requiresSandbox) {
+            _ = Self.complain(warning, 0)
+        }
         configuration.pool.queue = max(configuration.pool.queue, concurrency)
         do {
             return try LocalBackend(

@@ -4,21 +4,22 @@ internal import Sandbox
 
 extension SandboxError {
     /// Everything ``killCause`` may be.
-    static let killCauses = ["time", "memory", "system_call", "crash", "killed", "exit"]
+    static let killCauses = ["time", "memory", "system_call", "crash", "killed", "exit", "misbehaved"]
 
-    /// Why the worker did not end by itself; nil where it did, or where there was none.
+    /// Why the worker did not end by itself, or was not believed; nil where it did, or where there was none.
     var killCause: String? {
         switch self {
         case .timeout: "time"
         case .rejected(.outOfMemory): "memory"
         case .crashed(let exit):
-            switch exit?.signal {
+            switch exit.signal {
             case SIGSYS: "system_call"
             case SIGKILL: "killed"
             case nil: "exit"
             default: "crash"
             }
-        case .rejected, .queueFull, .cancelled, .invalidOutput, .unavailable: nil
+        case .misbehaved, .invalidOutput: "misbehaved"
+        case .rejected, .queueFull, .cancelled, .unavailable: nil
         }
     }
 }
