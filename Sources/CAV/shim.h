@@ -15,6 +15,11 @@ static const int gifreel_averror_nomem = AVERROR(ENOMEM);
 static const int gifreel_averror_external = AVERROR_EXTERNAL;
 static const int64_t gifreel_nopts = AV_NOPTS_VALUE;
 
+// What this was built with, which may not be what is loaded.
+static const unsigned gifreel_avcodec_built = LIBAVCODEC_VERSION_INT;
+static const unsigned gifreel_avformat_built = LIBAVFORMAT_VERSION_INT;
+static const unsigned gifreel_avutil_built = LIBAVUTIL_VERSION_INT;
+
 static inline int gifreel_averror(int code) { return AVERROR(code); }
 
 /// AVFrame.duration came with libavutil 57.30 (FFmpeg 6.0); before it, encoders had no use for one.

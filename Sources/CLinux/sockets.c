@@ -253,3 +253,21 @@ void clinux_block_signals(void) {
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, NULL);
 }
+
+int clinux_send_datagram(const char *name, const char *text) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t length = strlen(name);
+    if (length == 0 || length >= sizeof address.sun_path) {
+        errno = EINVAL;
+        return -1;
+    }
+    memcpy(address.sun_path, name, length);
+    if (name[0] == '@') address.sun_path[0] = 0;
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return -1;
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+    ssize_t sent = sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address, size);
+    if (sent < 0) return close_keeping_errno(fd);
+    close(fd);
+    return 0;
+}

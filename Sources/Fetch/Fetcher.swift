@@ -40,8 +40,11 @@ package final class Fetcher: Sendable {
     /// - Parameters:
     ///   - url: What to fetch.
     ///   - validators: From an earlier fetch: the origin may then answer that nothing has changed.
+    ///   - fields: Header fields to send along, as `Name: value`.
     /// - Returns: The source, or that it has not changed; the latter only where `validators` were given.
-    package func fetch(_ url: SourceURL, validators: SourceValidators? = nil) async throws(FetchError) -> FetchOutcome {
+    package func fetch(
+        _ url: SourceURL, validators: SourceValidators? = nil, fields: [String] = []
+    ) async throws(FetchError) -> FetchOutcome {
         metrics.countStart()
         do throws(FetchError) {
             try settings.check(url)
@@ -54,7 +57,8 @@ package final class Fetcher: Sendable {
             await withCheckedContinuation { continuation in
                 loop.submit(
                     FetchRequest(
-                        id: id, url: url, validators: validators ?? SourceValidators(), submitted: .now, continuation: continuation)
+                        id: id, url: url, validators: validators ?? SourceValidators(), fields: fields, submitted: .now,
+                        continuation: continuation)
                 )
                 // A cancellation that came before the submission found nothing to cancel.
                 if Task.isCancelled { loop.cancel(id) }

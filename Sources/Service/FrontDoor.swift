@@ -3,6 +3,7 @@ internal import Fetch
 package import HTTP
 internal import Logging
 internal import Sandbox
+internal import ServiceContextModule
 internal import Synchronization
 
 /// Answers every request: reads what it asks for, and hands it to the room that knows.
@@ -17,6 +18,9 @@ package final class FrontDoor: HTTPHandler {
     private let facts: FactsDesk
     private let access: AccessControl
     private let pages: PageDesk
+    private let metrics: MetricsDesk
+    private let prewarm: PrewarmDesk
+    private let work: WorkMeter
     private let configuration: ServiceConfiguration
     private let logger: Logger
     private let state = Atomic(State.starting.rawValue)
@@ -28,7 +32,10 @@ package final class FrontDoor: HTTPHandler {
         case draining
     }
 
-    init(configuration: ServiceConfiguration, store: RenditionStore, admin: AdminDesk, access: AccessControl, logger: Logger) {
+    init(
+        configuration: ServiceConfiguration, store: RenditionStore, admin: AdminDesk, access: AccessControl,
+        metrics: MetricsDesk, prewarm: PrewarmDesk, work: WorkMeter, logger: Logger
+    ) {
         self.configuration = configuration
         parser = RouteParser(mounts: configuration.mounts)
         self.store = store
@@ -37,6 +44,9 @@ package final class FrontDoor: HTTPHandler {
         self.admin = admin
         self.access = access
         pages = PageDesk(configuration, store: store, answers: answers, parser: parser, access: access)
+        self.metrics = metrics
+        self.prewarm = prewarm
+        self.work = work
         self.logger = logger
     }
 
@@ -44,6 +54,9 @@ package final class FrontDoor: HTTPHandler {
     package func become(_ new: State) {
         state.store(new.rawValue, ordering: .relaxed)
     }
+
+    /// Whether requests are welcome; any thread.
+    var isReady: Bool { state.load(ordering: .relaxed) == State.ready.rawValue }
 
     package func respond(to request: borrowing HTTPRequest) -> HTTPReply {
         if let hit = hit(request) { return .now(hit) }
@@ -112,7 +125,7 @@ package final class FrontDoor: HTTPHandler {
             if let hot = store.hot(alias) { return .now(answers.hit(hot, .source, terms)) }
             let urgency = PriorityField.urgency(request.header("Priority"))
             let allowance = access.allowance(request)
-            return .later { await self.miss(rendition, url, terms, urgency, allowance) }
+            return later(request) { await self.miss(rendition, url, terms, urgency, allowance) }
         case .object(let id, let fileExtension):
             return object(id, fileExtension)
         case .upload(let rendition):
@@ -122,6 +135,10 @@ package final class FrontDoor: HTTPHandler {
         case .oembed(let query):
             let visit = self.visit(request)
             return .later { self.answered(await self.pages.oembed(query, visit), host: nil) }
+        case .prewarm(let id, let query):
+            return try prewarm.answer(method, id, query, authorization: request.header("Authorization"))
+        case .metrics:
+            return try metrics.answer(request)
         case .cache(let query):
             return try admin.answer(method, query, authorization: request.header("Authorization"))
         }
@@ -130,7 +147,8 @@ package final class FrontDoor: HTTPHandler {
     private func allowedMethods(_ route: Route) -> [HTTPMethod] {
         switch route {
         case .rendition: [.get, .head, .options] + (admin.isOn ? [.purge] : [])
-        case .object, .health, .readiness, .home, .oembed: [.get, .head, .options]
+        case .object, .metrics, .health, .readiness, .home, .oembed: [.get, .head, .options]
+        case .prewarm(let id, _): id == nil ? [.post, .options] : [.get, .head, .delete, .options]
         case .upload: [.post, .options]
         case .cache: [.get, .head, .delete, .options]
         }
@@ -158,11 +176,21 @@ package final class FrontDoor: HTTPHandler {
 
     // MARK: Answers that take time
 
+    /// A reply that takes time; the request's id and trace go with all that is done for it.
+    private func later(
+        _ request: borrowing HTTPRequest, _ work: @escaping @Sendable () async -> HTTPResponse
+    ) -> HTTPReply {
+        let context = ServiceContext(request)
+        return .later { await ServiceContext.withValue(context) { await work() } }
+    }
+
     private func miss(
         _ rendition: Rendition, _ url: SourceURL, _ terms: AnswerTerms, _ urgency: Urgency, _ allowance: MissAllowance
     ) async -> HTTPResponse {
         switch await store.find(rendition, of: url, urgency: urgency, allowance) {
-        case .success(let found)?: return answers.response(found, .source, terms)
+        case .success(let found)?:
+            logAnswer(rendition, host: url.host, found)
+            return answers.response(found, .source, terms)
         case .failure(let problem)?: return failed(problem, host: url.host, terms)
         case nil: return ProblemDocument.response(.overloaded)  // The client has left; nobody reads it.
         }
@@ -200,8 +228,10 @@ package final class FrontDoor: HTTPHandler {
     private func uploaded(
         _ rendition: Rendition, _ source: Source, _ urgency: Urgency, _ allowance: MissAllowance
     ) async -> HTTPResponse {
+        work.uploaded(source.count)
         switch await store.find(rendition, of: source, urgency: urgency, allowance) {
         case .success(let found)?:
+            logAnswer(rendition, host: nil, found)
             var response =
                 rendition.format == .json ? await composed(found, .upload, rendition) : answers.response(found, .object)
             response.headers.append("Content-Location", RenditionAnswer.path(found.rendition))
@@ -243,9 +273,12 @@ package final class FrontDoor: HTTPHandler {
         let urgency = PriorityField.urgency(request.header("Priority"))
         let allowance = access.allowance(request)
         let limit = configuration.fetch.maxBytes
+        let context = ServiceContext(request)
         let answer = { @Sendable (rendition: Rendition, source: Source) in
             defer { withExtendedLifetime(place) {} }
-            return await self.uploaded(rendition, source, urgency, allowance)
+            return await ServiceContext.withValue(context) {
+                await self.uploaded(rendition, source, urgency, allowance)
+            }
         }
         guard let form else { return UploadSink(limit: limit) { await answer(rendition, $0) } }
         let target = request.target
@@ -256,6 +289,17 @@ package final class FrontDoor: HTTPHandler {
             guard case .upload(let rendition) = asked.route else { throw .notFound }
             return { await answer(rendition, $0) }
         }
+    }
+
+    /// Says how a request that waited was answered, and what it waited for.
+    private func logAnswer(_ rendition: Rendition, host: String?, _ found: RenditionStore.Found) {
+        guard logger.logLevel <= .info else { return }
+        var metadata: Logger.Metadata = [
+            "rendition": "\(rendition.canonicalText)", "source_host": "\(host ?? "upload")",
+            "cache_status": "\(RenditionAnswer.cacheStatus(found.provenance))",
+        ]
+        for (name, value) in found.times.logged { metadata[name] = "\(value)" }
+        logger.info("answered", metadata: metadata)
     }
 
     private func failed(_ problem: Problem, host: String?, _ terms: AnswerTerms = .plain) -> HTTPResponse {

@@ -4,47 +4,60 @@ package import HTTP
 internal import Foundation
 package import Logging
 internal import Media
+internal import PrometheusMetrics
 package import Sandbox
+internal import SystemIO
 
 /// The composition root: makes every room, connects them, starts and stops them.
 package final class GifreelService: Sendable {
-    private let configuration: ServiceConfiguration
-    private let cache: Cache
-    private let fetcher: Fetcher
-    private let pool: WorkerPool
-    private let door: FrontDoor
+    private let rooms: Generation.Rooms
+    private let current: CurrentGeneration
     private let server: HTTPServer
-    private let logger: Logger
+    private let meter: RequestMeter
+    private let accessLog: AccessLogGate?
 
     /// Opens the cache and prepares everything; nothing listens yet.
     ///
     /// - Parameters:
     ///   - zygote: Forked before the process had a second thread.
     ///   - clock: What freshness goes by.
-    ///   - observer: Hears of finished requests.
+    ///   - accessLog: Hears of finished requests as far as the log's level has it.
     /// - Throws: Errors whose description is a sentence that says what to change.
     package init(
         configuration: ServiceConfiguration, zygote: Zygote, clock: CacheClock = .system, logger: Logger,
-        observer: (any HTTPObserver)? = nil
+        accessLog: (any HTTPObserver)? = nil
     ) throws {
+        try LinkedLibraries.check()
         try Transcoder.checkLibraries()
-        self.configuration = configuration
-        self.logger = logger
-        cache = try Cache(configuration: configuration.cache, clock: clock)
+        let cache = try Cache(configuration: configuration.cache, clock: clock)
         do {
-            fetcher = try Fetcher(configuration: configuration.fetch)
-            pool = WorkerPool(zygote: zygote, configuration: configuration.pool)
-            let store = RenditionStore(
-                configuration: configuration, cache: cache, clock: clock, fetcher: fetcher, pool: pool, logger: logger)
-            door = FrontDoor(
-                configuration: configuration, store: store,
-                admin: AdminDesk(store: store, token: configuration.adminToken),
-                access: AccessControl(configuration, clock: clock), logger: logger)
+            let registry = PrometheusRegistry(Families.instruments)
+            let desk = WorkThreads(count: 1, limit: 64, name: "gifreel-desk")
+            let prewarm = PrewarmQueue(
+                limits: configuration.prewarm, journal: PrewarmJournal(cacheDirectory: configuration.cache.directory),
+                threads: desk,
+                meter: LabelledCounter(
+                    Families.prewarmed, label: "result", values: ["hit", "new", "failed"], factory: registry),
+                logger: logger)
+            rooms = Generation.Rooms(
+                cache: cache, clock: clock, pool: WorkerPool(zygote: zygote, configuration: configuration.pool),
+                prewarm: prewarm, registry: registry, work: WorkMeter(factory: registry), desk: desk)
+            let current = CurrentGeneration(try Generation(configuration, rooms, logger: logger))
+            self.current = current
             var http = configuration.http
             http.errorResponse = { error in
                 ProblemDocument.response(Problem(error.status, error.code, error.sentence))
             }
-            server = try HTTPServer(configuration: http, handler: door, observer: observer)
+            let meter = RequestMeter(mounts: configuration.mounts.keys, factory: registry)
+            self.meter = meter
+            let gate = accessLog.map { AccessLogGate($0, isOpen: configuration.logLevel <= .info) }
+            self.accessLog = gate
+            server = try HTTPServer(
+                configuration: http, handler: current, observer: ObserverList(observers: [meter] + (gate.map { [$0] } ?? [])))
+            let readings = StateReadings(
+                cache: cache, pool: rooms.pool, server: server, prewarm: prewarm, current: { current.value })
+            registry.onCollect(readings.samples)
+            registry.onCollect(ProcessReadings().samples)
         } catch {
             cache.close()
             throw error
@@ -55,41 +68,48 @@ package final class GifreelService: Sendable {
     package var port: Int? { server.port }
 
     /// Renditions that wait for a worker or have one.
-    package var load: (running: Int, waiting: Int) { pool.load }
+    package var load: (running: Int, waiting: Int) { rooms.pool.load }
 
     /// Listens. From here on requests are answered.
     package func start() throws {
         try server.start()
-        if let file = configuration.portFile, let port = server.port {
+        let generation = current.value
+        if let file = generation.configuration.portFile, let port = server.port {
             try Data("\(port)\n".utf8).write(to: URL(fileURLWithPath: file), options: .atomic)
         }
-        fetcher.avoid(
-            server.endpoints.compactMap { endpoint in
-                guard case .tcp(let address, let port) = endpoint else { return nil }
-                return (address, port)
-            })
-        if configuration.signingKeys.hasShortKey {
-            logger.warning("a signing key has fewer than 32 bytes and may be guessed")
-        }
-        door.become(.ready)
+        rooms.prewarm.start { [current] in current.value.store }
+        generation.open(at: server.endpoints)
         let endpoints = server.endpoints.map(\.description).joined(separator: ", ")
-        logger.info("listening", metadata: ["at": "\(endpoints)", "version": "\(Gifreel.version)"])
+        generation.logger.info("listening", metadata: ["at": "\(endpoints)", "version": "\(Gifreel.version)"])
+    }
+
+    /// Answers by other settings from here on; what is in flight ends by the old ones. Of settings for which
+    /// ``Setting/isReadAgain`` is false the old values stay in force.
+    package func reload(_ configuration: ServiceConfiguration, logger: Logger) throws {
+        let next = try Generation(configuration, rooms, logger: logger)
+        next.open(at: server.endpoints)
+        accessLog?.set(isOpen: configuration.logLevel <= .info)
+        meter.setMounts(configuration.mounts.keys)
+        current.replace(with: next).retire()
     }
 
     /// Ends in order: `/readyz` turns 503, listening stops, what is in flight is answered, then every room closes.
     package func stop() async {
-        door.become(.draining)
-        logger.info("draining")
+        let generation = current.value
+        generation.door.become(.draining)
+        generation.logger.info("draining")
+        rooms.prewarm.stop()
         await server.drain()
-        fetcher.shutdown()
+        generation.fetcher.shutdown()
         // Both block for as long as their threads' work takes; by now hardly ever at all.
         await withCheckedContinuation { continuation in
-            DispatchQueue.global().async { [self] in
-                pool.close()
-                cache.close()
+            DispatchQueue.global().async { [rooms] in
+                rooms.desk.close()
+                rooms.pool.close()
+                rooms.cache.close()
                 continuation.resume()
             }
         }
-        logger.info("stopped")
+        generation.logger.info("stopped")
     }
 }

@@ -22,8 +22,12 @@ final class GifreelProcess: Sendable {
     ///
     /// - Parameters:
     ///   - settings: `name=value`, over those that every test has.
+    ///   - configuration: A settings file.
     ///   - directory: Of an earlier server, to start again on its cache.
-    init(_ settings: [String] = [], directory: URL? = nil) throws {
+    ///   - environment: Variables besides the test's own.
+    init(
+        _ settings: [String] = [], configuration: String? = nil, directory: URL? = nil, environment: [String: String] = [:]
+    ) throws {
         let folder = directory ?? FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let portFile = folder.appendingPathComponent("port")
@@ -36,7 +40,8 @@ final class GifreelProcess: Sendable {
         ] + settings
         let process = Process()
         process.executableURL = Self.executable
-        process.arguments = ["serve"] + all.flatMap { ["--set", $0] }
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        process.arguments = ["serve"] + (configuration.map { ["--config", $0] } ?? []) + all.flatMap { ["--set", $0] }
         process.standardError = try FileHandle(forWritingTo: log)
         process.standardOutput = FileHandle.nullDevice
         try process.run()

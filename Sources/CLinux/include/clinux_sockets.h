@@ -77,6 +77,9 @@ int clinux_reset_on_close(int fd);
 /// The first address a host name or number stands for (getaddrinfo(3)); the port is not looked at.
 /// Returns 0, or the resolver's error number.
 int clinux_resolve(const char *host, clinux_address *address);
+/// Sends `text` as one datagram to a Unix socket; a name that begins with '@' is an abstract one. Returns 0, or -1 with errno.
+int clinux_send_datagram(const char *name, const char *text);
+
 /// Blocks every signal on the calling thread, SIGPIPE of sendfile(2) among them.
 void clinux_block_signals(void);
 

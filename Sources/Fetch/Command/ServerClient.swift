@@ -8,6 +8,8 @@ package struct ServerClient: Sendable {
     package struct Answer: Sendable {
         package let status: Int
         package let body: String
+        /// Seconds that `Retry-After` asks to wait; nil where it does not.
+        package let retryAfter: Int?
     }
 
     private let server: String
@@ -29,16 +31,20 @@ package struct ServerClient: Sendable {
     /// - Parameters:
     ///   - target: Path and query, encoded.
     ///   - body: With its media type.
+    ///   - followsRedirects: At most five of them.
     /// - Throws: ``FetchError`` when there is no answer.
     package func send(
-        _ method: String, _ target: String, body: (text: String, type: String)? = nil
+        _ method: String, _ target: String, body: (text: String, type: String)? = nil, followsRedirects: Bool = false
     ) throws(FetchError) -> Answer {
         guard CurlLibrary.prepare() else { throw .exhausted(cause: "curl_global_init") }
         var easy = try EasyHandle()
         try easy.set(CURLOPT_URL, server + target)
         try easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
-        try easy.set(CURLOPT_FOLLOWLOCATION, 0)
-        try easy.set(CURLOPT_CUSTOMREQUEST, method)
+        try easy.set(CURLOPT_FOLLOWLOCATION, followsRedirects ? 1 : 0)
+        try easy.set(CURLOPT_MAXREDIRS, 5)
+        if method != "GET" { try easy.set(CURLOPT_CUSTOMREQUEST, method) }
+        // Taken as it comes, whether it was compressed or not.
+        try easy.set(CURLOPT_ACCEPT_ENCODING, "")
         try easy.set(CURLOPT_CONNECTTIMEOUT_MS, 5000)
         try easy.set(CURLOPT_TIMEOUT_MS, timeout * 1000)
         try easy.set(CURLOPT_NOSIGNAL, 1)
@@ -62,7 +68,12 @@ package struct ServerClient: Sendable {
         guard code == CURLE_OK, ccurl_get_long(easy.raw, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK else {
             throw .unreachable(cause: easy.errorMessage(code))
         }
-        return withExtendedLifetime(received) { Answer(status: status, body: String(decoding: received.bytes, as: UTF8.self)) }
+        var wait: curl_off_t = 0
+        let hasWait = ccurl_get_offset(easy.raw, CURLINFO_RETRY_AFTER, &wait) == CURLE_OK && wait > 0
+        return withExtendedLifetime(received) {
+            Answer(
+                status: status, body: String(decoding: received.bytes, as: UTF8.self), retryAfter: hasWait ? Int(wait) : nil)
+        }
     }
 }
 

@@ -5,6 +5,8 @@ struct FetchRequest: Sendable {
     let id: ID
     let url: SourceURL
     let validators: SourceValidators
+    /// Header fields to send along.
+    let fields: [String]
     let submitted: ContinuousClock.Instant
     let continuation: CheckedContinuation<Result<FetchOutcome, FetchError>, Never>
 }

@@ -29,8 +29,8 @@ final class Transfer {
     ///   - timeLeft: How long the whole request may take.
     ///   - onFreshConnection: Not to use a connection that was used before.
     init(
-        _ url: SourceURL, validators: SourceValidators, settings: FetchSettings, sockets: SocketTable, timeLeft: Duration,
-        onFreshConnection: Bool
+        _ url: SourceURL, validators: SourceValidators, fields: [String], settings: FetchSettings, sockets: SocketTable,
+        timeLeft: Duration, onFreshConnection: Bool
     ) throws(FetchError) {
         self.url = url
         self.settings = settings
@@ -43,7 +43,7 @@ final class Transfer {
         try easy.setCallbacks(self)
         try easy.setOptions(for: url, configuration: settings.configuration, timeLeft: timeLeft)
         if onFreshConnection { try easy.set(CURLOPT_FRESH_CONNECT, 1) }
-        try easy.setHeaders(settings.headers + Self.conditions(validators))
+        try easy.setHeaders(settings.headers + Self.conditions(validators) + fields)
     }
 
     private static func conditions(_ validators: SourceValidators) -> [String] {

@@ -94,8 +94,9 @@ final class TransferDriver {
             let timeLeft = operation.deadline(settings.configuration.timeout) - now
             guard timeLeft > .zero else { throw .timeout(.total) }
             let transfer = try Transfer(
-                operation.url, validators: operation.request.validators, settings: settings, sockets: sockets,
-                timeLeft: timeLeft, onFreshConnection: operation.needsFreshConnection)
+                operation.url, validators: operation.request.validators, fields: operation.request.fields,
+                settings: settings, sockets: sockets, timeLeft: timeLeft,
+                onFreshConnection: operation.needsFreshConnection)
             operation.transfer = transfer
             byHandle[transfer.easy.raw] = operation
             try multi.add(transfer.easy.raw)

@@ -9,6 +9,8 @@ package struct ClientNetwork: Sendable, Hashable {
     package let isIPv4: Bool
 
     package init(_ address: IPAddress) {
+        // A client is the same on an IPv6 socket.
+        let address = address.unmapped
         isIPv4 = address.isIPv4
         switch address {
         case .v4(let value): number = UInt64(value)

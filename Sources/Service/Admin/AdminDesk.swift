@@ -50,7 +50,9 @@ struct AdminDesk: Sendable {
     }
 
     /// Compares digests, which takes the same time wherever they differ.
-    private func authorize(_ authorization: String?) throws(Problem) {
+    ///
+    /// - Throws: ``Problem/notFound`` where admin is off, ``Problem/unauthorized``.
+    func authorize(_ authorization: String?) throws(Problem) {
         guard let token else { throw .notFound }
         let words = (authorization ?? "").split(separator: " ", maxSplits: 1)
         guard words.count == 2, words[0].lowercased() == "bearer", SHA256.hash(data: Array(words[1].utf8)) == token else {

@@ -34,11 +34,13 @@ struct BlockedSignals: Sendable {
         pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
-    /// Sleeps until one of them comes.
-    func waitForOne() {
+    /// Sleeps until one of them comes, and returns its number.
+    @discardableResult
+    func waitForOne() -> Int32 {
         var set = Self.set(numbers)
         var number: Int32 = 0
         while sigwait(&set, &number) != 0 {}
+        return number
     }
 
     private static func set(_ numbers: [Int32]) -> sigset_t {

@@ -33,17 +33,25 @@ package struct Serve {
         // Connections and the cache's open files together come to more than the usual soft limit.
         clinux_raise_descriptor_limit()
         // Threads made from here on leave these signals to this one.
-        let signals = BlockedSignals([SIGTERM, SIGINT])
+        let signals = BlockedSignals([SIGTERM, SIGINT, SIGHUP])
         signal(SIGPIPE, SIG_IGN)
         let started = Blocking.wait { await start(zygote) }
-        guard case .success(let service) = started else {
+        guard case .success(var running) = started else {
             if case .failure(let error) = started { return Self.complain(error.description) }
             return 1
         }
-        signals.waitForOne()
+        let manager = ServiceManager()
+        manager.ready()
+        while signals.waitForOne() == SIGHUP {
+            manager.reloading()
+            running = Blocking.wait { [running] in await reload(running) }
+            manager.ready()
+        }
+        manager.stopping()
+        let service = running.service
         // A second signal is impatience. Nobody joins the thread: it ends with the process.
         _ = SystemThread.start(name: "gifreel-signals") {
-            signals.waitForOne()
+            while signals.waitForOne() == SIGHUP {}
             _exit(1)
         }
         Blocking.wait { await service.stop() }
@@ -51,26 +59,57 @@ package struct Serve {
         return 0
     }
 
-    private func start(_ zygote: Zygote) async -> Result<GifreelService, ConfigurationError> {
+    /// A service with the settings it began with, and the form of its log.
+    private struct Running: Sendable {
+        var service: GifreelService
+        /// As they were read last.
+        var values: [String: String]
+        /// What is in force of those that only a restart changes.
+        var format: ServiceConfiguration.LogFormat
+        var logger: Logger
+    }
+
+    private func start(_ zygote: Zygote) async -> Result<Running, ConfigurationError> {
         do {
-            let configuration = try await configuration()
+            let settings = try await settings()
+            let configuration = try ServiceConfiguration(settings)
             let logger = LogOutput.makeLogger(level: configuration.logLevel, format: configuration.logFormat)
             if let warning = try ConfinementCheck.check(zygote.confinement(), isRequired: configuration.requiresSandbox) {
                 logger.warning("\(warning)")
             }
-            let logsRequests = configuration.logLevel <= .info
             let service = try GifreelService(
                 configuration: configuration, zygote: zygote, logger: logger,
-                observer: logsRequests ? Self.accessLog(configuration.logFormat) : nil)
+                accessLog: Self.accessLog(configuration.logFormat))
             try service.start()
-            return .success(service)
+            return .success(
+                Running(
+                    service: service, values: try settings.values(), format: configuration.logFormat, logger: logger))
         } catch {
             return .failure(ConfigurationError("\(error)"))
         }
     }
 
-    private func configuration() async throws(ConfigurationError) -> ServiceConfiguration {
-        try ServiceConfiguration(try await settings())
+    /// Reads the settings again and brings into force what can be. Where they are wrong, all stays as it is.
+    private func reload(_ running: Running) async -> Running {
+        var next = running
+        do {
+            let settings = try await settings()
+            let configuration = try ServiceConfiguration(settings)
+            next.logger = LogOutput.makeLogger(level: configuration.logLevel, format: running.format)
+            next.values = try settings.values()
+            try running.service.reload(configuration, logger: next.logger)
+            let plan = ReloadPlan(from: running.values, to: next.values)
+            next.logger.notice("settings read again", metadata: ["changed": "\(plan.changed.joined(separator: ", "))"])
+            if !plan.waiting.isEmpty {
+                // Said again at every reading until it is done.
+                for name in plan.waiting { next.values[name] = running.values[name] }
+                next.logger.warning("a restart is needed", metadata: ["for": "\(plan.waiting.joined(separator: ", "))"])
+            }
+            return next
+        } catch {
+            running.logger.error("settings not read again", metadata: ["cause": "\(error)"])
+            return running
+        }
     }
 
     private func settings() async throws(ConfigurationError) -> SettingsReader {

@@ -19,6 +19,16 @@ extension ServiceConfiguration {
         try readPages(settings)
         try readMounts(settings)
         adminToken = try settings.text("admin.token")
+        prewarm.concurrency = max(1, pool.workers / 2)
+        if try settings.text("prewarm.concurrency") != nil {
+            prewarm.concurrency = try settings.number("prewarm.concurrency", in: 1...256)
+        }
+        prewarm.urls = try settings.number("prewarm.max_urls", in: 1...1_000_000)
+        let readers = try settings.list("metrics.allow")
+        guard let list = ClientList(readers) else {
+            throw .wrongValue("metrics.allow", readers.joined(separator: ","), "addresses, networks or unix")
+        }
+        metricsReaders = list
         logLevel = try settings.choice("log.level", Logger.Level.allCases)
         logFormat = try settings.choice("log.format", LogFormat.allCases)
         try validate()

@@ -41,6 +41,10 @@ package struct ServiceConfiguration: Sendable {
     package var rateLimit: RateLimit?
     /// The token of admin requests; nil turns them off.
     package var adminToken: String?
+    /// How much may be prewarmed.
+    package var prewarm = PrewarmQueue.Limits(concurrency: 1, urls: 50_000)
+    /// Who may read `/metrics` without the admin token. Default: nobody.
+    package var metricsReaders = ClientList()
     package var logLevel = Logger.Level.info
     package var logFormat = LogFormat.text
 

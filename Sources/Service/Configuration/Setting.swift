@@ -101,6 +101,10 @@ extension Setting {
         Setting("mounts.*.require_signature", .flag),
         Setting("pages.home", .flag, "true"),
         Setting("admin.token", .text, isSecret: true),
+        Setting("prewarm.concurrency", .number),
+        Setting("prewarm.max_urls", .number, "50000"),
+        Setting(
+            "metrics.allow", .list, "127.0.0.0/8,::1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7,unix"),
         Setting("log.level", .text, "info"),
         Setting("log.format", .text, "text"),
     ]

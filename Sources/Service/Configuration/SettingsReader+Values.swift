@@ -61,21 +61,34 @@ extension SettingsReader {
 }
 
 extension SettingsReader {
+    /// The value of every setting in force by its name, secrets and all; empty for none.
+    func values() throws(ConfigurationError) -> [String: String] {
+        var values: [String: String] = [:]
+        for setting in Setting.all {
+            for name in names(of: setting) {
+                if case .list = setting.kind {
+                    values[name] = try list(name).joined(separator: ",")
+                } else {
+                    values[name] = try text(name) ?? ""
+                }
+            }
+        }
+        return values
+    }
+
+    /// The setting's name, or where the user chooses a part of it, each.
+    private func names(of setting: Setting) -> [String] {
+        setting.name.contains("*") ? chosenNames("mounts").map { setting.name.replacing("*", with: $0) } : [setting.name]
+    }
+
     /// `name: value` of every setting in force, secrets masked.
     func lines() throws(ConfigurationError) -> [String] {
+        let values = try values()
         var lines: [String] = []
         for setting in Setting.all {
-            let names = setting.name.contains("*")
-                ? chosenNames("mounts").map { setting.name.replacing("*", with: $0) } : [setting.name]
-            for name in names {
-                let value: String?
-                if case .list = setting.kind {
-                    value = try list(name).joined(separator: ",")
-                } else {
-                    value = try text(name)
-                }
-                let shown = value.flatMap { $0.isEmpty ? nil : setting.isSecret ? "***" : $0 }
-                lines.append("\(name): \(shown ?? "–")")
+            for name in names(of: setting) {
+                let value = values[name].flatMap { $0.isEmpty ? nil : setting.isSecret ? "***" : $0 }
+                lines.append("\(name): \(value ?? "–")")
             }
         }
         return lines

@@ -5,12 +5,14 @@ package import Logging
 package enum LogOutput {
     /// A logger for the whole service.
     package static func makeLogger(level: Logger.Level, format: ServiceConfiguration.LogFormat) -> Logger {
-        var logger = Logger(label: "gifreel") { label in
-            switch format {
-            case .text: StreamLogHandler.standardError(label: label)
-            case .json: JSONLogHandler()
-            }
-        }
+        var logger = Logger(
+            label: "gifreel",
+            factory: { label in
+                switch format {
+                case .text: StreamLogHandler.standardError(label: label, metadataProvider: .request)
+                case .json: JSONLogHandler(metadataProvider: .request)
+                }
+            })
         logger.logLevel = level
         return logger
     }
@@ -28,7 +30,10 @@ private struct JSONLogHandler: LogHandler {
     }
 
     func log(event: LogEvent) {
-        var fields = metadata.merging(event.metadata ?? [:]) { $1 }.mapValues(\.description)
+        var fields = metadata
+            .merging(metadataProvider?.get() ?? [:]) { $1 }
+            .merging(event.metadata ?? [:]) { $1 }
+            .mapValues(\.description)
         fields["time"] = Date().formatted(.iso8601)
         fields["level"] = event.level.rawValue
         fields["message"] = event.message.description

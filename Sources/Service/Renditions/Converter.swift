@@ -15,6 +15,7 @@ struct Converter: Sendable {
     let pool: WorkerPool
     let limits: MediaLimits
     let allowance: WorkerJob.Allowance
+    let meter: WorkMeter
 
     /// Runs a worker. When the disk fills up under it, it runs once more with a file in memory.
     func convert(_ source: Source, to rendition: Rendition, _ flight: Flight) async -> Result<Conversion, Problem> {
@@ -50,10 +51,14 @@ struct Converter: Sendable {
         _ job: WorkerJob, _ source: Source, into file: StagedFile, _ flight: Flight
     ) async throws(Problem) -> WorkerReport? {
         do throws(SandboxError) {
-            return try await pool.run(job, turn: flight.turn, input: source.bytes, output: file.descriptor)
+            let report = try await pool.run(job, turn: flight.turn, input: source.bytes, output: file.descriptor)
+            meter.converted(report, sourceBytes: source.count)
+            return report
         } catch {
             if case .rejected(.failed(_, let code)) = error, code == -ENOSPC, !file.isInMemory { return nil }
-            throw Problem(error, limit: allowance)
+            let problem = Problem(error, limit: allowance)
+            meter.conversionFailed(error, problem)
+            throw problem
         }
     }
 

@@ -6,7 +6,8 @@ internal import Sandbox
 extension RenditionStore {
     /// The store as the service has it: with the fetcher and the workers behind it.
     init(
-        configuration: ServiceConfiguration, cache: Cache, clock: CacheClock, fetcher: Fetcher, pool: WorkerPool, logger: Logger
+        configuration: ServiceConfiguration, cache: Cache, clock: CacheClock, fetcher: Fetcher, pool: WorkerPool, logger: Logger,
+        meter: WorkMeter
     ) {
         let remembered = RememberedProblems(clock: clock)
         // All that a making waits for has a bound of its own; this one is for what nobody has thought of.
@@ -15,14 +16,17 @@ extension RenditionStore {
         let fetches = SourceFetches(
             cache: cache, clock: clock, rules: configuration.originRules, remembered: remembered, lifetime: fetchLifetime
         ) { url, validators in
+            let result: Result<FetchOutcome, FetchError>
             do throws(FetchError) {
-                return .success(try await fetcher.fetch(url, validators: validators))
+                result = .success(try await fetcher.fetch(url, validators: validators, fields: FieldLines.current))
             } catch {
-                return .failure(error)
+                result = .failure(error)
             }
+            meter.fetchEnded(result)
+            return result
         }
         let converter = Converter(
-            cache: cache, pool: pool, limits: configuration.limits, allowance: configuration.allowance)
+            cache: cache, pool: pool, limits: configuration.limits, allowance: configuration.allowance, meter: meter)
         let places = configuration.pool.workers + configuration.pool.queue
         let maker = RenditionMaker(
             cache: cache, clock: clock, rules: configuration.originRules, remembered: remembered,

@@ -8,9 +8,16 @@ struct StageTimes: Sendable {
 
     /// The field's value: `queue;dur=0.1, fetch;dur=12.0, transcode;dur=204.5, cpu;dur=198.2`, in milliseconds.
     var serverTiming: String {
+        stages.map { "\($0);dur=\(Self.milliseconds($1))" }.joined(separator: ", ")
+    }
+
+    /// `queue_ms`, `fetch_ms`, `transcode_ms` and `cpu_ms` with their values, for the log.
+    var logged: [(String, String)] {
+        stages.map { ("\($0)_ms", Self.milliseconds($1)) }
+    }
+
+    private var stages: [(String, Duration)] {
         [("queue", queue), ("fetch", fetch), ("transcode", transcode), ("cpu", cpu)]
-            .map { "\($0);dur=\(Self.milliseconds($1))" }
-            .joined(separator: ", ")
     }
 
     private static func milliseconds(_ duration: Duration) -> String {

@@ -39,7 +39,8 @@ struct OptionReader {
         return rendition
     }
 
-    private mutating func read(_ name: String, _ value: String) throws(Problem) {
+    /// Reads one option.
+    mutating func read(_ name: String, _ value: String) throws(Problem) {
         guard seen.insert(name).inserted else { throw .badOption(name, "is given twice") }
         switch name {
         case "sig":

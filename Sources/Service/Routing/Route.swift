@@ -15,6 +15,10 @@ package enum Route: Sendable, Equatable {
     case home
     /// What may be embedded for an address, with the query's parameters.
     case oembed([QueryItem])
+    /// Renditions wanted before anybody asks, with the query's parameters; nil for a new list, else a job's id.
+    case prewarm(String?, [QueryItem])
+    /// What is measured.
+    case metrics
     case health
     case readiness
 

@@ -29,6 +29,10 @@ package struct RouteParser: Sendable {
         case "oembed" where rest.isEmpty: return ParsedTarget(.oembed(try Self.items(query.dropFirst())))
         case "healthz" where rest.isEmpty: return ParsedTarget(.health)
         case "readyz" where rest.isEmpty: return ParsedTarget(.readiness)
+        case "prewarm" where !rest.dropFirst().contains("/"):
+            let id = rest.count > 1 ? String(rest.dropFirst()) : nil
+            return ParsedTarget(.prewarm(id, try Self.items(query.dropFirst())))
+        case "metrics" where rest.isEmpty: return ParsedTarget(.metrics)
         case "cache" where rest.isEmpty: return ParsedTarget(.cache(try Self.items(query.dropFirst())))
         case "object": return ParsedTarget(try object(rest.dropFirst()))
         default: break

@@ -1,0 +1,106 @@
+package import CoreMetrics
+internal import Synchronization
+
+/// A backend of swift-metrics that can be read by Prometheus.
+///
+/// Labels of swift-metrics are family names here, dimensions are labels. Families are declared beforehand, so that each
+/// has a help text and histograms have their buckets; one that was not declared still counts, under a help text that says so.
+/// Two instruments with the same name and labels are one. Any thread.
+package final class PrometheusRegistry: MetricsFactory {
+    private struct Series {
+        var family: MetricFamily
+        var instruments: [MetricLabels: any Instrument] = [:]
+    }
+
+    private let series: Mutex<[String: Series]>
+    /// Reads what is kept elsewhere.
+    private let collect: Mutex<[@Sendable () -> [MetricSample]]> = Mutex([])
+
+    /// - Parameter families: What will be measured.
+    package init(_ families: [MetricFamily]) {
+        series = Mutex(Dictionary(families.map { ($0.name, Series(family: $0)) }, uniquingKeysWith: { first, _ in first }))
+    }
+
+    /// Has `read` called at each ``text(_:)``, on the thread of that call.
+    package func onCollect(_ read: @escaping @Sendable () -> [MetricSample]) {
+        collect.withLock { $0.append(read) }
+    }
+
+    /// Everything measured, in the format asked for. Families and series come in the order of their names.
+    package func text(_ format: ExpositionFormat) -> String {
+        let read = collect.withLock { $0 }
+        var all = series.withLock { series in
+            series.mapValues { ExpositionFamily(family: $0.family, series: $0.instruments.mapValues(\.value)) }
+        }
+        for sample in read.flatMap({ $0() }) {
+            all[sample.family.name, default: ExpositionFamily(family: sample.family, series: [:])]
+                .series[sample.labels] = .number(sample.value)
+        }
+        var writer = ExpositionWriter(format)
+        for family in all.values.sorted(by: { $0.family.name < $1.family.name }) where !family.series.isEmpty {
+            writer.write(family)
+        }
+        return writer.finish()
+    }
+
+    // MARK: MetricsFactory
+
+    package func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
+        instrument(label, dimensions, .counter) { _ in CounterInstrument() }
+    }
+
+    package func makeFloatingPointCounter(label: String, dimensions: [(String, String)]) -> any FloatingPointCounterHandler {
+        instrument(label, dimensions, .counter) { _ in FloatingPointCounterInstrument() }
+    }
+
+    package func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
+        instrument(label, dimensions, .gauge) { _ in GaugeInstrument() }
+    }
+
+    package func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
+        aggregate
+            ? instrument(label, dimensions, .histogram([])) { HistogramInstrument(bounds: $0) }
+            : instrument(label, dimensions, .gauge) { _ in GaugeInstrument() }
+    }
+
+    package func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
+        instrument(label, dimensions, .histogram([])) { HistogramInstrument(bounds: $0) }
+    }
+
+    package func destroyCounter(_ handler: any CounterHandler) { remove(handler) }
+
+    package func destroyFloatingPointCounter(_ handler: any FloatingPointCounterHandler) { remove(handler) }
+
+    package func destroyMeter(_ handler: any MeterHandler) { remove(handler) }
+
+    package func destroyRecorder(_ handler: any RecorderHandler) { remove(handler) }
+
+    package func destroyTimer(_ handler: any TimerHandler) { remove(handler) }
+
+    /// The series' instrument, made where there is none yet.
+    private func instrument<Made: Instrument>(
+        _ name: String, _ dimensions: [(String, String)], _ kind: MetricFamily.Kind, _ make: ([Double]) -> Made
+    ) -> Made {
+        let labels = MetricLabels(dimensions)
+        return series.withLock { series in
+            var entry = series[name] ?? Series(family: MetricFamily(name, kind, "Not described."))
+            if let known = entry.instruments[labels] as? Made { return known }
+            var bounds: [Double] = []
+            if case .histogram(let declared) = entry.family.kind { bounds = declared }
+            let made = make(bounds)
+            entry.instruments[labels] = made
+            series[name] = entry
+            return made
+        }
+    }
+
+    private func remove(_ handler: AnyObject) {
+        series.withLock { series in
+            for name in Array(series.keys) {
+                guard var entry = series[name] else { continue }
+                entry.instruments = entry.instruments.filter { $0.value !== handler }
+                series[name] = entry
+            }
+        }
+    }
+}

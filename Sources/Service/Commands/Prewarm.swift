@@ -1,0 +1,235 @@
+internal import Cache
+internal import Fetch
+internal import Foundation
+internal import Glibc
+internal import Logging
+internal import Sandbox
+internal import Synchronization
+internal import SystemIO
+
+/// `gifreel prewarm`: from lists of sources to renditions in a cache.
+package struct Prewarm {
+    /// Paths of lists; `-` is standard input.
+    package var files: [String]
+    package var listFormat: PrewarmList.Format?
+    /// Where pages come from, for links that are not absolute.
+    package var base: String?
+    /// Formats and options of entries that do not bring their own.
+    package var formats: [String]
+    package var options: [String: String]
+    /// The server that does the work; nil works on the cache directory itself.
+    package var server: String?
+    package var token: String?
+    /// Settings of the cache directory and of all that works on it, as for `gifreel serve`.
+    package var configurationFile: String?
+    package var flags: [String]
+    package var concurrency: Int
+    package var retries: Int
+    package var isDryRun: Bool
+    /// Nil takes one of the list's own, in the user's state directory.
+    package var journal: String?
+    package var report: String?
+
+    /// Exit codes.
+    private enum Code {
+        static let failed: Int32 = 1
+        static let usage: Int32 = 2
+        /// 128 and the signal's number, as shells have it.
+        static let interrupted: Int32 = 130
+    }
+
+    package init(
+        files: [String], listFormat: PrewarmList.Format?, base: String?, formats: [String], options: [String: String],
+        server: String?, token: String?, configurationFile: String?, flags: [String], concurrency: Int, retries: Int,
+        isDryRun: Bool, journal: String?, report: String?
+    ) {
+        self.files = files
+        self.listFormat = listFormat
+        self.base = base
+        self.formats = formats
+        self.options = options
+        self.server = server.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
+        self.token = token
+        self.configurationFile = configurationFile
+        self.flags = flags
+        self.concurrency = concurrency
+        self.retries = retries
+        self.isDryRun = isDryRun
+        self.journal = journal
+        self.report = report
+    }
+
+    /// Runs to the end or to SIGINT. Blocks the calling thread.
+    ///
+    /// - Returns: The exit code: 0 where all is in the cache, 1 where something failed, 2 where the lists make no sense,
+    ///   130 after SIGINT or SIGTERM.
+    package func run() -> Int32 {
+        let needsWorkers = server == nil && !isDryRun
+        let zygote: Zygote?
+        do throws(SystemError) {
+            zygote = needsWorkers ? try Zygote.spawn() : nil
+        } catch {
+            return Self.complain("The worker process cannot be started: \(error).", Code.failed)
+        }
+        defer { zygote?.stop() }
+        let signals = BlockedSignals([SIGINT, SIGTERM])
+        signal(SIGPIPE, SIG_IGN)
+        let entries: [PrewarmEntry]
+        do throws(PrewarmRunError) {
+            entries = try PrewarmLists(
+                format: listFormat, base: base, formats: formats, options: options
+            ).read(files)
+        } catch {
+            return Self.complain(error.description, Code.usage)
+        }
+        guard !entries.isEmpty else { return Self.complain("The lists name no source.", Code.usage) }
+        return isDryRun ? dryRun(entries) : work(entries, zygote, signals)
+    }
+
+    /// Says what would be made.
+    private func dryRun(_ entries: [PrewarmEntry]) -> Int32 {
+        var wrong = 0
+        for entry in entries {
+            do throws(Problem) {
+                let (rendition, url) = try entry.target()
+                print("\(rendition.canonicalText) \(url.canonical)")
+            } catch {
+                wrong += 1
+                _ = Self.complain("\(entry.url): \(error.code): \(error.detail)", 0)
+            }
+        }
+        _ = Self.complain("\(entries.count) renditions, \(wrong) of which cannot be made.", 0)
+        return wrong == 0 ? 0 : Code.failed
+    }
+
+    private func work(_ entries: [PrewarmEntry], _ zygote: Zygote?, _ signals: BlockedSignals) -> Int32 {
+        let prewarmRun: PrewarmRun
+        let journal: RunJournal
+        let backend: any PrewarmBackend
+        let threads = WorkThreads(count: 1, limit: 8, name: "gifreel-client")
+        do {
+            journal = try RunJournal(path: self.journal ?? defaultJournal(entries))
+            prewarmRun = PrewarmRun(entries, journal: journal)
+            backend = try makeBackend(zygote, threads)
+        } catch {
+            return Self.complain("\(error)", Code.failed)
+        }
+        let began = ContinuousClock.now
+        let display = ProgressDisplay(prewarmRun, isTerminal: isatty(2) == 1)
+        display.start()
+        let (failure, wasInterrupted) = carryOut(prewarmRun, backend, signals)
+        display.finish()
+        if let local = backend as? LocalBackend { local.close() }
+        threads.close()
+        let seconds = Int((ContinuousClock.now - began) / .seconds(1))
+        return close(prewarmRun, journal, seconds, failure, wasInterrupted: wasInterrupted)
+    }
+
+    /// Works on what is open until all is done, nothing can go on, or a signal comes.
+    private func carryOut(
+        _ prewarmRun: PrewarmRun, _ backend: any PrewarmBackend, _ signals: BlockedSignals
+    ) -> (failure: PrewarmRunError?, wasInterrupted: Bool) {
+        let open = prewarmRun.open
+        let work = Task.detached { () -> PrewarmRunError? in
+            do throws(PrewarmRunError) {
+                try await backend.run(open.map { prewarmRun.entries[$0] }) { prewarmRun.finish(open[$0], $1) }
+                return nil
+            } catch {
+                return error
+            }
+        }
+        let wasInterrupted = InterruptFlag()
+        // Nobody joins the thread: it ends with the process. A second signal is impatience; the journal is whole then, too.
+        _ = SystemThread.start(name: "gifreel-signals") {
+            signals.waitForOne()
+            wasInterrupted.set()
+            work.cancel()
+            signals.waitForOne()
+            _exit(Code.interrupted)
+        }
+        let failure = Blocking.wait { await work.value }
+        return (failure, wasInterrupted.isSet)
+    }
+
+    /// Tells what the run came to.
+    private func close(
+        _ prewarmRun: PrewarmRun, _ journal: RunJournal, _ seconds: Int, _ failure: PrewarmRunError?, wasInterrupted: Bool
+    ) -> Int32 {
+        let (totals, results) = (prewarmRun.totals, prewarmRun.results)
+        for line in ClosingTable.lines(results, totals: totals, of: prewarmRun.entries.count, seconds: seconds) { print(line) }
+        if let report {
+            do throws(PrewarmRunError) {
+                try ReportFile.write(results, totals: totals, of: prewarmRun.entries.count, seconds: seconds, to: report)
+            } catch {
+                return Self.complain(error.description, Code.failed)
+            }
+        }
+        if let error = prewarmRun.journalError { _ = Self.complain("The journal is not whole: \(error).", 0) }
+        if let failure { return Self.complain(failure.description, Code.failed) }
+        if totals.done < prewarmRun.entries.count {
+            return Self.complain(
+                "Interrupted. The same command goes on with the \(prewarmRun.entries.count - totals.done) that are left.",
+                wasInterrupted ? Code.interrupted : Code.failed)
+        }
+        // The next run over this list looks at everything anew.
+        journal.remove()
+        return totals.failed == 0 ? 0 : Code.failed
+    }
+
+    private func makeBackend(_ zygote: Zygote?, _ threads: WorkThreads) throws -> any PrewarmBackend {
+        if let server {
+            guard let token, !token.isEmpty else {
+                throw PrewarmRunError("Prewarming a server needs its admin token: --token or GIFREEL_ADMIN_TOKEN.")
+            }
+            return RemoteBackend(
+                server: server, concurrency: concurrency, retries: retries,
+                client: ServerClient(server: server, token: token), threads: threads)
+        }
+        guard let zygote else { throw PrewarmRunError("There is no worker process.") }
+        let (file, flags) = (configurationFile, flags)
+        let read = Blocking.wait { () -> Result<ServiceConfiguration, ConfigurationError> in
+            do throws(ConfigurationError) {
+                return .success(
+                    try ServiceConfiguration(
+                        try await SettingsReader(file: file, environment: ProcessInfo.processInfo.environment, flags: flags)))
+            } catch {
+                return .failure(error)
+            }
+        }
+        var configuration = try read.get()
+        if let warning = try ConfinementCheck.check(zygote.confinement(), isRequired: configuration.requiresSandbox) {
+            _ = Self.complain(warning, 0)
+        }
+        configuration.pool.queue = max(configuration.pool.queue, concurrency)
+        do {
+            return try LocalBackend(
+                configuration, zygote: zygote, concurrency: concurrency, retries: retries,
+                logger: LogOutput.makeLogger(level: .error, format: configuration.logFormat))
+        } catch let error as CacheError {
+            guard case .directoryInUse = error else { throw error }
+            throw PrewarmRunError("A server uses this cache directory: have it do the work with --server. (\(error))")
+        }
+    }
+
+    /// A name of its own for each list and target, below `$XDG_STATE_HOME` (XDG Base Directory Specification).
+    private func defaultJournal(_ entries: [PrewarmEntry]) -> String {
+        let environment = ProcessInfo.processInfo.environment
+        let state = environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+            ?? (environment["HOME"] ?? ".") + "/.local/state"
+        let target = server ?? ([configurationFile ?? ""] + flags).joined(separator: "\n")
+        return "\(state)/gifreel/prewarm-\(PrewarmLists.fingerprint(of: entries, target: target)).ndjson"
+    }
+
+    private static func complain(_ sentence: String, _ code: Int32) -> Int32 {
+        FileHandle.standardError.write(Data("gifreel: \(sentence)\n".utf8))
+        return code
+    }
+}
+
+private final class InterruptFlag: Sendable {
+    private let flag = Atomic(false)
+
+    var isSet: Bool { flag.load(ordering: .acquiring) }
+
+    func set() { flag.store(true, ordering: .releasing) }
+}

@@ -1,0 +1,97 @@
+internal import Cache
+internal import Fetch
+internal import HTTP
+internal import Logging
+internal import PrometheusMetrics
+internal import Sandbox
+internal import Synchronization
+internal import SystemIO
+
+/// What one reading of the settings makes: all that answers by them. It is replaced as a whole when they are read again,
+/// so that no request ever sees half of the old and half of the new ones.
+final class Generation: Sendable {
+    /// What stays when the settings are read again.
+    struct Rooms: Sendable {
+        let cache: Cache
+        let clock: CacheClock
+        let pool: WorkerPool
+        let prewarm: PrewarmQueue
+        let registry: PrometheusRegistry
+        let work: WorkMeter
+        /// For the blocking parts of what operators ask for.
+        let desk: WorkThreads
+    }
+
+    let configuration: ServiceConfiguration
+    let logger: Logger
+    let fetcher: Fetcher
+    let store: RenditionStore
+    let door: FrontDoor
+
+    /// - Throws: ``FetcherSetupError``.
+    init(_ configuration: ServiceConfiguration, _ rooms: Rooms, logger: Logger) throws(FetcherSetupError) {
+        self.configuration = configuration
+        self.logger = logger
+        fetcher = try Fetcher(configuration: configuration.fetch)
+        store = RenditionStore(
+            configuration: configuration, cache: rooms.cache, clock: rooms.clock, fetcher: fetcher, pool: rooms.pool,
+            logger: logger, meter: rooms.work)
+        let admin = AdminDesk(store: store, token: configuration.adminToken)
+        door = FrontDoor(
+            configuration: configuration, store: store, admin: admin,
+            access: AccessControl(configuration, clock: rooms.clock),
+            metrics: MetricsDesk(
+                registry: rooms.registry, allowed: configuration.metricsReaders, admin: admin, threads: rooms.desk),
+            prewarm: PrewarmDesk(queue: rooms.prewarm, admin: admin, threads: rooms.desk), work: rooms.work, logger: logger)
+    }
+
+    /// Begins to answer on a server that listens.
+    ///
+    /// - Parameter endpoints: Where it listens: nothing is fetched from there.
+    func open(at endpoints: [HTTPEndpoint]) {
+        fetcher.avoid(
+            endpoints.compactMap { endpoint in
+                guard case .tcp(let address, let port) = endpoint else { return nil }
+                return (address.description, port)
+            })
+        if configuration.signingKeys.hasShortKey {
+            logger.warning("a signing key has fewer than 32 bytes and may be guessed")
+        }
+        door.become(.ready)
+    }
+
+    /// Ends the fetcher once those who were answered by this generation have what they came for.
+    func retire() {
+        Task {
+            let deadline = ContinuousClock.now + .seconds(300)
+            repeat {
+                // First of all: a request that was let in a moment ago has not come to its fetch yet.
+                try? await Task.sleep(for: .seconds(2))
+            } while fetcher.counters().active + fetcher.counters().waiting > 0 && ContinuousClock.now < deadline
+            fetcher.shutdown()
+        }
+    }
+}
+
+/// The generation that answers now.
+final class CurrentGeneration: HTTPHandler {
+    private let current: Mutex<Generation>
+
+    init(_ first: Generation) {
+        current = Mutex(first)
+    }
+
+    var value: Generation { current.withLock { $0 } }
+
+    /// Returns the one that answered so far.
+    func replace(with new: Generation) -> Generation {
+        current.withLock { current in
+            defer { current = new }
+            return current
+        }
+    }
+
+    func respond(to request: borrowing HTTPRequest) -> HTTPReply {
+        value.door.respond(to: request)
+    }
+}

@@ -1,0 +1,55 @@
+internal import Glibc
+internal import PrometheusMetrics
+
+/// What the kernel knows of this process (proc(5)). Reading it blocks for microseconds, longer with many descriptors open.
+struct ProcessReadings: Sendable {
+    private let started: Int
+
+    init() {
+        started = time(nil)
+    }
+
+    func samples() -> [MetricSample] {
+        var samples = [MetricSample(Families.started, started)]
+        var usage = rusage()
+        if getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage) == 0 {
+            samples.append(MetricSample(Families.processCPU, Self.seconds(usage.ru_utime) + Self.seconds(usage.ru_stime)))
+        }
+        var limit = rlimit()
+        if getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 {
+            samples.append(MetricSample(Families.maxDescriptors, limit.rlim_cur))
+        }
+        if let count = Self.openDescriptors() { samples.append(MetricSample(Families.openDescriptors, count)) }
+        if let (total, resident) = Self.memory() {
+            samples.append(MetricSample(Families.virtual, total))
+            samples.append(MetricSample(Families.resident, resident))
+        }
+        return samples
+    }
+
+    private static func seconds(_ time: timeval) -> Double {
+        Double(time.tv_sec) + Double(time.tv_usec) / 1e6
+    }
+
+    private static func openDescriptors() -> Int? {
+        guard let directory = opendir("/proc/self/fd") else { return nil }
+        defer { closedir(directory) }
+        var count = 0
+        while readdir(directory) != nil { count += 1 }
+        // Two entries name directories, one descriptor is this reading's own.
+        return max(0, count - 3)
+    }
+
+    /// Bytes in all, and resident, from the first two numbers of `statm`, which are in pages.
+    private static func memory() -> (total: Int, resident: Int)? {
+        guard let file = fopen("/proc/self/statm", "re") else { return nil }
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 128)
+        guard fgets(&line, Int32(line.count), file) != nil else { return nil }
+        let numbers = line.prefix { $0 != 0 }.split(separator: 32).prefix(2)
+            .compactMap { Int(String(decoding: $0.map { UInt8(bitPattern: $0) }, as: UTF8.self)) }
+        guard numbers.count == 2 else { return nil }
+        let page = sysconf(Int32(_SC_PAGESIZE))
+        return (numbers[0] * page, numbers[1] * page)
+    }
+}

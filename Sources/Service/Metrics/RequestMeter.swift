@@ -1,0 +1,74 @@
+internal import CoreMetrics
+internal import HTTP
+internal import PrometheusMetrics
+internal import Synchronization
+
+/// Counts finished requests. It hears of them where the access log does, on a thread of its own and in batches, so that a
+/// hit pays nothing for being counted but what it pays for being logged.
+final class RequestMeter: HTTPObserver {
+    /// What one class of requests is counted in; made when its first request comes.
+    private struct Instruments {
+        let requests: Counter
+        let duration: Timer
+        let bytes: Counter
+    }
+
+    private struct State {
+        var routes: RouteNames
+        var instruments: [RequestClass: Instruments] = [:]
+    }
+
+    private let factory: any MetricsFactory
+    private let state: Mutex<State>
+    private let cut: Counter
+    private let unobserved: Counter
+
+    init(mounts: some Sequence<String>, factory: any MetricsFactory) {
+        state = Mutex(State(routes: RouteNames(mounts: mounts)))
+        self.factory = factory
+        cut = Counter(label: Families.cutResponses.name, factory: factory)
+        unobserved = Counter(label: Families.unobserved.name, factory: factory)
+    }
+
+    /// Follows the settings.
+    func setMounts(_ mounts: some Sequence<String>) {
+        let routes = RouteNames(mounts: mounts)
+        state.withLock { $0.routes = routes }
+    }
+
+    func requestsFinished(_ batch: HTTPAccessBatch) {
+        if batch.lost > 0 { unobserved.increment(by: batch.lost) }
+        state.withLock { state in
+            batch.forEach { record in
+                let kind = RequestClass(
+                    route: state.routes.index(of: record.target), status: record.status, cache: .init(record.cacheStatus))
+                let own = state.instruments[kind] ?? make(kind, state.routes.names[kind.route])
+                state.instruments[kind] = own
+                own.requests.increment()
+                own.duration.recordNanoseconds(record.duration * 1000)
+                own.bytes.increment(by: record.bytes)
+                if !record.isComplete { cut.increment() }
+            }
+        }
+    }
+
+    private func make(_ kind: RequestClass, _ name: String) -> Instruments {
+        let route = ("route", name)
+        let cache = ("cache", kind.cache.rawValue)
+        let status = kind.status == 0 ? "none" : String(kind.status)
+        return Instruments(
+            requests: Counter(
+                label: Families.requests.name, dimensions: [route, ("status", status), cache], factory: factory),
+            duration: Timer(label: Families.requestDuration.name, dimensions: [route, cache], factory: factory),
+            bytes: Counter(label: Families.responseBytes.name, dimensions: [route], factory: factory))
+    }
+}
+
+/// Lets several hear of finished requests.
+struct ObserverList: HTTPObserver {
+    let observers: [any HTTPObserver]
+
+    func requestsFinished(_ batch: HTTPAccessBatch) {
+        for observer in observers { observer.requestsFinished(batch) }
+    }
+}

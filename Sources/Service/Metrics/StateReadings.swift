@@ -1,0 +1,72 @@
+internal import Cache
+internal import Fetch
+internal import HTTP
+internal import PrometheusMetrics
+internal import Sandbox
+
+/// Reads what the rooms count themselves, when somebody asks for the metrics.
+struct StateReadings: Sendable {
+    let cache: Cache
+    let pool: WorkerPool
+    let server: HTTPServer
+    let prewarm: PrewarmQueue
+    /// Its fetcher begins to count anew when the settings are read again, which Prometheus takes as it takes a restart.
+    let current: @Sendable () -> Generation
+
+    func samples() -> [MetricSample] {
+        cacheSamples() + fetchSamples() + poolSamples() + serverSamples()
+    }
+
+    private func cacheSamples() -> [MetricSample] {
+        let now = cache.statistics()
+        return [
+            MetricSample(Families.cacheObjects, now.objects),
+            MetricSample(Families.cacheBytes, now.bytes),
+            MetricSample(Families.cacheLimit, now.limitBytes),
+            MetricSample(Families.cacheHits, now.hotHits, [("tier", "memory")]),
+            MetricSample(Families.cacheHits, now.diskHits, [("tier", "disk")]),
+            MetricSample(Families.cacheMisses, now.misses),
+            MetricSample(Families.published, now.published),
+            MetricSample(Families.unstored, now.unstored),
+            MetricSample(Families.evictions, now.evictions),
+            MetricSample(Families.evictedBytes, now.evictedBytes),
+            MetricSample(Families.purges, now.purges),
+            MetricSample(Families.purged, now.purged),
+            MetricSample(Families.corrupt, now.corrupt),
+            MetricSample(Families.storing, now.isStoring ? 1 : 0),
+        ]
+    }
+
+    private func fetchSamples() -> [MetricSample] {
+        let now = current().fetcher.counters()
+        return [
+            MetricSample(Families.fetchedBytes, now.bytes),
+            MetricSample(Families.fetchesActive, now.active),
+            MetricSample(Families.fetchesWaiting, now.waiting),
+            MetricSample(Families.redirects, now.redirects),
+            MetricSample(Families.fetchConnections, now.connections),
+            MetricSample(Families.refusedAddresses, now.refusedAddresses),
+        ]
+    }
+
+    private func poolSamples() -> [MetricSample] {
+        let load = pool.load
+        return [
+            MetricSample(Families.busyWorkers, load.running),
+            MetricSample(Families.workers, pool.configuration.workers),
+            MetricSample(Families.queueDepth, load.waiting),
+            MetricSample(Families.queueLimit, pool.configuration.queue),
+            MetricSample(Families.prewarmWaiting, prewarm.waiting),
+        ]
+    }
+
+    private func serverSamples() -> [MetricSample] {
+        let now = server.counters
+        return [
+            MetricSample(Families.connections, now.openConnections),
+            MetricSample(Families.accepted, now.acceptedConnections),
+            MetricSample(Families.ready, current().door.isReady ? 1 : 0),
+            MetricSample(Families.build, 1, [("version", Gifreel.version)]),
+        ]
+    }
+}

@@ -1,0 +1,123 @@
+internal import HTTP
+internal import SystemIO
+
+/// Answers `/prewarm` and what is below it (API.md §5).
+struct PrewarmDesk: Sendable {
+    private let queue: PrewarmQueue
+    private let admin: AdminDesk
+    private let threads: WorkThreads
+
+    /// Bytes of a list.
+    static let bodyLimit = 32 << 20
+    /// Attempts after the first, where a list does not say.
+    static let retries = 2
+
+    init(queue: PrewarmQueue, admin: AdminDesk, threads: WorkThreads) {
+        self.queue = queue
+        self.admin = admin
+        self.threads = threads
+    }
+
+    func answer(
+        _ method: HTTPMethod, _ id: String?, _ query: [QueryItem], authorization: String?
+    ) throws(Problem) -> HTTPReply {
+        try admin.authorize(authorization)
+        guard let id else { return try accept(query) }
+        return try answer(method, id, query)
+    }
+
+    /// `POST /prewarm`, whose query may have `retries` and `concurrency`.
+    private func accept(_ query: [QueryItem]) throws(Problem) -> HTTPReply {
+        var (retries, concurrency) = (Self.retries, queue.limits.concurrency)
+        for item in query {
+            switch (item.name, Int(item.value)) {
+            case ("retries", let number?) where (0...20).contains(number): retries = number
+            case ("concurrency", let number?) where number > 0: concurrency = min(concurrency, number)
+            default: throw .badRequest("POST /prewarm takes retries (0 to 20) and concurrency (from 1).")
+            }
+        }
+        let chosen = (retries: retries, concurrency: concurrency)
+        return .receive(
+            CollectingSink(limit: Self.bodyLimit) { [queue, threads] body in
+                let outcome = await threads.run { () -> Result<PrewarmJob.Order, Problem> in
+                    do throws(Problem) {
+                        let order = PrewarmJob.Order(
+                            id: Self.newID(), entries: try PrewarmListReader.read(body, limit: queue.limits.urls),
+                            retries: chosen.retries, concurrency: chosen.concurrency)
+                        try queue.add(order)
+                        return .success(order)
+                    } catch {
+                        return .failure(error)
+                    }
+                }
+                switch outcome {
+                case .success(let order)?:
+                    return Self.json(
+                        202, Accepted(id: order.id, total: order.entries.count), ["Location": "/prewarm/\(order.id)"])
+                case .failure(let problem)?: return ProblemDocument.response(problem)
+                case nil: return ProblemDocument.response(.draining)
+                }
+            })
+    }
+
+    /// `GET` and `DELETE /prewarm/{id}`; the query's `from` asks for outcomes one by one.
+    private func answer(_ method: HTTPMethod, _ id: String, _ query: [QueryItem]) throws(Problem) -> HTTPReply {
+        guard let job = queue.job(id) else { throw .notFound }
+        var first: Int?
+        for item in query {
+            guard item.name == "from", let number = Int(item.value), number >= 0 else {
+                throw .badRequest("GET /prewarm/{id} takes from, a whole number.")
+            }
+            first = number
+        }
+        let from = first
+        return .later { [queue, threads] in
+            if method == .delete { _ = await threads.run { queue.cancel(job) } }
+            return Self.json(200, PrewarmReport(job, from: from), [:])
+        }
+    }
+
+    private struct Accepted: Encodable {
+        var id: String
+        var total: Int
+    }
+
+    private static func newID() -> String {
+        let number = UInt128.random(in: .min ... .max)
+        let digits = String(number, radix: 16)
+        return String(repeating: "0", count: 32 - digits.count) + digits
+    }
+
+    private static func json(_ status: Int, _ value: some Encodable, _ headers: HTTPHeaders) -> HTTPResponse {
+        var headers = headers
+        headers.append("Content-Type", "application/json")
+        headers.append("Cache-Control", "no-store")
+        return HTTPResponse(status: status, headers: headers, body: .bytes(JSONText.encode(value)))
+    }
+}
+
+/// Collects a body in memory.
+private final class CollectingSink: HTTPBodySink {
+    let limit: Int
+    private let then: @Sendable ([UInt8]) async -> HTTPResponse
+    private var bytes: [UInt8] = []
+
+    init(limit: Int, then: @escaping @Sendable ([UInt8]) async -> HTTPResponse) {
+        self.limit = limit
+        self.then = then
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer) {
+        self.bytes.append(contentsOf: bytes)
+    }
+
+    func finish() -> HTTPReply {
+        let (body, then) = (bytes, then)
+        bytes = []
+        return .later { await then(body) }
+    }
+
+    func abort() {
+        bytes = []
+    }
+}

@@ -1,0 +1,128 @@
+/// Goes through XML or HTML from tag to tag, and takes both as they come: nothing is too broken to be read on.
+///
+/// For finding links only: it knows comments, CDATA and the two HTML elements whose content is no markup, and nothing
+/// of nesting.
+struct MarkupScanner: Sequence, IteratorProtocol {
+    /// A start tag, with the text up to the next tag of any kind.
+    struct Element: Equatable {
+        /// In lower case, with its prefix: `image:loc`.
+        var name: String
+        /// By their names in lower case, decoded; the first of several wins.
+        var attributes: [String: String] = [:]
+        /// Decoded, without the spaces around it.
+        var text = ""
+    }
+
+    private let bytes: [UInt8]
+    private var position = 0
+
+    init(_ text: [UInt8]) {
+        bytes = text
+    }
+
+    mutating func next() -> Element? {
+        while let start = bytes[position...].firstIndex(of: UInt8(ascii: "<")) {
+            position = start + 1
+            if skip("!--", until: "-->") || skip("![CDATA[", until: "]]>") || skip("!", until: ">") || skip("?", until: ">")
+                || skip("/", until: ">")
+            {
+                continue
+            }
+            guard position < bytes.count, Self.isLetter(bytes[position]) else { continue }
+            var element = Element(name: readName())
+            readAttributes(&element)
+            if element.name == "script" || element.name == "style" {
+                _ = skip("", until: "</" + element.name)
+            } else {
+                element.text = readText()
+            }
+            return element
+        }
+        position = bytes.count
+        return nil
+    }
+
+    // MARK: Pieces
+
+    /// Skips what begins with `start` here up to and with the next `end`, or to the end of the text.
+    private mutating func skip(_ start: String, until end: String) -> Bool {
+        guard bytes[position...].starts(with: start.utf8) else { return false }
+        position = find(end, from: position + start.utf8.count).map { $0 + end.utf8.count } ?? bytes.count
+        return true
+    }
+
+    private func find(_ text: String, from start: Int) -> Int? {
+        let pattern = Array(text.utf8)
+        guard start <= bytes.count, let first = pattern.first else { return nil }
+        var index = start
+        while let candidate = bytes[index...].firstIndex(of: first) {
+            let rest = bytes[candidate...].prefix(pattern.count)
+            if rest.count == pattern.count && zip(rest, pattern).allSatisfy({ Self.lower($0) == $1 || $0 == $1 }) { return candidate }
+            index = candidate + 1
+        }
+        return nil
+    }
+
+    private mutating func readName() -> String {
+        let name = bytes[position...].prefix { !Self.isSpace($0) && $0 != UInt8(ascii: ">") && $0 != UInt8(ascii: "/") }
+        position = name.endIndex
+        return String(decoding: name, as: UTF8.self).lowercased()
+    }
+
+    private mutating func readAttributes(_ element: inout Element) {
+        while position < bytes.count {
+            while position < bytes.count, Self.isSpace(bytes[position]) || bytes[position] == UInt8(ascii: "/") { position += 1 }
+            guard position < bytes.count else { return }
+            if bytes[position] == UInt8(ascii: ">") {
+                position += 1
+                return
+            }
+            let name = bytes[position...].prefix {
+                !Self.isSpace($0) && $0 != UInt8(ascii: "=") && $0 != UInt8(ascii: ">") && $0 != UInt8(ascii: "/")
+            }
+            position = Swift.max(name.endIndex, position + (name.isEmpty ? 1 : 0))
+            let value = readValue()
+            let key = String(decoding: name, as: UTF8.self).lowercased()
+            if element.attributes[key] == nil { element.attributes[key] = value }
+        }
+    }
+
+    private mutating func readValue() -> String {
+        var index = position
+        while index < bytes.count, Self.isSpace(bytes[index]) { index += 1 }
+        guard index < bytes.count, bytes[index] == UInt8(ascii: "=") else { return "" }
+        index += 1
+        while index < bytes.count, Self.isSpace(bytes[index]) { index += 1 }
+        guard index < bytes.count else { return "" }
+        let value: ArraySlice<UInt8>
+        if bytes[index] == UInt8(ascii: "\"") || bytes[index] == UInt8(ascii: "'") {
+            value = bytes[(index + 1)...].prefix { $0 != bytes[index] }
+            position = Swift.min(bytes.count, value.endIndex + 1)
+        } else {
+            value = bytes[index...].prefix { !Self.isSpace($0) && $0 != UInt8(ascii: ">") }
+            position = value.endIndex
+        }
+        return CharacterReferences.decode(value)
+    }
+
+    /// The text here, CDATA included, up to the next tag.
+    private mutating func readText() -> String {
+        var text = ""
+        while position < bytes.count {
+            let piece = bytes[position...].prefix { $0 != UInt8(ascii: "<") }
+            text += CharacterReferences.decode(piece)
+            position = piece.endIndex
+            let start = position
+            guard skip("<![CDATA[", until: "]]>") else { break }
+            text += String(decoding: bytes[(start + 9)..<Swift.max(start + 9, position - 3)], as: UTF8.self)
+        }
+        let trimmed = text.drop { $0.isWhitespace }
+        return String(trimmed.reversed().drop { $0.isWhitespace }.reversed())
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
+
+    private static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(lower(byte)) }
+
+    private static func lower(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
+}

@@ -1,0 +1,86 @@
+internal import Crypto
+internal import Fetch
+internal import Foundation
+
+/// Reads the lists of a run into one, each rendition once.
+struct PrewarmLists {
+    let format: PrewarmList.Format?
+    let base: String?
+    /// Formats of entries that do not bring their own; each makes an entry.
+    let formats: [String]
+    let options: [String: String]
+
+    /// Sitemaps an index may lead to: as many as sitemaps.org lets one index have would be 50,000.
+    private static let sitemapLimit = 1000
+
+    /// Reads the files, and the sitemaps that they name.
+    func read(_ files: [String]) throws(PrewarmRunError) -> [PrewarmEntry] {
+        var entries: [PrewarmEntry] = []
+        var sitemaps: [String] = []
+        for file in files {
+            let list = try parse(try Self.contents(of: file), name: file)
+            entries += list.flatMap(\.entries)
+            sitemaps += list.first?.sitemaps ?? []
+        }
+        var known = Set(sitemaps)
+        var next = 0
+        while next < sitemaps.count {
+            guard sitemaps.count <= Self.sitemapLimit else {
+                throw PrewarmRunError("The index names more than \(Self.sitemapLimit) sitemaps.")
+            }
+            let list = try parse(try download(sitemaps[next]), name: sitemaps[next])
+            entries += list.flatMap(\.entries)
+            sitemaps += (list.first?.sitemaps ?? []).filter { known.insert($0).inserted }
+            next += 1
+        }
+        var seen = Set<String>()
+        return entries.filter { seen.insert($0.identity).inserted }
+    }
+
+    /// The same for the same list and target.
+    static func fingerprint(of entries: [PrewarmEntry], target: String) -> String {
+        var hash = SHA256()
+        hash.update(data: Array((target + "\n").utf8))
+        for entry in entries { hash.update(data: Array((entry.identity + "\n").utf8)) }
+        return hash.finalize().prefix(8).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
+
+    /// The list, once for each format.
+    private func parse(_ text: [UInt8], name: String) throws(PrewarmRunError) -> [PrewarmList] {
+        var lists: [PrewarmList] = []
+        for format in formats {
+            do throws(PrewarmList.Malformed) {
+                let list = try PrewarmList(
+                    text, format: self.format, base: base,
+                    template: PrewarmEntry(url: "", format: format, options: options))
+                lists.append(list)
+            } catch {
+                throw PrewarmRunError("\(name): \(error)")
+            }
+        }
+        return lists
+    }
+
+    private static func contents(of file: String) throws(PrewarmRunError) -> [UInt8] {
+        do {
+            return file == "-"
+                ? [UInt8](try FileHandle.standardInput.readToEnd() ?? Data())
+                : [UInt8](try Data(contentsOf: URL(fileURLWithPath: file)))
+        } catch {
+            throw PrewarmRunError("The list \(file) cannot be read: \((error as NSError).localizedDescription)")
+        }
+    }
+
+    private func download(_ url: String) throws(PrewarmRunError) -> [UInt8] {
+        let answer: ServerClient.Answer
+        do throws(FetchError) {
+            answer = try ServerClient(server: url, token: nil).send("GET", "", followsRedirects: true)
+        } catch {
+            throw PrewarmRunError("The sitemap \(url) cannot be read: \(error).")
+        }
+        guard answer.status == 200 else {
+            throw PrewarmRunError("The sitemap \(url) cannot be read: its server answers with status \(answer.status).")
+        }
+        return Array(answer.body.utf8)
+    }
+}

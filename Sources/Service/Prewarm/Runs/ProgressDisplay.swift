@@ -1,0 +1,71 @@
+internal import Foundation
+internal import Glibc
+internal import Synchronization
+internal import SystemIO
+
+/// Says how far a run is: on a terminal one line with a bar that is drawn anew, else a plain line now and then.
+final class ProgressDisplay: Sendable {
+    private let run: PrewarmRun
+    private let isTerminal: Bool
+    private let began = ContinuousClock.now
+    private let isOver = Atomic(false)
+    private let thread = Mutex<SystemThread?>(nil)
+
+    /// Between two lines where there is no terminal.
+    private static let interval = Duration.seconds(10)
+
+    init(_ run: PrewarmRun, isTerminal: Bool) {
+        self.run = run
+        self.isTerminal = isTerminal
+    }
+
+    func start() {
+        let made = SystemThread.start(name: "gifreel-progress") { [self] in
+            var next = ContinuousClock.now + (isTerminal ? .zero : Self.interval)
+            while !isOver.load(ordering: .relaxed) {
+                if ContinuousClock.now >= next {
+                    show(ends: false)
+                    next = ContinuousClock.now + (isTerminal ? .milliseconds(200) : Self.interval)
+                }
+                usleep(50_000)
+            }
+        }
+        thread.withLock { $0 = made }
+    }
+
+    /// Shows the last state and ends the line.
+    func finish() {
+        isOver.store(true, ordering: .relaxed)
+        thread.withLock { $0.take() }?.join()
+        show(ends: true)
+    }
+
+    private func show(ends: Bool) {
+        let line = Self.line(
+            run.totals, of: run.entries.count, resumed: run.resumed, elapsed: ContinuousClock.now - began, bar: isTerminal)
+        // Drawn over the line before; what that had more is erased (ECMA-48 EL).
+        let text = isTerminal ? "\r\(line)\u{1B}[K" + (ends ? "\n" : "") : line + "\n"
+        FileHandle.standardError.write(Data(text.utf8))
+    }
+
+    /// `█████░░░░░ 250/500  12.3/s  0:20 left  hits 10  new 215  failed 25  saved 12.3 MB`
+    static func line(_ totals: PrewarmTotals, of count: Int, resumed: Int, elapsed: Duration, bar: Bool) -> String {
+        let seconds = elapsed / .seconds(1)
+        let rate = seconds > 0 ? Double(totals.done - resumed) / seconds : 0
+        let left = rate > 0 ? ByteText.clock(Int((Double(count - totals.done) / rate).rounded(.up))) : "–"
+        var parts: [String] = []
+        if bar {
+            let width = 24
+            let filled = totals.done * width / max(1, count)
+            parts.append(
+                String(repeating: "█", count: filled) + String(repeating: "░", count: width - filled) + " \(totals.done)/\(count)")
+        } else {
+            parts.append("\(totals.done)/\(count)")
+        }
+        parts += [
+            "\(ByteText.oneDecimal(rate))/s", "\(left) left", "hits \(totals.hits)", "new \(totals.new)",
+            "failed \(totals.failed)", "saved \(ByteText.short(totals.saved))",
+        ]
+        return parts.joined(separator: "  ")
+    }
+}

@@ -1,0 +1,76 @@
+internal import Foundation
+
+/// What a run came to, for programs: JSON, or CSV (RFC 4180) where the file's name ends in `.csv`.
+enum ReportFile {
+    private struct Document: Encodable {
+        struct Row: Encodable {
+            var url: String
+            var format: String
+            var options: [String: String]
+            var result: String
+            var code: String?
+            var detail: String?
+            var source_bytes: Int
+            var bytes: Int
+            var saved: Int
+        }
+
+        var total: Int
+        var done: Int
+        var hits: Int
+        var new: Int
+        var failed: Int
+        var source_bytes: Int
+        var bytes: Int
+        var saved: Int
+        var seconds: Int
+        var results: [Row]
+    }
+
+    static func write(
+        _ results: [PrewarmResult], totals: PrewarmTotals, of count: Int, seconds: Int, to path: String
+    ) throws(PrewarmRunError) {
+        let text = path.lowercased().hasSuffix(".csv")
+            ? csv(results) : json(results, totals, count, seconds)
+        do {
+            try Data(text).write(to: URL(fileURLWithPath: path), options: .atomic)
+        } catch {
+            throw PrewarmRunError("The report \(path) cannot be written: \(error).")
+        }
+    }
+
+    private static func rows(_ results: [PrewarmResult]) -> [Document.Row] {
+        results.map { result in
+            Document.Row(
+                url: result.entry.url, format: result.entry.format, options: result.entry.options,
+                result: result.outcome.kind.rawValue, code: result.outcome.code, detail: result.outcome.detail,
+                source_bytes: result.outcome.sourceBytes, bytes: result.outcome.bytes, saved: result.outcome.saved)
+        }
+    }
+
+    private static func json(_ results: [PrewarmResult], _ totals: PrewarmTotals, _ count: Int, _ seconds: Int) -> [UInt8] {
+        JSONText.encode(
+            Document(
+                total: count, done: totals.done, hits: totals.hits, new: totals.new, failed: totals.failed,
+                source_bytes: totals.sourceBytes, bytes: totals.bytes, saved: totals.saved, seconds: seconds,
+                results: rows(results)))
+    }
+
+    private static func csv(_ results: [PrewarmResult]) -> [UInt8] {
+        var text = "url,format,options,result,code,detail,source_bytes,bytes,saved\r\n"
+        for row in rows(results) {
+            let options = row.options.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: ",")
+            let fields = [
+                row.url, row.format, options, row.result, row.code ?? "", row.detail ?? "", String(row.source_bytes),
+                String(row.bytes), String(row.saved),
+            ]
+            text += fields.map(quoted).joined(separator: ",") + "\r\n"
+        }
+        return Array(text.utf8)
+    }
+
+    private static func quoted(_ field: String) -> String {
+        guard field.utf8.contains(where: { $0 == 0x22 || $0 == 0x2C || $0 == 0x0A || $0 == 0x0D }) else { return field }
+        return "\"" + field.replacing("\"", with: "\"\"") + "\""
+    }
+}
