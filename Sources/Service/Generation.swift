@@ -52,7 +52,7 @@ final class Generation: Sendable {
         fetcher.avoid(
             endpoints.compactMap { endpoint in
                 guard case .tcp(let address, let port) = endpoint else { return nil }
-                return (address.description, port)
+                return (address, port)
             })
         if configuration.signingKeys.hasShortKey {
             logger.warning("a signing key has fewer than 32 bytes and may be guessed")

@@ -1,6 +1,8 @@
+package import SystemIO
+
 /// A list of clients by their address.
 package struct ClientList: Sendable {
-    private let blocks: [AddressBlock]
+    private let blocks: [AddressRange]
     private let hasUnixSocket: Bool
 
     /// Nobody.
@@ -13,9 +15,9 @@ package struct ClientList: Sendable {
     ///
     /// - Returns: Nil where an entry is none of these.
     package init?(_ entries: [String]) {
-        var blocks: [AddressBlock] = []
+        var blocks: [AddressRange] = []
         for entry in entries where entry != "unix" {
-            guard let block = AddressBlock(entry) else { return nil }
+            guard let block = AddressRange(entry) else { return nil }
             blocks.append(block)
         }
         self.blocks = blocks
