@@ -76,6 +76,7 @@ extension TranscodeError: CustomStringConvertible {
         case .corrupt(let flaw): "The GIF is corrupt: \(flaw.phrase)."
         case .tooLarge(let name, let value, let maximum):
             "The GIF is too large: the \(name.phrase) is \(value), and the limit is \(maximum)."
+        case .encoderMissing(.mp4): "libx264 is missing from libavcodec."
         case .encoderMissing(let format): "The encoder for \(format) is missing from libavcodec."
         case .startPastEnd(let start, let duration):
             "The start, \(Self.seconds(start)) s, is not before the GIF's end, which is at \(Self.seconds(duration)) s."

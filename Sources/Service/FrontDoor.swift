@@ -16,8 +16,8 @@ package final class FrontDoor: HTTPHandler {
     private let answers: RenditionAnswer
     private let admin: AdminDesk
     private let facts: FactsDesk
-    private let access: AccessControl
-    private let pages: PageDesk
+    let access: AccessControl
+    let pages: PageDesk
     private let metrics: MetricsDesk
     private let prewarm: PrewarmDesk
     private let work: WorkMeter
@@ -241,27 +241,6 @@ package final class FrontDoor: HTTPHandler {
         }
     }
 
-    // MARK: Pages
-
-    private func page(_ asked: ParsedTarget, _ request: borrowing HTTPRequest) -> HTTPReply {
-        let visit = self.visit(request)
-        let target = request.target
-        return .later { self.answered(await self.pages.player(asked, target: target, visit), host: asked.source?.host) }
-    }
-
-    private func visit(_ request: borrowing HTTPRequest) -> PageDesk.Visit {
-        PageDesk.Visit(
-            host: request.host, urgency: PriorityField.urgency(request.header("Priority")), allowance: access.allowance(request))
-    }
-
-    private func answered(_ outcome: Result<HTTPResponse, Problem>?, host: String?) -> HTTPResponse {
-        switch outcome {
-        case .success(let response)?: response
-        case .failure(let problem)?: failed(problem, host: host)
-        case nil: ProblemDocument.response(.overloaded)  // The client has left; nobody reads it.
-        }
-    }
-
     // MARK: Uploads
 
     /// Takes an uploaded GIF: the body itself, or a file in a form.
@@ -302,7 +281,7 @@ package final class FrontDoor: HTTPHandler {
         logger.info("answered", metadata: metadata)
     }
 
-    private func failed(_ problem: Problem, host: String?, _ terms: AnswerTerms = .plain) -> HTTPResponse {
+    func failed(_ problem: Problem, host: String?, _ terms: AnswerTerms = .plain) -> HTTPResponse {
         var headers: HTTPHeaders = terms.varies ? ["Vary": "Accept"] : [:]
         if let status = problem.cacheStatus {
             headers.append("Cache-Status", status)

@@ -72,13 +72,14 @@ package final class GifreelService: Sendable {
 
     /// Listens. From here on requests are answered.
     package func start() throws {
+        rooms.prewarm.load()
         try server.start()
         let generation = current.value
         if let file = generation.configuration.portFile, let port = server.port {
             try Data("\(port)\n".utf8).write(to: URL(fileURLWithPath: file), options: .atomic)
         }
-        rooms.prewarm.start { [current] in current.value.store }
         generation.open(at: server.endpoints)
+        rooms.prewarm.start { [current] in current.value.store }
         let endpoints = server.endpoints.map(\.description).joined(separator: ", ")
         generation.logger.info("listening", metadata: ["at": "\(endpoints)", "version": "\(Gifreel.version)"])
     }

@@ -50,17 +50,19 @@ package final class PrewarmQueue: Sendable {
         self.logger = logger
     }
 
-    /// Takes up what an earlier server left. Blocks.
-    ///
-    /// - Parameter store: The store of the moment.
-    func start(_ store: @escaping @Sendable () -> RenditionStore) {
+    /// Reads what an earlier server left, so that whoever asks finds it. Blocks; to be done before requests come.
+    func load() {
         let jobs = journal.withLock { $0.load() }
         let open = jobs.reduce(0) { $0 + $1.remaining }
         if open > 0 { logger.info("prewarming goes on", metadata: ["urls": "\(open)"]) }
-        state.withLock { state in
-            state.jobs = jobs
-            state.prewarmer = Prewarmer(store: store)
-        }
+        state.withLock { $0.jobs = jobs }
+    }
+
+    /// Begins to work.
+    ///
+    /// - Parameter store: The store of the moment.
+    func start(_ store: @escaping @Sendable () -> RenditionStore) {
+        state.withLock { $0.prewarmer = Prewarmer(store: store) }
         wake()
     }
 
