@@ -12,8 +12,8 @@ struct EncoderBudgetTests {
     }
 
     @Test func lookaheadIsLongerTheSmallerTheCanvasIs() {
-        #expect(EncoderBudget(pixels: 100_000, threads: 1).lookahead == 40)
-        #expect(EncoderBudget(pixels: 300_000, threads: 1).lookahead == 26)
+        #expect(EncoderBudget(pixels: 100_000, threads: 1).lookahead == 25)
+        #expect(EncoderBudget(pixels: 400_000, threads: 1).lookahead == 19)
         #expect(EncoderBudget(pixels: 8_300_000, threads: 1).lookahead == 6)
     }
 

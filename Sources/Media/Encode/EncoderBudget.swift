@@ -1,8 +1,8 @@
 /// What an encoder may hold of a canvas of some size, so that a job stays within 64 MB and 60 bytes a pixel.
 ///
 /// Measured with x264 0.164: 43 bytes a pixel in any case, 3 for each frame of lookahead, 24 for a second thread, beside
-/// 38 MB of libraries and tables. Lookahead makes small files (a sixth smaller at 40 than at 5), a second thread only
-/// a quick answer.
+/// 38 MB of libraries and tables. Lookahead makes small files, by a tenth at 25 against 5, and hardly more beyond;
+/// a second thread makes only a quick answer.
 struct EncoderBudget: Equatable {
     /// Frames that x264 sees before it decides.
     let lookahead: Int
@@ -22,7 +22,7 @@ struct EncoderBudget: Equatable {
         // The lookahead follows from the size alone: how busy the machine is must not be seen in the picture.
         let allowsTwo = pixels <= Self.pixelsWithTwoThreads
         let left = Self.perPixel - (allowsTwo ? Self.perThread : 0) + Self.shared / pixels
-        lookahead = min(40, max(5, left / Self.perLookahead))
+        lookahead = min(25, max(5, left / Self.perLookahead))
         self.threads = allowsTwo ? min(2, threads) : 1
     }
 }

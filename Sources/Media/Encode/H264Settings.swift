@@ -25,15 +25,14 @@ package struct H264Settings: Sendable, Equatable {
     /// Options over the preset, in x264's own words.
     ///
     /// GIFs are drawings, screens and dithered film: mode decision by rate and distortion (`subme` above 2) and 8×8
-    /// transforms cost a third of the time there and save next to nothing; a wide motion search (`umh`) pays, since
-    /// whatever moves moves by whole pixels and far. Frames come in a fixed pattern of B-frames (`b-adapt=0`): the search
-    /// for a better one costs more than anything else and finds a worse one. Psychovisual optimisation is off: it adds
-    /// grain to what has none.
+    /// transforms cost a third of the time there and save next to nothing. Frames come in a fixed pattern of B-frames
+    /// (`b-adapt=0`): the search for a better one costs more than anything else and finds a worse one. Psychovisual
+    /// optimisation is off: it adds grain to what has none.
     ///
     /// A flat scaling matrix that is written down changes no sample: it makes the stream one of High profile, which x264
     /// otherwise calls Main where there are no 8×8 transforms.
     static let options =
-        "psy=0:weightp=0:scenecut=0:b-adapt=0:subme=2:trellis=1:8x8dct=0:me=umh:ref=2:mixed-refs=0:"
+        "psy=0:weightp=0:scenecut=0:b-adapt=0:subme=2:trellis=1:8x8dct=0:"
         + "cqm4=16,16,16,16,16,16,16,16,16,16,16,16,16,16,16,16"
 
     /// ``options`` and what the settings add to them.
