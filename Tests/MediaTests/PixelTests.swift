@@ -75,8 +75,8 @@ import Testing
     }
 
     @Test func qualityMapsToTheRateFactorItsDocumentationSays() {
-        #expect(H264Settings.rateFactor(quality: 60) == 22.5)
-        #expect(abs(H264Settings.rateFactor(quality: 100) - 10.5) < 1e-9)
-        #expect(abs(H264Settings.rateFactor(quality: 1) - 46.1) < 1e-9)
+        #expect(H264Settings.rateFactor(quality: 60) == 22.3)
+        #expect(abs(H264Settings.rateFactor(quality: 100) - 10.3) < 1e-9)
+        #expect(abs(H264Settings.rateFactor(quality: 1) - 45.9) < 1e-9)
     }
 }
