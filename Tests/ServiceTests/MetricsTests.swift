@@ -31,6 +31,10 @@ extension OperationsTests {
         let mp4 = try server.mp4(origin.url("/a.gif"))
         _ = try server.mp4(origin.url("/a.gif"))
         _ = try server.mp4(origin.url("/no.gif"))
+        // Each loop hands on its own batch.
+        for counted in [#"status="200",cache="miss""#, #"status="200",cache="hit""#] {
+            _ = try metrics(server, until: "gifreel_http_requests_total{route=\"mp4\",\(counted)}", is: 1)
+        }
         let text = try metrics(
             server, until: #"gifreel_http_requests_total{route="mp4",status="404",cache="none"}"#, is: 1)
         #expect(value(#"gifreel_http_requests_total{route="mp4",status="200",cache="miss"}"#, in: text) == 1)
