@@ -13,7 +13,8 @@ extension Transcoder {
         var settings = H264Settings(rateFactor: H264Settings.rateFactor(quality: options.quality), threads: threads)
         settings.hasOneKeyframe = options.time.loops > 1
         while true {
-            let result = try encode(gif, summary, settings, to: descriptor)
+            var meter = NoMeter()
+            let result = try encode(gif, summary, settings, to: descriptor, &meter)
             // Every round may be as large as the GIF.
             let excess = Double(result.bytes) / Double(gif.count * options.time.loops)
             if gif.count <= Self.smallGIF || excess <= 1 || settings.rateFactor >= Self.coarsest { return result }
@@ -23,11 +24,15 @@ extension Transcoder {
         }
     }
 
-    private func encode(
-        _ gif: UnsafeRawBufferPointer, _ summary: GIFSummary, _ settings: H264Settings, to descriptor: Int32
+    /// Makes the MP4 with the settings, however large it becomes.
+    func encode(
+        _ gif: UnsafeRawBufferPointer, _ summary: GIFSummary, _ settings: H264Settings, to descriptor: Int32,
+        _ meter: inout some StageMeter
     ) throws(TranscodeError) -> TranscodeResult {
         var reader = try GIFReader(gif, limits: limits)
+        meter.worked(at: .decode)
         var canvas = try Canvas(width: summary.width, height: summary.height, format: .yuv(background: options.background))
+        meter.worked(at: .compose)
         let geometry = PictureGeometry(width: summary.width, height: summary.height, options: options.size)
         let scaler = geometry.isIdentity ? nil : try VideoScaler(geometry)
         let width = (geometry.width + 1) & ~1
@@ -38,18 +43,23 @@ extension Transcoder {
         let shortest = summary.delays.map { FrameClock.shownDelay(Int($0)) }.min() ?? 1
         var encoder = try H264Encoder(
             width: width, height: height, shortestFrame: timeline.shortestSample(shortest), settings: settings)
+        meter.worked(at: .encode)
         var muxer = try MP4Muxer(
             descriptor: descriptor, timescale: timeline.timescale, repeats: options.time.loops > 1
         ) { parameters throws(TranscodeError) in
             try encoder.describe(parameters)
         }
+        meter.worked(at: .mux)
         var clock = FrameClock()
         var frames = 0
         var samples = 0
         // What the planes do not have yet: all at first, later what frames changed that did not become samples.
         var area = Rectangle(x: 0, y: 0, width: canvas.width, height: canvas.height)
         while !timeline.isOver(at: clock.now), try reader.next(), let indices = try reader.readPixels() {
+            meter.decoded(pixels: reader.frame.rectangle.width * reader.frame.rectangle.height)
+            meter.worked(at: .decode)
             area = area.union(try canvas.draw(reader, indices: indices))
+            meter.worked(at: .compose)
             let shown = clock.advance(by: reader.frame.delay)
             frames += 1
             guard let time = timeline.place(time: shown.start, duration: shown.duration), timeline.admits(time) else { continue }
@@ -59,21 +69,34 @@ extension Transcoder {
                     PixelConverter.convert(canvas, area, into: planes)
                 }
             area = .empty
+            meter.worked(at: .convert)
             // A frame that looks like the one before lengthens its sample.
             guard hasChanged || samples == 0 else { continue }
             samples += 1
             timeline.note(time)
             muxer.expect(time: time)
-            try encoder.encode(at: time) { packet throws(TranscodeError) in try muxer.append(packet) }
+            meter.sampled(pixels: width * height)
+            try encoder.encode(at: time) { packet throws(TranscodeError) in
+                meter.worked(at: .encode)
+                try muxer.append(packet)
+                meter.worked(at: .mux)
+            }
+            meter.worked(at: .encode)
         }
         guard frames > 0 else { throw .incomplete }
         guard samples > 0 else { throw .startPastEnd(start: options.time.start, duration: clock.now) }
-        try encoder.finish { packet throws(TranscodeError) in try muxer.append(packet) }
+        try encoder.finish { packet throws(TranscodeError) in
+            meter.worked(at: .encode)
+            try muxer.append(packet)
+            meter.worked(at: .mux)
+        }
+        meter.worked(at: .encode)
         let round = timeline.length(of: clock.now)
         let loops = options.time.loops
         // One picture that is shown over and over is one sample that lasts longer.
         let isStill = samples == 1
         let bytes = try isStill ? muxer.finish(end: round * loops) : muxer.finish(end: round, rounds: loops)
+        meter.worked(at: .mux)
         return TranscodeResult(
             sourceWidth: summary.width, sourceHeight: summary.height, width: width, height: height, frames: frames,
             samples: isStill ? 1 : samples * loops, duration: round * loops, timescale: timeline.timescale,

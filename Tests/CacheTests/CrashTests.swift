@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import Synchronization
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import Cache
@@ -16,7 +17,7 @@ import Testing
 
     @Test(.enabled(if: directory == nil)) func killedServerLeavesNothingWrong() async throws {
         let temporary = try TemporaryDirectory()
-        var generator = SeededGenerator(seed: 1)
+        var generator = SeededNumbers(seed: 1)
         var found = 0
         var slowest = Duration.zero
         for cycle in 0..<Self.count {
@@ -139,13 +140,13 @@ private final class CrashingLoad: Sendable {
         let cache = try Cache(configuration: .crashing(path))
         await withTaskGroup(of: Void.self) { group in
             for worker in 0..<3 {
-                group.addTask { await self.work(cache, SeededGenerator(seed: UInt64(getpid()) << 2 | UInt64(worker)), worker) }
+                group.addTask { await self.work(cache, SeededNumbers(seed: UInt64(getpid()) << 2 | UInt64(worker)), worker) }
             }
         }
     }
 
     /// Each worker has sources of its own, so that their versions only grow.
-    private func work(_ cache: Cache, _ seed: SeededGenerator, _ worker: Int) async {
+    private func work(_ cache: Cache, _ seed: SeededNumbers, _ worker: Int) async {
         var generator = seed
         while true {
             let source = Int.random(in: 0..<Self.sources / 3, using: &generator) * 3 + worker

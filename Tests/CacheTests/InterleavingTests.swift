@@ -1,6 +1,7 @@
 import Foundation
 import Synchronization
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import Cache
@@ -74,7 +75,7 @@ private final class World: Sendable {
 
     /// Some of what may happen at once.
     func work() -> [@Sendable () -> Void] {
-        var generator = SeededGenerator(seed: seed ^ 0xabcdef)
+        var generator = SeededNumbers(seed: seed ^ 0xabcdef)
         let kinds: [@Sendable (Int) -> Void] = [job, job, look, look, purgeURL, purgePrefix, purgeAll, evict, renew, lookTwice]
         // At least one of each of these, so that no order is idle.
         var chosen = [kinds[0], kinds[2], kinds[Int.random(in: 4...6, using: &generator)]]

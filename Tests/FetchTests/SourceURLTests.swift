@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Fetch
@@ -119,7 +120,7 @@ import Testing
     }
 
     @Test func canonicalFormOfAnyTextIsItsOwnCanonicalForm() throws {
-        var random = SeededRandom(seed: 1)
+        var random = SeededNumbers(seed: 1)
         let pieces = [
             "http://", "https://", "HTTP://", "a", "example.com", "[::1]", "127.1", "0x7f", "１", "é", "%2e", "%2E%2e", "%zz", "%4",
             "..",
@@ -138,22 +139,5 @@ import Testing
                 again.host == url.host && again.port == url.port && again.path == url.path && again.query == url.query, "\(text)")
         }
         #expect(accepted > 1_000)
-    }
-}
-
-/// The same numbers in every run (SplitMix64).
-struct SeededRandom: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        state = seed
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
     }
 }

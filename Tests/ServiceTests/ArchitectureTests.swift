@@ -38,11 +38,17 @@ import Testing
         #expect(!resolved.lowercased().contains("swift-nio"))
     }
 
-    @Test func noFileIsTooLongToRead() throws {
-        let names = FileManager.default.enumerator(atPath: root.appendingPathComponent("Sources").path)?.allObjects as? [String] ?? []
-        for name in names where name.hasSuffix(".swift") {
-            let text = try String(contentsOf: root.appendingPathComponent("Sources/\(name)"), encoding: .utf8)
-            #expect(text.split(separator: "\n", omittingEmptySubsequences: false).count <= 300, "\(name)")
+    @Test(arguments: ["Sources", "Tests", "scripts"]) func noFileIsTooLongToRead(_ folder: String) throws {
+        let files = FileManager.default.enumerator(at: root.appendingPathComponent(folder), includingPropertiesForKeys: [.isRegularFileKey])
+        var read = 0
+        for case let file as URL in try #require(files) {
+            // What is no text (fuzzing's corpora, Python's caches) has no lines to count.
+            guard try file.resourceValues(forKeys: [.isRegularFileKey]).isRegularFile == true,
+                let text = try? String(contentsOf: file, encoding: .utf8)
+            else { continue }
+            read += 1
+            #expect(text.split(separator: "\n", omittingEmptySubsequences: false).count <= 301, "\(file.path)")
         }
+        #expect(read > 20)
     }
 }

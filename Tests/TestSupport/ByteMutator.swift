@@ -1,28 +1,11 @@
-/// The same numbers in every run (SplitMix64), so that a failure can be repeated.
-package struct RepeatableNumbers: RandomNumberGenerator {
-    private var state: UInt64
-
-    package init(seed: UInt64) {
-        state = seed
-    }
-
-    package mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ mixed >> 27) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ mixed >> 31
-    }
-}
-
 /// Changes inputs a little, as a fuzzer does, the same way in every run.
 package struct ByteMutator {
-    private var random: RepeatableNumbers
+    private var random: SeededNumbers
     private let telling: [UInt8]
 
     /// - Parameter telling: Bytes that mean something to whoever reads the input.
     package init(seed: UInt64, telling: [UInt8]) {
-        random = RepeatableNumbers(seed: seed)
+        random = SeededNumbers(seed: seed)
         self.telling = telling
     }
 

@@ -215,3 +215,8 @@ def statuses(answers):
         word = re.sub(r"ttl=.*", "ttl", answer.headers.get("cache-status", "-"))
         counts[f"{answer.status} {word}"] = counts.get(f"{answer.status} {word}", 0) + 1
     return counts
+
+
+def report(good, what):
+    print(("ok    " if good else "BROKEN") + " " + what, flush=True)
+    return good

@@ -10,7 +10,7 @@ struct HomePage: Sendable {
     init(_ configuration: ServiceConfiguration, startedAt: Int) {
         let isSigned = configuration.requiresSignature
         let style = PackageResources.home_css
-        let script = isSigned ? nil : PackageResources.home_js
+        let script = isSigned ? nil : PackageResources.home_js + PackageResources.home_result_js
         let limit = configuration.fetch.maxBytes
         let page = PageTemplate(isSigned ? PackageResources.signed_html : PackageResources.home_html).filled(
             ["max_bytes": String(limit), "max_size": Self.size(limit), "version": Gifreel.version],

@@ -1,3 +1,4 @@
+import TestSupport
 import Dispatch
 import Glibc
 import Synchronization
@@ -23,7 +24,7 @@ final class Turns: Sendable {
 
     /// Runs all `work` to its end.
     func run(_ work: [@Sendable () -> Void], seed: UInt64) {
-        var generator = SeededGenerator(seed: seed)
+        var generator = SeededNumbers(seed: seed)
         let all = work.map { _ in Runner() }
         let threads = zip(all, work).map { runner, body in
             SystemThread.start(name: "turns") {
@@ -40,23 +41,5 @@ final class Turns: Sendable {
             moved.wait()
         }
         for thread in threads { thread?.join() }
-    }
-}
-
-/// Numbers that a seed decides.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        state = seed &* 0x9e37_79b9_7f4a_7c15
-    }
-
-    /// SplitMix64.
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        value = (value ^ (value >> 27)) &* 0x94d0_49bb_1331_11eb
-        return value ^ (value >> 31)
     }
 }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import HTTP
@@ -18,42 +19,14 @@ import Testing
     }
 
     @Test func changedRequestsHoldNoViolation() {
-        var random = SplitMix(state: 1)
+        var mutator = ByteMutator(seed: 1, telling: Array("\r\n :;,-=/*\"%\0\t09afGHTP\u{7f}".utf8))
         for seed in Self.seeds + HeadCorpus.inputs {
-            for _ in 0..<40 { check(mutate(seed, &random)) }
+            for _ in 0..<40 { check(mutator.mutate(seed)) }
         }
     }
 
     private func check(_ input: [UInt8]) {
         let violation = input.withUnsafeBytes { ParserInvariants.violation($0) }
         #expect(violation == nil, "\(String(decoding: input, as: UTF8.self).debugDescription)")
-    }
-
-    /// The input with up to three bytes changed, taken out or put in.
-    private func mutate(_ input: [UInt8], _ random: inout SplitMix) -> [UInt8] {
-        let telling = Array("\r\n :;,-=/*\"%\0\t09afGHTP\u{7f}".utf8)
-        var input = input
-        for _ in 0..<Int.random(in: 1...3, using: &random) where !input.isEmpty {
-            let place = Int.random(in: 0..<input.count, using: &random)
-            let byte = telling.randomElement(using: &random) ?? 0
-            switch Int.random(in: 0..<3, using: &random) {
-            case 0: input[place] = byte
-            case 1: input.remove(at: place)
-            default: input.insert(byte, at: place)
-            }
-        }
-        return input
-    }
-
-    /// The same numbers in every run, so that a failure can be repeated.
-    private struct SplitMix: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var mixed = (state ^ state >> 30) &* 0xBF58_476D_1CE4_E5B9
-            mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-            return mixed ^ mixed >> 31
-        }
     }
 }

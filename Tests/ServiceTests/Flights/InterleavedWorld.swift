@@ -5,6 +5,7 @@ import Logging
 import Media
 import Synchronization
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import Fetch

@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test func oneMeaningHasOneKeyAndTwoMeaningsHaveTwo() throws {
-        var random = RepeatableNumbers(seed: 3)
+        var random = SeededNumbers(seed: 3)
         var meanings: [AliasKey: Asked] = [:]
         var keys: [Asked: AliasKey] = [:]
         for _ in 0..<4_000 {

@@ -1,3 +1,4 @@
+import TestSupport
 import Dispatch
 import Foundation
 import Synchronization
@@ -42,22 +43,5 @@ final class SeededExecutor: TaskExecutor {
     func finish() {
         state.withLock { $0.isDone = true }
         signal.signal()
-    }
-}
-
-/// SplitMix64: numbers that a seed decides.
-struct SeededNumbers: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        state = seed &* 0x9e37_79b9_7f4a_7c15
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        value = (value ^ (value >> 27)) &* 0x94d0_49bb_1331_11eb
-        return value ^ (value >> 31)
     }
 }

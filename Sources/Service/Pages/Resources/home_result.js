@@ -1,0 +1,204 @@
+// What the page at / shows of a conversion: GIF and video side by side, what is saved, facts, snippets.
+
+/** Object URLs that the page shows, to be given back. */
+let held = [];
+
+// MARK: Showing
+
+async function show(made) {
+  held.forEach((url) => URL.revokeObjectURL(url));
+  const video = element("mp4");
+  video.src = hold(made.blob);
+  await new Promise((resolve, reject) => {
+    video.onloadedmetadata = resolve;
+    video.onerror = () => reject(new Refusal("This browser cannot play the video."));
+  });
+  video.width = video.videoWidth;
+  video.height = video.videoHeight;
+  showGIF(made, video);
+  const size = made.facts?.bytes;
+  element("saving").textContent = size ? saving(size, made.blob.size) : "The MP4";
+  element("gif-bytes").textContent = size ? bytes(size) : "";
+  element("mp4-bytes").textContent = bytes(made.blob.size);
+  const most = Math.max(size ?? 0, made.blob.size);
+  element("gif-gauge").style.width = `${(100 * (size ?? 0)) / most}%`;
+  element("mp4-gauge").style.width = `${(100 * made.blob.size) / most}%`;
+  const link = element("save");
+  link.href = video.src;
+  link.download = nameOf(made).replace(/\.gif$/i, "") + ".mp4";
+  showFacts(made, video);
+  showSnippets(made, video);
+  const isFirst = element("result").hidden;
+  element("result").hidden = false;
+  play(!reducedMotion.matches);
+  say(`Done: ${element("saving").textContent}.`);
+  if (isFirst) element("saving").focus({ preventScroll: true });
+  element("result").scrollIntoView({ block: "nearest", behavior: reducedMotion.matches ? "auto" : "smooth" });
+}
+
+function hold(blob) {
+  const url = URL.createObjectURL(blob);
+  held.push(url);
+  return url;
+}
+
+function showGIF(made, video) {
+  const image = element("gif");
+  // As large as the GIF is, so that nothing moves when it comes.
+  image.width = made.facts?.width ?? video.videoWidth;
+  image.height = made.facts?.height ?? video.videoHeight;
+  image.hidden = false;
+  element("unseen-gif").hidden = true;
+  image.onload = () => {
+    if (made.file) [image.width, image.height] = [image.naturalWidth, image.naturalHeight];
+    if (element("mp4").paused) freeze();
+  };
+  image.onerror = () => {
+    image.hidden = true;
+    element("unseen-gif").hidden = false;
+  };
+  image.src = made.file ? hold(made.file) : made.url;
+}
+
+element("toggle").addEventListener("click", () => play(element("mp4").paused));
+
+/** Lets both move or stand still. */
+function play(moves) {
+  element("toggle").textContent = moves ? "Pause both" : "Play both";
+  if (moves) {
+    element("mp4").play().catch(() => play(false));
+    element("still").hidden = true;
+  } else {
+    element("mp4").pause();
+    freeze();
+  }
+}
+
+/** Lays a picture of the GIF over the GIF: browsers have no way to stop one. */
+function freeze() {
+  const [image, still] = [element("gif"), element("still")];
+  if (image.hidden || !image.naturalWidth) return;
+  [still.width, still.height] = [image.naturalWidth, image.naturalHeight];
+  still.getContext("2d").drawImage(image, 0, 0);
+  still.hidden = false;
+}
+
+function showFacts(made, video) {
+  const status = made.header("Cache-Status") ?? "";
+  const stages = Object.fromEntries(
+    [...(made.header("Server-Timing") ?? "").matchAll(/(\w+);dur=([\d.]+)/g)].map(([, name, time]) => [name, Number(time)]));
+  const rows = [
+    ["Picture", `${video.videoWidth} × ${video.videoHeight}`],
+    ["Duration", `${video.duration.toFixed(2)} s`],
+    ["Frames", made.facts?.frames],
+    ["Fetched in", stages.fetch ? seconds(stages.fetch) : null],
+    ["Converted in", stages.transcode ? seconds(stages.transcode) : null],
+    ["Answered in", seconds(made.elapsed)],
+    ["Cache", /hit/.test(status) ? "had it" : "has it now"],
+  ];
+  element("facts").replaceChildren(
+    ...rows.filter(([, value]) => value).map(([name, value]) => {
+      const row = document.createElement("div");
+      row.append(child("dt", name), child("dd", value));
+      return row;
+    }));
+}
+
+function child(tag, text) {
+  const node = document.createElement(tag);
+  node.textContent = text;
+  return node;
+}
+
+// MARK: Snippets
+
+function showSnippets(made, video) {
+  const [width, height] = [video.videoWidth, video.videoHeight];
+  const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+  const attribute = (text) => text.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
+  const still = (name) => ["width", "height", "fit", "bg", "quality"].includes(name);
+  const name = nameOf(made);
+  const stored = made.header("Content-Location");
+  const mp4 = made.url ? address("mp4", made.url) : stored && new URL(stored.replace(/^\//, ""), base).href;
+  const loop = made.facts?.loop_count === null ? "" : " loop";
+  const list = [];
+  if (mp4) {
+    const poster = made.url ? `\n  poster="${attribute(address("jpg", made.url, still))}"` : "";
+    list.push([
+      "Embed it", made.url ? "" : "This address holds as long as the cache keeps the video.",
+      `<video autoplay${loop} muted playsinline width="${width}" height="${height}"${poster}\n  src="${attribute(mp4)}"></video>`,
+    ]);
+  }
+  if (made.url) {
+    list.push([
+      "Embed the player", "A page of its own: a still where motion is not wanted, a button to stop it, the GIF's own number of loops.",
+      `<iframe src="${attribute(address("html", made.url))}" width="${width}" height="${height}"\n  title="${attribute(name)}" allow="autoplay" loading="lazy"></iframe>`,
+    ]);
+  }
+  list.push([
+    "Ask for it", "",
+    made.url
+      ? `curl -o out.mp4 ${quote(address("mp4", made.url))}`
+      : `curl -o out.mp4 --data-binary ${quote("@" + name)} ${quote(address("mp4"))}`,
+  ]);
+  element("snippets").replaceChildren(...list.map(snippet));
+}
+
+function snippet([title, note, code]) {
+  const node = element("snippet").content.cloneNode(true).firstElementChild;
+  node.querySelector("h3").textContent = title;
+  node.querySelector("p").textContent = note;
+  node.querySelector("p").hidden = !note;
+  node.querySelector("code").textContent = code;
+  node.querySelector("pre").ariaLabel = title;
+  const button = node.querySelector("button");
+  button.ariaLabel = `Copy: ${title}`;
+  button.addEventListener("click", async () => {
+    const isCopied = await copy(code, node.querySelector("code"));
+    button.textContent = isCopied ? "Copied" : "Selected";
+    say(isCopied ? "Copied." : "Selected: copy it with the keyboard.");
+    setTimeout(() => (button.textContent = "Copy"), 2000);
+  });
+  return node;
+}
+
+/** Copies a text, or selects it where a page may not copy (without TLS). */
+async function copy(text, node) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    getSelection().selectAllChildren(node);
+    return false;
+  }
+}
+
+// MARK: Words
+
+function say(text) {
+  element("status").textContent = text;
+}
+
+function nameOf(made) {
+  return made.file?.name || new URL(made.url).pathname.split("/").pop() || "animation.gif";
+}
+
+function saving(from, to) {
+  const percent = Math.round(100 * Math.abs(1 - to / from));
+  if (percent === 0) return "As large as the GIF";
+  return `${percent} % ${to < from ? "smaller" : "larger"} than the GIF`;
+}
+
+function bytes(count) {
+  const units = ["bytes", "KB", "MB", "GB"];
+  let unit = 0;
+  while (count >= 999.5 && unit < 3) {
+    count /= 1000;
+    unit += 1;
+  }
+  return `${unit === 0 || count >= 99.5 ? Math.round(count) : count.toPrecision(count < 9.95 ? 2 : 3)} ${units[unit]}`;
+}
+
+function seconds(milliseconds) {
+  return milliseconds < 99.5 ? `${Math.max(1, Math.round(milliseconds))} ms` : `${(milliseconds / 1000).toFixed(2)} s`;
+}

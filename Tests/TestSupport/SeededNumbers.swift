@@ -1,0 +1,17 @@
+/// Numbers that a seed decides (SplitMix64), so that what fails can be repeated.
+package struct SeededNumbers: RandomNumberGenerator, Sendable {
+    private var state: UInt64
+
+    package init(seed: UInt64) {
+        // Spread, so that neighbouring seeds begin far from one another.
+        state = seed &* 0x9e37_79b9_7f4a_7c15
+    }
+
+    package mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = state
+        mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ mixed >> 27) &* 0x94d0_49bb_1331_11eb
+        return mixed ^ mixed >> 31
+    }
+}

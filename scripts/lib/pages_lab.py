@@ -1,0 +1,183 @@
+"""What scripts/check-pages works with: GIFs, an origin, a server, tabs, and what a reader does there."""
+import base64
+import contextlib
+import http.server
+import json
+import os
+import subprocess
+import tempfile
+import threading
+import time
+
+import gifs
+
+SIZES = {"phone": (390, 844), "desktop": (1280, 900)}
+LOOP = b"\x21\xff\x0bNETSCAPE2.0\x03\x01"
+
+
+def square(loops, frames=4, delay=10, width=320, height=180):
+    """A GIF with a square that moves; `loops` is its count, None for none. Its first frame is red where no other is."""
+    images = [gifs.image(0, 0, width, height, gifs.fill(width, height, 2), delay)]
+    for at in range(1, frames):
+        images.append(gifs.image(0, 0, width, height, gifs.fill(width, height, 3 + at % 2), delay))
+    head = gifs.head(width, height)
+    head = head[: head.index(LOOP)]
+    if loops is not None:
+        head += LOOP + loops.to_bytes(2, "little") + b"\x00"
+    return head + b"".join(images) + b";"
+
+
+class Origin(http.server.BaseHTTPRequestHandler):
+    """Serves the GIFs of the checks. /slow.gif waits until the checks are over."""
+
+    files = {}
+    over = threading.Event()
+
+    def do_GET(self):
+        path = self.path.partition("?")[0]
+        if path == "/slow.gif":
+            self.over.wait(60)
+        body = self.files.get(path)
+        if body is None:
+            return self.send_error(404)
+        self.send_response(200)
+        self.send_header("Content-Type", "image/gif")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def origin(files):
+    Origin.files = files
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Origin)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        Origin.over.set()
+        server.shutdown()
+        server.server_close()
+
+
+@contextlib.contextmanager
+def gifreel(path, *settings):
+    """A server with a cache of its own; yields its address."""
+    with tempfile.TemporaryDirectory(prefix="gifreel-pages-") as folder:
+        port_file = os.path.join(folder, "port")
+        given = [
+            "server.port=0", f"server.port_file={port_file}", f"cache.dir={folder}/cache", "cache.min_free_bytes=0",
+            "sources.allow_private=127.0.0.1", "log.level=error", *settings]
+        command = [path, "serve", *(word for each in given for word in ("--set", each))]
+        process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
+        try:
+            deadline = time.monotonic() + 30
+            while not os.path.exists(port_file) and process.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.02)
+            with open(port_file) as file:
+                yield f"http://127.0.0.1:{int(file.read())}"
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+class Checks:
+    """Counts, and says, what holds and what does not."""
+
+    def __init__(self, only):
+        self.passed = 0
+        self.failed = 0
+        self.only = only
+
+    def wants(self, word):
+        return not self.only or word == self.only
+
+    def check(self, what, holds, detail=""):
+        self.passed += bool(holds)
+        self.failed += not holds
+        print(f"{'ok ' if holds else 'NO '} {what}" + (f": {detail}" if detail != "" else ""), flush=True)
+
+
+class Tab:
+    """A page with the wishes of its reader."""
+
+    def __init__(self, browser, size="desktop", scheme="light", still=False):
+        self.page = browser.open()
+        self.page.set_size(*SIZES[size])
+        self.page.command("Emulation.setEmulatedMedia", {"features": [
+            {"name": "prefers-color-scheme", "value": scheme},
+            {"name": "prefers-reduced-motion", "value": "reduce" if still else "no-preference"}]})
+        self.page.command("Page.addScriptToEvaluateOnNewDocument", {"source": """
+            window.shifts = [];
+            new PerformanceObserver((list) => shifts.push(...list.getEntries().map((entry) => entry.value)))
+                .observe({ type: 'layout-shift', buffered: true });
+            window.seen = [];
+            for (const name of ['play', 'playing', 'pause', 'seeking', 'ended', 'loadeddata'])
+                document.addEventListener(name, () => seen.push(name), true);"""})
+
+    def __enter__(self):
+        return self.page
+
+    def __exit__(self, *_):
+        self.page.close()
+
+
+def drop(page, data, name="dropped.gif", how="drop"):
+    """Drops, pastes or chooses a file as a reader would."""
+    text = base64.b64encode(data).decode()
+    page.evaluate(f"""(() => {{
+        const bytes = Uint8Array.from(atob('{text}'), (c) => c.charCodeAt(0));
+        const file = new File([bytes], {json.dumps(name)}, {{ type: 'image/gif' }});
+        const transfer = new DataTransfer();
+        transfer.items.add(file);
+        if ('{how}' === 'drop') document.body.dispatchEvent(new DragEvent('drop', {{ dataTransfer: transfer, bubbles: true, cancelable: true }}));
+        if ('{how}' === 'paste') document.body.dispatchEvent(new ClipboardEvent('paste', {{ clipboardData: transfer, bubbles: true }}));
+        if ('{how}' === 'choose') {{
+            document.getElementById('file').files = transfer.files;
+            document.getElementById('file').dispatchEvent(new Event('change', {{ bubbles: true }}));
+        }}
+    }})()""")
+
+
+def ask(page, url):
+    page.evaluate(f"document.getElementById('url').value = {json.dumps(url)}; document.getElementById('link').requestSubmit()")
+
+
+DONE = "!document.getElementById('result').hidden && document.getElementById('progress').hidden"
+TEXT = "document.getElementById({}).textContent"
+
+
+def text(page, name):
+    return page.evaluate(TEXT.format(json.dumps(name)))
+
+
+def wait_for_video(page):
+    """Until a new result is shown and its video plays."""
+    page.wait_for(DONE)
+    page.wait_for("document.getElementById('mp4').currentTime > 0")
+
+
+def red(browser, page):
+    """Which part of what the video's place shows is the red of the first frame."""
+    box = page.evaluate("(({ x, y, width, height }) => ({ x, y, width, height, scale: 1 }))(video.getBoundingClientRect())")
+    picture = page.command("Page.captureScreenshot", {"format": "png", "clip": box})["data"]
+    with_picture = browser.open()
+    try:
+        return with_picture.evaluate(f"""(async () => {{
+            const image = new Image();
+            image.src = 'data:image/png;base64,{picture}';
+            await image.decode();
+            const canvas = Object.assign(document.createElement('canvas'), {{ width: image.width, height: image.height }}).getContext('2d');
+            canvas.drawImage(image, 0, 0);
+            const data = canvas.getImageData(0, 0, image.width, image.height).data;
+            let count = 0;
+            for (let at = 0; at < data.length; at += 4) count += data[at] > 180 && data[at + 1] < 80 && data[at + 2] < 80;
+            return count / (data.length / 4);
+        }})()""")
+    finally:
+        with_picture.close()
