@@ -32,7 +32,7 @@ final class InterleavedWorld: Sendable {
     }
 
     private struct State {
-        /// The version that each origin gives now; every fourth is a failure.
+        /// The version that each origin gives now; every fourth is a failure, and of another one rendition cannot be made.
         var versions: [UInt8] = [1, 1]
         /// The oldest that may still be given out.
         var floors: [UInt8] = [0, 0]
@@ -40,7 +40,6 @@ final class InterleavedWorld: Sendable {
         /// Fetches and conversions that go on when somebody lets them.
         var held: [CheckedContinuation<Void, Never>] = []
         var generator: SeededNumbers
-        var isOver = false
     }
 
     private let state: Mutex<State>
@@ -74,40 +73,32 @@ final class InterleavedWorld: Sendable {
             default: works.append { await self.purge([0, 1], .all, store) }
             }
         }
-        executor.start(seed: seed)
+        executor.start(seed: seed) { [self] in releaseOne() }
         let tasks = works.map { work in Task(executorPreference: executor) { await work() } }
-        let releaser = Task(executorPreference: executor) { [self] in await releaseNowAndThen() }
         for task in tasks { await task.value }
         // All of it once more, when nothing else is going on.
         await Task(executorPreference: executor) { [self] in
-            for source in 0...1 { await look(source, 60, store) }
+            for source in 0...1 {
+                for quality in [60, 30] { await look(source, quality, store) }
+            }
         }.value
-        state.withLock { $0.isOver = true }
-        await releaser.value
         executor.finish()
     }
 
-    /// Lets go what is held, often enough that nothing waits for ever and seldom enough that purges answer meanwhile.
-    private func releaseNowAndThen() async {
-        while !state.withLock(\.isOver) {
-            do { try await Task.sleep(for: .milliseconds(2)) } catch { return }
-            release()
+    /// Lets one of those go on that are held. Because that is when nothing else can go on, whoever came after a purge has
+    /// got as far as it can beside what was in flight before.
+    private func releaseOne() {
+        let released = state.withLock { state -> CheckedContinuation<Void, Never>? in
+            guard let index = state.held.indices.randomElement(using: &state.generator) else { return nil }
+            return state.held.remove(at: index)
         }
-        release()
-    }
-
-    private func release() {
-        let held = state.withLock { state in
-            defer { state.held = [] }
-            return state.held
-        }
-        held.forEach { $0.resume() }
+        released?.resume()
     }
 
     /// Takes some time, or, as often, until somebody lets it go on.
     private func takeTime() async {
         await Task.yield()
-        let isHeld = state.withLock { Bool.random(using: &$0.generator) && !$0.isOver }
+        let isHeld = state.withLock { Bool.random(using: &$0.generator) }
         guard isHeld else { return }
         await withCheckedContinuation { continuation in state.withLock { $0.held.append(continuation) } }
     }
@@ -173,10 +164,7 @@ final class InterleavedWorld: Sendable {
             for source in sources { state.floors[source] = max(state.floors[source], versions[source]) }
         }
         // Who comes now finds much of what was in flight still there.
-        async let after: Void = look(sources[0], 60, store)
-        for _ in 0..<10 { await Task.yield() }
-        release()
-        await after
+        for quality in [60, 30] { await look(sources[0], quality, store) }
     }
 
     // MARK: The store and what is behind it
@@ -237,6 +225,9 @@ final class InterleavedWorld: Sendable {
         await takeTime()
         var bytes = [UInt8](repeating: 0, count: 2)
         guard let staged = try? cache.stage(), pread(source.bytes.number, &bytes, 2, 0) == 2 else { return .failure(.overloaded) }
+        if bytes[1] % 4 == 2, rendition.options.quality == 30 {
+            return .failure(Problem(422, "corrupt_gif", "", cause: "#\(bytes[1])", lifetime: .unusable))
+        }
         bytes.append(UInt8(rendition.options.quality))
         guard write(staged.descriptor.number, bytes, 3) == 3 else { return .failure(.overloaded) }
         let result = TranscodeResult(

@@ -1,7 +1,7 @@
-import TestSupport
 import Dispatch
 import Foundation
 import Synchronization
+import TestSupport
 
 /// Runs tasks one step at a time on one thread, in an order that a seed decides: at each step any task that can go on may.
 ///
@@ -22,11 +22,13 @@ final class SeededExecutor: TaskExecutor {
     }
 
     /// Runs what is enqueued until ``finish()``, on a thread of its own.
-    func start(seed: UInt64) {
+    ///
+    /// - Parameter whenIdle: Called when no task can go on and nothing has come from other threads for a moment.
+    func start(seed: UInt64, whenIdle: @escaping @Sendable () -> Void = {}) {
         let thread = Thread { [self] in
             var generator = SeededNumbers(seed: seed)
             while true {
-                signal.wait()
+                while signal.wait(timeout: .now() + .microseconds(300)) == .timedOut { whenIdle() }
                 let (job, isDone) = state.withLock { state -> (UnownedJob?, Bool) in
                     guard let index = state.ready.indices.randomElement(using: &generator) else { return (nil, state.isDone) }
                     return (state.ready.remove(at: index), false)
