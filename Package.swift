@@ -36,7 +36,7 @@ let package = Package(
         .target(name: "SystemIO", dependencies: ["CLinux"], swiftSettings: strict),
 
         // The leaves: none of them knows another.
-        .target(name: "Media", dependencies: ["CGIF", "CAV"], swiftSettings: strict),
+        .target(name: "Media", dependencies: ["CGIF", "CAV", "SystemIO"], swiftSettings: strict),
         .target(
             name: "Fetch",
             dependencies: ["CCurl", "CLinux", "SystemIO", .product(name: "Crypto", package: "swift-crypto")],

@@ -7,42 +7,46 @@ extension Transcoder {
     /// x264's coarsest rate factor.
     private static var coarsest: Double { 51 }
 
-    /// Makes an MP4: reader ▸ canvas ▸ clock ▸ converter ▸ encoder ▸ muxer.
+    /// Makes an MP4: samples ▸ encoder ▸ muxer.
     func makeVideo(_ gif: UnsafeRawBufferPointer, to descriptor: Int32) throws(TranscodeError) -> TranscodeResult {
         let summary = try GIFSummary(scanning: gif, limits: limits)
         var settings = H264Settings(rateFactor: H264Settings.rateFactor(quality: options.quality), threads: threads)
         settings.hasOneKeyframe = options.time.loops > 1
         while true {
             var meter = NoMeter()
-            let result = try encode(gif, summary, settings, to: descriptor, &meter)
-            // Every round may be as large as the GIF.
-            let excess = Double(result.bytes) / Double(gif.count * options.time.loops)
-            if gif.count <= Self.smallGIF || excess <= 1 || settings.rateFactor >= Self.coarsest { return result }
-            // Six steps halve the bytes, roughly; two more make sure that the next attempt gets there.
-            settings.rateFactor = min(Self.coarsest, settings.rateFactor + 6 * log2(excess) + 2)
-            guard ftruncate(descriptor, 0) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
+            let isBounded = gif.count > Self.smallGIF && settings.rateFactor < Self.coarsest
+            switch try encode(gif, summary, settings, to: descriptor, isBounded: isBounded, &meter) {
+            case .made(let result): return result
+            case .tooLarge(let excess):
+                // Six steps halve the bytes, roughly; two more make sure that the next attempt gets there.
+                settings.rateFactor = min(Self.coarsest, settings.rateFactor + 6 * log2(excess) + 2)
+                guard ftruncate(descriptor, 0) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
+            }
         }
     }
 
-    /// Makes the MP4 with the settings, however large it becomes.
+    /// What came of an attempt.
+    enum Attempt {
+        case made(TranscodeResult)
+        /// So many times the bytes that it may have, as far as could be seen when it was given up.
+        case tooLarge(Double)
+    }
+
+    /// Makes the MP4 with the settings.
+    ///
+    /// - Parameter isBounded: Gives up as soon as a round is larger than the GIF.
     func encode(
-        _ gif: UnsafeRawBufferPointer, _ summary: GIFSummary, _ settings: H264Settings, to descriptor: Int32,
+        _ gif: UnsafeRawBufferPointer, _ summary: GIFSummary, _ settings: H264Settings, to descriptor: Int32, isBounded: Bool,
         _ meter: inout some StageMeter
-    ) throws(TranscodeError) -> TranscodeResult {
-        var reader = try GIFReader(gif, limits: limits)
-        meter.worked(at: .decode)
-        var canvas = try Canvas(width: summary.width, height: summary.height, format: .yuv(background: options.background))
+    ) throws(TranscodeError) -> Attempt {
+        let source = try SampleSource(gif, summary, limits: limits, options: options)
         meter.worked(at: .compose)
-        let geometry = PictureGeometry(width: summary.width, height: summary.height, options: options.size)
-        let scaler = geometry.isIdentity ? nil : try VideoScaler(geometry)
-        let width = (geometry.width + 1) & ~1
-        let height = (geometry.height + 1) & ~1
-        var timeline = Timeline(options.time)
+        let timeline = Timeline(options.time)
         var settings = settings
         settings.timescale = timeline.timescale
         let shortest = summary.delays.map { FrameClock.shownDelay(Int($0)) }.min() ?? 1
         var encoder = try H264Encoder(
-            width: width, height: height, shortestFrame: timeline.shortestSample(shortest), settings: settings)
+            width: source.width, height: source.height, shortestFrame: timeline.shortestSample(shortest), settings: settings)
         meter.worked(at: .encode)
         var muxer = try MP4Muxer(
             descriptor: descriptor, timescale: timeline.timescale, repeats: options.time.loops > 1
@@ -50,56 +54,51 @@ extension Transcoder {
             try encoder.describe(parameters)
         }
         meter.worked(at: .mux)
-        var clock = FrameClock()
-        var frames = 0
-        var samples = 0
-        // What the planes do not have yet: all at first, later what frames changed that did not become samples.
-        var area = Rectangle(x: 0, y: 0, width: canvas.width, height: canvas.height)
-        while !timeline.isOver(at: clock.now), try reader.next(), let indices = try reader.readPixels() {
-            meter.decoded(pixels: reader.frame.rectangle.width * reader.frame.rectangle.height)
-            meter.worked(at: .decode)
-            area = area.union(try canvas.draw(reader, indices: indices))
-            meter.worked(at: .compose)
-            let shown = clock.advance(by: reader.frame.delay)
-            frames += 1
-            guard let time = timeline.place(time: shown.start, duration: shown.duration), timeline.admits(time) else { continue }
-            let planes = try encoder.planes()
-            let hasChanged =
-                if let scaler { try scaler.convert(canvas, area, into: planes) } else {
-                    PixelConverter.convert(canvas, area, into: planes)
-                }
-            area = .empty
-            meter.worked(at: .convert)
-            // A frame that looks like the one before lengthens its sample.
-            guard hasChanged || samples == 0 else { continue }
-            samples += 1
-            timeline.note(time)
-            muxer.expect(time: time)
-            meter.sampled(pixels: width * height)
-            try encoder.encode(at: time) { packet throws(TranscodeError) in
+        let thread = settings.threads > 1 && summary.delays.count > 1 ? SampleThread(source) : nil
+        defer { thread?.stop() }
+        while let sample = try Self.next(source, thread, into: &encoder, &meter) {
+            muxer.expect(time: sample.time)
+            meter.sampled(pixels: source.width * source.height)
+            try encoder.encode(at: sample.time) { packet throws(TranscodeError) in
                 meter.worked(at: .encode)
                 try muxer.append(packet)
                 meter.worked(at: .mux)
             }
             meter.worked(at: .encode)
+            if isBounded, muxer.length > gif.count {
+                let share = Double(sample.frame) / Double(max(sample.frame, summary.delays.count))
+                return .tooLarge(Double(muxer.length) / Double(gif.count) / share)
+            }
         }
-        guard frames > 0 else { throw .incomplete }
-        guard samples > 0 else { throw .startPastEnd(start: options.time.start, duration: clock.now) }
+        guard source.frames > 0 else { throw .incomplete }
+        guard source.samples > 0 else { throw .startPastEnd(start: options.time.start, duration: source.elapsed) }
         try encoder.finish { packet throws(TranscodeError) in
             meter.worked(at: .encode)
             try muxer.append(packet)
             meter.worked(at: .mux)
         }
         meter.worked(at: .encode)
-        let round = timeline.length(of: clock.now)
+        let round = timeline.length(of: source.elapsed)
         let loops = options.time.loops
         // One picture that is shown over and over is one sample that lasts longer.
-        let isStill = samples == 1
+        let isStill = source.samples == 1
         let bytes = try isStill ? muxer.finish(end: round * loops) : muxer.finish(end: round, rounds: loops)
         meter.worked(at: .mux)
-        return TranscodeResult(
-            sourceWidth: summary.width, sourceHeight: summary.height, width: width, height: height, frames: frames,
-            samples: isStill ? 1 : samples * loops, duration: round * loops, timescale: timeline.timescale,
-            loopCount: summary.loopCount, bytes: bytes)
+        // Every round may be as large as the GIF.
+        let excess = Double(bytes) / Double(gif.count * loops)
+        if isBounded, excess > 1 { return .tooLarge(excess) }
+        return .made(
+            TranscodeResult(
+                sourceWidth: summary.width, sourceHeight: summary.height, width: source.width, height: source.height,
+                frames: source.frames, samples: isStill ? 1 : source.samples * loops, duration: round * loops,
+                timescale: timeline.timescale, loopCount: summary.loopCount, bytes: bytes))
+    }
+
+    /// The next sample, its picture in the encoder's planes: from the thread, where there is one.
+    private static func next(
+        _ source: SampleSource, _ thread: SampleThread?, into encoder: inout H264Encoder, _ meter: inout some StageMeter
+    ) throws(TranscodeError) -> SampleSource.Sample? {
+        if let thread { return try thread.next(into: encoder.planes()) }
+        return try source.next(&meter) { () throws(TranscodeError) in try encoder.planes() }
     }
 }

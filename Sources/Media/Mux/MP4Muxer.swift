@@ -102,6 +102,9 @@ struct MP4Muxer: ~Copyable {
         guard status >= 0 else { throw .library(.openMuxer, code: status) }
     }
 
+    /// Bytes written so far.
+    var length: Int { Int(avio_tell(context.pointee.pb)) }
+
     /// Announces a frame, in the order of showing, before its packet can come.
     mutating func expect(time: Int) {
         newest = Int64(time)

@@ -1,0 +1,125 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Media
+
+/// Decoding on a thread of its own gives what decoding in turns gives.
+@Suite struct SampleThreadTests {
+    /// What came of a source: each sample's time and all of its picture, and how it ended.
+    private struct Outcome: Equatable {
+        var times: [Int] = []
+        var pictures: [[UInt8]] = []
+        var frames = 0
+        var elapsed = 0
+        var error: TranscodeError?
+    }
+
+    private static let options: [TranscodeOptions] = {
+        var scaled = TranscodeOptions()
+        scaled.size = SizeOptions(width: 5, height: nil)
+        var thinned = TranscodeOptions()
+        thinned.time.ceiling = 5_000
+        thinned.time.start = 3
+        return [TranscodeOptions(), scaled, thinned]
+    }()
+
+    private func outcome(
+        of gif: [UInt8], _ options: TranscodeOptions, isThreaded: Bool, stopAfter limit: Int = .max
+    ) throws -> Outcome {
+        try gif.withUnsafeBytes { bytes in
+            let limits = MediaLimits()
+            let source = try SampleSource(bytes, GIFSummary(scanning: bytes, limits: limits), limits: limits, options: options)
+            let luma = try SamplePlane(width: source.width, height: source.height)
+            let cb = try SamplePlane(width: source.width / 2, height: source.height / 2)
+            let cr = try SamplePlane(width: source.width / 2, height: source.height / 2)
+            let target = PixelConverter.Planes(
+                luma: luma.samples, cb: cb.samples, cr: cr.samples, lumaStride: luma.stride, cbStride: cb.stride,
+                crStride: cr.stride)
+            let thread = isThreaded ? try #require(SampleThread(source)) : nil
+            defer { thread?.stop() }
+            var meter = NoMeter()
+            var outcome = Outcome()
+            do throws(TranscodeError) {
+                while outcome.times.count < limit {
+                    let next =
+                        if let thread { try thread.next(into: target) } else {
+                            try source.next(&meter) { () throws(TranscodeError) in target }
+                        }
+                    guard let sample = next else { break }
+                    outcome.times.append(sample.time)
+                    outcome.pictures.append(samples(luma) + samples(cb) + samples(cr))
+                }
+            } catch {
+                outcome.error = error
+            }
+            thread?.stop()
+            if limit == .max { (outcome.frames, outcome.elapsed) = (source.frames, source.elapsed) }
+            return outcome
+        }
+    }
+
+    private func samples(_ plane: borrowing SamplePlane) -> [UInt8] {
+        (0..<plane.height).flatMap { Array(UnsafeBufferPointer(start: plane.row($0), count: plane.width)) }
+    }
+
+    @Test func picturesTimesAndErrorsAreThoseOfDecodingInTurns() throws {
+        var samples = 0
+        for gif in GIFSeeds.all + [GIFBuilder.animation(frames: 40, width: 33, height: 17), GIFBuilder.noise(frames: 9, width: 30, height: 31)] {
+            for options in Self.options {
+                guard let expected = try? outcome(of: gif, options, isThreaded: false) else { continue }
+                for _ in 0..<3 { #expect(try outcome(of: gif, options, isThreaded: true) == expected) }
+                samples += expected.times.count
+            }
+        }
+        #expect(samples > 150)
+    }
+
+    @Test func aThreadIsStoppedWithSamplesYetToCome() throws {
+        let gif = GIFBuilder.animation(frames: 40, width: 33, height: 17)
+        for limit in 0..<5 {
+            let first = try outcome(of: gif, TranscodeOptions(), isThreaded: true, stopAfter: limit)
+            #expect(first.times.count == limit)
+        }
+    }
+
+    @Test func aThreadEndsWhereTheOutputTakesNothing() {
+        let descriptor = open("/dev/full", O_RDWR)
+        defer { close(descriptor) }
+        #expect(throws: TranscodeError.self) {
+            try GIFBuilder.noise(frames: 30, width: 200, height: 200).withUnsafeBytes {
+                try Transcoder(threads: 2).convert($0, to: descriptor)
+            }
+        }
+    }
+
+    @Test func anAttemptThatBecomesTooLargeIsGivenUpEarly() throws {
+        let gif = GIFBuilder.noise(frames: 40, width: 64, height: 64)
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
+        let descriptor = open(file.path, O_RDWR | O_CREAT | O_EXCL, 0o600)
+        defer {
+            close(descriptor)
+            unlink(file.path)
+        }
+        // A meter sees how many pictures go to the encoder.
+        struct Counter: StageMeter {
+            var samples = 0
+            mutating func worked(at stage: ConversionStage) {}
+            mutating func decoded(pixels: Int) {}
+            mutating func sampled(pixels: Int) { samples += 1 }
+        }
+        var counter = Counter()
+        try gif.withUnsafeBytes { bytes in
+            let transcoder = Transcoder()
+            let summary = try GIFSummary(scanning: bytes, limits: transcoder.limits)
+            let settings = H264Settings(rateFactor: 1, threads: 1)
+            let attempt = try transcoder.encode(bytes, summary, settings, to: descriptor, isBounded: true, &counter)
+            guard case .tooLarge(let excess) = attempt else {
+                Issue.record("It was not given up.")
+                return
+            }
+            #expect(excess > 1)
+        }
+        #expect(counter.samples < 40)
+    }
+}
