@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -151,6 +152,26 @@ int clinux_use_null_device(void) {
 
 void clinux_use_one_arena(void) {
     mallopt(M_ARENA_MAX, 1);
+}
+
+void clinux_use_large_pages(size_t bytes) {
+    const uintptr_t size = 2 << 20;
+    // The block is to come from the heap, and to stay there when it is free again.
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    void *block = malloc(bytes);
+    if (block == NULL) {
+        return;
+    }
+    const uintptr_t first = ((uintptr_t)block + size - 1) & ~(size - 1);
+    const uintptr_t end = ((uintptr_t)block + bytes) & ~(size - 1);
+    if (end > first) {
+        // Without large pages everything works, if slower.
+        (void)madvise((void *)first, end - first, MADV_HUGEPAGE);
+    }
+    free(block);
+    // Whoever takes more than a large page at once asks for large pages himself.
+    mallopt(M_MMAP_THRESHOLD, 2 << 20);
 }
 
 int clinux_die_with_parent(void) {

@@ -11,6 +11,9 @@ enum Worker {
     static let output: Int32 = 4
     static let channel: Int32 = 5
 
+    /// Bytes of the heap that large pages are asked for; address space that counts, memory only as it is used.
+    private static let heap = 30 << 20
+
     /// Where the worker comes from.
     struct Home {
         /// The zygote's process.
@@ -43,6 +46,7 @@ enum Worker {
         else { _exit(ExitCode.setUpFailed.rawValue) }
         guard let gif = mapInput() else { _exit(ExitCode.inputUnreadable.rawValue) }
         for descriptor in [0, 1, 2, input] { close(descriptor) }
+        clinux_use_large_pages(heap)
         guard setLimits(job, home, input: gif.count), setFilter(job, home) else { _exit(ExitCode.setUpFailed.rawValue) }
         #if DEBUG
             commit(job.fault, at: .confined)
