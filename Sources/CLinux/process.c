@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { most_descriptors = 4 };
@@ -196,6 +197,16 @@ uint64_t clinux_address_space(void) {
         fclose(file);
     }
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+uint64_t clinux_cpu_time(pid_t process) {
+    // What clock_getcpuclockid(3) makes, without asking the kernel first whether there is such a clock.
+    const clockid_t clock = (clockid_t)((~(unsigned)process << 3) | 2);
+    struct timespec time = {0, 0};
+    if (clock_gettime(clock, &time) != 0) {
+        return 0;
+    }
+    return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
 }
 
 static int set_limit(int resource, uint64_t soft, uint64_t hard) {

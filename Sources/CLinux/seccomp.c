@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -126,6 +127,8 @@ static const struct rule zygote_rules[] = {
     ALLOW(write),
     ALLOW(writev),
     ALLOW(close),
+    // The way to a child that waits for its job.
+    ALLOW_IF(socketpair, ARGUMENT_IS(0, AF_UNIX)),
     // Children, and how they end. glibc's fork is clone(2) with the signal of the end among the flags.
     ALLOW_IF(clone, ARGUMENT_LACKS(0, process_flags)),
     REFUSE(clone3, ENOSYS),

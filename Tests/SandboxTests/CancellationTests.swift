@@ -30,10 +30,10 @@ extension SerialTests {
             let zygote = try SandboxFixture.zygote()
             let pool = pool(zygote)
             let running = Task { try await run(pool, SandboxFixture.long) }
-            while SandboxFixture.children(of: zygote.process).isEmpty { try await Task.sleep(for: .milliseconds(2)) }
+            while SandboxFixture.workers(of: zygote.process).isEmpty { try await Task.sleep(for: .milliseconds(2)) }
             running.cancel()
             #expect(try await running.value == .cancelled)
-            #expect(SandboxFixture.children(of: zygote.process).isEmpty)
+            #expect(SandboxFixture.workers(of: zygote.process).isEmpty)
             #expect(pool.load == (0, 0))
             #expect(pool.statistics.jobs == [.cancelled: 1])
             #expect(pool.statistics.cpuMicroseconds > 0)
@@ -48,7 +48,7 @@ extension SerialTests {
             let gif = GIFBuilder.noise(frames: 40, width: 300, height: 300)
             try await withThrowingTaskGroup(of: SandboxError?.self) { group in
                 for _ in 0..<2 { group.addTask { try await run(pool, gif) } }
-                while SandboxFixture.children(of: zygote.process).count < 2 { try await Task.sleep(for: .milliseconds(1)) }
+                while SandboxFixture.workers(of: zygote.process).count < 2 { try await Task.sleep(for: .milliseconds(1)) }
                 for _ in 0..<6 { group.addTask { try await run(pool, GIFBuilder.animation(frames: 2, width: 16, height: 16)) } }
                 kill(zygote.process, SIGKILL)
                 for try await error in group { #expect(error == nil) }

@@ -69,7 +69,7 @@ extension SerialTests {
             let zygote = try SandboxFixture.zygote()
             #expect(try error(fault, on: zygote) == expected)
             #expect(try error(nil, on: zygote) == nil)
-            #expect(SandboxFixture.eventually { SandboxFixture.children(of: zygote.process).isEmpty })
+            #expect(SandboxFixture.eventually { SandboxFixture.workers(of: zygote.process).isEmpty })
         }
 
         @Test func aHangEndsWithTheTimeByTheClock() throws {

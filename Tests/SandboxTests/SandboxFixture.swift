@@ -59,6 +59,16 @@ enum SandboxFixture {
         return (text ?? "").split(separator: " ").compactMap { Int32($0) }
     }
 
+    /// The workers of a zygote that have a job.
+    static func workers(of zygote: Int32) -> [Int32] { children(of: zygote, named: "gifreel-job") }
+
+    /// The workers of a zygote that wait for one.
+    static func spares(of zygote: Int32) -> [Int32] { children(of: zygote, named: "gifreel-spare") }
+
+    private static func children(of process: Int32, named name: String) -> [Int32] {
+        children(of: process).filter { (try? String(contentsOfFile: "/proc/\($0)/comm", encoding: .utf8)) == name + "\n" }
+    }
+
     /// The numbers of a process' open descriptors.
     static func descriptors(of process: Int32) throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/fd")

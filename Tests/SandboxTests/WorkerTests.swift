@@ -50,7 +50,7 @@ extension SerialTests {
         @Test func tooMuchTimeByTheClockEndsTheJobAndItsWorker() throws {
             let zygote = try SandboxFixture.zygote()
             #expect(throws: SandboxError.timeout) { try run(SandboxFixture.long, SandboxFixture.job(wall: 1), on: zygote) }
-            #expect(SandboxFixture.eventually { SandboxFixture.children(of: zygote.process).isEmpty })
+            #expect(SandboxFixture.eventually { SandboxFixture.workers(of: zygote.process).isEmpty })
         }
 
         @Test func tooLargeAnOutputIsAnErrorAndNotAnEnd() throws {
@@ -84,8 +84,8 @@ extension SerialTests {
         @Test func aKilledWorkerIsACrashAndTheNextJobIsFine() throws {
             let zygote = try SandboxFixture.zygote()
             let killer = SystemThread.start(name: "killer") {
-                _ = SandboxFixture.eventually { !SandboxFixture.children(of: zygote.process).isEmpty }
-                for child in SandboxFixture.children(of: zygote.process) { kill(child, SIGKILL) }
+                _ = SandboxFixture.eventually { !SandboxFixture.workers(of: zygote.process).isEmpty }
+                for child in SandboxFixture.workers(of: zygote.process) { kill(child, SIGKILL) }
             }
             var failure: (any Error)?
             do {
@@ -116,10 +116,10 @@ extension SerialTests {
             let zygote = try SandboxFixture.zygote()
             func descriptors() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: "/proc/\(zygote.process)/fd").count }
             _ = try run(GIFBuilder.animation(), SandboxFixture.job(), on: zygote)
-            #expect(SandboxFixture.eventually { SandboxFixture.children(of: zygote.process).isEmpty })
+            #expect(SandboxFixture.eventually { SandboxFixture.workers(of: zygote.process).isEmpty })
             let before = try descriptors()
             for _ in 0..<20 { _ = try run(GIFBuilder.animation(frames: 2, width: 16, height: 16), SandboxFixture.job(), on: zygote) }
-            #expect(SandboxFixture.eventually { SandboxFixture.children(of: zygote.process).isEmpty })
+            #expect(SandboxFixture.eventually { SandboxFixture.workers(of: zygote.process).isEmpty })
             #expect(SandboxFixture.eventually { ((try? descriptors()) ?? .max) <= before })
         }
 

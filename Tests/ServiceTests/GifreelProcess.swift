@@ -81,8 +81,12 @@ final class GifreelProcess: Sendable {
     /// The process' number.
     var identifier: Int32 { process.processIdentifier }
 
-    /// How many workers it has at this moment: children of its zygote.
-    var workerCount: Int { Self.children(of: identifier).reduce(0) { $0 + Self.children(of: $1).count } }
+    /// How many workers it has at this moment that have a job: children of its zygote.
+    var workerCount: Int {
+        Self.children(of: identifier).flatMap(Self.children).count { child in
+            (try? String(contentsOfFile: "/proc/\(child)/comm", encoding: .utf8)) == "gifreel-job\n"
+        }
+    }
 
     private static func children(of process: Int32) -> [Int32] {
         let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")) ?? []

@@ -51,6 +51,9 @@ int clinux_no_new_privileges(void);
 /// Bytes of address space that the calling process has now; 0 where /proc cannot be read.
 uint64_t clinux_address_space(void);
 
+/// Microseconds of processor time that a process of the same user has taken so far; 0 where there is none.
+uint64_t clinux_cpu_time(pid_t process);
+
 /// Names the calling thread, and with the first one the process, as `ps` shows it, at most 15 bytes.
 void clinux_name_thread(const char *name);
 

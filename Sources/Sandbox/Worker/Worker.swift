@@ -4,15 +4,15 @@ internal import Media
 
 /// The inside of a worker process: one job, then its end.
 ///
-/// Runs in a child that the zygote forked. Before a byte of the GIF is read, its limits hold, it has no descriptors but
+/// Runs in a child that the zygote forked (``SpareWorker``). Before a byte of the GIF is read, its limits hold, it has no descriptors but
 /// the output and the channel to the server, and it may do nothing but compute, write the one and send on the other.
 enum Worker {
     private static let input: Int32 = 3
     static let output: Int32 = 4
     static let channel: Int32 = 5
 
-    /// Bytes of the heap that large pages are asked for; address space that counts, memory only as it is used.
-    private static let heap = 30 << 20
+    /// Bytes of the heap that large pages are asked for; memory only as they are used.
+    static let heap = 30 << 20
 
     /// Where the worker comes from.
     struct Home {
@@ -46,7 +46,6 @@ enum Worker {
         else { _exit(ExitCode.setUpFailed.rawValue) }
         guard let gif = mapInput() else { _exit(ExitCode.inputUnreadable.rawValue) }
         for descriptor in [0, 1, 2, input] { close(descriptor) }
-        clinux_use_large_pages(heap)
         guard setLimits(job, home, input: gif.count), setFilter(job, home) else { _exit(ExitCode.setUpFailed.rawValue) }
         #if DEBUG
             commit(job.fault, at: .confined)
@@ -86,7 +85,7 @@ enum Worker {
 
     private static func setLimits(_ job: WorkerJob, _ home: Home, input: Int) -> Bool {
         var limits = clinux_limits(
-            memory: UInt64(max(0, home.memory + input + job.allowance.memory)),
+            memory: UInt64(max(0, home.memory + heap + input + job.allowance.memory)),
             cpu_seconds: UInt64(max(1, job.allowance.cpu)), file_bytes: UInt64(max(1, job.allowance.output)),
             descriptors: UInt64(channel) + 1)
         return clinux_set_limits(&limits) == 0

@@ -2,15 +2,19 @@ internal import CLinux
 internal import Glibc
 internal import Media
 
-/// One conversion for its own sake, in the zygote, before it is confined.
+/// One conversion for its own sake: in the zygote, before it is confined, and in each spare worker.
 ///
 /// What the libraries set up once (tables, processor detection, symbols bound late, metadata) is then shared by every
-/// worker instead of being done by each, and nothing of it is left to be done where files cannot be opened.
+/// worker instead of being done by each, and nothing of it is left to be done where files cannot be opened. What each
+/// worker has to do for itself, because it writes there, it has done before its job comes.
 enum WarmUp {
-    static func run() {
-        let output = clinux_memfd_create("gifreel-warm-up")
-        guard output >= 0 else { return }
-        defer { close(output) }
+    /// A file for ``run(output:)``, or -1.
+    static func makeOutput() -> Int32 {
+        clinux_memfd_create("gifreel-warm-up")
+    }
+
+    /// - Parameter output: A file that may be written over.
+    static func run(output: Int32) {
         // A failure here is one of every job, which will say so.
         _ = try? animation.withUnsafeBytes { try Transcoder().convert($0, to: output) }
     }

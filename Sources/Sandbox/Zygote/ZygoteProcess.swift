@@ -2,7 +2,7 @@ internal import CLinux
 internal import Glibc
 internal import Media
 
-/// The inside of the zygote: a process of one thread that has the libraries loaded and forks once per job.
+/// The inside of the zygote: a process of one thread that has the libraries loaded and forks once per job, one job ahead.
 ///
 /// It knows the server's control socket, over which jobs come, and one guard a job, which its worker never has. When the
 /// server closes its end of a guard, or half of it, the worker is killed; when a worker has ended, the guard carries
@@ -11,6 +11,8 @@ struct ZygoteProcess {
     private struct Child {
         var process: pid_t
         var guardian: Int32
+        /// Processor time before the job, in microseconds.
+        var cpuBefore: Int
         /// The server wants no more of it; the worker has been killed and is yet to be reaped.
         var isAbandoned = false
     }
@@ -18,7 +20,10 @@ struct ZygoteProcess {
     private let control: Int32
     private let signals: Int32
     private let home: Worker.Home
+    /// Where spare workers warm up; nil where they do not.
+    private let warmUp: Int32?
     private var children: [Child] = []
+    private var spare: SpareWorker?
 
     /// Serves until the server is gone, and ends the process.
     ///
@@ -35,15 +40,16 @@ struct ZygoteProcess {
         let signals = clinux_child_signals()
         guard signals >= 0 else { _exit(70) }
         Transcoder.silenceLibraries()
-        if warmsUp { WarmUp.run() }
+        let warmUp = warmsUp ? WarmUp.makeOutput() : -1
+        if warmUp >= 0 { WarmUp.run(output: warmUp) }
         // From here on no file can be opened, not even this one.
         let memory = Int(clinux_address_space())
         guard let confinement = confine() else { _exit(71) }
         let home = Worker.Home(zygote: getpid(), memory: memory, confinement: confinement)
-        var zygote = ZygoteProcess(control: 3, signals: signals, home: home)
+        var zygote = ZygoteProcess(control: 3, signals: signals, home: home, warmUp: warmUp >= 0 ? warmUp : nil)
         try? MessageChannel(socket: zygote.control).send(WorkerMessage(confinement))
         zygote.serve()
-        _exit(0)
+        zygote.end()
     }
 
     /// Gives up all that the zygote and its workers do without; nil where the kernel could but would not.
@@ -55,13 +61,15 @@ struct ZygoteProcess {
         return Confinement(filtersCalls: filter == 1, landlockVersion: Int(landlock))
     }
 
-    private init(control: Int32, signals: Int32, home: Worker.Home) {
+    private init(control: Int32, signals: Int32, home: Worker.Home, warmUp: Int32?) {
         self.control = control
         self.signals = signals
         self.home = home
+        self.warmUp = warmUp
     }
 
     private mutating func serve() {
+        spare = SpareWorker(home: home, warmUp: warmUp)
         while true {
             var polled = [
                 pollfd(fd: control, events: Int16(POLLIN), revents: 0),
@@ -85,15 +93,23 @@ struct ZygoteProcess {
             return true
         }
         let guardian = received.descriptors[3]
-        let process = clinux_fork()
-        if process == 0 { Worker.run(job, descriptors: Array(received.descriptors[..<3]), home: home) }
-        for descriptor in received.descriptors[..<3] { close(descriptor) }
-        guard process > 0 else {
+        defer { for descriptor in received.descriptors[..<3] { close(descriptor) } }
+        // One that ended while it waited is no loss but of time: another is forked now.
+        guard let worker = begin(job, Array(received.descriptors[..<3])) ?? begin(job, Array(received.descriptors[..<3])) else {
             tell(WorkerExit(code: WorkerExit.notForked, signal: nil, cpuMicroseconds: 0, peakBytes: 0), guardian)
             return true
         }
-        children.append(Child(process: process, guardian: guardian))
+        children.append(Child(process: worker.process, guardian: guardian, cpuBefore: worker.cpu))
+        spare = SpareWorker(home: home, warmUp: warmUp)
         return true
+    }
+
+    /// Has the spare worker begin, or one that is forked now; nil where there is none.
+    private mutating func begin(_ job: WorkerJob, _ descriptors: [Int32]) -> (process: pid_t, cpu: Int)? {
+        guard let worker = spare ?? SpareWorker(home: home, warmUp: nil) else { return nil }
+        spare = nil
+        let cpu = worker.cpuMicroseconds
+        return worker.begin(job, descriptors: descriptors) ? (worker.process, cpu) : nil
     }
 
     private mutating func abandon(at index: Int) {
@@ -106,9 +122,25 @@ struct ZygoteProcess {
         while read(signals, &drained, drained.count) > 0 {}
         var exit = clinux_child_exit()
         while clinux_reap(&exit) == 1 {
+            if let spare, spare.process == exit.pid {
+                spare.forget()
+                self.spare = nil
+            }
             guard let index = children.firstIndex(where: { $0.process == exit.pid }) else { continue }
-            tell(WorkerExit(exit), children.remove(at: index).guardian)
+            let child = children.remove(at: index)
+            var end = WorkerExit(exit)
+            end.cpuMicroseconds = max(0, end.cpuMicroseconds - child.cpuBefore)
+            tell(end, child.guardian)
         }
+    }
+
+    /// Ends the process, and the spare worker with it.
+    private func end() -> Never {
+        if let spare {
+            kill(spare.process, SIGKILL)
+            waitpid(spare.process, nil, 0)
+        }
+        _exit(0)
     }
 
     private func tell(_ exit: WorkerExit, _ guardian: Int32) {

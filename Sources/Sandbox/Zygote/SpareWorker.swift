@@ -1,0 +1,60 @@
+internal import CLinux
+internal import Glibc
+
+/// A worker that has no job yet. It is forked ahead of time and, where many jobs follow, warms up before it waits: the pages
+/// that a conversion writes to are its own by then, and nobody waits for the fork.
+///
+/// It has seen nothing of any GIF, and is confined as the zygote is.
+struct SpareWorker {
+    let process: pid_t
+    private let socket: Int32
+
+    /// Forks one; nil where the system has no room for it.
+    ///
+    /// - Parameter warmUp: Where it may write what it makes to warm up; nil where it does not warm up.
+    init?(home: Worker.Home, warmUp: Int32?) {
+        var pair: [Int32] = [-1, -1]
+        guard clinux_message_pair(&pair) == 0 else { return nil }
+        process = clinux_fork()
+        socket = pair[0]
+        if process == 0 { Self.wait(on: pair[1], home, warmUp) }
+        close(pair[1])
+        if process < 0 {
+            close(socket)
+            return nil
+        }
+    }
+
+    /// Passes the job on, after which it is a worker; false where it has ended.
+    ///
+    /// - Parameter descriptors: Input, output and channel. They stay the caller's.
+    func begin(_ job: WorkerJob, descriptors: [Int32]) -> Bool {
+        defer { close(socket) }
+        let sent: Void? = try? MessageChannel(socket: socket).send(WorkerMessage(job), descriptors: descriptors)
+        return sent != nil
+    }
+
+    /// Microseconds of processor time so far.
+    var cpuMicroseconds: Int { Int(clinux_cpu_time(process)) }
+
+    /// Gives up the way to it, once it has ended.
+    func forget() {
+        close(socket)
+    }
+
+    private static func wait(on socket: Int32, _ home: Worker.Home, _ warmUp: Int32?) -> Never {
+        clinux_name_thread("gifreel-spare")
+        let kept = [socket] + (warmUp.map { [$0] } ?? [])
+        guard clinux_die_with_parent() == 0, getppid() == home.zygote, clinux_keep_only(kept, Int32(kept.count)) == 0
+        else { _exit(0) }
+        clinux_use_large_pages(Worker.heap)
+        if warmUp != nil {
+            WarmUp.run(output: 4)
+            close(4)
+        }
+        guard let received = try? MessageChannel(socket: 3).receive(), let job = received.message?.job,
+            received.descriptors.count == 3
+        else { _exit(0) }
+        Worker.run(job, descriptors: received.descriptors, home: home)
+    }
+}
