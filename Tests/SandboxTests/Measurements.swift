@@ -17,8 +17,9 @@ struct Measurements {
         durations.sorted()[durations.count / 2] / .microseconds(1)
     }
 
-    /// The same work in this process and in a worker, in turns.
-    @Test func whatAWorkerCosts() throws {
+    /// The same work in this process and in a worker, in turns; with a spare worker that is ready, as a service that has
+    /// time to spare has it, and without a moment's rest.
+    @Test(arguments: [true, false]) func whatAWorkerCosts(afterARest: Bool) throws {
         let zygote = try SandboxFixture.zygote()
         let supervisor = JobSupervisor(zygote: zygote)
         for (name, gif) in [
@@ -34,6 +35,13 @@ struct Measurements {
                 let direct = try clock.measure {
                     _ = try gif.withUnsafeBytes { try job.transcoder.convert($0, to: first.number) }
                 }
+                if afterARest {
+                    _ = SandboxFixture.eventually {
+                        SandboxFixture.spares(of: zygote.process).contains {
+                            (try? SandboxFixture.descriptors(of: $0).count) == 4
+                        }
+                    }
+                }
                 let confined = try clock.measure { _ = try supervisor.run(job, input: input, output: second) }
                 if round < 10 { continue }
                 inside.append(direct)
@@ -41,7 +49,7 @@ struct Measurements {
                 difference.append(confined - direct)
             }
             print(
-                "\(name): in process \(Int(median(inside))) µs, in a worker \(Int(median(outside))) µs;",
+                "\(name), \(afterARest ? "after a rest" : "without a rest"): in process \(Int(median(inside))) µs, in a worker \(Int(median(outside))) µs;",
                 "median of the differences \(Int(median(difference))) µs")
         }
         print("zygote: \(SandboxFixture.status(of: zygote.process, "VmRSS")) resident")

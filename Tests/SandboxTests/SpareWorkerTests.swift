@@ -64,7 +64,7 @@ extension SerialTests {
         @Test func warmingUpIsNotOnTheBillOfTheJob() throws {
             let zygote = try SandboxFixture.zygote()
             let waiting = try spare(of: zygote)
-            // Twenty frames were encoded when it waits, and two are to be.
+            // A larger picture was encoded before it waits.
             var before = 0
             #expect(
                 SandboxFixture.eventually {

@@ -49,7 +49,7 @@ struct SpareWorker {
         else { _exit(0) }
         clinux_use_large_pages(Worker.heap)
         if warmUp != nil {
-            WarmUp.run(output: 4)
+            WarmUp.repeatShortly(output: 4)
             close(4)
         }
         guard let received = try? MessageChannel(socket: 3).receive(), let job = received.message?.job,

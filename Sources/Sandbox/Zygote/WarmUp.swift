@@ -13,17 +13,33 @@ enum WarmUp {
         clinux_memfd_create("gifreel-warm-up")
     }
 
+    /// Enough frames, differing enough, for every kind of picture and for the encoder's look-ahead.
+    private static let long = animation(frames: 20)
+    /// Enough to come by every place that is written to.
+    private static let short = animation(frames: 4)
+
+    /// Sets up what all share. What ``repeatShortly(output:)`` needs is ready afterwards.
+    ///
     /// - Parameter output: A file that may be written over.
     static func run(output: Int32) {
-        // A failure here is one of every job, which will say so.
-        _ = try? animation.withUnsafeBytes { try Transcoder().convert($0, to: output) }
+        convert(long, output)
+        convert(short, output)
     }
 
-    /// Enough frames, differing enough, for every kind of picture and for the encoder's look-ahead.
-    private static var animation: [UInt8] {
+    /// What is left to each worker.
+    static func repeatShortly(output: Int32) {
+        convert(short, output)
+    }
+
+    private static func convert(_ gif: [UInt8], _ output: Int32) {
+        // A failure here is one of every job, which will say so.
+        _ = try? gif.withUnsafeBytes { try Transcoder().convert($0, to: output) }
+    }
+
+    private static func animation(frames: Int) -> [UInt8] {
         let side = 32
         var bytes = Array("GIF89a".utf8) + [UInt8(side), 0, UInt8(side), 0, 0x80, 0, 0] + [0, 0, 0, 255, 255, 255]
-        for frame in 0..<20 {
+        for frame in 0..<frames {
             bytes += [0x21, 0xf9, 4, 4, 5, 0, 0, 0]
             bytes += [0x2c, 0, 0, 0, 0, UInt8(side), 0, UInt8(side), 0, 0, 2]
             let data = compressed((0..<side * side).map { ($0 / side + $0 % side + frame * 3) / 8 % 2 })

@@ -100,7 +100,6 @@ struct ZygoteProcess {
             return true
         }
         children.append(Child(process: worker.process, guardian: guardian, cpuBefore: worker.cpu))
-        spare = SpareWorker(home: home, warmUp: warmUp)
         return true
     }
 
@@ -132,6 +131,8 @@ struct ZygoteProcess {
             end.cpuMicroseconds = max(0, end.cpuMicroseconds - child.cpuBefore)
             tell(end, child.guardian)
         }
+        // Not sooner: beside a job that runs it would take its processor, and who waits for that job would wait for both.
+        if spare == nil { spare = SpareWorker(home: home, warmUp: warmUp) }
     }
 
     /// Ends the process, and the spare worker with it.
