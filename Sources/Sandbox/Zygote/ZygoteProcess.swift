@@ -132,8 +132,11 @@ struct ZygoteProcess {
             tell(end, child.guardian)
         }
         // Not sooner: beside a job that runs it would take its processor, and who waits for that job would wait for both.
-        if spare == nil { spare = SpareWorker(home: home, warmUp: warmUp) }
+        if spare == nil, expectsMore { spare = SpareWorker(home: home, warmUp: warmUp) }
     }
+
+    /// Warming up is for those who have many jobs.
+    private var expectsMore: Bool { warmUp != nil }
 
     /// Ends the process, and the spare worker with it.
     private func end() -> Never {
