@@ -1,7 +1,7 @@
 /// What an encoder may hold of a canvas of some size, so that a job stays within 64 MB and 60 bytes a pixel.
 ///
-/// Measured with x264 0.164: 43 bytes a pixel in any case, 3 for each frame of lookahead, 24 for a second thread, beside
-/// 38 MB of libraries and tables. Lookahead makes small files, by a tenth at 25 against 5, and hardly more beyond;
+/// Measured with x264 0.164: 46 bytes a pixel in any case, 3 for each frame of lookahead, 24 for a second thread, beside
+/// 40 MB of libraries, tables and what large pages leave unused. Lookahead makes small files, by a tenth at 25 against 5, and hardly more beyond;
 /// a second thread makes only a quick answer.
 struct EncoderBudget: Equatable {
     /// Frames that x264 sees before it decides.
@@ -10,8 +10,8 @@ struct EncoderBudget: Equatable {
     let threads: Int
 
     private static let pixelsWithTwoThreads = 600_000
-    private static let shared = 26_000_000
-    private static let perPixel = 60 - 43
+    private static let shared = 24_000_000
+    private static let perPixel = 60 - 46
     private static let perThread = 24
     private static let perLookahead = 3
 

@@ -17,6 +17,10 @@ struct ZygoteProcess {
         var isAbandoned = false
     }
 
+    /// Beside a server, conversions take what is left: an answer from the cache needs microseconds and must not wait for
+    /// the end of an encoder's time slice.
+    private static let niceness: Int32 = 10
+
     private let control: Int32
     private let signals: Int32
     private let home: Worker.Home
@@ -40,6 +44,7 @@ struct ZygoteProcess {
         let signals = clinux_child_signals()
         guard signals >= 0 else { _exit(70) }
         Transcoder.silenceLibraries()
+        if warmsUp { _ = nice(Self.niceness) }
         let warmUp = warmsUp ? WarmUp.makeOutput() : -1
         if warmUp >= 0 { WarmUp.run(output: warmUp) }
         // From here on no file can be opened, not even this one.
