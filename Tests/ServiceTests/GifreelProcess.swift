@@ -82,8 +82,11 @@ final class GifreelProcess: Sendable {
     var identifier: Int32 { process.processIdentifier }
 
     /// How many workers it has at this moment that have a job: children of its zygote.
-    var workerCount: Int {
-        Self.children(of: identifier).flatMap(Self.children).count { child in
+    var workerCount: Int { workers.count }
+
+    /// The processes of these workers.
+    var workers: [Int32] {
+        Self.children(of: identifier).flatMap(Self.children).filter { child in
             (try? String(contentsOfFile: "/proc/\(child)/comm", encoding: .utf8)) == "gifreel-job\n"
         }
     }

@@ -1,0 +1,40 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// What a server makes of workers that end before their time.
+@Suite(.serialized) struct WorkerFaultTests {
+    /// Keeps an encoder busy for many seconds: a dot that blinks on a large canvas.
+    private static let long: [UInt8] = {
+        var builder = GIFBuilder(width: 2000, height: 2000)
+        for index in 0..<4000 { builder.add(GIFBuilder.Frame(width: 1, height: 1, color: UInt8(2 + index % 3))) { $0.delay = 2 } }
+        return builder.finish()
+    }()
+
+    private static let settings = ["limits.total_pixels=100000000000", "limits.cpu=60s"]
+
+    /// Milliseconds after its beginning: before, within and behind the encoder's first pictures.
+    @Test(arguments: [0, 30, 400]) func nothingIsStoredOfAWorkerThatIsKilledAndTheNextJobIsFine(_ delay: Int) throws {
+        let server = try GifreelProcess(Self.settings)
+        var client = try RawHTTPClient(port: server.port)
+        try client.send(Array("POST /mp4 HTTP/1.1\r\nHost: a\r\nContent-Length: \(Self.long.count)\r\n\r\n".utf8))
+        try client.send(Self.long)
+        try waitUntil { !server.workers.isEmpty }
+        usleep(UInt32(delay) * 1000)
+        for worker in server.workers { kill(worker, SIGKILL) }
+        let answer = try client.readResponse()
+        #expect(answer.status == 422)
+        #expect(String(decoding: answer.body, as: UTF8.self).contains("transcode_failed"))
+        #expect(server.storedObjects().isEmpty)
+        #expect(try server.request("POST", "/mp4", body: GIFBuilder.animation(frames: 3)).status == 200)
+        #expect(server.storedObjects().count == 1)
+    }
+
+    @Test func nothingIsStoredOfAWorkerThatTakesTooLong() throws {
+        let server = try GifreelProcess(["limits.total_pixels=100000000000", "limits.cpu=1s"])
+        #expect(try server.request("POST", "/mp4", body: Self.long).status == 422)
+        #expect(server.storedObjects().isEmpty)
+        #expect(try server.request("POST", "/mp4", body: GIFBuilder.animation(frames: 3)).status == 200)
+    }
+}
