@@ -91,19 +91,26 @@ extension EventLoop {
         return position
     }
 
-    /// Gives the body at hand to its sink, as far as it has arrived.
-    func receiveBody(_ connection: Connection) -> Bool {
+    /// Puts what there is of a body into the shared buffer: what is left of an earlier read, or else what has arrived. Nil where
+    /// that is nothing, or the end.
+    private func loadBody(_ connection: Connection) -> Int? {
         var count = input.load(connection)
         if count == 0 {
             switch receive(connection, after: 0) {
             case .bytes(let read): count = read
-            case .nothing: return false
+            case .nothing: return nil
             case .end:
                 close(connection)
-                return false
+                return nil
             }
         }
         connection.budget -= count
+        return count
+    }
+
+    /// Gives the body at hand to its sink, as far as it has arrived.
+    func receiveBody(_ connection: Connection) -> Bool {
+        guard let count = loadBody(connection) else { return false }
         let position = feed(connection, input.bytes(0..<count))
         if connection.phase != .closed, position < count {
             connection.unread = Array(input.bytes(position..<count))
@@ -159,17 +166,7 @@ extension EventLoop {
 
     /// Reads and drops the rest of a body that nobody wanted.
     func discardBody(_ connection: Connection) -> Bool {
-        var count = input.load(connection)
-        if count == 0 {
-            switch receive(connection, after: 0) {
-            case .bytes(let read): count = read
-            case .nothing: return false
-            case .end:
-                close(connection)
-                return false
-            }
-        }
-        connection.budget -= count
+        guard let count = loadBody(connection) else { return false }
         let bytes = input.bytes(0..<count)
         var position = 0
         do throws(HTTPProtocolError) {
