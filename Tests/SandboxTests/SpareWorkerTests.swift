@@ -48,6 +48,7 @@ extension SerialTests {
                 let waiting = try spare(of: zygote)
                 kill(waiting, SIGKILL)
                 #expect(SandboxFixture.eventually { !SandboxFixture.isAlive(waiting) })
+                #expect(SandboxFixture.eventually { SandboxFixture.spares(of: zygote.process).isEmpty }, "or it would be forked for ever")
                 #expect(try run(zygote).result.frames == 5)
             }
             #expect(zygote.replacements == 0)

@@ -125,6 +125,7 @@ struct ZygoteProcess {
         var drained = [UInt8](repeating: 0, count: 1024)
         while read(signals, &drained, drained.count) > 0 {}
         var exit = clinux_child_exit()
+        var hasJobEnded = false
         while clinux_reap(&exit) == 1 {
             if let spare, spare.process == exit.pid {
                 spare.forget()
@@ -135,9 +136,11 @@ struct ZygoteProcess {
             var end = WorkerExit(exit)
             end.cpuMicroseconds = max(0, end.cpuMicroseconds - child.cpuBefore)
             tell(end, child.guardian)
+            hasJobEnded = true
         }
-        // Not sooner: beside a job that runs it would take its processor, and who waits for that job would wait for both.
-        if spare == nil, expectsMore { spare = SpareWorker(home: home, warmUp: warmUp) }
+        // Not sooner: beside a job that runs it would take its processor, and who waits for that job would wait for both. And
+        // not where a spare worker has ended by itself: the next might do the same, over and over.
+        if hasJobEnded, spare == nil, expectsMore { spare = SpareWorker(home: home, warmUp: warmUp) }
     }
 
     /// Warming up is for those who have many jobs.
