@@ -1,5 +1,6 @@
 internal import Sandbox
 internal import Synchronization
+internal import SystemIO
 
 /// Work that several callers share while it is in flight: the first one's call begins it, all get its outcome.
 ///
@@ -26,7 +27,7 @@ final class FlightTable<Key: Hashable & Sendable, Outcome: Sendable>: Sendable {
     private struct Waiter {
         let continuation: CheckedContinuation<Landing, Never>
         let joined: Bool
-        var timer: Task<Void, Never>?
+        var deadline: Deadline?
     }
 
     private struct Entry {
@@ -35,7 +36,8 @@ final class FlightTable<Key: Hashable & Sendable, Outcome: Sendable>: Sendable {
         /// Goes on though nobody waits for it.
         let isKept: Bool
         var isQueued = false
-        var tasks: [Task<Void, Never>] = []
+        var task: Task<Void, Never>?
+        var deadline: Deadline?
         var waiters: [Int: Waiter] = [:]
     }
 
@@ -141,20 +143,14 @@ final class FlightTable<Key: Hashable & Sendable, Outcome: Sendable>: Sendable {
             let outcome = await work(flight)
             self.land(number, outcome)
         }
-        let timer = Task { [weak self, lifetime] in
-            do {
-                try await Task.sleep(for: lifetime)
-            } catch {
-                return
-            }
-            self?.giveUp(number)
-        }
+        let deadline = Deadline(after: lifetime) { [weak self] in self?.giveUp(number) }
         let isGone = state.withLock { state in
-            state.entries[number]?.tasks = [task, timer]
+            state.entries[number]?.task = task
+            state.entries[number]?.deadline = deadline
             return state.entries[number] == nil
         }
-        // It landed, or all have left, before its tasks could be noted.
-        if isGone { [task, timer].forEach { $0.cancel() } }
+        // It landed, or all have left, before its task could be noted.
+        if isGone { task.cancel() }
     }
 
     // MARK: Waiting
@@ -169,20 +165,12 @@ final class FlightTable<Key: Hashable & Sendable, Outcome: Sendable>: Sendable {
     }
 
     private func limit(_ waiter: Int) {
-        let timer = Task { [weak self, patience] in
-            do {
-                try await Task.sleep(for: patience)
-            } catch {
-                return
-            }
-            self?.expire(waiter)
+        let deadline = Deadline(after: patience) { [weak self] in self?.expire(waiter) }
+        state.withLock { state in
+            // One who has left meanwhile lets go of it.
+            guard let number = state.seats[waiter] else { return }
+            state.entries[number]?.waiters[waiter]?.deadline = deadline
         }
-        let isGone = state.withLock { state in
-            guard let number = state.seats[waiter] else { return true }
-            state.entries[number]?.waiters[waiter]?.timer = timer
-            return false
-        }
-        if isGone { timer.cancel() }
     }
 
     private func expire(_ waiter: Int) {
@@ -217,7 +205,6 @@ final class FlightTable<Key: Hashable & Sendable, Outcome: Sendable>: Sendable {
             if state.open[entry.key] == number { state.open[entry.key] = nil }
             return (left, number)
         }
-        left?.timer?.cancel()
         left?.continuation.resume(returning: landing)
         if let unwanted { _ = remove(unwanted) }
     }
@@ -230,8 +217,7 @@ final class FlightTable<Key: Hashable & Sendable, Outcome: Sendable>: Sendable {
             for waiter in entry.waiters.keys { state.seats[waiter] = nil }
             return entry
         }
-        entry?.tasks.forEach { $0.cancel() }
-        entry?.waiters.values.forEach { $0.timer?.cancel() }
+        entry?.task?.cancel()
         return entry
     }
 }

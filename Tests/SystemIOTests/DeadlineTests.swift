@@ -1,0 +1,44 @@
+import Synchronization
+import SystemIO
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct DeadlineTests {
+    /// What a deadline's action holds.
+    private final class Held: Sendable {}
+
+    @Test func whatWasPutOffIsDoneOnceAndNotBefore() async {
+        let start = ContinuousClock.now
+        let times = AsyncStream<Duration>.makeStream()
+        let deadline = Deadline(after: .milliseconds(30)) { times.continuation.yield(ContinuousClock.now - start) }
+        var iterator = times.stream.makeAsyncIterator()
+        let time = await iterator.next()
+        #expect(time.map { $0 >= .milliseconds(30) } == true)
+        deadline.cancel()
+        times.continuation.finish()
+        #expect(await iterator.next() == nil)
+    }
+
+    @Test(arguments: [true, false]) func whatIsCalledOffIsNotDoneAndHoldsNothing(byLettingGo: Bool) async {
+        let wasDone = Atomic(false)
+        var held: Held? = Held()
+        weak let remembered = held
+        var deadline: Deadline?
+        do {
+            let captured = held
+            deadline = Deadline(after: .seconds(600)) {
+                withExtendedLifetime(captured) { wasDone.store(true, ordering: .relaxed) }
+            }
+        }
+        held = nil
+        #expect(remembered != nil)
+        if byLettingGo { deadline = nil } else { deadline?.cancel() }
+        while remembered != nil { await Task.yield() }
+        let done = wasDone.load(ordering: .relaxed)
+        #expect(!done)
+        withExtendedLifetime(deadline) {}
+    }
+
+    @Test func aDelayLongerThanAnyClockIsNoTrap() {
+        Deadline(after: .seconds(Int64.max)) {}.cancel()
+    }
+}
