@@ -229,14 +229,26 @@ import Testing
 
     @Test func aFlightThatHasEndedLeavesNothingBehind() async throws {
         let table = table()
-        let fly: @Sendable (Int) async -> Void = { count in
-            for _ in 0..<count { _ = await table.outcome(of: "a") { _ in 1 } }
+        let fly: @Sendable (Int) async -> Void = { rounds in
+            for _ in 0..<rounds {
+                await withTaskGroup(of: Void.self) { group in
+                    for key in 0..<100 {
+                        // Long enough that whatever is to end it has been set going.
+                        group.addTask {
+                            _ = await table.outcome(of: "\(key)") { _ in
+                                try? await Task.sleep(for: .milliseconds(2))
+                                return 1
+                            }
+                        }
+                    }
+                }
+            }
         }
-        await fly(10_000)
+        await fly(50)
         let before = try residentBytes()
-        await fly(100_000)
-        // A sleeping task leaves 450 bytes a flight until its lifetime is over: 45 MB. Other tests run beside this one.
-        #expect(try residentBytes() < before + 20_000_000)
+        await fly(600)
+        // A sleeping task leaves 450 bytes a flight until its lifetime is over: 27 MB. Other tests run beside this one.
+        #expect(try residentBytes() < before + 12_000_000)
     }
 
     /// The process's resident memory, from `/proc/self/statm`.
