@@ -1,11 +1,11 @@
 internal import Dispatch
 
-/// Something that is done at a moment to come, unless it is called off before.
+/// Something that is done at a moment to come, unless whoever wanted it lets go of this before.
 ///
 /// A task that sleeps would do as well, but for one thing: called off, Swift's `Task.sleep` keeps its timer and some 500 bytes
 /// until the moment comes. Of deadlines of minutes, called off a hundred times a second, that adds up.
 ///
-/// Any thread. Letting go of the last reference calls it off, too.
+/// Any thread. Letting go of the last reference calls it off; what is being done at that very moment is not waited for.
 package final class Deadline: Sendable {
     /// Dispatch sources may be used by any thread; the protocol does not say so in types.
     private nonisolated(unsafe) let timer: any DispatchSourceTimer
@@ -27,11 +27,6 @@ package final class Deadline: Sendable {
     }
 
     deinit {
-        timer.cancel()
-    }
-
-    /// Calls it off. What is being done at this very moment is not waited for.
-    package func cancel() {
         timer.cancel()
     }
 }
