@@ -171,7 +171,10 @@ import Testing
             return number
         }
         #expect(await table.outcome(of: "a", work).isTimedOut)
-        #expect(await table.outcome(of: "a", work).value == 2)
+        // On a machine that is busy the next may not be done in its lifetime either; it is not the first one, though.
+        var next = await table.outcome(of: "a", work)
+        while next.isTimedOut { next = await table.outcome(of: "a", work) }
+        #expect(next.value.map { $0 > 1 } == true)
         never.open()
     }
 
@@ -228,33 +231,47 @@ import Testing
     }
 
     @Test func aFlightThatHasEndedLeavesNothingBehind() async throws {
-        let table = table()
-        let fly: @Sendable (Int) async -> Void = { rounds in
-            for _ in 0..<rounds {
-                await withTaskGroup(of: Void.self) { group in
-                    for key in 0..<100 {
-                        // Long enough that whatever is to end it has been set going.
-                        group.addTask {
-                            _ = await table.outcome(of: "\(key)") { _ in
-                                try? await Task.sleep(for: .milliseconds(2))
-                                return 1
-                            }
+        let (table, flights) = (table(), 2_000)
+        let fly: @Sendable () async -> Void = {
+            await withTaskGroup(of: Void.self) { group in
+                for key in 0..<flights {
+                    // Long enough that whatever is to end it has been set going.
+                    group.addTask {
+                        _ = await table.outcome(of: "\(key)") { _ in
+                            try? await Task.sleep(for: .milliseconds(2))
+                            return 1
                         }
                     }
                 }
             }
         }
-        await fly(50)
-        let before = try residentBytes()
-        await fly(600)
-        // A sleeping task leaves 450 bytes a flight until its lifetime is over: 27 MB. Other tests run beside this one.
-        #expect(try residentBytes() < before + 12_000_000)
+        await fly()
+        // A sleeping task leaves 450 bytes and more a flight until its lifetime is over. Other tests take and free memory
+        // beside this one: a round may be theirs, most are not.
+        var growth: [Int] = []
+        for _ in 0..<15 {
+            let before = try bytesInUse()
+            await fly()
+            growth.append(try bytesInUse() - before)
+        }
+        #expect(growth.sorted()[growth.count / 2] < flights * 200)
     }
 
-    /// The process's resident memory, from `/proc/self/statm`.
-    private func residentBytes() throws -> Int {
-        let fields = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")
-        return try #require(fields.dropFirst().first.flatMap { Int($0) }) * sysconf(Int32(_SC_PAGESIZE))
+    /// What the process has allocated and not freed, by `malloc_info`: all that malloc got from the system but what it holds
+    /// free. The header that declares it is not in Swift's module of the C library.
+    private func bytesInUse() throws -> Int {
+        typealias MallocInfo = @convention(c) (Int32, UnsafeMutablePointer<FILE>) -> Int32
+        let mallocInfo = unsafeBitCast(try #require(dlsym(nil, "malloc_info")), to: MallocInfo.self)
+        var (buffer, count): (UnsafeMutablePointer<CChar>?, Int) = (nil, 0)
+        let stream = try #require(open_memstream(&buffer, &count))
+        #expect(mallocInfo(0, stream) == 0 && fclose(stream) == 0)
+        defer { free(buffer) }
+        let text = String(cString: try #require(buffer))
+        func total(_ name: String) throws -> Int {
+            // The last of each is that of all arenas.
+            try #require(text.matches(of: try Regex("\(name)\"[^>]* size=\"(\\d+)\"", as: (Substring, Substring).self)).last.flatMap { Int($0.1) })
+        }
+        return try total("system type=\"current") - total("total type=\"fast") - total("total type=\"rest")
     }
 }
 
