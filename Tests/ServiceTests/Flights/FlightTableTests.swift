@@ -269,7 +269,8 @@ import Testing
         let text = String(cString: try #require(buffer))
         func total(_ name: String) throws -> Int {
             // The last of each is that of all arenas.
-            try #require(text.matches(of: try Regex("\(name)\"[^>]* size=\"(\\d+)\"", as: (Substring, Substring).self)).last.flatMap { Int($0.1) })
+            let pattern = try Regex("\(name)\"[^>]* size=\"(\\d+)\"", as: (Substring, Substring).self)
+            return try #require(text.matches(of: pattern).last.flatMap { Int($0.1) })
         }
         return try total("system type=\"current") - total("total type=\"fast") - total("total type=\"rest")
     }
