@@ -156,21 +156,27 @@ void clinux_use_one_arena(void) {
 }
 
 void clinux_use_large_pages(size_t bytes) {
-    const uintptr_t size = 2 << 20;
-    // The block is to come from the heap, and to stay there when it is free again.
+    enum { size = 2 << 20, step = 30 << 20, most = 16 };
+    // Blocks are to come from the heap, the largest of which it gives (32 MB), and to stay there when they are free again.
     mallopt(M_MMAP_THRESHOLD, 32 << 20);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
-    void *block = malloc(bytes);
-    if (block == NULL) {
-        return;
-    }
-    const uintptr_t first = ((uintptr_t)block + size - 1) & ~(size - 1);
-    const uintptr_t end = ((uintptr_t)block + bytes) & ~(size - 1);
-    if (end > first) {
-        // Without large pages everything works, if slower.
+    void *blocks[most];
+    int count = 0;
+    for (size_t taken = 0; taken < bytes && count < most; taken += step) {
+        const size_t length = bytes - taken < step ? bytes - taken : step;
+        void *block = malloc(length);
+        if (block == NULL) {
+            break;
+        }
+        blocks[count++] = block;
+        const uintptr_t first = ((uintptr_t)block + size - 1) & ~(uintptr_t)(size - 1);
+        const uintptr_t end = ((uintptr_t)block + length + size - 1) & ~(uintptr_t)(size - 1);
+        // Without large pages everything works, if slower; and the last one's end may not be the heap's.
         (void)madvise((void *)first, end - first, MADV_HUGEPAGE);
     }
-    free(block);
+    for (int block = 0; block < count; block++) {
+        free(blocks[block]);
+    }
     // Whoever takes more than a large page at once asks for large pages himself.
     mallopt(M_MMAP_THRESHOLD, 2 << 20);
 }

@@ -116,4 +116,43 @@ import Testing
             #expect(areas == [64, 16, 0])
         }
     }
+
+    /// Rows are drawn eight pixels at a time; no width, place or mixture of transparent pixels may show it.
+    @Test(arguments: 1...40) func rowsOfEveryWidthShowTheirPixelsAndNoOthers(_ width: Int) throws {
+        var numbers = SeededNumbers(seed: UInt64(width))
+        let (canvasWidth, height) = (width + 5, 4)
+        var model = Array(repeating: Composing.clear, count: canvasWidth * height)
+        var builder = GIFBuilder(width: canvasWidth, height: height)
+        var pictures: [[UInt32]] = []
+        for number in 0..<12 {
+            let x = Int.random(in: 0...7, using: &numbers)
+            // Few colours at first, so that whole groups are transparent, opaque or as before.
+            let pixels = (0..<width * height).map { _ in UInt8.random(in: 0...UInt8(number % 6), using: &numbers) }
+            let transparent: UInt8? = number % 3 == 0 ? nil : 1
+            builder.add(GIFBuilder.Frame(width: width, height: height, pixels: pixels)) { ($0.x, $0.transparent) = (x, transparent) }
+            for (index, code) in pixels.enumerated() where code != transparent && x + index % width < canvasWidth {
+                model[index / width * canvasWidth + x + index % width] = Composing.color(Int(code))
+            }
+            pictures.append(model)
+        }
+        let gif = builder.finish()
+        #expect(try Composing.frames(gif) == pictures)
+
+        try gif.withUnsafeBytes { bytes in
+            var reader = try GIFReader(bytes, limits: MediaLimits())
+            var canvas = try Canvas(width: canvasWidth, height: height, format: .rgba)
+            var before = Array(repeating: Composing.clear, count: canvasWidth * height)
+            for picture in pictures {
+                _ = try reader.next()
+                let changed = try canvas.draw(reader, indices: try #require(try reader.readPixels()))
+                for index in picture.indices where picture[index] != before[index] {
+                    let (column, row) = (index % canvasWidth, index / canvasWidth)
+                    #expect((changed.x..<changed.x + changed.width).contains(column))
+                    #expect((changed.y..<changed.y + changed.height).contains(row))
+                }
+                #expect(changed.x >= 0 && changed.x + changed.width <= canvasWidth)
+                before = picture
+            }
+        }
+    }
 }

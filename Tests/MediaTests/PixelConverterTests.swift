@@ -143,4 +143,27 @@ import Testing
         #expect(try !target.convert(canvas, whole(canvas)))
         #expect(try !target.convert(canvas, Rectangle(x: 1, y: 1, width: 0, height: 4)))
     }
+
+    /// Blocks are converted four at a time; no width and no column may show it.
+    @Test(arguments: 1...20) func aChangedPixelIsSeenInEveryColumnOfEveryWidth(_ width: Int) throws {
+        let before = ramp(width * 2)
+        let target = Target(width: width, height: 2)
+        let single = Target(width: width, height: 2)
+        for column in 0..<width * 2 {
+            var after = before
+            after[column] = red
+            let first = try canvas(width, 2, before)
+            let second = try canvas(width, 2, after)
+            _ = try target.convert(first, whole(first))
+            #expect(try target.convert(second, whole(second)))
+            for pair in 0..<(width + 1) / 2 {
+                _ = try single.convert(second, Rectangle(x: pair * 2, y: 0, width: 1, height: 1))
+                #expect(target.cb(pair, 0) == single.cb(pair, 0) && target.cr(pair, 0) == single.cr(pair, 0))
+            }
+            for x in 0..<target.width {
+                #expect(target.luma(x, 0) == single.luma(x, 0) && target.luma(x, 1) == single.luma(x, 1))
+            }
+        }
+        #expect(target.written.outside == 0)
+    }
 }

@@ -37,6 +37,19 @@ import Testing
         return file.path
     }
 
+    @Test func theSameGIFGivesTheSameBytesWhateverMemoryHeldBefore() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let input = try write("a.gif", GIFBuilder.noise(frames: 24, width: 152, height: 152))
+        // glibc fills what it gives out with the complement of this byte, and what it takes back with the byte.
+        let all = try ["0", "85", "170"].map { fill in
+            let output = directory.appendingPathComponent("\(fill).mp4")
+            let outcome = try GifreelCommandLine.run(["convert", input, output.path], environment: ["MALLOC_PERTURB_": fill])
+            #expect(outcome.code == 0)
+            return try Data(contentsOf: output)
+        }
+        #expect(Set(all).count == 1)
+    }
+
     @Test func aFileBecomesAFile() throws {
         defer { try? FileManager.default.removeItem(at: directory) }
         let input = try write("a.gif", GIFBuilder.animation(frames: 3))

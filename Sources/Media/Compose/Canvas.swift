@@ -71,34 +71,79 @@ package struct Canvas: ~Copyable {
         return disposed.union(changed)
     }
 
-    /// Draws one row, and returns the part of it that is not as it was.
+    /// Draws one row, and returns a part of it outside of which it is as it was.
+    ///
+    /// Pixels go eight by eight, and are written only where one of the eight changes: most rows of most GIFs stay as they are.
     private func drawRow(_ line: UnsafeBufferPointer<UInt8>, x: Int, y: Int, transparent: UInt8?) -> Rectangle {
+        guard let codes = UnsafeRawPointer(line.baseAddress) else { return .empty }
         let target = pixels + (y * width + x)
-        let entries = colors.entries
+        let everywhere: UInt64 = 0x0101_0101_0101_0101
         var first = Int.max
         var last = -1
-        if let transparent {
-            for index in 0..<line.count {
-                let code = line[index]
-                if code == transparent { continue }
-                let color = entries[Int(code)]
-                if target[index] != color {
-                    target[index] = color
-                    if first == Int.max { first = index }
-                    last = index
+        var index = 0
+        while index < line.count {
+            var end = index &+ 1
+            var hasChanged = false
+            if index &+ 8 <= line.count {
+                end = index &+ 8
+                let eight = UInt64(littleEndian: codes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+                if let transparent {
+                    let difference = eight ^ (everywhere &* UInt64(transparent))
+                    if difference == 0 {
+                        index = end
+                        continue
+                    }
+                    // No byte of the difference is zero: none of the eight is transparent.
+                    if (difference &- everywhere) & ~difference & (everywhere &<< 7) == 0 {
+                        hasChanged = drawEight(eight, at: target + index)
+                    } else {
+                        for index in index..<end where drawPixel(line[index], transparent, at: target + index) { hasChanged = true }
+                    }
+                } else {
+                    hasChanged = drawEight(eight, at: target + index)
                 }
+            } else {
+                hasChanged = drawPixel(line[index], transparent, at: target + index)
             }
-        } else {
-            for index in 0..<line.count {
-                let color = entries[Int(line[index])]
-                if target[index] != color {
-                    target[index] = color
-                    if first == Int.max { first = index }
-                    last = index
-                }
+            if hasChanged {
+                first = min(first, index)
+                last = end &- 1
             }
+            index = end
         }
         return last < 0 ? .empty : Rectangle(x: x + first, y: y, width: last - first + 1, height: 1)
+    }
+
+    /// Draws eight pixels, the first of which is the code's lowest byte; returns whether one was another before.
+    @inline(__always)
+    private func drawEight(_ codes: UInt64, at target: UnsafeMutablePointer<UInt32>) -> Bool {
+        let entries = colors.entries
+        func pair(_ number: UInt64) -> UInt64 {
+            let codes = codes &>> (number &* 16)
+            let (even, odd) = (entries[Int(codes & 0xff)], entries[Int(codes &>> 8 & 0xff)])
+            return (UInt64(even) | UInt64(odd) &<< 32).littleEndian
+        }
+        let new = (pair(0), pair(1), pair(2), pair(3))
+        let place = UnsafeMutableRawPointer(target)
+        let old = (
+            place.loadUnaligned(as: UInt64.self), place.loadUnaligned(fromByteOffset: 8, as: UInt64.self),
+            place.loadUnaligned(fromByteOffset: 16, as: UInt64.self), place.loadUnaligned(fromByteOffset: 24, as: UInt64.self)
+        )
+        if (new.0 ^ old.0) | (new.1 ^ old.1) | (new.2 ^ old.2) | (new.3 ^ old.3) == 0 { return false }
+        place.storeBytes(of: new.0, as: UInt64.self)
+        place.storeBytes(of: new.1, toByteOffset: 8, as: UInt64.self)
+        place.storeBytes(of: new.2, toByteOffset: 16, as: UInt64.self)
+        place.storeBytes(of: new.3, toByteOffset: 24, as: UInt64.self)
+        return true
+    }
+
+    @inline(__always)
+    private func drawPixel(_ code: UInt8, _ transparent: UInt8?, at target: UnsafeMutablePointer<UInt32>) -> Bool {
+        if code == transparent { return false }
+        let color = colors.entries[Int(code)]
+        if target.pointee == color { return false }
+        target.pointee = color
+        return true
     }
 
     /// Does with the last image's rectangle what its disposal says, and returns the rectangle where that changed it.

@@ -114,7 +114,8 @@ private struct Parts {
         context.pointee.thread_count = Int32(budget.threads)
         av_opt_set(context.pointee.priv_data, "preset", H264Settings.preset, 0)
         av_opt_set_double(context.pointee.priv_data, "crf", settings.rateFactor, 0)
-        av_opt_set(context.pointee.priv_data, "x264-params", settings.allOptions + ":rc-lookahead=\(budget.lookahead)", 0)
+        let options = settings.allOptions + ":rc-lookahead=\(budget.lookahead)" + InstructionSet.option
+        av_opt_set(context.pointee.priv_data, "x264-params", options, 0)
         let opened = avcodec_open2(context, codec, nil)
         guard opened >= 0 else { throw .library(.openEncoder, code: opened) }
 

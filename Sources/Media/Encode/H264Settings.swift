@@ -17,7 +17,7 @@ package struct H264Settings: Sendable, Equatable {
 
     /// The name by which this way of encoding goes into an object's name. To be changed with anything that changes
     /// the bytes that come out.
-    package static let version = "x264-3"
+    package static let version = "x264-4"
 
     /// The named preset that the options start from.
     static let preset = "medium"

@@ -66,9 +66,53 @@ struct PixelConverter {
     private static func convertPairs(
         _ upper: UnsafePointer<UInt32>, _ lower: UnsafePointer<UInt32>, _ rows: Rows, count: Int
     ) -> UInt32 {
-        var difference: UInt32 = 0
+        let (difference, whole) = convertEights(upper, lower, rows, count: count)
+        return difference | convertEach(upper, lower, rows, from: whole, to: count)
+    }
+
+    /// Converts blocks four by four; returns, too, how many it did.
+    private static func convertEights(
+        _ upper: UnsafePointer<UInt32>, _ lower: UnsafePointer<UInt32>, _ rows: Rows, count: Int
+    ) -> (difference: UInt32, blocks: Int) {
+        var luma = SIMD16<UInt8>()
+        var chroma = SIMD8<UInt8>()
         var index = 0
-        while index < count {
+        while index &+ 4 <= count {
+            let x = index &* 2
+            let top = UnsafeRawPointer(upper + x).loadUnaligned(as: SIMD8<UInt32>.self)
+            let low = UnsafeRawPointer(lower + x).loadUnaligned(as: SIMD8<UInt32>.self)
+            // Four 12-bit values make 14 bits; half of what is cut off is added first.
+            let cb = (top &>> 8 & 0xfff) &+ (low &>> 8 & 0xfff)
+            let cr = (top &>> 20) &+ (low &>> 20)
+            let sums = SIMD8(lowHalf: cb.evenHalf &+ cb.oddHalf, highHalf: cr.evenHalf &+ cr.oddHalf)
+            let newLuma = SIMD16<UInt8>(truncatingIfNeeded: SIMD16(lowHalf: top, highHalf: low))
+            let newChroma = SIMD8<UInt8>(truncatingIfNeeded: (sums &+ 32) &>> 6)
+            let places = (
+                UnsafeMutableRawPointer(rows.upper + x), UnsafeMutableRawPointer(rows.lower + x),
+                UnsafeMutableRawPointer(rows.cb + index), UnsafeMutableRawPointer(rows.cr + index)
+            )
+            let oldLuma = SIMD16(
+                lowHalf: places.0.loadUnaligned(as: SIMD8<UInt8>.self), highHalf: places.1.loadUnaligned(as: SIMD8<UInt8>.self))
+            let oldChroma = SIMD8(
+                lowHalf: places.2.loadUnaligned(as: SIMD4<UInt8>.self), highHalf: places.3.loadUnaligned(as: SIMD4<UInt8>.self))
+            luma |= newLuma ^ oldLuma
+            chroma |= newChroma ^ oldChroma
+            places.0.storeBytes(of: newLuma.lowHalf, as: SIMD8<UInt8>.self)
+            places.1.storeBytes(of: newLuma.highHalf, as: SIMD8<UInt8>.self)
+            places.2.storeBytes(of: newChroma.lowHalf, as: SIMD4<UInt8>.self)
+            places.3.storeBytes(of: newChroma.highHalf, as: SIMD4<UInt8>.self)
+            index &+= 4
+        }
+        return (luma == SIMD16() && chroma == SIMD8() ? 0 : 1, index)
+    }
+
+    /// Converts the blocks one by one.
+    private static func convertEach(
+        _ upper: UnsafePointer<UInt32>, _ lower: UnsafePointer<UInt32>, _ rows: Rows, from start: Int, to end: Int
+    ) -> UInt32 {
+        var difference: UInt32 = 0
+        var index = start
+        while index < end {
             let x = index &* 2
             let a = upper[x]
             let b = upper[x &+ 1]

@@ -12,7 +12,7 @@ enum Worker {
     static let channel: Int32 = 5
 
     /// Bytes of the heap that large pages are asked for; memory only as they are used.
-    static let heap = 30 << 20
+    static let heap = 120 << 20
 
     /// Where the worker comes from.
     struct Home {
