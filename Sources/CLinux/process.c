@@ -181,6 +181,10 @@ void clinux_use_large_pages(size_t bytes) {
     mallopt(M_MMAP_THRESHOLD, 2 << 20);
 }
 
+void clinux_trim_heap(void) {
+    malloc_trim(0);
+}
+
 int clinux_die_with_parent(void) {
     return prctl(PR_SET_PDEATHSIG, SIGKILL);
 }

@@ -13,6 +13,8 @@ enum Worker {
 
     /// Bytes of the heap that large pages are asked for; memory only as they are used.
     static let heap = 120 << 20
+    /// Bytes that a worker may have beside what its job allows: x264's tables, malloc's leftovers.
+    private static let slack = 30 << 20
 
     /// Where the worker comes from.
     struct Home {
@@ -84,8 +86,11 @@ enum Worker {
     }
 
     private static func setLimits(_ job: WorkerJob, _ home: Home, input: Int) -> Bool {
+        let allowed = slack + max(0, job.allowance.memory)
+        // A limit does not take back what is there.
+        if allowed < heap { clinux_trim_heap() }
         var limits = clinux_limits(
-            memory: UInt64(max(0, home.memory + heap + input + job.allowance.memory)),
+            memory: UInt64(max(0, home.memory + input + allowed)),
             cpu_seconds: UInt64(max(1, job.allowance.cpu)), file_bytes: UInt64(max(1, job.allowance.output)),
             descriptors: UInt64(channel) + 1)
         return clinux_set_limits(&limits) == 0
