@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -149,40 +148,6 @@ int clinux_use_null_device(void) {
         close(null);
     }
     return 0;
-}
-
-void clinux_use_one_arena(void) {
-    mallopt(M_ARENA_MAX, 1);
-}
-
-void clinux_use_large_pages(size_t bytes) {
-    enum { size = 2 << 20, step = 30 << 20, most = 16 };
-    // Blocks are to come from the heap, the largest of which it gives (32 MB), and to stay there when they are free again.
-    mallopt(M_MMAP_THRESHOLD, 32 << 20);
-    mallopt(M_TRIM_THRESHOLD, 1 << 30);
-    void *blocks[most];
-    int count = 0;
-    for (size_t taken = 0; taken < bytes && count < most; taken += step) {
-        const size_t length = bytes - taken < step ? bytes - taken : step;
-        void *block = malloc(length);
-        if (block == NULL) {
-            break;
-        }
-        blocks[count++] = block;
-        const uintptr_t first = ((uintptr_t)block + size - 1) & ~(uintptr_t)(size - 1);
-        const uintptr_t end = ((uintptr_t)block + length + size - 1) & ~(uintptr_t)(size - 1);
-        // Without large pages everything works, if slower; and the last one's end may not be the heap's.
-        (void)madvise((void *)first, end - first, MADV_HUGEPAGE);
-    }
-    for (int block = 0; block < count; block++) {
-        free(blocks[block]);
-    }
-    // Whoever takes more than a large page at once asks for large pages himself.
-    mallopt(M_MMAP_THRESHOLD, 2 << 20);
-}
-
-void clinux_trim_heap(void) {
-    malloc_trim(0);
 }
 
 int clinux_die_with_parent(void) {

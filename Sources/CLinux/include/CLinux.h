@@ -4,6 +4,7 @@
 // What Glibc's Swift module lacks, one header a concern.
 #include "clinux_confinement.h"
 #include "clinux_files.h"
+#include "clinux_heap.h"
 #include "clinux_process.h"
 #include "clinux_sockets.h"
 

@@ -35,16 +35,6 @@ int clinux_use_null_device(void);
 /// Returns 0, or -1 with errno.
 int clinux_keep_only(const int *descriptors, int count);
 
-/// Has malloc use one arena: arenas of threads reserve address space that RLIMIT_AS would count.
-void clinux_use_one_arena(void);
-
-/// Has malloc take its next `bytes` (480 MB at most) from one place of which the kernel is asked to give whole large pages (MADV_HUGEPAGE):
-/// one page fault in place of 512.
-void clinux_use_large_pages(size_t bytes);
-
-/// Gives what malloc holds free at the heap's end back to the kernel.
-void clinux_trim_heap(void);
-
 /// Has the calling process killed when its parent's thread ends (PR_SET_PDEATHSIG).
 int clinux_die_with_parent(void);
 

@@ -12,6 +12,13 @@ package struct GIFSummary: Sendable, Equatable {
     /// Whether the file has no trailer.
     package var isBrokenOff = false
 
+    /// Width times height of the logical screen (GIF89a §18), as far as bytes that may be no GIF say; 0 where they are too few.
+    package static func screenPixels(of bytes: UnsafeRawBufferPointer) -> Int {
+        guard bytes.count >= 10 else { return 0 }
+        func word(_ at: Int) -> Int { Int(bytes[at]) | Int(bytes[at + 1]) << 8 }
+        return word(6) * word(8)
+    }
+
     /// Reads all records and holds each against the limits.
     ///
     /// - Throws: ``TranscodeError``; a GIF without a frame, or without one that has a pixel, is `incomplete` or `corrupt`.

@@ -11,8 +11,13 @@ enum Worker {
     static let output: Int32 = 4
     static let channel: Int32 = 5
 
-    /// Bytes of the heap that large pages are asked for; memory only as they are used.
-    static let heap = 120 << 20
+    /// Bytes of the heap that lie in one place; memory only as they are used.
+    static let heap = 76 << 20
+    /// How many of them are in large pages whatever the GIF is.
+    static let largePages = 30 << 20
+    /// Canvases of at most so many pixels have all of the heap in large pages (a third fewer page faults, 4 % less time); those
+    /// of larger ones leave too much of theirs unused.
+    private static let pixelsInLargePages = 290_000
     /// Bytes that a worker may have beside what its job allows: x264's tables, malloc's leftovers.
     private static let slack = 30 << 20
 
@@ -48,6 +53,7 @@ enum Worker {
         else { _exit(ExitCode.setUpFailed.rawValue) }
         guard let gif = mapInput() else { _exit(ExitCode.inputUnreadable.rawValue) }
         for descriptor in [0, 1, 2, input] { close(descriptor) }
+        if GIFSummary.screenPixels(of: gif) <= pixelsInLargePages { clinux_use_large_pages(heap) }
         guard setLimits(job, home, input: gif.count), setFilter(job, home) else { _exit(ExitCode.setUpFailed.rawValue) }
         #if DEBUG
             commit(job.fault, at: .confined)

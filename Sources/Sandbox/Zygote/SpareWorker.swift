@@ -47,7 +47,8 @@ struct SpareWorker {
         let kept = [socket] + (warmUp.map { [$0] } ?? [])
         guard clinux_die_with_parent() == 0, getppid() == home.zygote, clinux_keep_only(kept, Int32(kept.count)) == 0
         else { _exit(0) }
-        clinux_use_large_pages(Worker.heap)
+        clinux_reserve_heap(Worker.heap)
+        clinux_use_large_pages(Worker.largePages)
         if warmUp != nil {
             WarmUp.repeatShortly(output: 4)
             close(4)
