@@ -37,11 +37,16 @@ struct RequestClass: Hashable {
 struct RouteNames {
     let names: [String]
     private var indices: [Word: Int] = [:]
+    /// The segment before and its index: most requests are for the same route as the one before.
+    private var latest = (word: Word(), index: other)
 
     /// A segment of up to sixteen bytes as two numbers, so that a look-up makes no string.
     private struct Word: Hashable {
         var low: UInt64 = 0
         var high: UInt64 = 0
+
+        /// No segment at all.
+        init() {}
 
         /// Nil where the segment is longer.
         init?(_ bytes: some Sequence<UInt8>) {
@@ -67,14 +72,17 @@ struct RouteNames {
         for name in mounts {
             if let word = Word(name.utf8) { indices[word] = Self.mount }
         }
-        if let empty = Word(EmptyCollection<UInt8>()) { indices[empty] = Self.home }
+        indices[Word()] = Self.home
+        latest = (Word(), Self.home)
     }
 
     /// The index of a target's name.
-    func index(of target: UnsafeRawBufferPointer) -> Int {
+    mutating func index(of target: UnsafeRawBufferPointer) -> Int {
         let segment = target.dropFirst().prefix { byte in
             byte != UInt8(ascii: "/") && byte != UInt8(ascii: "?") && byte != UInt8(ascii: ",")
         }
-        return Word(segment).flatMap { indices[$0] } ?? Self.other
+        guard let word = Word(segment) else { return Self.other }
+        if word != latest.word { latest = (word, indices[word] ?? Self.other) }
+        return latest.index
     }
 }

@@ -16,6 +16,8 @@ final class RequestMeter: HTTPObserver {
     private struct State {
         var routes: RouteNames
         var instruments: [RequestClass: Instruments] = [:]
+        /// Of the request before: most are of the same class as that.
+        var latest: (kind: RequestClass, instruments: Instruments)?
     }
 
     private let factory: any MetricsFactory
@@ -42,14 +44,22 @@ final class RequestMeter: HTTPObserver {
             batch.forEach { record in
                 let kind = RequestClass(
                     route: state.routes.index(of: record.target), status: record.status, cache: .init(record.cacheStatus))
-                let own = state.instruments[kind] ?? make(kind, state.routes.names[kind.route])
-                state.instruments[kind] = own
+                let own = instruments(of: kind, &state)
                 own.requests.increment()
                 own.duration.recordNanoseconds(record.duration * 1000)
                 own.bytes.increment(by: record.bytes)
                 if !record.isComplete { cut.increment() }
             }
         }
+    }
+
+    private func instruments(of kind: RequestClass, _ state: inout State) -> Instruments {
+        if let latest = state.latest, latest.kind == kind { return latest.instruments }
+        let known = state.instruments[kind]
+        let own = known ?? make(kind, state.routes.names[kind.route])
+        if known == nil { state.instruments[kind] = own }
+        state.latest = (kind, own)
+        return own
     }
 
     private func make(_ kind: RequestClass, _ name: String) -> Instruments {
