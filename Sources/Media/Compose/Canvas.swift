@@ -77,34 +77,18 @@ package struct Canvas: ~Copyable {
     private func drawRow(_ line: UnsafeBufferPointer<UInt8>, x: Int, y: Int, transparent: UInt8?) -> Rectangle {
         guard let codes = UnsafeRawPointer(line.baseAddress) else { return .empty }
         let target = pixels + (y * width + x)
-        let everywhere: UInt64 = 0x0101_0101_0101_0101
         var first = Int.max
         var last = -1
         var index = 0
         while index < line.count {
-            var end = index &+ 1
-            var hasChanged = false
-            if index &+ 8 <= line.count {
-                end = index &+ 8
-                let eight = UInt64(littleEndian: codes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
-                if let transparent {
-                    let difference = eight ^ (everywhere &* UInt64(transparent))
-                    if difference == 0 {
-                        index = end
-                        continue
-                    }
-                    // No byte of the difference is zero: none of the eight is transparent.
-                    if (difference &- everywhere) & ~difference & (everywhere &<< 7) == 0 {
-                        hasChanged = drawEight(eight, at: target + index)
-                    } else {
-                        for index in index..<end where drawPixel(line[index], transparent, at: target + index) { hasChanged = true }
-                    }
-                } else {
-                    hasChanged = drawEight(eight, at: target + index)
-                }
-            } else {
-                hasChanged = drawPixel(line[index], transparent, at: target + index)
-            }
+            let isGroup = index &+ 8 <= line.count
+            let hasChanged =
+                isGroup
+                ? drawGroup(
+                    UInt64(littleEndian: codes.loadUnaligned(fromByteOffset: index, as: UInt64.self)), transparent,
+                    at: target + index)
+                : drawPixel(line[index], transparent, at: target + index)
+            let end = index &+ (isGroup ? 8 : 1)
             if hasChanged {
                 first = min(first, index)
                 last = end &- 1
@@ -114,7 +98,25 @@ package struct Canvas: ~Copyable {
         return last < 0 ? .empty : Rectangle(x: x + first, y: y, width: last - first + 1, height: 1)
     }
 
-    /// Draws eight pixels, the first of which is the code's lowest byte; returns whether one was another before.
+    /// Draws eight pixels, of which some may be transparent; the first is the code's lowest byte. Returns whether one was
+    /// another before.
+    @inline(__always)
+    private func drawGroup(_ codes: UInt64, _ transparent: UInt8?, at target: UnsafeMutablePointer<UInt32>) -> Bool {
+        guard let transparent else { return drawEight(codes, at: target) }
+        let everywhere: UInt64 = 0x0101_0101_0101_0101
+        let difference = codes ^ (everywhere &* UInt64(transparent))
+        if difference == 0 { return false }
+        // Where no byte of the difference is zero, none of the eight is transparent.
+        if (difference &- everywhere) & ~difference & (everywhere &<< 7) == 0 { return drawEight(codes, at: target) }
+        var hasChanged = false
+        for number in 0..<8 {
+            let code = UInt8(truncatingIfNeeded: codes &>> UInt64(8 &* number))
+            if drawPixel(code, transparent, at: target + number) { hasChanged = true }
+        }
+        return hasChanged
+    }
+
+    /// Draws eight pixels none of which is transparent.
     @inline(__always)
     private func drawEight(_ codes: UInt64, at target: UnsafeMutablePointer<UInt32>) -> Bool {
         let entries = colors.entries

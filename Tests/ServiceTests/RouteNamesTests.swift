@@ -1,0 +1,22 @@
+import Testing
+
+@testable import Service
+
+@Suite struct RouteNamesTests {
+    /// The route before is remembered, and must not be taken for another's.
+    @Test func everyTargetHasItsOwnRouteWhateverCameBefore() {
+        var names = RouteNames(mounts: ["pictures"])
+        let routes = [
+            ("/mp4?url=x", "mp4"), ("/object/a.mp4", "object"), ("/", "home"), ("/pictures/a", "mount"), ("/nothing", "other"),
+            ("/a-segment-longer-than-sixteen-bytes", "other"), ("/mp4/x", "mp4"),
+        ]
+        for first in routes {
+            for second in routes {
+                for (target, name) in [first, second, second, first] {
+                    let index = Array(target.utf8).withUnsafeBytes { names.index(of: $0) }
+                    #expect(names.names[index] == name, "\(target) after \(first.0)")
+                }
+            }
+        }
+    }
+}
