@@ -2,10 +2,13 @@
 FROM swift:6.1-bookworm AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
-        libavcodec-dev libavformat-dev libavutil-dev libswscale-dev \
+        libavcodec-dev libavformat-dev libavutil-dev libswscale-dev libx264-dev libwebp-dev \
         libgif-dev libcurl4-openssl-dev libsqlite3-dev zlib1g-dev \
+        dpkg-dev make nasm pkg-config \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
+COPY scripts/libav scripts/libav
+RUN scripts/libav
 # Dependencies first: they change less often than the sources.
 COPY Package.swift ./
 RUN swift package resolve
@@ -17,7 +20,7 @@ RUN swift build -c release --static-swift-stdlib --product gifreel \
 FROM debian:bookworm-slim
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
-        libavcodec59 libavformat59 libavutil57 libswscale6 libgif7 libcurl4 libsqlite3-0 ca-certificates curl \
+        libx264-164 libwebp7 zlib1g libgif7 libcurl4 libsqlite3-0 ca-certificates curl \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 10001 --home-dir /var/lib/gifreel --create-home gifreel \
     && install -d -o gifreel -g gifreel /var/cache/gifreel

@@ -9,6 +9,11 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+/// Where `scripts/libav` puts the part of libav that is used here. Without it these lead nowhere, and the system's is found.
+let libav = Context.packageDirectory + "/.libav"
+let libavHeaders: [SwiftSetting] = [.unsafeFlags(["-Xcc", "-I\(libav)/include"])]
+let libavArchives: [LinkerSetting] = [.unsafeFlags(["-L\(libav)/lib"])]
+
 let package = Package(
     name: "gifreel",
     products: [
@@ -36,7 +41,9 @@ let package = Package(
         .target(name: "SystemIO", dependencies: ["CLinux"], swiftSettings: strict),
 
         // The leaves: none of them knows another.
-        .target(name: "Media", dependencies: ["CGIF", "CAV", "SystemIO"], swiftSettings: strict),
+        .target(
+            name: "Media", dependencies: ["CGIF", "CAV", "SystemIO"], swiftSettings: strict + libavHeaders,
+            linkerSettings: libavArchives),
         .target(
             name: "Fetch",
             dependencies: ["CCurl", "CLinux", "SystemIO", .product(name: "Crypto", package: "swift-crypto")],

@@ -1,27 +1,46 @@
 internal import CAV
 
-/// The libav libraries that were found when the program was loaded, against those it was built with.
-package enum LinkedLibraries {
+/// The libav that a program runs with, which is its own (`scripts/libav`) or the system's, held against what it was built
+/// with and what it asks for.
+package struct LinkedLibraries: Sendable {
     /// A library that lacks what this program was built to use of it.
     package struct Outdated: Error, Equatable, Sendable, CustomStringConvertible {
         package let description: String
     }
 
-    /// Checks the libraries once, before the first job.
-    ///
-    /// - Throws: ``Outdated`` for the first that is too old.
-    package static func check() throws(Outdated) {
-        try check("libavcodec", loaded: avcodec_version(), built: gifreel_avcodec_built)
-        try check("libavformat", loaded: avformat_version(), built: gifreel_avformat_built)
-        try check("libavutil", loaded: avutil_version(), built: gifreel_avutil_built)
+    /// One library's versions, as libav packs them: major << 16 | minor << 8 | micro.
+    package struct Library: Sendable {
+        package let name: String
+        package var loaded: UInt32
+        package let built: UInt32
     }
 
-    /// Within a major version functions are added, with a new minor one, and none is taken away; the micro version tells
-    /// nothing (libavutil/version.h).
-    private static func check(_ name: String, loaded: UInt32, built: UInt32) throws(Outdated) {
-        guard loaded >> 8 < built >> 8 else { return }
-        throw Outdated(
-            description: "\(name) \(text(loaded)) is too old: this program was built with \(text(built)). Install FFmpeg's libraries of that version or newer, or build it again.")
+    package var libraries: [Library]
+    /// Whether libavcodec has the format's encoder.
+    package var hasEncoder: @Sendable (OutputFormat) -> Bool
+
+    /// What this process runs with.
+    package static var present: LinkedLibraries {
+        LinkedLibraries(
+            libraries: [
+                Library(name: "libavcodec", loaded: avcodec_version(), built: gifreel_avcodec_built),
+                Library(name: "libavformat", loaded: avformat_version(), built: gifreel_avformat_built),
+                Library(name: "libavutil", loaded: avutil_version(), built: gifreel_avutil_built),
+            ],
+            hasEncoder: { $0 == .mp4 ? H264Encoder.isAvailable : PosterEncoder.isAvailable($0) })
+    }
+
+    /// Checks once, before the first job. WebP may be missing: then its posters are refused.
+    ///
+    /// - Throws: ``Outdated`` for the first that is too old, ``TranscodeError/encoderMissing(_:)``.
+    package func check() throws {
+        // Within a major version functions are added, with a new minor one, and none is taken away; the micro version tells
+        // nothing (libavutil/version.h).
+        for library in libraries where library.loaded >> 8 < library.built >> 8 {
+            throw Outdated(
+                description: "\(library.name) \(Self.text(library.loaded)) is too old: this program was built with \(Self.text(library.built)). Install FFmpeg's libraries of that version or newer, or build it again.")
+        }
+        for format in [OutputFormat.mp4, .jpg, .png] where !hasEncoder(format) { throw TranscodeError.encoderMissing(format) }
     }
 
     private static func text(_ version: UInt32) -> String {

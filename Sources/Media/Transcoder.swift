@@ -30,14 +30,6 @@ package struct Transcoder: Sendable, Equatable {
         }
     }
 
-    /// Checks that the libraries can do what is asked of them here, once, before the first job.
-    ///
-    /// - Throws: ``TranscodeError/encoderMissing(_:)``.
-    package static func checkLibraries() throws(TranscodeError) {
-        guard avcodec_find_encoder_by_name("libx264") != nil else { throw .encoderMissing(.mp4) }
-        for format in [OutputFormat.jpg, .png] where !PosterEncoder.isAvailable(format) { throw .encoderMissing(format) }
-    }
-
     /// Keeps libav from writing to standard error; errors come back as values.
     package static func silenceLibraries() {
         av_log_set_level(AV_LOG_QUIET)

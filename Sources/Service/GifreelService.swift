@@ -3,7 +3,7 @@ internal import Fetch
 package import HTTP
 internal import Foundation
 package import Logging
-internal import Media
+package import Media
 internal import PrometheusMetrics
 package import Sandbox
 internal import SystemIO
@@ -20,15 +20,15 @@ package final class GifreelService: Sendable {
     ///
     /// - Parameters:
     ///   - zygote: Forked before the process had a second thread.
+    ///   - libraries: What it encodes with.
     ///   - clock: What freshness goes by.
     ///   - accessLog: Hears of finished requests as far as the log's level has it.
     /// - Throws: Errors whose description is a sentence that says what to change.
     package init(
-        configuration: ServiceConfiguration, zygote: Zygote, clock: CacheClock = .system, logger: Logger,
-        accessLog: (any HTTPObserver)? = nil
+        configuration: ServiceConfiguration, zygote: Zygote, libraries: LinkedLibraries = .present,
+        clock: CacheClock = .system, logger: Logger, accessLog: (any HTTPObserver)? = nil
     ) throws {
-        try LinkedLibraries.check()
-        try Transcoder.checkLibraries()
+        try libraries.check()
         let cache = try Cache(configuration: configuration.cache, clock: clock)
         do {
             let registry = PrometheusRegistry(Families.instruments)

@@ -1,6 +1,12 @@
+import Cache
 import Foundation
+import Logging
+import Media
+import Sandbox
 import TestSupport
 import Testing
+
+@testable import Service
 
 extension OperationsTests {
 /// Each way a start can fail ends with a sentence that says what to change.
@@ -53,30 +59,43 @@ extension OperationsTests {
         #expect(complaint([], configuration: file.path).contains("The configuration file \(file.path) cannot be read"))
     }
 
-    /// A library that comes before libavcodec and answers in its place.
-    private func preloaded(_ code: String) throws -> String {
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        let (source, library) = (directory.path + "/a.c", directory.path + "/a.so")
-        try code.write(toFile: source, atomically: true, encoding: .utf8)
-        let compiler = Process()
-        compiler.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        compiler.arguments = ["clang", "-shared", "-fPIC", "-o", library, source]
-        try compiler.run()
-        compiler.waitUntilExit()
-        try #require(compiler.terminationStatus == 0)
-        return library
+    /// What a service says that must not start because of these libraries.
+    private func complaint(_ libraries: LinkedLibraries) throws -> String {
+        let folder = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
+        let zygote = try Zygote.spawn(executable: folder.appendingPathComponent("gifreel").path)
+        defer {
+            zygote.stop()
+            try? FileManager.default.removeItem(at: directory)
+        }
+        var configuration = ServiceConfiguration()
+        configuration.cache.directory = directory.path
+        do {
+            _ = try GifreelService(
+                configuration: configuration, zygote: zygote, libraries: libraries, logger: Logger(label: "test"))
+            return "it started"
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    @Test func librariesOfTheRightVersionWithAllEncodersAreTaken() throws {
+        #expect(try complaint(.present) == "it started")
     }
 
     @Test func aMissingEncoderIsNamed() throws {
-        defer { try? FileManager.default.removeItem(at: directory) }
-        let library = try preloaded("void *avcodec_find_encoder_by_name(const char *name) { return 0; }")
-        #expect(complaint([], environment: ["LD_PRELOAD": library]).contains("libx264 is missing from libavcodec."))
+        var libraries = LinkedLibraries.present
+        libraries.hasEncoder = { $0 != .mp4 }
+        #expect(try complaint(libraries) == "libx264 is missing from libavcodec.")
+        libraries.hasEncoder = { $0 != .png }
+        #expect(try complaint(libraries) == "The encoder for png is missing from libavcodec.")
     }
 
     @Test func aLibraryThatIsTooOldIsNamed() throws {
-        defer { try? FileManager.default.removeItem(at: directory) }
-        let library = try preloaded("unsigned avformat_version(void) { return 58 << 16 | 76 << 8 | 100; }")
-        #expect(complaint([], environment: ["LD_PRELOAD": library]).contains("libavformat 58.76.100 is too old: "))
+        for index in LinkedLibraries.present.libraries.indices {
+            var libraries = LinkedLibraries.present
+            libraries.libraries[index].loaded = 28 << 16 | 76 << 8 | 100
+            #expect(try complaint(libraries).hasPrefix("\(libraries.libraries[index].name) 28.76.100 is too old: "))
+        }
     }
 }
 }

@@ -5,9 +5,15 @@ internal import CAV
 /// The planes of ``planes`` persist from frame to frame, so only what changed needs to be written.
 /// Not thread-safe; the encoder starts threads of its own where `threads` is above 1.
 struct H264Encoder: ~Copyable {
+    /// The encoder's name in libavcodec.
+    fileprivate static let name = "libx264"
+
     private let context: UnsafeMutablePointer<AVCodecContext>
     private let frame: UnsafeMutablePointer<AVFrame>
     private let packet: UnsafeMutablePointer<AVPacket>
+
+    /// Whether libavcodec has the encoder.
+    static var isAvailable: Bool { avcodec_find_encoder_by_name(name) != nil }
 
     /// Opens the encoder.
     ///
@@ -101,13 +107,13 @@ private struct Parts {
     }
 
     init() {
-        context = avcodec_find_encoder_by_name("libx264").flatMap { avcodec_alloc_context3($0) }
+        context = avcodec_find_encoder_by_name(H264Encoder.name).flatMap { avcodec_alloc_context3($0) }
         frame = av_frame_alloc()
         packet = av_packet_alloc()
     }
 
     func open(width: Int, height: Int, shortestFrame: Int, settings: H264Settings) throws(TranscodeError) {
-        guard let codec = avcodec_find_encoder_by_name("libx264") else { throw .encoderMissing(.mp4) }
+        guard let codec = avcodec_find_encoder_by_name(H264Encoder.name) else { throw .encoderMissing(.mp4) }
         guard let context, let frame else { throw .outOfMemory }
         let budget = EncoderBudget(pixels: width * height, threads: settings.threads)
         describe(context, width: width, height: height, shortestFrame: shortestFrame, settings)
