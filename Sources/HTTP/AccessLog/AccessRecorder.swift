@@ -18,9 +18,9 @@ final class AccessRecorder {
         if batch.count >= Self.batchSize { flush() }
     }
 
-    /// Records a request that was drafted before.
-    func record(_ draft: AccessDraft) {
-        batch.append(draft)
+    /// Records a request whose texts were put one after the other before.
+    func record(_ entry: AccessEntry, texts: ArraySlice<UInt8>) {
+        batch.append(entry, texts: texts)
         if batch.count >= Self.batchSize { flush() }
     }
 

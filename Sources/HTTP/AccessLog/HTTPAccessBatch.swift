@@ -21,9 +21,10 @@ package struct HTTPAccessBatch: Sendable {
         entries.append(entry)
     }
 
-    mutating func append(_ draft: AccessDraft) {
-        text.append(contentsOf: draft.text)
-        entries.append(draft.entry)
+    /// - Parameter texts: The entry's texts, one after the other.
+    mutating func append(_ entry: AccessEntry, texts: ArraySlice<UInt8>) {
+        text.append(contentsOf: texts)
+        entries.append(entry)
     }
 
     /// Calls `body` with each record, in order.

@@ -11,6 +11,8 @@ final class Connection {
         case receiving
         /// A task works on the answer.
         case waiting
+        /// The answer is made, and sent when those of the others are made that had something in the same turn.
+        case staged
         /// The socket takes no more for now.
         case sending
         /// The next piece of a streamed body is not there yet.

@@ -4,7 +4,7 @@ internal import SystemIO
 extension EventLoop {
     func answer(_ connection: Connection, _ response: HTTPResponse, _ head: RequestHead) {
         decidePersistence(connection)
-        output.removeAll()
+        output.restart()
         switch response.body {
         case .resource(let resource) where response.status == 200 && (head.method == .get || head.method == .head):
             answer(connection, resource, response.headers, head)

@@ -8,6 +8,7 @@ extension EventLoop {
     ///
     /// - Parameter timeout: Nanoseconds until what is left is cut off.
     func beginDraining(within timeout: UInt64) {
+        sendStaged()
         let end = clock.now + timeout
         if let drain {
             self.drain = (min(drain.idle, end), min(drain.all, end))

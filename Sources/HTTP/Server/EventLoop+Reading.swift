@@ -13,10 +13,12 @@ extension EventLoop {
     }
 
     /// Reads into the shared buffer after its first `count` bytes.
-    func receive(_ connection: Connection, after count: Int) -> Arrival {
-        guard connection.isReadable else { return .nothing }
-        let room = input.room(after: count)
-        guard room.count > 0 else { return .nothing }
+    private func receive(_ connection: Connection, after count: Int) -> Arrival {
+        receive(connection, into: input.room(after: count))
+    }
+
+    func receive(_ connection: Connection, into room: UnsafeMutableRawBufferPointer) -> Arrival {
+        guard connection.isReadable, room.count > 0 else { return .nothing }
         while true {
             let read = clinux_recv(connection.token.descriptor, room.baseAddress, room.count)
             if read > 0 {
@@ -57,9 +59,14 @@ extension EventLoop {
                 return false
             }
         }
-        let position = serveRequests(connection, in: input.bytes(0..<count))
+        return takeRequests(connection, from: input.bytes(0..<count))
+    }
+
+    /// Serves the requests in `bytes`, and keeps what is left of them for the connection's next turn.
+    func takeRequests(_ connection: Connection, from bytes: UnsafeRawBufferPointer) -> Bool {
+        let position = serveRequests(connection, in: bytes)
         guard connection.phase != .closed else { return false }
-        connection.unread = position < count ? Array(input.bytes(position..<count)) : []
+        connection.unread = position < bytes.count ? Array(bytes[position...]) : []
         if connection.phase == .reading, !connection.unread.isEmpty, !connection.isWithinHead, connection.budget > 0 {
             connection.isWithinHead = true
             connection.deadline = clock.now + settings.headTimeout

@@ -20,7 +20,7 @@ extension EventLoop {
         if var draft = connection.draft {
             connection.draft = nil
             complete(&draft.entry, connection, isComplete: isComplete)
-            recorder.record(draft)
+            recorder.record(draft.entry, texts: draft.text[...])
         } else if !connection.keptHead.isEmpty {
             withKeptHead(connection) { record(connection, HTTPHeaders(), $0, isComplete: isComplete) }
         }
@@ -32,6 +32,22 @@ extension EventLoop {
         var draft = AccessDraft(entry: AccessEntry(client: client(connection, head)), text: [])
         withTexts(connection, headers, head) { $0.append(to: &draft.text, lengthsIn: &draft.entry) }
         return draft
+    }
+
+    /// Puts the texts of an exchange behind those of the other staged answers. Returns nil without a log.
+    func stageEntry(_ connection: Connection, _ headers: HTTPHeaders, _ head: RequestHead) -> AccessEntry? {
+        guard recorder != nil else { return nil }
+        var entry = AccessEntry(client: client(connection, head))
+        withTexts(connection, headers, head) { $0.append(to: &staged.texts, lengthsIn: &entry) }
+        return entry
+    }
+
+    /// Records the exchange of an answer that was staged.
+    func record(_ answer: StagedAnswers.Answer, isComplete: Bool) {
+        defer { answer.connection.exchange.started = 0 }
+        guard let recorder, var entry = answer.entry else { return }
+        complete(&entry, answer.connection, isComplete: isComplete)
+        recorder.record(entry, texts: staged.texts[answer.texts])
     }
 
     private func client(_ connection: Connection, _ head: RequestHead) -> IPAddress? {

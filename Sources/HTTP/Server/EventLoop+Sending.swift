@@ -8,7 +8,7 @@ extension EventLoop {
     private static let copyLimit = 4096
 
     /// What became of an attempt to send.
-    private enum Progress {
+    enum Progress {
         case done
         /// The socket takes no more for now.
         case blocked
@@ -29,11 +29,15 @@ extension EventLoop {
             content.withUnsafeBytes { output.append($0.slice(range)) }
             body = nil
         }
-        // What is about to be closed keeps its last bytes until then, so that they and the end go in one packet.
         let isLast = connection.exchange.closes
+        if !isLast, !connection.hasPipelined, more.isEmpty, body?.isInMemory ?? true, connection.isWritable {
+            stage(connection, body, headers, head)
+            return
+        }
+        // What is about to be closed keeps its last bytes until then, so that they and the end go in one packet.
         let isFollowed = body.map { !$0.isInMemory } ?? false || !more.isEmpty
         if isLast && isFollowed { clinux_cork(connection.token.descriptor) }
-        var progress = sendOutput(connection, with: &body, isFollowed: isFollowed || isLast)
+        var progress = sendHead(connection, output.bytes, with: &body, isFollowed: isFollowed || isLast)
         if progress == .done, var segment = body {
             progress = transmit(connection, &segment, isFollowed: !more.isEmpty)
             body = progress == .done ? nil : segment
@@ -43,15 +47,26 @@ extension EventLoop {
             if !more.isEmpty { connection.outgoing.append(contentsOf: more) }
             if progress == .done, !more.isEmpty { progress = transmitOutgoing(connection) }
         }
+        settle(connection, progress) {
+            record(connection, headers, head, isComplete: $0)
+        } draft: {
+            draft(connection, headers, head)
+        }
+    }
+
+    /// Goes on after an attempt to send a whole answer.
+    func settle(
+        _ connection: Connection, _ progress: Progress, record: (_ isComplete: Bool) -> Void, draft: () -> AccessDraft?
+    ) {
         switch progress {
         case .done:
-            record(connection, headers, head, isComplete: true)
+            record(true)
             finish(connection)
         case .failed:
-            record(connection, headers, head, isComplete: false)
+            record(false)
             close(connection)
         case .blocked, .outOfBudget:
-            connection.draft = draft(connection, headers, head)
+            connection.draft = draft()
             connection.phase = .sending
             if progress == .blocked { watchRate(connection, moved: acknowledgedBytes(connection)) }
         }
@@ -83,11 +98,11 @@ extension EventLoop {
         connection.sentBytes += max(0, sent)
     }
 
-    /// Sends what is in `output`, and `body` with it where that is in memory; what the socket does not take of
-    /// `output` goes in front of the connection's segments, what it does not take of `body`
-    /// stays there.
-    private func sendOutput(_ connection: Connection, with body: inout Segment?, isFollowed: Bool) -> Progress {
-        let bytes = output.bytes
+    /// Sends a head, and `body` with it where that is in memory; what the socket does not take of the head goes in front
+    /// of the connection's segments, what it does not take of `body` stays there.
+    func sendHead(
+        _ connection: Connection, _ bytes: UnsafeRawBufferPointer, with body: inout Segment?, isFollowed: Bool
+    ) -> Progress {
         let sent: Int
         if case .bytes(let content, let range) = body {
             sent = content.withUnsafeBytes { write(connection, bytes, $0.slice(range), isFollowed: isFollowed) }

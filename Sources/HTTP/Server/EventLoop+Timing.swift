@@ -31,7 +31,7 @@ extension EventLoop {
             // What the kernel still holds would otherwise be offered to the silent client for minutes more.
             _ = clinux_reset_on_close(connection.token.descriptor)
             close(connection)
-        case .waiting, .streaming: break
+        case .staged, .waiting, .streaming: break
         case .discarding, .lingering: close(connection)
         case .closed: break
         }

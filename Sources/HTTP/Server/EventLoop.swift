@@ -2,7 +2,7 @@
 ///
 /// It is made on its thread and never leaves it, which is why nothing here is locked; other threads reach it through its
 /// ``LoopMailbox``. This file holds the loop itself; what is done for a connection stands in the extensions, in the order
-/// in which it happens: accepting, reading, replying, answering, sending.
+/// in which it happens: accepting, reading, replying, answering, sending. ``takeTurns(_:)`` does that for many at once.
 final class EventLoop {
     let settings: LoopSettings
     let mailbox: LoopMailbox
@@ -18,7 +18,10 @@ final class EventLoop {
 
     let clock = LoopClock()
     let input: InputBuffer
+    /// Requests that have arrived and are not answered yet.
+    var arrivals: Arrivals
     let output = OutputBuffer(capacity: 64 * 1024)
+    var staged = StagedAnswers()
     /// A head whose storage the next request uses.
     var spareHead = RequestHead()
     var requestIDs = RequestIDGenerator()
@@ -41,7 +44,9 @@ final class EventLoop {
         poller = parts.poller
         recorder = parts.log.map { AccessRecorder($0) }
         // Always room for more than the largest head, so that a head that is too large is seen to be so.
-        input = InputBuffer(capacity: max(64 * 1024, parts.settings.parser.limits.head + 4096))
+        let capacity = max(64 * 1024, parts.settings.parser.limits.head + 4096)
+        input = InputBuffer(capacity: capacity)
+        arrivals = Arrivals(capacity: capacity)
     }
 
     /// Serves until the server is drained or stopped.
@@ -50,19 +55,10 @@ final class EventLoop {
         while drain == nil || connections.count > 0 {
             poller.wait(&reports, timeout: timeout)
             clock.update()
-            var hasMessages = false
-            for index in 0..<reports.count {
-                let token = reports.token(index)
-                if token == LoopParts.mailboxToken {
-                    hasMessages = true
-                } else if token < LoopParts.mailboxToken {
-                    accept(from: Int(token))
-                } else if let connection = connections.find(ConnectionToken(encoded: token)) {
-                    report(reports.readiness(index), to: connection)
-                }
-            }
+            let hasMessages = takeTurns(reports)
             if hasMessages { readMessages() }
             serveQueued()
+            sendStaged()
             if clock.now >= nextSweep { sweep() }
         }
         mailbox.close()
@@ -77,25 +73,6 @@ final class EventLoop {
         return Int32(clamping: (nextSweep - min(nextSweep, clock.now)) / 1_000_000 + 1)
     }
 
-    private func report(_ readiness: Readiness, to connection: Connection) {
-        if !readiness.isDisjoint(with: .broken) {
-            close(connection)
-            return
-        }
-        if readiness.contains(.readable) { connection.isReadable = true }
-        if readiness.contains(.writable) { connection.isWritable = true }
-        if readiness.contains(.peerClosed), !connection.peerHasClosed {
-            connection.peerHasClosed = true
-            connection.isReadable = true
-            // Nobody waits for the answer any more. (A client that had half-closed before its request was read still does.)
-            if connection.phase == .waiting || connection.phase == .streaming {
-                close(connection)
-                return
-            }
-        }
-        serve(connection)
-    }
-
     /// Gives a connection its turn.
     func serve(_ connection: Connection) {
         connection.budget = Self.turnBudget
@@ -103,7 +80,7 @@ final class EventLoop {
     }
 
     /// Goes on with a connection as far as it can go without waiting, and not beyond its budget.
-    private func advance(_ connection: Connection) {
+    func advance(_ connection: Connection) {
         while true {
             let hasMore =
                 switch connection.phase {
@@ -112,7 +89,7 @@ final class EventLoop {
                 case .discarding: discardBody(connection)
                 case .sending: connection.isWritable && flush(connection)
                 case .lingering: linger(connection)
-                case .waiting, .streaming, .closed: false
+                case .staged, .waiting, .streaming, .closed: false
                 }
             guard hasMore else { return }
             if connection.budget <= 0 {
@@ -122,7 +99,7 @@ final class EventLoop {
         }
     }
 
-    private func queue(_ connection: Connection) {
+    func queue(_ connection: Connection) {
         guard !connection.isQueued else { return }
         connection.isQueued = true
         queued.append(connection)

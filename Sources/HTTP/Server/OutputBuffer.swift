@@ -3,7 +3,9 @@ internal import SystemIO
 /// Bytes that are put together one after the other, such as an answer's head or the lines of a log; reused for the next.
 final class OutputBuffer {
     private var storage: UnsafeMutableRawBufferPointer
-    private(set) var count = 0
+    /// Where the current piece begins, and what was kept ends.
+    private var start = 0
+    private var end = 0
 
     init(capacity: Int) {
         storage = .allocate(byteCount: capacity, alignment: 16)
@@ -13,20 +15,41 @@ final class OutputBuffer {
         storage.deallocate()
     }
 
-    /// What was put in, valid until the next change.
-    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: storage[0..<count]) }
+    /// Bytes of the current piece.
+    var count: Int { end - start }
 
-    func removeAll() { count = 0 }
+    /// The current piece, valid until the next change.
+    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: storage[start..<end]) }
+
+    /// Begins the current piece anew.
+    func restart() { end = start }
+
+    /// Keeps the current piece, and begins the next behind it. Returns where it is.
+    func keep() -> Range<Int> {
+        defer { start = end }
+        return start..<end
+    }
+
+    /// Bytes that are kept.
+    var keptCount: Int { start }
+
+    /// A piece that was kept, valid until the next change.
+    func kept(_ range: Range<Int>) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: storage[range]) }
+
+    func removeAll() {
+        start = 0
+        end = 0
+    }
 
     func append(_ bytes: UnsafeRawBufferPointer) {
         guard let source = bytes.baseAddress else { return }
         reserve(bytes.count).copyMemory(from: source, byteCount: bytes.count)
-        count += bytes.count
+        end += bytes.count
     }
 
     func append(byte: UInt8) {
         reserve(1).storeBytes(of: byte, as: UInt8.self)
-        count += 1
+        end += 1
     }
 
     func append(_ bytes: [UInt8]) {
@@ -49,32 +72,32 @@ final class OutputBuffer {
             target.storeBytes(of: UInt8(truncatingIfNeeded: rest % 10) + 0x30, toByteOffset: index, as: UInt8.self)
             rest /= 10
         }
-        count += digits
+        end += digits
     }
 
     func append(_ address: IPAddress) {
         let target = UnsafeMutableRawBufferPointer(start: reserve(IPAddress.longestText), count: IPAddress.longestText)
-        count += address.write(to: target)
+        end += address.write(to: target)
     }
 
     func append(requestID number: UInt64) {
         RequestID.write(number, to: reserve(RequestID.length))
-        count += RequestID.length
+        end += RequestID.length
     }
 
     /// Room for `more` bytes after the last one; an answer with uncommonly many fields makes the buffer grow.
     @inline(__always)
     private func reserve(_ more: Int) -> UnsafeMutableRawPointer {
-        if storage.count - count < more { grow(by: more) }
+        if storage.count - end < more { grow(by: more) }
         // Allocated with at least one byte, so there is a base.
-        return storage.baseAddress.unsafelyUnwrapped + count
+        return storage.baseAddress.unsafelyUnwrapped + end
     }
 
     @inline(never)
     private func grow(by more: Int) {
-        let capacity = max(storage.count * 2, count + more)
+        let capacity = max(storage.count * 2, end + more)
         let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity, alignment: 16)
-        larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage[0..<count]))
+        larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage[0..<end]))
         storage.deallocate()
         storage = larger
     }

@@ -90,6 +90,13 @@ final class RawClient {
 
     func send(_ text: String) throws { try send(Array(text.utf8)) }
 
+    /// Ends a connection with a reset, and keeps the descriptor.
+    static func reset(_ descriptor: Int32) {
+        // Connecting to no family dissolves the association (connect(2)), which resets a connection that is established.
+        var address = sockaddr(sa_family: sa_family_t(AF_UNSPEC), sa_data: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+        Glibc.connect(descriptor, &address, socklen_t(MemoryLayout<sockaddr>.size))
+    }
+
     /// Closes the sending half.
     func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 

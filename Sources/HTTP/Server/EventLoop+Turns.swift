@@ -1,0 +1,99 @@
+/// The turns of all connections that the poller reports, step by step: first what has arrived is read from all of them, then all
+/// requests are answered, then all answers are sent. Each of the three, the kernel's two above all, fills the processor's
+/// instruction cache; one after the other for each connection they would fetch it anew for each.
+extension EventLoop {
+    /// Gives all that the poller reports their turn. Returns whether there are messages for the loop.
+    func takeTurns(_ reports: borrowing Poller.Reports) -> Bool {
+        var hasMessages = false
+        for index in 0..<reports.count {
+            let token = reports.token(index)
+            if token == LoopParts.mailboxToken {
+                hasMessages = true
+            } else if token < LoopParts.mailboxToken {
+                // Accepting may close connections that seem idle.
+                answerArrivals()
+                accept(from: Int(token))
+            } else if let connection = connections.find(ConnectionToken(encoded: token)) {
+                report(reports.readiness(index), to: connection)
+            }
+        }
+        answerArrivals()
+        sendStaged()
+        return hasMessages
+    }
+
+    private func report(_ readiness: Readiness, to connection: Connection) {
+        if !readiness.isDisjoint(with: .broken) {
+            close(connection)
+            return
+        }
+        if readiness.contains(.readable) { connection.isReadable = true }
+        if readiness.contains(.writable) { connection.isWritable = true }
+        if readiness.contains(.peerClosed), !connection.peerHasClosed {
+            connection.peerHasClosed = true
+            connection.isReadable = true
+            // Nobody waits for the answer any more. (A client that had half-closed before its request was read still does.)
+            if connection.phase == .waiting || connection.phase == .streaming {
+                close(connection)
+                return
+            }
+        }
+        if connection.phase == .reading, connection.unread.isEmpty {
+            readAhead(connection)
+        } else {
+            serve(connection)
+        }
+    }
+
+    /// Reads the start of a connection's next request.
+    private func readAhead(_ connection: Connection) {
+        if arrivals.isFull { answerArrivals() }
+        switch receive(connection, into: arrivals.room) {
+        case .bytes(let count): arrivals.append(connection, count)
+        case .nothing: break
+        case .end: close(connection)
+        }
+    }
+
+    /// Answers what was read ahead. Most answers are staged.
+    private func answerArrivals() {
+        guard !arrivals.isEmpty else { return }
+        for index in arrivals.connections.indices {
+            let connection = arrivals.connections[index]
+            connection.budget = Self.turnBudget
+            guard takeRequests(connection, from: arrivals.bytes(index)) else { continue }
+            if connection.phase != .reading || connection.isReadable || !connection.unread.isEmpty { advance(connection) }
+            if output.keptCount > StagedAnswers.byteLimit { sendStaged() }
+        }
+        arrivals.removeAll()
+    }
+
+    /// Leaves the answer, whose head is in ``output``, to ``sendStaged()``.
+    func stage(_ connection: Connection, _ body: Segment?, _ headers: HTTPHeaders, _ head: RequestHead) {
+        let start = staged.texts.count
+        let entry = stageEntry(connection, headers, head)
+        connection.phase = .staged
+        staged.append(
+            StagedAnswers.Answer(
+                connection: connection, bytes: output.keep(), body: body, entry: entry, texts: start..<staged.texts.count))
+    }
+
+    /// Sends the answers that are staged, in the order in which they were made.
+    func sendStaged() {
+        for index in staged.answers.indices {
+            let answer = staged.answers[index]
+            guard answer.connection.phase == .staged else { continue }
+            var body = answer.body
+            let progress = sendHead(answer.connection, output.kept(answer.bytes), with: &body, isFollowed: false)
+            if let body, progress == .blocked { answer.connection.outgoing.append(body) }
+            settle(answer.connection, progress) {
+                record(answer, isComplete: $0)
+            } draft: {
+                answer.entry.map { AccessDraft(entry: $0, text: Array(staged.texts[answer.texts])) }
+            }
+            if answer.connection.isReadable || !answer.connection.unread.isEmpty { queue(answer.connection) }
+        }
+        staged.removeAll()
+        output.removeAll()
+    }
+}
