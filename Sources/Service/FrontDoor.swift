@@ -89,8 +89,8 @@ package final class FrontDoor: HTTPHandler {
             guard let hot = store.hot(key) else { return nil }
             return answers.hit(hot, .source, known.terms)
         }
-        guard case .object(let id, let fileExtension) = known.route, let hot = store.cache.hotObject(id),
-            hot.fileExtension == fileExtension
+        guard let object = known.object, let hot = store.cache.hotObject(object.id),
+            hot.fileExtension == object.fileExtension
         else { return nil }
         return answers.hit(hot, .object)
     }

@@ -102,6 +102,28 @@ import Cache
         #expect(cache.hotAlias(.test(url))?.attachment as? Prepared === first)
     }
 
+    @Test func slotLivesAsLongAsItsRendition() async throws {
+        final class Prepared: Sendable {}
+        let cache = try open()
+        defer { cache.close() }
+        try await cache.put([1], url: url)
+        weak var kept: Prepared?
+        weak var refused: Prepared?
+        do {
+            let hot = try #require(cache.hotAlias(.test(url)))
+            do {
+                let (first, second) = (Prepared(), Prepared())
+                (kept, refused) = (first, second)
+                hot.attach(first)
+                hot.attach(second)
+            }
+            #expect(kept != nil)
+            #expect(refused == nil)
+        }
+        _ = try await cache.purge(url: url)
+        #expect(kept == nil)
+    }
+
     @Test func namesAreStableAndDoNotRunTogether() {
         let source = SourceDigest(of: [71, 73, 70])
         #expect(ObjectID(source: source, rendition: "mp4", encoderVersion: "1").description

@@ -1,5 +1,7 @@
+import Fetch
 import Testing
 
+@testable import Cache
 @testable import Service
 
 @Suite struct RouteMemoTests {
@@ -15,7 +17,12 @@ import Testing
         let route = try parser.parse(target)
         with(target) { memo.note(route, for: $0) }
         let entry = try #require(with(target) { memo.entry(for: $0) })
-        #expect(entry.route == route.route && entry.alias != nil)
+        guard case .rendition(let rendition, let url) = route.route else {
+            Issue.record("no rendition")
+            return
+        }
+        #expect(entry.alias == AliasKey(sourceURL: url.canonical, rendition: rendition.canonicalText))
+        #expect(entry.object == nil)
         for other in ["/mp4/http://example.com/a.gif?v=2", "/mp4/http://example.com/a.gif", ""] {
             #expect(with(other) { memo.entry(for: $0) } == nil)
         }
@@ -30,7 +37,17 @@ import Testing
             with(target) { memo.note(route, for: $0) }
         }
         #expect(with("/mp4/http://example.com/a.gif") { memo.entry(for: $0) } == nil)
-        #expect(with("/mp4/http://example.com/b.gif") { memo.entry(for: $0)?.route } != nil)
+        #expect(with("/mp4/http://example.com/b.gif") { memo.entry(for: $0)?.alias } != nil)
+    }
+
+    @Test func contentIsKnownByItsID() throws {
+        let memo = RouteMemo()
+        let target = "/object/\(String(repeating: "0a", count: 32)).mp4"
+        let route = try RouteParser(mounts: [:]).parse(target)
+        with(target) { memo.note(route, for: $0) }
+        let object = try #require(with(target) { memo.entry(for: $0) }?.object)
+        #expect(object.id.description == String(repeating: "0a", count: 32))
+        #expect(object.fileExtension == "mp4")
     }
 
     @Test func longTargetsAreNotKept() throws {

@@ -15,7 +15,8 @@ package final class CachedRendition: Sendable {
     let aliasTimes: (fetchedAt: Int64, freshFor: Int64?)?
     /// Of the alias's line in the journal; a newer line has a greater one.
     let aliasSequence: Int64
-    private let slot = AtomicLazyReference<Attachment>()
+    /// The address of an ``Attachment`` that is owned, or 0. (`AtomicLazyReference` takes 600 instructions a look.)
+    private let slot = Atomic<UInt>(0)
 
     init(object: StoredObject, alias: AliasRecord?, aliasSequence: Int64 = 0, epoch: Epoch) {
         self.object = object
@@ -23,6 +24,10 @@ package final class CachedRendition: Sendable {
         aliasTimes = alias.map { ($0.fetchedAt, $0.freshFor) }
         self.aliasSequence = aliasSequence
         self.epoch = epoch
+    }
+
+    deinit {
+        Self.attachment(at: slot.load(ordering: .acquiring))?.release()
     }
 
     package var objectID: ObjectID { object.record.id }
@@ -40,7 +45,7 @@ package final class CachedRendition: Sendable {
 
     /// What was left in the slot, or nil. No lock.
     package var attachment: (any AnyObject & Sendable)? {
-        slot.load()?.value
+        Self.attachment(at: slot.load(ordering: .acquiring))?.takeUnretainedValue().value
     }
 
     /// Leaves `value` in the slot, unless something is there already.
@@ -50,7 +55,16 @@ package final class CachedRendition: Sendable {
     /// - Returns: What is in the slot now: the first that was left.
     @discardableResult
     package func attach(_ value: any AnyObject & Sendable) -> any AnyObject & Sendable {
-        slot.storeIfNil(Attachment(value)).value
+        let new = Unmanaged.passRetained(Attachment(value))
+        let (isFirst, known) = slot.compareExchange(
+            expected: 0, desired: UInt(bitPattern: new.toOpaque()), ordering: .acquiringAndReleasing)
+        guard !isFirst, let first = Self.attachment(at: known) else { return value }
+        new.release()
+        return first.takeUnretainedValue().value
+    }
+
+    private static func attachment(at address: UInt) -> Unmanaged<Attachment>? {
+        UnsafeRawPointer(bitPattern: address).map { Unmanaged.fromOpaque($0) }
     }
 
     private final class Attachment: Sendable {

@@ -27,17 +27,17 @@ struct AccessTexts {
     let requestID: UnsafeRawBufferPointer
     let cacheStatus: UnsafeRawBufferPointer
 
-    /// Notes the lengths in `entry` and appends the texts to `bytes`. A head has less than 64 KiB, or is cut here.
-    func append(to bytes: inout [UInt8], lengthsIn entry: inout AccessEntry) {
-        entry.methodLength = Self.append(method, to: &bytes)
-        entry.targetLength = Self.append(target, to: &bytes)
-        entry.requestIDLength = Self.append(requestID, to: &bytes)
-        entry.cacheStatusLength = Self.append(cacheStatus, to: &bytes)
-    }
-
-    private static func append(_ text: UnsafeRawBufferPointer, to bytes: inout [UInt8]) -> UInt16 {
-        let length = UInt16(clamping: text.count)
-        text.slice(0..<Int(length)).withMemoryRebound(to: UInt8.self) { bytes.append(contentsOf: $0) }
-        return length
+    /// Notes the lengths in `entry` and calls `body` with the texts, one after the other. A head has less than 64 KiB, or is
+    /// cut here.
+    func forEach(lengthsIn entry: inout AccessEntry, _ body: (UnsafeRawBufferPointer) -> Void) {
+        func take(_ text: UnsafeRawBufferPointer) -> UInt16 {
+            let length = UInt16(clamping: text.count)
+            body(text.slice(0..<Int(length)))
+            return length
+        }
+        entry.methodLength = take(method)
+        entry.targetLength = take(target)
+        entry.requestIDLength = take(requestID)
+        entry.cacheStatusLength = take(cacheStatus)
     }
 }

@@ -6,6 +6,8 @@ struct AccessLineEncoder {
     private let output = OutputBuffer(capacity: 128 * 1024)
     private var second = Int.min
     private var timestamp: [UInt8] = []
+    /// The address of the line before, and its text: behind a proxy all have one.
+    private var latest: (address: IPAddress, text: [UInt8])?
 
     init(format: HTTPAccessLogWriter.Format) {
         self.format = format
@@ -42,28 +44,28 @@ struct AccessLineEncoder {
         }
     }
 
-    private func appendText(_ record: borrowing HTTPAccessRecord) {
+    private mutating func appendText(_ record: borrowing HTTPAccessRecord) {
         output.append(timestamp)
-        append(" ")
+        output.append(byte: 0x20)
         append(record.client, else: "-")
         append(" \"")
         append(escaped: record.method, else: "-")
-        append(" ")
+        output.append(byte: 0x20)
         append(escaped: record.target, else: "-")
         append("\" ")
         append(record.status)
-        append(" ")
+        output.append(byte: 0x20)
         append(record.bytes)
-        append(" ")
+        output.append(byte: 0x20)
         append(milliseconds: record.duration)
-        append(" ")
+        output.append(byte: 0x20)
         append(escaped: record.requestID, else: "-")
         append(" \"")
         append(escaped: record.cacheStatus, else: "-")
         append(record.isComplete ? "\"" : "\" cut")
     }
 
-    private func appendJSON(_ record: borrowing HTTPAccessRecord) {
+    private mutating func appendJSON(_ record: borrowing HTTPAccessRecord) {
         append("{\"time\":\"")
         output.append(timestamp)
         append("\",\"client\":\"")
@@ -92,15 +94,25 @@ struct AccessLineEncoder {
     /// Microseconds as milliseconds with three decimals.
     private func append(milliseconds microseconds: Int) {
         append(microseconds / 1000)
-        append(".")
         let rest = microseconds % 1000
-        if rest < 100 { append("0") }
-        if rest < 10 { append("0") }
-        append(rest)
+        output.append(byte: UInt8(ascii: "."))
+        output.append(byte: UInt8(ascii: "0") + UInt8(rest / 100))
+        output.append(byte: UInt8(ascii: "0") + UInt8(rest / 10 % 10))
+        output.append(byte: UInt8(ascii: "0") + UInt8(rest % 10))
     }
 
-    private func append(_ address: IPAddress?, else placeholder: StaticString) {
-        if let address { output.append(address) } else { append(placeholder) }
+    private mutating func append(_ address: IPAddress?, else placeholder: StaticString) {
+        guard let address else {
+            append(placeholder)
+            return
+        }
+        if let latest, latest.address == address {
+            output.append(latest.text)
+            return
+        }
+        let start = output.count
+        output.append(address)
+        latest = (address, Array(output.bytes.slice(start..<output.count)))
     }
 
     /// Text in quotes: quotes and backslashes are escaped; what is not visible ASCII or a space becomes a question mark, so

@@ -19,7 +19,7 @@ final class AccessRecorder {
     }
 
     /// Records a request whose texts were put one after the other before.
-    func record(_ entry: AccessEntry, texts: ArraySlice<UInt8>) {
+    func record(_ entry: AccessEntry, texts: UnsafeRawBufferPointer) {
         batch.append(entry, texts: texts)
         if batch.count >= Self.batchSize { flush() }
     }

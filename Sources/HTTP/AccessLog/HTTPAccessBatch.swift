@@ -17,12 +17,12 @@ package struct HTTPAccessBatch: Sendable {
 
     mutating func append(_ entry: AccessEntry, _ texts: AccessTexts) {
         var entry = entry
-        texts.append(to: &text, lengthsIn: &entry)
+        texts.forEach(lengthsIn: &entry) { text.append(contentsOf: $0) }
         entries.append(entry)
     }
 
     /// - Parameter texts: The entry's texts, one after the other.
-    mutating func append(_ entry: AccessEntry, texts: ArraySlice<UInt8>) {
+    mutating func append(_ entry: AccessEntry, texts: UnsafeRawBufferPointer) {
         text.append(contentsOf: texts)
         entries.append(entry)
     }

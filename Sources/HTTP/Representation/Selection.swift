@@ -14,12 +14,11 @@ enum Selection: Equatable, Sendable {
     ///   - length: Bytes of the representation.
     ///   - now: Unix seconds.
     init(head: RequestHead, validators: Validators, length: Int, now: Int) {
-        let conditions = Preconditions(validators: validators, head: head, now: now)
-        switch conditions.evaluate() {
+        switch head.evaluatePreconditions(validators, now: now) {
         case .failed: self = .preconditionFailed
         case .notModified: self = .notModified
         case .proceed:
-            guard head.method == .get, let range = head.first(.range), conditions.allowsRange() else {
+            guard head.method == .get, let range = head.first(.range), head.allowsRange(validators, now: now) else {
                 self = .whole
                 return
             }

@@ -1,18 +1,17 @@
 /// First bytes of requests, of one connection behind those of the other, until they are looked at.
-struct Arrivals {
+final class Arrivals {
     /// Room that a connection has at least.
-    static let leastRoom = 8 * 1024
+    private static let leastRoom = 8 * 1024
 
     private let buffer: InputBuffer
+    private let list = ReusedList<(connection: Connection, range: Range<Int>)>(capacity: 64)
     private var used = 0
-    private(set) var connections: [Connection] = []
-    private var ranges: [Range<Int>] = []
 
     init(capacity: Int) {
         buffer = InputBuffer(capacity: capacity)
     }
 
-    var isEmpty: Bool { connections.isEmpty }
+    var isEmpty: Bool { list.isEmpty }
 
     /// Whether there is too little room for another connection.
     var isFull: Bool { buffer.capacity - used < Self.leastRoom }
@@ -21,19 +20,14 @@ struct Arrivals {
     var room: UnsafeMutableRawBufferPointer { buffer.room(after: used) }
 
     /// Notes that `count` bytes of the connection were read.
-    mutating func append(_ connection: Connection, _ count: Int) {
-        connections.append(connection)
-        ranges.append(used..<used + count)
+    func append(_ connection: Connection, _ count: Int) {
+        list.append((connection, used..<used + count))
         used += count
     }
 
-    /// The bytes of one of the connections, valid until the next read.
-    func bytes(_ index: Int) -> UnsafeRawBufferPointer { buffer.bytes(ranges[index]) }
-
-    /// Forgets all, and keeps the storage.
-    mutating func removeAll() {
-        connections.removeAll(keepingCapacity: true)
-        ranges.removeAll(keepingCapacity: true)
+    /// Calls `body` with each connection and its bytes, which are valid during the call, in the order of their arrival.
+    func drain(_ body: (Connection, UnsafeRawBufferPointer) -> Void) {
+        list.drain { body($0.connection, buffer.bytes($0.range)) }
         used = 0
     }
 }

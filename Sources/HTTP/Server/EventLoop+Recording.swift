@@ -20,7 +20,7 @@ extension EventLoop {
         if var draft = connection.draft {
             connection.draft = nil
             complete(&draft.entry, connection, isComplete: isComplete)
-            recorder.record(draft.entry, texts: draft.text[...])
+            draft.text.withUnsafeBytes { recorder.record(draft.entry, texts: $0) }
         } else if !connection.keptHead.isEmpty {
             withKeptHead(connection) { record(connection, HTTPHeaders(), $0, isComplete: isComplete) }
         }
@@ -30,24 +30,24 @@ extension EventLoop {
     func draft(_ connection: Connection, _ headers: HTTPHeaders, _ head: RequestHead) -> AccessDraft? {
         guard recorder != nil else { return nil }
         var draft = AccessDraft(entry: AccessEntry(client: client(connection, head)), text: [])
-        withTexts(connection, headers, head) { $0.append(to: &draft.text, lengthsIn: &draft.entry) }
+        withTexts(connection, headers, head) { $0.forEach(lengthsIn: &draft.entry) { draft.text += $0 } }
         return draft
     }
 
-    /// Puts the texts of an exchange behind those of the other staged answers. Returns nil without a log.
+    /// Puts the texts of an exchange into ``stagedTexts``. Returns nil without a log.
     func stageEntry(_ connection: Connection, _ headers: HTTPHeaders, _ head: RequestHead) -> AccessEntry? {
         guard recorder != nil else { return nil }
         var entry = AccessEntry(client: client(connection, head))
-        withTexts(connection, headers, head) { $0.append(to: &staged.texts, lengthsIn: &entry) }
+        withTexts(connection, headers, head) { $0.forEach(lengthsIn: &entry, stagedTexts.append) }
         return entry
     }
 
     /// Records the exchange of an answer that was staged.
-    func record(_ answer: StagedAnswers.Answer, isComplete: Bool) {
+    func record(_ answer: StagedAnswer, isComplete: Bool) {
         defer { answer.connection.exchange.started = 0 }
         guard let recorder, var entry = answer.entry else { return }
         complete(&entry, answer.connection, isComplete: isComplete)
-        recorder.record(entry, texts: staged.texts[answer.texts])
+        recorder.record(entry, texts: stagedTexts.kept(answer.texts))
     }
 
     private func client(_ connection: Connection, _ head: RequestHead) -> IPAddress? {

@@ -58,42 +58,42 @@ extension EventLoop {
     /// Answers what was read ahead. Most answers are staged.
     private func answerArrivals() {
         guard !arrivals.isEmpty else { return }
-        for index in arrivals.connections.indices {
-            let connection = arrivals.connections[index]
+        arrivals.drain { connection, bytes in
             connection.budget = Self.turnBudget
-            guard takeRequests(connection, from: arrivals.bytes(index)) else { continue }
+            guard takeRequests(connection, from: bytes) else { return }
             if connection.phase != .reading || connection.isReadable || !connection.unread.isEmpty { advance(connection) }
-            if output.keptCount > StagedAnswers.byteLimit { sendStaged() }
+            if output.keptCount > StagedAnswer.byteLimit { sendStaged() }
         }
-        arrivals.removeAll()
     }
 
     /// Leaves the answer, whose head is in ``output``, to ``sendStaged()``.
     func stage(_ connection: Connection, _ body: Segment?, _ headers: HTTPHeaders, _ head: RequestHead) {
-        let start = staged.texts.count
-        let entry = stageEntry(connection, headers, head)
         connection.phase = .staged
+        let entry = stageEntry(connection, headers, head)
         staged.append(
-            StagedAnswers.Answer(
-                connection: connection, bytes: output.keep(), body: body, entry: entry, texts: start..<staged.texts.count))
+            StagedAnswer(
+                connection: connection, bytes: output.keep(), body: body, entry: entry, texts: stagedTexts.keep()))
     }
 
     /// Sends the answers that are staged, in the order in which they were made.
     func sendStaged() {
-        for index in staged.answers.indices {
-            let answer = staged.answers[index]
-            guard answer.connection.phase == .staged else { continue }
-            var body = answer.body
-            let progress = sendHead(answer.connection, output.kept(answer.bytes), with: &body, isFollowed: false)
-            if let body, progress == .blocked { answer.connection.outgoing.append(body) }
-            settle(answer.connection, progress) {
-                record(answer, isComplete: $0)
-            } draft: {
-                answer.entry.map { AccessDraft(entry: $0, text: Array(staged.texts[answer.texts])) }
-            }
-            if answer.connection.isReadable || !answer.connection.unread.isEmpty { queue(answer.connection) }
-        }
-        staged.removeAll()
+        guard !staged.isEmpty else { return }
+        staged.drain(send)
         output.removeAll()
+        stagedTexts.removeAll()
+    }
+
+    private func send(_ answer: StagedAnswer) {
+        let connection = answer.connection
+        guard connection.phase == .staged else { return }
+        var body = answer.body
+        let progress = sendHead(connection, output.kept(answer.bytes), with: &body, isFollowed: false)
+        if let body, progress == .blocked { connection.outgoing.append(body) }
+        settle(connection, progress) {
+            record(answer, isComplete: $0)
+        } draft: {
+            answer.entry.map { AccessDraft(entry: $0, text: Array(stagedTexts.kept(answer.texts))) }
+        }
+        if connection.isReadable || !connection.unread.isEmpty { queue(connection) }
     }
 }

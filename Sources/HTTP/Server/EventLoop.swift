@@ -19,9 +19,11 @@ final class EventLoop {
     let clock = LoopClock()
     let input: InputBuffer
     /// Requests that have arrived and are not answered yet.
-    var arrivals: Arrivals
+    let arrivals: Arrivals
     let output = OutputBuffer(capacity: 64 * 1024)
-    var staged = StagedAnswers()
+    let staged = ReusedList<StagedAnswer>(capacity: 64)
+    /// What the access log will say of the answers that are staged.
+    let stagedTexts = OutputBuffer(capacity: 16 * 1024)
     /// A head whose storage the next request uses.
     var spareHead = RequestHead()
     var requestIDs = RequestIDGenerator()

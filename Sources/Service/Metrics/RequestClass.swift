@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// What the metrics tell requests apart by: a few values, whatever clients ask for.
 struct RequestClass: Hashable {
     /// How an answer used the cache, from its `Cache-Status` (RFC 9211).
@@ -9,15 +11,20 @@ struct RequestClass: Hashable {
         /// The answer was not one the cache has a part in.
         case none
 
+        /// What nearly all say.
+        private static let plainHit: StaticString = "gifreel; hit"
+
         init(_ field: UnsafeRawBufferPointer) {
-            if field.isEmpty {
+            guard let base = field.baseAddress, !field.isEmpty else {
                 self = .none
                 return
             }
-            let text = String(decoding: field, as: UTF8.self)
-            if text == "gifreel; hit" {
+            if field.count == Self.plainHit.utf8CodeUnitCount, memcmp(base, Self.plainHit.utf8Start, field.count) == 0 {
                 self = .hit
-            } else if text.contains("; hit") {
+                return
+            }
+            let text = String(decoding: field, as: UTF8.self)
+            if text.contains("; hit") {
                 self = text.contains("ttl=-") ? .stale : .hit
             } else if text.contains("collapsed") {
                 self = .collapsed
@@ -53,9 +60,26 @@ struct RouteNames {
             var count = 0
             for byte in bytes {
                 guard count < 16 else { return nil }
-                if count < 8 { low |= UInt64(byte) << UInt64(8 * count) } else { high |= UInt64(byte) << UInt64(8 * count - 64) }
+                put(byte, at: count)
                 count += 1
             }
+        }
+
+        /// The first segment of a target; nil where it is longer.
+        init?(target: UnsafeRawBufferPointer) {
+            var index = 1
+            while index < target.count {
+                let byte = target[index]
+                if byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: ",") { return }
+                guard index <= 16 else { return nil }
+                put(byte, at: index - 1)
+                index += 1
+            }
+        }
+
+        @inline(__always)
+        private mutating func put(_ byte: UInt8, at index: Int) {
+            if index < 8 { low |= UInt64(byte) << UInt64(8 * index) } else { high |= UInt64(byte) << UInt64(8 * index - 64) }
         }
     }
 
@@ -78,10 +102,7 @@ struct RouteNames {
 
     /// The index of a target's name.
     mutating func index(of target: UnsafeRawBufferPointer) -> Int {
-        let segment = target.dropFirst().prefix { byte in
-            byte != UInt8(ascii: "/") && byte != UInt8(ascii: "?") && byte != UInt8(ascii: ",")
-        }
-        guard let word = Word(segment) else { return Self.other }
+        guard let word = Word(target: target) else { return Self.other }
         if word != latest.word { latest = (word, indices[word] ?? Self.other) }
         return latest.index
     }

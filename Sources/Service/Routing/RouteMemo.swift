@@ -11,21 +11,22 @@ final class RouteMemo: Sendable {
     /// A target that was understood.
     final class Entry: Sendable {
         fileprivate let target: [UInt8]
-        let route: Route
         /// When the request's signature ends, in seconds since 1970; nil where it does not.
         let expires: Int64?
         /// The key of a rendition's alias, where what is stored under it is the answer; nil for other routes.
         let alias: AliasKey?
         /// The key of what clients get that do not name the video; nil where all get the same.
         let fallback: AliasKey?
+        /// The content that is asked for by its id; nil for other routes.
+        let object: (id: ObjectID, fileExtension: String)?
         let terms: AnswerTerms
 
         fileprivate init(target: UnsafeRawBufferPointer, _ parsed: ParsedTarget) {
             self.target = Array(target)
-            route = parsed.route
             expires = parsed.credentials?.expires
             terms = parsed.terms
-            if case .rendition(let rendition, let url) = route, rendition.format.isAnsweredAsStored {
+            object = if case .object(let id, let fileExtension) = parsed.route { (id, fileExtension) } else { nil }
+            if case .rendition(let rendition, let url) = parsed.route, rendition.format.isAnsweredAsStored {
                 alias = AliasKey(sourceURL: url.canonical, rendition: rendition.canonicalText)
                 fallback = parsed.fallback.map { AliasKey(sourceURL: url.canonical, rendition: $0.canonicalText) }
             } else {
