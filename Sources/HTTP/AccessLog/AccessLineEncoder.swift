@@ -91,7 +91,7 @@ struct AccessLineEncoder {
 
     private func append(_ number: Int) { output.append(decimal: number) }
 
-    /// Microseconds as milliseconds with three decimals.
+    /// Microseconds, at least 0, as milliseconds with three decimals.
     private func append(milliseconds microseconds: Int) {
         append(microseconds / 1000)
         let rest = microseconds % 1000

@@ -17,6 +17,7 @@ extension EventLoop {
         receive(connection, into: input.room(after: count))
     }
 
+    /// Reads what the kernel has of a connection, as far as there is room.
     func receive(_ connection: Connection, into room: UnsafeMutableRawBufferPointer) -> Arrival {
         guard connection.isReadable, room.count > 0 else { return .nothing }
         while true {
