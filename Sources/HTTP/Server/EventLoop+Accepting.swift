@@ -5,17 +5,16 @@ internal import SystemIO
 
 /// Taking connections in and letting them go.
 extension EventLoop {
-    /// Connections accepted in a turn; the listener reports again while more wait.
-    private static let acceptBatch = 64
     /// How long a connection must have been idle to be closed in favour of a new one.
     private static let expendableAfter: UInt64 = 1_000_000_000
 
-    /// Takes in those who wait at a listener, but not more than a batch. Returns whether there may be more.
+    /// Takes in those who wait at a listener, as many as the pace has it; the listener reports again while more wait. Returns
+    /// whether there may be more.
     @discardableResult
     func accept(from index: Int) -> Bool {
         guard listeners.indices.contains(index), !isAcceptingPaused else { return false }
         let listener = listeners[index].descriptor.number
-        for _ in 0..<Self.acceptBatch {
+        for _ in 0..<acceptPace.next(turn: turn) {
             guard !settings.admission.isFull || makeRoom() else {
                 pauseAccepting()
                 return false

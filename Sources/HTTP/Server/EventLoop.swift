@@ -12,6 +12,9 @@ final class EventLoop {
     var listeners: [Listener]
     /// Whether new connections wait in the backlog, because there is no room or no descriptor for them.
     var isAcceptingPaused = false
+    var acceptPace = AcceptPace()
+    /// Counts the turns of the loop.
+    private(set) var turn: UInt64 = 0
     let connections = ConnectionTable()
     /// Connections whose turn ended before their work did.
     private var queued: [Connection] = []
@@ -57,6 +60,7 @@ final class EventLoop {
         while drain == nil || connections.count > 0 {
             poller.wait(&reports, timeout: timeout)
             clock.update()
+            turn &+= 1
             let hasMessages = takeTurns(reports)
             if hasMessages { readMessages() }
             serveQueued()
