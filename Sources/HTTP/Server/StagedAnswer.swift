@@ -9,7 +9,7 @@ struct StagedAnswer {
     /// What follows them; in memory.
     let body: Segment?
     /// What the access log will say; nil without a log.
-    var entry: AccessEntry?
+    let entry: AccessEntry?
     /// The entry's texts, one after the other; kept in the loop's buffer for them.
     let texts: Range<Int>
 }

@@ -52,7 +52,7 @@ import Testing
                 let leaving = try RawClient(port: port)
                 try withExtendedLifetime(leaving) {
                     try leaving.send("GET /later HTTP/1.1\r\nHost: h\r\n\r\n")
-                    while !isAsked.value { usleep(200) }
+                    try isAsked.block { $0 }
                 }
             }
             try await lines.wait { $0.count == 2 }

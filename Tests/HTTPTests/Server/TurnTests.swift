@@ -10,7 +10,7 @@ import Testing
         ClosureHandler { request in
             if request.target == "/hold" {
                 isHolding.update { $0 = true }
-                while isHeld.value { usleep(200) }
+                try? isHeld.block { !$0 }
             }
             let target = request.target
             return .now(
@@ -28,7 +28,7 @@ import Testing
                 for client in clients { #expect(try client.ask("GET /first HTTP/1.1\r\nHost: h\r\n\r\n").text == "/first 6") }
                 let holder = try RawClient(port: port)
                 try holder.send("GET /hold HTTP/1.1\r\nHost: h\r\n\r\n")
-                while !isHolding.value { usleep(200) }
+                try isHolding.block { $0 }
                 // Together more than is read at once.
                 for (index, client) in clients.enumerated() {
                     let path = "/\(index)?" + String(repeating: "x", count: index * 100)
@@ -95,7 +95,7 @@ import Testing
                     let descriptor = client.descriptor
                     leave.update { $0 = { RawClient.reset(descriptor) } }
                     try client.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
-                    while lines.value.isEmpty { usleep(500) }
+                    try lines.block { !$0.isEmpty }
                 }
             }
         }

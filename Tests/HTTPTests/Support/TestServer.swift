@@ -90,6 +90,18 @@ final class Shared<Value: Sendable>: Sendable {
     }
 }
 
+extension Shared {
+    /// The same for a thread of the test's own, which it blocks.
+    func block(until condition: (Value) -> Bool) throws {
+        let clock = ContinuousClock()
+        let end = clock.now + .seconds(10)
+        while !condition(value) {
+            guard clock.now < end else { throw RawClient.Failure(description: "still \(value) after ten seconds") }
+            usleep(200)
+        }
+    }
+}
+
 /// A file without a name, with these bytes.
 func temporaryFile(_ bytes: [UInt8]) throws -> SharedDescriptor {
     var file = try MemoryFile(name: "http-test")
