@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -206,6 +207,21 @@ int clinux_set_limits(const struct clinux_limits *limits) {
         return -1;
     }
     return 0;
+}
+
+int clinux_has_default_scheduling(void) {
+    return sched_getscheduler(0) == SCHED_OTHER;
+}
+
+int clinux_use_batch_scheduling(int is_batch) {
+    const struct sched_param parameters = {.sched_priority = 0};
+    return sched_setscheduler(0, is_batch ? SCHED_BATCH : SCHED_OTHER, &parameters);
+}
+
+uint64_t clinux_thread_cpu_time(void) {
+    struct timespec taken = {0};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &taken);
+    return (uint64_t)taken.tv_sec * 1000000000 + (uint64_t)taken.tv_nsec;
 }
 
 void clinux_raise_descriptor_limit(void) {

@@ -50,6 +50,16 @@ uint64_t clinux_cpu_time(pid_t process);
 /// Names the calling thread, and with the first one the process, as `ps` shows it, at most 15 bytes.
 void clinux_name_thread(const char *name);
 
+/// Whether the calling thread is scheduled as threads are by default (SCHED_OTHER), and not as somebody else chose.
+int clinux_has_default_scheduling(void);
+
+/// Has the calling thread scheduled as SCHED_BATCH, which takes no processor from a thread that is running, or as SCHED_OTHER
+/// again. Its niceness stays. Returns 0, or -1 with errno.
+int clinux_use_batch_scheduling(int is_batch);
+
+/// Nanoseconds of processor time that the calling thread has taken (CLOCK_THREAD_CPUTIME_ID).
+uint64_t clinux_thread_cpu_time(void);
+
 /// Resource limits of a worker. Zero leaves a limit as it is.
 struct clinux_limits {
     /// Bytes of address space (RLIMIT_AS).

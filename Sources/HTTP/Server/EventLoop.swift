@@ -1,3 +1,5 @@
+internal import CLinux
+
 /// One thread's share of the server: its listener, its connections, and all that happens to them.
 ///
 /// It is made on its thread and never leaves it, which is why nothing here is locked; other threads reach it through its
@@ -32,6 +34,9 @@ final class EventLoop {
     var requestIDs = RequestIDGenerator()
     let recorder: AccessRecorder?
 
+    var utilization: LoopUtilization
+    let hasDefaultScheduling: Bool
+
     private var nextSweep: UInt64 = 0
     /// When connections that are idle, and then all that are left, are closed; nil while the server takes requests.
     var drain: (idle: UInt64, all: UInt64)?
@@ -52,6 +57,8 @@ final class EventLoop {
         let capacity = max(64 * 1024, parts.settings.parser.limits.head + 4096)
         input = InputBuffer(capacity: capacity)
         arrivals = Arrivals(capacity: capacity)
+        hasDefaultScheduling = clinux_has_default_scheduling() != 0
+        utilization = LoopUtilization(now: clock.now, processorTime: clinux_thread_cpu_time())
     }
 
     /// Serves until the server is drained or stopped.
@@ -66,6 +73,7 @@ final class EventLoop {
             serveQueued()
             sendStaged()
             if clock.now >= nextSweep { sweep() }
+            if turn % Self.turnsBetweenLooks == 0 { adaptScheduling() }
         }
         mailbox.close()
         recorder?.flush()
@@ -149,5 +157,6 @@ final class EventLoop {
         if settings.admission.isContended { makeRoom() }
         if isAcceptingPaused, drain == nil { resumeAccepting() }
         recorder?.flush()
+        adaptScheduling()
     }
 }

@@ -1,0 +1,63 @@
+import CLinux
+import Glibc
+import Testing
+
+@testable import HTTP
+
+/// How the system schedules the threads of loops.
+@Suite struct SchedulingTests {
+    private static let normal = "0"
+    private static let batch = "3"
+
+    /// Answers with the scheduling policy of the loop's thread, at `/work` after 20 ms of work.
+    private static let handler = ClosureHandler { request in
+        let end = clinux_thread_cpu_time() + (request.target == "/work" ? 20_000_000 : 0)
+        while clinux_thread_cpu_time() < end {}
+        return .now(HTTPResponse(status: 200, contentType: "text/plain", text: "\(sched_getscheduler(0))"))
+    }
+
+    private static func policy(_ client: RawClient, _ target: String) throws -> String {
+        try client.ask("GET \(target) HTTP/1.1\r\nHost: h\r\n\r\n").text
+    }
+
+    private static func configure(_ configuration: inout HTTPServerConfiguration) {
+        configuration.port = 0
+        configuration.threads = 1
+        // Deadlines are looked at every 50 ms.
+        configuration.idleTimeout = .milliseconds(400)
+        configuration.usesSocketActivation = false
+    }
+
+    @Test func aLoopIsScheduledAsBatchWhileItIsBusy() async throws {
+        try await withServer(Self.handler, configure: Self.configure) { _, port in
+            try await onThread {
+                var client = try RawClient(port: port)
+                #expect(try Self.policy(client, "/") == Self.normal)
+                let end = ContinuousClock.now + .seconds(40)
+                while try Self.policy(client, "/work") != Self.batch { try #require(ContinuousClock.now < end) }
+                // An idle connection is closed by one of several looks at the deadlines, which notice that nothing is done.
+                #expect(client.isClosed())
+                client = try RawClient(port: port)
+                #expect(try Self.policy(client, "/") == Self.normal)
+            }
+        }
+    }
+
+    @Test func aPolicyThatSomebodyElseHasChosenStays() async throws {
+        var configuration = HTTPServerConfiguration()
+        Self.configure(&configuration)
+        let server = try HTTPServer(configuration: configuration, handler: Self.handler, observer: nil)
+        try await onThread {
+            // The loop's thread takes it over.
+            try #require(clinux_use_batch_scheduling(1) == 0)
+            try server.start()
+            let port = server.port ?? 0
+            var client = try RawClient(port: port)
+            for _ in 0..<20 { #expect(try Self.policy(client, "/work") == Self.batch) }
+            #expect(client.isClosed())
+            client = try RawClient(port: port)
+            #expect(try Self.policy(client, "/") == Self.batch)
+        }
+        await server.stop()
+    }
+}
