@@ -30,6 +30,8 @@ package final class CachedRendition: Sendable {
         Self.attachment(at: slot.load(ordering: .acquiring))?.release()
     }
 
+    /// Whether it was found by a source or published for one. (To ask for ``alias`` copies it.)
+    package var isOfSource: Bool { aliasTimes != nil }
     package var objectID: ObjectID { object.record.id }
     package var descriptor: SharedDescriptor { object.descriptor }
     /// Bytes.

@@ -140,7 +140,7 @@ extension UnsafeRawBufferPointer {
         while true {
             let word = ByteWord(self, at: index)
             let quotes = word.equal(to: UInt8(ascii: "\"")) | word.equal(to: UInt8(ascii: "\\"))
-            if quotes | word.below(0x20) | word.equal(to: 0x7F) | word.nonASCII != 0 { return false }
+            if quotes | word.outsideASCII(from: 0x20) != 0 { return false }
             if index == count - 8 { return true }
             // The last word may overlap the one before it.
             index = Swift.min(index + 8, count - 8)

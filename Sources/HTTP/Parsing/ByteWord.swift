@@ -14,14 +14,17 @@ struct ByteWord {
         bits = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
     }
 
-    /// Marks bytes past ASCII.
-    @inline(__always)
-    var nonASCII: UInt64 { bits & Self.highs }
-
     /// Marks bytes below `limit`, which is at most 128. Right up to the first mark; later ones may be false, since the
     /// subtraction borrows.
     @inline(__always)
     func below(_ limit: UInt64) -> UInt64 { (bits &- Self.ones &* limit) & ~bits & Self.highs }
+
+    /// Marks bytes below `limit`, which is at most 128, and those from 127 (DEL) on. Right up to the first mark; later ones may be
+    /// false, since the sum carries and the difference borrows.
+    @inline(__always)
+    func outsideASCII(from limit: UInt64) -> UInt64 {
+        ((bits &+ Self.ones) | (bits &- Self.ones &* limit) | bits) & Self.highs
+    }
 
     /// Marks bytes that are `byte`. Right up to the first mark, as ``below(_:)`` is.
     @inline(__always)

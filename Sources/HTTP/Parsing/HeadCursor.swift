@@ -23,7 +23,7 @@ struct HeadCursor {
     /// Steps over visible ASCII characters, and returns where they are.
     mutating func skipVisible() -> Range<Int> {
         let start = position
-        skipWords { $0.below(0x21) | $0.equal(to: 0x7F) | $0.nonASCII }
+        skipWords { $0.outsideASCII(from: 0x21) }
         while position < bytes.count, bytes[position].isVisible { position += 1 }
         return start..<position
     }

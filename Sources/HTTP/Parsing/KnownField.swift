@@ -8,28 +8,48 @@ enum KnownField: UInt8 {
 
     /// The field of that name; `name` is known to hold token characters only.
     init(_ name: UnsafeRawBufferPointer) {
-        let candidate: (StaticString, KnownField)
         switch name.count {
-        case 4: candidate = ("host", .host)
-        case 5: candidate = ("range", .range)
-        case 6: candidate = ("expect", .expect)
-        case 8:
-            let match = ("if-match" as StaticString, KnownField.ifMatch)
-            candidate = name[3].lowercased == UInt8(ascii: "r") ? ("if-range", .ifRange) : match
-        case 9: candidate = ("forwarded", .forwarded)
-        case 10: candidate = ("connection", .connection)
-        case 12: candidate = ("x-request-id", .requestID)
-        case 13: candidate = ("if-none-match", .ifNoneMatch)
-        case 14: candidate = ("content-length", .contentLength)
-        case 15: candidate = ("x-forwarded-for", .forwardedFor)
+        case 4: self = name.isFieldName("host") ? .host : .unknown
+        case 5: self = name.isFieldName("range") ? .range : .unknown
+        case 6: self = name.isFieldName("expect") ? .expect : .unknown
+        case 8: self = name.isFieldName("if-range") ? .ifRange : name.isFieldName("if-match") ? .ifMatch : .unknown
+        case 9: self = name.isFieldName("forwarded") ? .forwarded : .unknown
+        case 10: self = name.isFieldName("connection") ? .connection : .unknown
+        case 12: self = name.isFieldName("x-request-id") ? .requestID : .unknown
+        case 13: self = name.isFieldName("if-none-match") ? .ifNoneMatch : .unknown
+        case 14: self = name.isFieldName("content-length") ? .contentLength : .unknown
+        case 15: self = name.isFieldName("x-forwarded-for") ? .forwardedFor : .unknown
         case 17:
-            let since = ("if-modified-since" as StaticString, KnownField.ifModifiedSince)
-            candidate = name[0].lowercased == UInt8(ascii: "t") ? ("transfer-encoding", .transferEncoding) : since
-        case 19: candidate = ("if-unmodified-since", .ifUnmodifiedSince)
-        default:
-            self = .unknown
-            return
+            if name.isFieldName("transfer-encoding") {
+                self = .transferEncoding
+            } else {
+                self = name.isFieldName("if-modified-since") ? .ifModifiedSince : .unknown
+            }
+        case 19: self = name.isFieldName("if-unmodified-since") ? .ifUnmodifiedSince : .unknown
+        default: self = .unknown
         }
-        self = name.equalsIgnoringCase(candidate.0) ? candidate.1 : .unknown
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Whether these bytes, which are token characters and as many as those of `lowercase`, are that name in whatever case.
+    ///
+    /// A letter differs from the one in the other case by a bit, which a hyphen has as well; what has that bit in place of a
+    /// hyphen is no token character (RFC 9110 section 5.6.2). So setting it makes them comparable, a word at a time.
+    @inline(__always)
+    fileprivate func isFieldName(_ lowercase: StaticString) -> Bool {
+        let name = lowercase.bytes
+        func isEqual<Word: FixedWidthInteger>(at offset: Int, _ bit: Word) -> Bool {
+            loadUnaligned(fromByteOffset: offset, as: Word.self) | bit == name.loadUnaligned(fromByteOffset: offset, as: Word.self)
+        }
+        guard name.count >= 8 else {
+            return isEqual(at: 0, 0x2020_2020 as UInt32) && isEqual(at: name.count - 4, 0x2020_2020 as UInt32)
+        }
+        var offset = 0
+        while offset < name.count - 8 {
+            guard isEqual(at: offset, 0x2020_2020_2020_2020 as UInt64) else { return false }
+            offset += 8
+        }
+        return isEqual(at: name.count - 8, 0x2020_2020_2020_2020 as UInt64)
     }
 }

@@ -92,12 +92,16 @@ struct Reception {
     var count = 0
 }
 
-/// A streamed body on its way to its client.
-struct StreamState {
+/// A streamed body on its way to its client. Few connections have one, so it is not a part of each.
+final class StreamState {
     /// Whether pieces go out as chunks; else the end of the connection is the end of the body.
     let isChunked: Bool
     /// Whom to tell when the current piece is sent.
     var continuation: CheckedContinuation<Bool, Never>?
     /// The body is complete but for what is in `outgoing`.
     var hasEnded = false
+
+    init(isChunked: Bool) {
+        self.isChunked = isChunked
+    }
 }

@@ -18,11 +18,11 @@ extension EventLoop {
 
     /// Sends the head in ``output`` and then the body, which is left out to HEAD and where the status has none.
     func send(
-        _ connection: Connection, _ body: Segment?, more: ArraySlice<Segment> = [], _ headers: HTTPHeaders,
+        _ connection: Connection, _ body: consuming Segment?, more: ArraySlice<Segment> = [], _ headers: HTTPHeaders,
         _ head: RequestHead
     ) {
         let hasBody = head.method != .head && !HTTPStatus.isBodiless(connection.exchange.status)
-        var body = hasBody && body?.count != 0 ? body : nil
+        if !hasBody || body?.count == 0 { body = nil }
         let more = hasBody ? more : []
         // Few bytes in memory go out with their head, in one call, and very few in one piece with it.
         if case .bytes(let content, let range) = body, range.count <= Self.copyLimit {

@@ -25,12 +25,11 @@ extension EventLoop {
 
     /// Sends the next piece of a body. Its writer waits until the kernel has taken it.
     func sendChunk(_ token: ConnectionToken, _ bytes: [UInt8], _ continuation: CheckedContinuation<Bool, Never>) {
-        guard let connection = connections.find(token), var stream = connection.stream, stream.continuation == nil else {
+        guard let connection = connections.find(token), let stream = connection.stream, stream.continuation == nil else {
             continuation.resume(returning: false)
             return
         }
         stream.continuation = continuation
-        connection.stream = stream
         if stream.isChunked {
             connection.outgoing.append(Segment(Array("\(String(bytes.count, radix: 16))\r\n".utf8)))
             connection.outgoing.append(Segment(bytes))
@@ -43,7 +42,7 @@ extension EventLoop {
 
     /// The task that made the body has ended.
     func endStream(_ token: ConnectionToken, isWhole: Bool) {
-        guard let connection = connections.find(token), var stream = connection.stream else { return }
+        guard let connection = connections.find(token), let stream = connection.stream else { return }
         connection.task = nil
         guard isWhole else {
             // Without its last chunk the body is seen to be broken off; so it is with a reset where there are no chunks.
@@ -51,7 +50,6 @@ extension EventLoop {
             return
         }
         stream.hasEnded = true
-        connection.stream = stream
         if stream.isChunked { connection.outgoing.append(Segment(Array("0\r\n\r\n".utf8))) }
         push(connection)
     }
@@ -66,10 +64,9 @@ extension EventLoop {
 
     /// All pieces so far are sent. Returns whether the connection can go on in its turn.
     func continueStream(_ connection: Connection) -> Bool {
-        guard var stream = connection.stream else { return true }
+        guard let stream = connection.stream else { return true }
         stream.continuation?.resume(returning: true)
         stream.continuation = nil
-        connection.stream = stream
         connection.deadline = .max
         guard stream.hasEnded else {
             connection.phase = .streaming

@@ -61,7 +61,11 @@ extension EventLoop {
         arrivals.drain { connection, bytes in
             connection.budget = Self.turnBudget
             guard takeRequests(connection, from: bytes) else { return }
-            if connection.phase != .reading || connection.isReadable || !connection.unread.isEmpty { advance(connection) }
+            switch connection.phase {
+            case .staged: break
+            case .reading where !connection.isReadable && connection.unread.isEmpty: break
+            default: advance(connection)
+            }
             if output.keptCount > StagedAnswer.byteLimit { sendStaged() }
         }
     }
@@ -86,7 +90,8 @@ extension EventLoop {
     private func send(_ answer: StagedAnswer) {
         let connection = answer.connection
         guard connection.phase == .staged else { return }
-        var body = answer.body
+        var body: Segment?
+        if let rest = answer.body { body = rest }
         let progress = sendHead(connection, output.kept(answer.bytes), with: &body, isFollowed: false)
         if let body, progress == .blocked { connection.outgoing.append(body) }
         settle(connection, progress) {

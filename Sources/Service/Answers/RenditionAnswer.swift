@@ -42,7 +42,7 @@ struct RenditionAnswer: Sendable {
     /// The answer of a hit; to a plain request it builds no strings.
     func hit(_ rendition: CachedRendition, _ address: Address, _ terms: AnswerTerms = .plain) -> HTTPResponse {
         let prepared = prepared(rendition)
-        if terms.isPlain, (rendition.alias != nil) == (address == .source) {
+        if terms.isPlain, rendition.isOfSource == (address == .source) {
             return HTTPResponse(prepared.resource, headers: prepared.hit)
         }
         return HTTPResponse(prepared.resource, headers: Self.with(fields(rendition.alias, address, terms), .hit))
@@ -132,7 +132,7 @@ struct RenditionAnswer: Sendable {
     /// The rendition as the engine sends it, prepared once and kept with it.
     private func prepared(_ rendition: CachedRendition) -> Prepared {
         if let prepared = rendition.attachment as? Prepared { return prepared }
-        let address = rendition.alias == nil ? Address.object : .source
+        let address = rendition.isOfSource ? Address.source : .object
         let prepared = Prepared(resource(rendition), plain: fields(rendition.alias, address, .plain))
         return rendition.attach(prepared) as? Prepared ?? prepared
     }

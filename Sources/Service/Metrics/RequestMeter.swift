@@ -13,11 +13,32 @@ final class RequestMeter: HTTPObserver {
         let bytes: Counter
     }
 
+    /// Requests in a row that are of one class, which are added to its counters together.
+    private struct Run {
+        let kind: RequestClass
+        let instruments: Instruments
+        var count = 0
+        var bytes = 0
+
+        mutating func add(_ record: borrowing HTTPAccessRecord) {
+            count += 1
+            bytes += record.bytes
+            instruments.duration.recordNanoseconds(record.duration * 1000)
+        }
+
+        mutating func end() {
+            guard count > 0 else { return }
+            instruments.requests.increment(by: count)
+            instruments.bytes.increment(by: bytes)
+            (count, bytes) = (0, 0)
+        }
+    }
+
     private struct State {
         var routes: RouteNames
         var instruments: [RequestClass: Instruments] = [:]
-        /// Of the request before: most are of the same class as that.
-        var latest: (kind: RequestClass, instruments: Instruments)?
+        /// Of the requests before: most are of the same class as those.
+        var run: Run?
     }
 
     private let factory: any MetricsFactory
@@ -44,22 +65,20 @@ final class RequestMeter: HTTPObserver {
             batch.forEach { record in
                 let kind = RequestClass(
                     route: state.routes.index(of: record.target), status: record.status, cache: .init(record.cacheStatus))
-                let own = instruments(of: kind, &state)
-                own.requests.increment()
-                own.duration.recordNanoseconds(record.duration * 1000)
-                own.bytes.increment(by: record.bytes)
+                if state.run?.kind != kind { beginRun(of: kind, &state) }
+                state.run?.add(record)
                 if !record.isComplete { cut.increment() }
             }
+            state.run?.end()
         }
     }
 
-    private func instruments(of kind: RequestClass, _ state: inout State) -> Instruments {
-        if let latest = state.latest, latest.kind == kind { return latest.instruments }
+    private func beginRun(of kind: RequestClass, _ state: inout State) {
+        state.run?.end()
         let known = state.instruments[kind]
         let own = known ?? make(kind, state.routes.names[kind.route])
         if known == nil { state.instruments[kind] = own }
-        state.latest = (kind, own)
-        return own
+        state.run = Run(kind: kind, instruments: own)
     }
 
     private func make(_ kind: RequestClass, _ name: String) -> Instruments {

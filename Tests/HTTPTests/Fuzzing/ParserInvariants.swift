@@ -33,7 +33,8 @@ enum ParserInvariants {
             func isUsual(_ byte: UInt8) -> Bool { byte.lowercased >= 0x61 && byte.lowercased <= 0x7A || byte == 0x2D }
             guard agree(word.below(0x21), { $0 < 0x21 }), agree(word.below(0x20), { $0 < 0x20 }),
                 agree(word.equal(to: 0x25), { $0 == 0x25 }), agree(word.equal(to: 0x7F), { $0 == 0x7F }),
-                agree(word.nonASCII, { $0 >= 0x80 }), agree(word.neitherLetterNorHyphen, { !isUsual($0) })
+                agree(word.outsideASCII(from: 0x20), { $0 < 0x20 || $0 >= 0x7F }),
+                agree(word.outsideASCII(from: 0x21), { !$0.isVisible }), agree(word.neitherLetterNorHyphen, { !isUsual($0) })
             else { return "marks of eight bytes at \(offset)" }
             let lowercased = withUnsafeBytes(of: word.lowercased.littleEndian) { $0.elementsEqual(eight.map(\.lowercased)) }
             guard lowercased else { return "eight bytes in lower case at \(offset)" }
