@@ -92,6 +92,7 @@ final class CurrentGeneration: HTTPHandler {
     }
 
     func respond(to request: borrowing HTTPRequest) -> HTTPReply {
-        value.door.respond(to: request)
+        // The door alone is kept during the call: every loop counts the references to it.
+        current.withLock { $0.door }.respond(to: request)
     }
 }

@@ -87,6 +87,7 @@ struct AccessLineEncoder {
         append(record.isComplete ? "\"}" : "\",\"cut\":true}")
     }
 
+    @inline(__always)
     private func append(_ literal: StaticString) { output.append(literal) }
 
     private func append(_ number: Int) { output.append(decimal: number) }
@@ -136,14 +137,10 @@ extension UnsafeRawBufferPointer {
         guard count >= 8 else {
             return allSatisfy { $0 >= 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
         }
-        var index = 0
-        while true {
-            let word = ByteWord(self, at: index)
-            let quotes = word.equal(to: UInt8(ascii: "\"")) | word.equal(to: UInt8(ascii: "\\"))
-            if quotes | word.outsideASCII(from: 0x20) != 0 { return false }
-            if index == count - 8 { return true }
-            // The last word may overlap the one before it.
-            index = Swift.min(index + 8, count - 8)
+        func marks(_ word: ByteWord) -> UInt64 {
+            word.equal(to: UInt8(ascii: "\"")) | word.equal(to: UInt8(ascii: "\\")) | word.outsideASCII(from: 0x20)
         }
+        // The last word may overlap those before it.
+        return marks(ByteWord(self, at: count - 8)) == 0 && ByteWord.firstMark(in: self, from: 0, marks) > count - 8
     }
 }

@@ -53,6 +53,23 @@ struct ByteWord {
         return bits | upper >> 2
     }
 
+    /// Looks for the first byte that `marks` marks, sixteen bytes at a time, from `start` on.
+    ///
+    /// - Returns: Where it is; or, without one, a place with fewer than eight bytes behind it, which were not looked at.
+    @inline(__always)
+    static func firstMark(in bytes: UnsafeRawBufferPointer, from start: Int, _ marks: (ByteWord) -> UInt64) -> Int {
+        var position = start
+        while position + 16 <= bytes.count {
+            let first = marks(ByteWord(bytes, at: position))
+            let second = marks(ByteWord(bytes, at: position + 8))
+            if first != 0 { return position + first.trailingZeroBitCount / 8 }
+            if second != 0 { return position + 8 + second.trailingZeroBitCount / 8 }
+            position += 16
+        }
+        guard position + 8 <= bytes.count else { return position }
+        return position + marks(ByteWord(bytes, at: position)).trailingZeroBitCount / 8
+    }
+
     /// Whether the bytes are exactly the eight of `text`.
     @inline(__always)
     func equals(_ text: StaticString) -> Bool { bits == ByteWord(text.bytes, at: 0).bits }

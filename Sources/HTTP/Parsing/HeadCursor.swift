@@ -81,13 +81,9 @@ struct HeadCursor {
         return start..<end
     }
 
-    /// Steps forward, eight bytes at a time, to the first byte that `marks` marks. It may stop in front of the last seven.
+    /// Steps forward to the first byte that `marks` marks. It may stop in front of the last seven.
     @inline(__always)
     private mutating func skipWords(until marks: (ByteWord) -> UInt64) {
-        while position + 8 <= bytes.count {
-            let found = marks(ByteWord(bytes, at: position))
-            position += found.trailingZeroBitCount / 8
-            if found != 0 { return }
-        }
+        position = ByteWord.firstMark(in: bytes, from: position, marks)
     }
 }

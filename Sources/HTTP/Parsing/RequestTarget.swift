@@ -44,12 +44,10 @@ enum RequestTarget {
     private static func isURI(_ target: UnsafeRawBufferPointer) -> Bool {
         var index = 0
         while index < target.count {
-            if index + 8 <= target.count {
-                let word = ByteWord(target, at: index)
-                let special = word.equal(to: UInt8(ascii: "#")) | word.equal(to: UInt8(ascii: "%"))
-                index += special.trailingZeroBitCount / 8
-                if special == 0 { continue }
+            index = ByteWord.firstMark(in: target, from: index) {
+                $0.equal(to: UInt8(ascii: "#")) | $0.equal(to: UInt8(ascii: "%"))
             }
+            guard index < target.count else { return true }
             switch target[index] {
             case UInt8(ascii: "#"): return false
             case UInt8(ascii: "%"):

@@ -47,6 +47,7 @@ final class OutputBuffer {
         end += bytes.count
     }
 
+    @inline(__always)
     func append(byte: UInt8) {
         reserve(1).storeBytes(of: byte, as: UInt8.self)
         end += 1
@@ -56,7 +57,12 @@ final class OutputBuffer {
         bytes.withUnsafeBytes { append($0) }
     }
 
-    func append(_ literal: StaticString) { append(literal.bytes) }
+    @inline(__always)
+    func append(_ literal: StaticString) {
+        let count = literal.utf8CodeUnitCount
+        reserve(count).copyMemory(from: literal.utf8Start, byteCount: count)
+        end += count
+    }
 
     /// A number of at least 0 in decimal.
     func append(decimal number: Int) {

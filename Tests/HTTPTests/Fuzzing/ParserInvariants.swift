@@ -24,6 +24,14 @@ enum ParserInvariants {
 
     /// Eight bytes looked at together tell the same as one after the other.
     private static func words(_ bytes: UnsafeRawBufferPointer) -> String? {
+        let part = bytes.slice(0..<min(bytes.count, 80))
+        for start in 0..<min(part.count, 20) {
+            let found = ByteWord.firstMark(in: part, from: start) { $0.equal(to: 0x25) | $0.equal(to: 0x0D) }
+            let first = part[start...].firstIndex { $0 == 0x25 || $0 == 0x0D } ?? part.count
+            guard found == first || found < first && found >= start && part.count - found < 8 else {
+                return "first mark from \(start): \(found) for \(first)"
+            }
+        }
         for offset in stride(from: 0, through: min(bytes.count, 64) - 8, by: 1) {
             let word = ByteWord(bytes, at: offset)
             let eight = bytes.slice(offset..<offset + 8)
