@@ -38,6 +38,24 @@ import Testing
         #expect(!resolved.lowercased().contains("swift-nio"))
     }
 
+    /// A file that was renamed would be noticed by whoever fuzzes next, which is not often.
+    @Test func whatTheFuzzersAreMadeOfIsThere() throws {
+        let text = try String(contentsOf: root.appendingPathComponent("scripts/fuzz"), encoding: .utf8)
+        let rows = text.split(separator: "\n").filter { $0.contains("Invariants.violation|") }
+        #expect(rows.count >= 4)
+        for row in rows {
+            let sources = try #require(row.split(separator: "|").last).split(separator: " ")
+            #expect(!sources.isEmpty)
+            for source in sources {
+                let path = root.appendingPathComponent(String(source))
+                // At most the name is a pattern.
+                let isNamed = { (name: String) in fnmatch(path.lastPathComponent, name, 0) == 0 }
+                let names = try FileManager.default.contentsOfDirectory(atPath: path.deletingLastPathComponent().path)
+                #expect(names.contains(where: isNamed), "\(source)")
+            }
+        }
+    }
+
     @Test(arguments: ["Sources", "Tests", "scripts"]) func noFileIsTooLongToRead(_ folder: String) throws {
         let files = FileManager.default.enumerator(at: root.appendingPathComponent(folder), includingPropertiesForKeys: [.isRegularFileKey])
         var read = 0
