@@ -4,7 +4,8 @@ final class AccessRecorder {
     static let batchSize = 512
 
     private let log: AccessLog
-    private var batch = HTTPAccessBatch()
+    /// Nothing that a batch does comes back to this object, which a check at run time would look at for each request.
+    @exclusivity(unchecked) private var batch = HTTPAccessBatch()
 
     init(_ log: AccessLog) {
         self.log = log

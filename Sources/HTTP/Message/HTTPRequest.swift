@@ -3,48 +3,49 @@ package import SystemIO
 /// A request as the handler sees it: a view of its head, valid during the call only. It cannot be copied away; what is
 /// needed later is taken out of it as values.
 package struct HTTPRequest: ~Copyable {
-    private let head: RequestHead
+    private let head: UnsafePointer<RequestHead>
     private let madeID: UInt64
     /// The client's address: of the peer, or as a trusted proxy tells it; nil on a Unix socket whose peer is not trusted.
     package let clientAddress: IPAddress?
 
-    init(head: RequestHead, madeID: UInt64, clientAddress: IPAddress?) {
+    /// - Parameter head: It must stay where it is as long as the request: a head is large, and copying it counts references.
+    init(head: UnsafePointer<RequestHead>, madeID: UInt64, clientAddress: IPAddress?) {
         self.head = head
         self.madeID = madeID
         self.clientAddress = clientAddress
     }
 
-    package var method: HTTPMethod { head.method }
+    package var method: HTTPMethod { head.pointee.method }
 
     /// The origin-form of the target: path and query as sent, neither decoded nor normalised; visible ASCII only. It
     /// begins with `/`, but for `OPTIONS *`.
     package var target: String { String(decoding: targetBytes, as: UTF8.self) }
 
     /// The bytes of ``target``, valid as long as the request.
-    package var targetBytes: UnsafeRawBufferPointer { head.targetBytes }
+    package var targetBytes: UnsafeRawBufferPointer { head.pointee.targetBytes }
 
     /// The authority the client asked: host and port, checked for form only. Nil where HTTP/1.0 sent none.
     package var host: String? {
-        head.authority.isEmpty ? nil : String(decoding: head.authorityBytes, as: UTF8.self)
+        head.pointee.authority.isEmpty ? nil : String(decoding: head.pointee.authorityBytes, as: UTF8.self)
     }
 
     /// The request's id: the client's `X-Request-Id` where it is at most 64 letters, digits, `-`, `_`, `.` and `:`,
     /// else one made here. It is sent back in the answer.
     package var id: String {
-        if madeID == 0, let given = head.first(.requestID) { return String(decoding: given, as: UTF8.self) }
+        if madeID == 0, let given = head.pointee.first(.requestID) { return String(decoding: given, as: UTF8.self) }
         return RequestID.text(madeID)
     }
 
     /// The length of the body where it was declared; 0 without a body, nil for a chunked one.
     package var contentLength: Int? {
-        switch head.framing {
+        switch head.pointee.framing {
         case .none: 0
         case .sized(let length): length
         case .chunked: nil
         }
     }
 
-    package var hasBody: Bool { head.framing != .none }
+    package var hasBody: Bool { head.pointee.framing != .none }
 
     /// The value of the first field of that name.
     package func header(_ name: HTTPFieldName) -> String? {
@@ -54,17 +55,17 @@ package struct HTTPRequest: ~Copyable {
     /// The bytes of the value of the first field of that name, valid as long as the request.
     package func headerBytes(_ name: HTTPFieldName) -> UnsafeRawBufferPointer? {
         let wanted = name.bytes
-        for field in head.fields where field.name.count == wanted.count {
-            if head.bytes.slice(field.name).equalsIgnoringCase(wanted) { return head.bytes.slice(field.value) }
+        for field in head.pointee.fields where field.name.count == wanted.count {
+            if head.pointee.bytes.slice(field.name).equalsIgnoringCase(wanted) { return head.pointee.bytes.slice(field.value) }
         }
         return nil
     }
 
     /// The values of all fields of that name, in order.
     package func headers(_ name: HTTPFieldName) -> [String] {
-        head.fields.compactMap { field in
-            guard head.bytes.slice(field.name).equalsIgnoringCase(name.bytes) else { return nil }
-            return String(decoding: head.bytes.slice(field.value), as: UTF8.self)
+        head.pointee.fields.compactMap { field in
+            guard head.pointee.bytes.slice(field.name).equalsIgnoringCase(name.bytes) else { return nil }
+            return String(decoding: head.pointee.bytes.slice(field.value), as: UTF8.self)
         }
     }
 }

@@ -17,8 +17,10 @@ extension EventLoop {
         connection.exchange.madeID = hasSaneID(head) ? 0 : requestIDs.next()
         connection.body = head.framing == .none ? nil : BodyDecoder(head.framing)
         let client = settings.proxies.client(peer: connection.peer, head: head)
-        let request = HTTPRequest(head: head, madeID: connection.exchange.madeID, clientAddress: client)
-        take(connection, settings.handler.respond(to: request), head)
+        let reply = withUnsafePointer(to: head) {
+            settings.handler.respond(to: HTTPRequest(head: $0, madeID: connection.exchange.madeID, clientAddress: client))
+        }
+        take(connection, reply, head)
     }
 
     private func hasSaneID(_ head: RequestHead) -> Bool {
