@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Synchronization
 internal import SystemIO
 
@@ -51,8 +52,10 @@ final class AccessLog: Sendable {
         }
     }
 
-    /// Hands batches over until closed. It blocks, on a thread of its own.
+    /// Hands batches over until closed. It blocks, on a thread of its own, which takes the processor from nobody (SCHED_BATCH of
+    /// sched(7)) but where somebody else has chosen how it is scheduled: a loop in the middle of a turn is more urgent.
     func run() {
+        if clinux_has_default_scheduling() != 0 { _ = clinux_use_batch_scheduling(1) }
         do {
             let poller = try Poller()
             try poller.addReadable(wakeup.number, token: 0)

@@ -43,6 +43,24 @@ import Testing
         }
     }
 
+    @Test func theLogInterruptsNobody() async throws {
+        struct Observer: HTTPObserver {
+            let policies: Shared<[Int32]>
+
+            func requestsFinished(_ batch: HTTPAccessBatch) { policies.update { $0.append(sched_getscheduler(0)) } }
+        }
+        let policies = Shared<[Int32]>([])
+        try await withServer(Self.handler, observer: Observer(policies: policies), configure: Self.configure) { _, port in
+            let own = try await onThread {
+                _ = try Self.policy(try RawClient(port: port), "/")
+                return "\(sched_getscheduler(0))"
+            }
+            #expect(own == Self.normal)
+            try await policies.wait { !$0.isEmpty }
+            #expect(policies.value.map { "\($0)" } == [Self.batch])
+        }
+    }
+
     @Test func aPolicyThatSomebodyElseHasChosenStays() async throws {
         var configuration = HTTPServerConfiguration()
         Self.configure(&configuration)
