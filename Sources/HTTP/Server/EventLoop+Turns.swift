@@ -90,6 +90,7 @@ extension EventLoop {
     private func send(_ answer: StagedAnswer) {
         let connection = answer.connection
         guard connection.phase == .staged else { return }
+        // To copy an optional calls a function even where there is nothing in it, as there is with most answers.
         var body: Segment?
         if let rest = answer.body { body = rest }
         let progress = sendHead(connection, output.kept(answer.bytes), with: &body, isFollowed: false)

@@ -34,7 +34,9 @@ final class EventLoop {
     var requestIDs = RequestIDGenerator()
     let recorder: AccessRecorder?
 
+    /// How busy the loop is, which decides how the system schedules its thread.
     var utilization: LoopUtilization
+    /// Whether nobody else has decided that before.
     let hasDefaultScheduling: Bool
 
     private var nextSweep: UInt64 = 0
@@ -82,7 +84,8 @@ final class EventLoop {
     /// Milliseconds until there is something to do without a report.
     private var timeout: Int32 {
         if !queued.isEmpty { return 0 }
-        let isAsleep = connections.count == 0 && !isAcceptingPaused && recorder?.isEmpty ?? true
+        // A loop that was busy has another look at itself before it sleeps.
+        let isAsleep = connections.count == 0 && !isAcceptingPaused && !utilization.isBusy && recorder?.isEmpty ?? true
         if isAsleep { return -1 }
         return Int32(clamping: (nextSweep - min(nextSweep, clock.now)) / 1_000_000 + 1)
     }
