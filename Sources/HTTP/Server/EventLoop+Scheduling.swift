@@ -13,7 +13,9 @@ extension EventLoop {
     /// Looks at how busy the loop is, and has its thread scheduled accordingly. Where somebody else has chosen how
     /// (`CPUSchedulingPolicy=`), or where it is forbidden, nothing changes.
     func adaptScheduling() {
-        guard utilization.update(now: clock.now, processorTime: clinux_thread_cpu_time()), hasDefaultScheduling else { return }
+        // Both read now: the loop's clock stands where the turn began, and the turn's work would count as more than it is.
+        let hasChanged = utilization.update(now: LoopClock.monotonic(), processorTime: clinux_thread_cpu_time())
+        guard hasChanged, hasDefaultScheduling else { return }
         _ = clinux_use_batch_scheduling(utilization.isBusy ? 1 : 0)
     }
 }

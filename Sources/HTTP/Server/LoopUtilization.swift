@@ -7,7 +7,7 @@ struct LoopUtilization {
     static let busy = 0.2
     static let calm = 0.1
     /// What is shorter says nothing.
-    static let shortestPeriod: UInt64 = 2_000_000
+    static let shortestPeriod: UInt64 = 20_000_000
 
     private(set) var isBusy = false
     private var start: UInt64

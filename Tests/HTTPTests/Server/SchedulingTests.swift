@@ -23,8 +23,8 @@ import Testing
     private static func configure(_ configuration: inout HTTPServerConfiguration) {
         configuration.port = 0
         configuration.threads = 1
-        // Deadlines are looked at every 50 ms.
-        configuration.idleTimeout = .milliseconds(400)
+        // Deadlines are looked at every 200 ms.
+        configuration.idleTimeout = .milliseconds(1600)
         configuration.usesSocketActivation = false
     }
 
