@@ -44,7 +44,9 @@ extension Cache {
     private static func copy(_ file: SharedDescriptor, _ count: Int, to target: SharedDescriptor) throws(SystemError) {
         var offset: Int64 = 0
         while offset < count {
-            let sent = try retryingOnInterrupt("sendfile") { clinux_sendfile(target.number, file.number, &offset, count - Int(offset)) }
+            let sent = try retryingOnInterrupt("sendfile") {
+                clinux_sendfile(target.number, file.number, &offset, count - Int(offset))
+            }
             guard sent > 0 else { throw SystemError("sendfile", code: EIO) }
         }
     }

@@ -57,7 +57,8 @@ package struct FetchConfiguration: Sendable {
         try check((0...65536).contains(queue), "queue", "must be from 0 to 65536")
         try check((0...65536).contains(queuePerHost), "queue_per_host", "must be from 0 to 65536")
         try check(Self.isFieldText(userAgent), "user_agent", "must be printable ASCII")
-        try check(Self.isFieldText(loopName) && !loopName.contains(where: { " ,;".contains($0) }), "loop_name", "must be one word")
+        try check(
+            Self.isFieldText(loopName) && !loopName.contains(where: { " ,;".contains($0) }), "loop_name", "must be one word")
     }
 
     private func check(

@@ -21,7 +21,8 @@ package struct SourceValidators: Hashable, Sendable {
 
     private static func isEntityTag(_ text: String) -> Bool {
         let opaque = text.hasPrefix("W/") ? text.utf8.dropFirst(2) : text.utf8[...]
-        guard opaque.count >= 2, opaque.count <= maxLength, opaque.first == UInt8(ascii: "\""), opaque.last == UInt8(ascii: "\"")
+        guard opaque.count >= 2, opaque.count <= maxLength, opaque.first == UInt8(ascii: "\""),
+            opaque.last == UInt8(ascii: "\"")
         else { return false }
         return opaque.dropFirst().dropLast().allSatisfy { $0 > 0x20 && $0 != UInt8(ascii: "\"") && $0 != 0x7f }
     }

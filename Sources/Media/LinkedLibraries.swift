@@ -38,7 +38,9 @@ package struct LinkedLibraries: Sendable {
         // nothing (libavutil/version.h).
         for library in libraries where library.loaded >> 8 < library.built >> 8 {
             throw Outdated(
-                description: "\(library.name) \(Self.text(library.loaded)) is too old: this program was built with \(Self.text(library.built)). Install FFmpeg's libraries of that version or newer, or build it again.")
+                description:
+                    "\(library.name) \(Self.text(library.loaded)) is too old: this program was built with \(Self.text(library.built)). Install FFmpeg's libraries of that version or newer, or build it again."
+            )
         }
         for format in [OutputFormat.mp4, .jpg, .png] where !hasEncoder(format) { throw TranscodeError.encoderMissing(format) }
     }

@@ -13,7 +13,8 @@ extension FrontDoor {
     /// Who asks for a page, and how.
     func visit(_ request: borrowing HTTPRequest) -> PageDesk.Visit {
         PageDesk.Visit(
-            host: request.host, urgency: PriorityField.urgency(request.header("Priority")), allowance: access.allowance(request))
+            host: request.host, urgency: PriorityField.urgency(request.header("Priority")), allowance: access.allowance(request)
+        )
     }
 
     /// What became of a page as an answer; nil is a client that has left.

@@ -1,7 +1,7 @@
 package import Cache
 internal import Fetch
-package import HTTP
 internal import Foundation
+package import HTTP
 package import Logging
 package import Media
 internal import PrometheusMetrics

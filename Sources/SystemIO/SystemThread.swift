@@ -22,14 +22,16 @@ package struct SystemThread: Sendable {
     package static func start(name: String, _ body: @escaping @Sendable () -> Void) -> SystemThread? {
         var handle = pthread_t()
         let context = Unmanaged.passRetained(Body(name: name, body))
-        let code = pthread_create(&handle, nil, { context in
-            guard let context else { return nil }
-            let body = Unmanaged<Body>.fromOpaque(context).takeRetainedValue()
-            clinux_block_signals()
-            clinux_name_thread(body.name)
-            body.run()
-            return nil
-        }, context.toOpaque())
+        let code = pthread_create(
+            &handle, nil,
+            { context in
+                guard let context else { return nil }
+                let body = Unmanaged<Body>.fromOpaque(context).takeRetainedValue()
+                clinux_block_signals()
+                clinux_name_thread(body.name)
+                body.run()
+                return nil
+            }, context.toOpaque())
         guard code == 0 else {
             context.release()
             return nil

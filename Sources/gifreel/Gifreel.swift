@@ -10,7 +10,8 @@ struct GifreelCommand: ParsableCommand {
         abstract: "Turns animated GIFs into looping, muted H.264 MP4s.",
         version: "gifreel \(Gifreel.version)",
         subcommands: [
-            ServeCommand.self, ConvertCommand.self, FramesCommand.self, PrewarmCommand.self, PurgeCommand.self, SignCommand.self, ZygoteCommand.self,
+            ServeCommand.self, ConvertCommand.self, FramesCommand.self, PrewarmCommand.self, PurgeCommand.self,
+            SignCommand.self, ZygoteCommand.self,
         ])
 
     /// As ArgumentParser has it, but that a `prewarm` that makes no sense ends with 2: its other failures have 1.
@@ -18,7 +19,7 @@ struct GifreelCommand: ParsableCommand {
         do {
             var command = try parseAsRoot()
             try command.run()
-        } catch where exitCode(for: error) == .validationFailure && CommandLine.arguments.dropFirst().first == "prewarm" {
+        } catch  where exitCode(for: error) == .validationFailure && CommandLine.arguments.dropFirst().first == "prewarm" {
             FileHandle.standardError.write(Data((fullMessage(for: error) + "\n").utf8))
             Foundation.exit(2)
         } catch {

@@ -32,7 +32,10 @@ struct PrewarmCommand: ParsableCommand {
     @Option(name: .customLong("set"), help: "Without a server: a setting, as in --set cache.dir=var/cache; may be repeated.")
     var settings: [String] = []
 
-    @Option(help: "How the lists are written: \(PrewarmList.Format.allCases.map(\.rawValue).joined(separator: ", ")); default: what they look like.")
+    @Option(
+        help:
+            "How the lists are written: \(PrewarmList.Format.allCases.map(\.rawValue).joined(separator: ", ")); default: what they look like."
+    )
     var list: String?
 
     @Option(help: ArgumentHelp("The page's own URL, for links in HTML that are not absolute.", valueName: "url"))
@@ -41,7 +44,9 @@ struct PrewarmCommand: ParsableCommand {
     @Option(help: "A format to make where a list does not say; may be repeated; default mp4.")
     var format: [String] = []
 
-    @Option(help: ArgumentHelp("An option where a list does not say, as in --option width=480; may be repeated.", valueName: "name=value"))
+    @Option(
+        help: ArgumentHelp(
+            "An option where a list does not say, as in --option width=480; may be repeated.", valueName: "name=value"))
     var option: [String] = []
 
     @Option(help: "Renditions at once; default: processors.")
@@ -66,7 +71,9 @@ struct PrewarmCommand: ParsableCommand {
         for format in format where Rendition.Format(rawValue: format) == nil {
             throw ValidationError("There is no format \(format).")
         }
-        for pair in option where !pair.contains("=") { throw ValidationError("--option \(pair) is not of the form name=value.") }
+        for pair in option where !pair.contains("=") {
+            throw ValidationError("--option \(pair) is not of the form name=value.")
+        }
         if let server, !server.hasPrefix("http://"), !server.hasPrefix("https://") {
             throw ValidationError("--server must be an http or https URL.")
         }

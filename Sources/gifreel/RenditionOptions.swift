@@ -39,7 +39,8 @@ struct RenditionOptions: ParsableArguments {
     /// Those that are given, by name.
     var pairs: [(name: String, value: String)] {
         let all: [(name: String, value: String?)] = [
-            ("width", width), ("height", height), ("fit", fit), ("bg", bg), ("quality", quality), ("speed", speed), ("fps", fps),
+            ("width", width), ("height", height), ("fit", fit), ("bg", bg), ("quality", quality), ("speed", speed),
+            ("fps", fps),
             ("start", start), ("end", end), ("loops", loops), ("frame", frame),
         ]
         return all.compactMap { option in option.value.map { (name: option.name, value: $0) } }

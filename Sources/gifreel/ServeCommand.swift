@@ -5,7 +5,8 @@ struct ServeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
         abstract: "Serves MP4s of GIFs over HTTP until SIGTERM.",
-        discussion: "Each setting of config/gifreel.yaml can also be given by --set or as a variable such as GIFREEL_SERVER_PORT.")
+        discussion:
+            "Each setting of config/gifreel.yaml can also be given by --set or as a variable such as GIFREEL_SERVER_PORT.")
 
     @Option(name: .customLong("config"), help: "The configuration file, in YAML.")
     var file: String?

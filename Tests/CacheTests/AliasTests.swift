@@ -1,7 +1,6 @@
+import Cache
 import SystemIO
 import Testing
-
-import Cache
 
 @Suite struct AliasTests {
     let directory: TemporaryDirectory
@@ -52,9 +51,10 @@ import Cache
         let cache = try open()
         try await cache.put([1], url: url, fetchedAt: clock.now)
         clock.advance(120)
-        let renewed = try #require(await cache.renew(
-            .test(url), validators: Validators(etag: nil, lastModified: "Tue"), fetchedAt: clock.now, freshFor: nil,
-            epoch: cache.epoch(for: url)))
+        let renewed = try #require(
+            await cache.renew(
+                .test(url), validators: Validators(etag: nil, lastModified: "Tue"), fetchedAt: clock.now, freshFor: nil,
+                epoch: cache.epoch(for: url)))
         #expect(cache.freshness(of: renewed) == .fresh(remaining: 100))
         #expect(renewed.alias?.validators == Validators(etag: "\"\(url)\"", lastModified: "Tue"))
         #expect(cache.hotAlias(.test(url)) === renewed)
@@ -126,12 +126,15 @@ import Cache
 
     @Test func namesAreStableAndDoNotRunTogether() {
         let source = SourceDigest(of: [71, 73, 70])
-        #expect(ObjectID(source: source, rendition: "mp4", encoderVersion: "1").description
-            == "364a25ffe435e07b7c4be4346c076f93d8dc4b361cd81cd0bb89b48766a67017")
-        #expect(AliasKey(sourceURL: "https://a/", rendition: "mp4").description
-            == "ab638eff7f8fb56ed4649485218b134065ca1f16faf68a9fc73de38918872241")
-        #expect(ObjectID(source: source, rendition: "mp4", encoderVersion: "11")
-            != ObjectID(source: source, rendition: "mp41", encoderVersion: "1"))
+        #expect(
+            ObjectID(source: source, rendition: "mp4", encoderVersion: "1").description
+                == "364a25ffe435e07b7c4be4346c076f93d8dc4b361cd81cd0bb89b48766a67017")
+        #expect(
+            AliasKey(sourceURL: "https://a/", rendition: "mp4").description
+                == "ab638eff7f8fb56ed4649485218b134065ca1f16faf68a9fc73de38918872241")
+        #expect(
+            ObjectID(source: source, rendition: "mp4", encoderVersion: "11")
+                != ObjectID(source: source, rendition: "mp41", encoderVersion: "1"))
         #expect(AliasKey(sourceURL: "https://a/", rendition: "mp4") != AliasKey(sourceURL: "https://a/m", rendition: "p4"))
         let key = AliasKey(sourceURL: "https://a/", rendition: "mp4")
         #expect(AliasKey(hex: key.description) == key)

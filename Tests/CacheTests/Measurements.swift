@@ -90,9 +90,13 @@ struct Measurements {
         configuration.scrubBytesPerSecond = 0
         try fill(directory)
         var cache = try await measure("start without an index (returns)") { try Cache(configuration: configuration) }
-        try await measure("index made anew") { try await cache.wait(for: "index", atMost: .seconds(300)) { !$0.statistics().isRebuilding } }
+        try await measure("index made anew") {
+            try await cache.wait(for: "index", atMost: .seconds(300)) { !$0.statistics().isRebuilding }
+        }
         #expect(cache.statistics().objects == Int64(objectCount))
-        try await measure("reconciled") { try await cache.wait(for: "end", atMost: .seconds(300)) { $0.store.change { $0.isReconciled } } }
+        try await measure("reconciled") {
+            try await cache.wait(for: "end", atMost: .seconds(300)) { $0.store.change { $0.isReconciled } }
+        }
         #expect(cache.statistics().objects == Int64(objectCount))
         cache.close()
 
@@ -108,7 +112,9 @@ struct Measurements {
         try index.setClean(false)
         try index.close()
         cache = try await measure("start after a crash (returns)") { try Cache(configuration: configuration) }
-        try await measure("reconciled after a crash") { try await cache.wait(for: "end", atMost: .seconds(300)) { $0.store.change { $0.isReconciled } } }
+        try await measure("reconciled after a crash") {
+            try await cache.wait(for: "end", atMost: .seconds(300)) { $0.store.change { $0.isReconciled } }
+        }
         let length = try directory.contents("journal").count
         let indexLength = try directory.contents("index.sqlite").count
         print("bytes an object: journal \(length / objectCount), index \(indexLength / objectCount)")
@@ -122,7 +128,9 @@ struct Measurements {
         _ = try await measure("purge by a prefix of a tenth") { try await cache.purge(prefix: "https://a/9") }
         _ = try await measure("purge of the rest") { try await cache.purgeAll() }
         try await measure("its files") {
-            try await cache.wait(for: "the files to go", atMost: .seconds(300)) { _ in !directory.files().contains { $0.hasSuffix(".mp4") } }
+            try await cache.wait(for: "the files to go", atMost: .seconds(300)) { _ in
+                !directory.files().contains { $0.hasSuffix(".mp4") }
+            }
         }
         cache.close()
     }

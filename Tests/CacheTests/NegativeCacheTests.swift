@@ -1,6 +1,5 @@
-import Testing
-
 import Cache
+import Testing
 
 @Suite struct NegativeCacheTests {
     let clock = ManualClock()
@@ -10,10 +9,12 @@ import Cache
         cache.remember(404, for: .test(url), sourceURL: url, lifetime: lifetime, since: cache.epoch)
     }
 
-    @Test(arguments: [
-        (NegativeLifetime.missing, 60...60), (.unusable, 600...600), (.transient, 5...7), (.retryAfter(seconds: 20), 20...20),
-        (.retryAfter(seconds: 9_999), 300...300), (.retryAfter(seconds: -5), 1...1),
-    ] as [(NegativeLifetime, ClosedRange<Int64>)])
+    @Test(
+        arguments: [
+            (NegativeLifetime.missing, 60...60), (.unusable, 600...600), (.transient, 5...7),
+            (.retryAfter(seconds: 20), 20...20),
+            (.retryAfter(seconds: 9_999), 300...300), (.retryAfter(seconds: -5), 1...1),
+        ] as [(NegativeLifetime, ClosedRange<Int64>)])
     func failureIsRememberedForItsTime(_ lifetime: NegativeLifetime, _ seconds: ClosedRange<Int64>) {
         let cache = NegativeCache<Int>(clock: clock.cacheClock)
         remember(cache, lifetime)

@@ -1,7 +1,6 @@
+import Cache
 import SystemIO
 import Testing
-
-import Cache
 
 @Suite struct PurgeTests {
     let directory: TemporaryDirectory

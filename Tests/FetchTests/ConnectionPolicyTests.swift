@@ -25,7 +25,9 @@ import Testing
             let source = try await fetcher.bring(origin.url("/a.gif", host: "localhost"))
             #expect(source.count == TestGIF.dot.count)
             let other = "http://127.0.0.2:\(origin.port)/a.gif"
-            await #expect(throws: FetchError.notAllowed(.address(.address(purpose: "loopback")))) { try await fetcher.bring(other) }
+            await #expect(throws: FetchError.notAllowed(.address(.address(purpose: "loopback")))) {
+                try await fetcher.bring(other)
+            }
         }
     }
 

@@ -50,7 +50,8 @@ import Testing
 
     @Test func waitsForANameOfWhatIsPlainlyNoGIFButNotForLong() {
         #expect(ContentSniffer.judge("  ".utf8, isWhole: false) == .undecided)
-        #expect(ContentSniffer.judge([UInt8](repeating: 0x20, count: ContentSniffer.sufficient), isWhole: false) == .notAGIF(.text))
+        #expect(
+            ContentSniffer.judge([UInt8](repeating: 0x20, count: ContentSniffer.sufficient), isWhole: false) == .notAGIF(.text))
         #expect(ContentSniffer.judge([UInt8](repeating: 7, count: 1000), isWhole: false) == .notAGIF(.unknown))
     }
 

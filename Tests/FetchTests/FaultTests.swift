@@ -37,7 +37,8 @@ struct OriginFaultCase: Sendable, CustomTestStringConvertible {
         OriginFaultCase("no answer", LoopbackAnswer(steps: [.hang]), .error(.timeout(.total))),
         OriginFaultCase("half a head", .raw(ok, then: [.hang]), .error(.timeout(.stall))),
         OriginFaultCase("half a body", cut("Content-Length: 200000\r\n", then: [.hang]), .error(.timeout(.stall))),
-        OriginFaultCase("a byte at a time", cut("", [], then: [.trickle(gif, every: .milliseconds(50))]), .error(.timeout(.stall))),
+        OriginFaultCase(
+            "a byte at a time", cut("", [], then: [.trickle(gif, every: .milliseconds(50))]), .error(.timeout(.stall))),
     ]
 
     static let framing: [OriginFaultCase] = [
@@ -47,7 +48,8 @@ struct OriginFaultCase: Sendable, CustomTestStringConvertible {
             "declared length huge", cut("Content-Length: 10000000000\r\n"),
             .error(.tooLarge(limit: 1 << 20, declared: 10_000_000_000))),
         OriginFaultCase("declared length negative", cut("Content-Length: -1\r\n"), .protocolViolation),
-        OriginFaultCase("declared length twice", cut("Content-Length: 100009\r\nContent-Length: 100000\r\n"), .protocolViolation),
+        OriginFaultCase(
+            "declared length twice", cut("Content-Length: 100009\r\nContent-Length: 100000\r\n"), .protocolViolation),
         OriginFaultCase("no declared length", cut(""), .fetched(100_000)),
         OriginFaultCase("endless", cut("", then: [.sendForever(gif)]), .error(.tooLarge(limit: 1 << 20, declared: nil))),
         OriginFaultCase("bad chunk", cut("Transfer-Encoding: chunked\r\n", Array("zz\r\n".utf8) + gif), .cutShort),
@@ -63,7 +65,8 @@ struct OriginFaultCase: Sendable, CustomTestStringConvertible {
     static let statuses: [OriginFaultCase] = [
         OriginFaultCase("204", .raw("HTTP/1.1 204 No Content\r\n\r\n"), status(204)),
         OriginFaultCase(
-            "206 unasked", .response("206 Partial", ["Content-Range: bytes 0-9/100000"], body: Array(gif.prefix(10))), status(206)),
+            "206 unasked", .response("206 Partial", ["Content-Range: bytes 0-9/100000"], body: Array(gif.prefix(10))),
+            status(206)),
         OriginFaultCase("304 unasked", .raw("HTTP/1.1 304 Not Modified\r\n\r\n"), status(304)),
         OriginFaultCase("403", .status(403), status(403)),
         OriginFaultCase("404", .status(404), .error(.notFound)),

@@ -79,7 +79,8 @@ import Testing
 
     @Test func ofAnEndlessBodyIsFollowedAllTheSame() async throws {
         try await withOrigin { origin, fetcher in
-            origin.on("/a.gif", .raw("HTTP/1.1 302 Found\r\nLocation: /b.gif\r\n\r\n", then: [.sendForever(TestGIF.large(65536))]))
+            origin.on(
+                "/a.gif", .raw("HTTP/1.1 302 Found\r\nLocation: /b.gif\r\n\r\n", then: [.sendForever(TestGIF.large(65536))]))
             origin.on("/b.gif", .ok(TestGIF.dot))
             let source = try await fetcher.bring(origin.url("/a.gif"))
             #expect(source.timings.redirects == 1)

@@ -122,9 +122,11 @@ import Testing
     @Test func canonicalFormOfAnyTextIsItsOwnCanonicalForm() throws {
         var random = SeededNumbers(seed: 1)
         let pieces = [
-            "http://", "https://", "HTTP://", "a", "example.com", "[::1]", "127.1", "0x7f", "１", "é", "%2e", "%2E%2e", "%zz", "%4",
+            "http://", "https://", "HTTP://", "a", "example.com", "[::1]", "127.1", "0x7f", "１", "é", "%2e", "%2E%2e", "%zz",
+            "%4",
             "..",
-            ".", "/", "//", "?", "#", ":", "80", "443", "@", "[", "]", "|", "~", "%7E", "+", "&", "=", "xn--", "-", "_", "%00", "%",
+            ".", "/", "//", "?", "#", ":", "80", "443", "@", "[", "]", "|", "~", "%7E", "+", "&", "=", "xn--", "-", "_", "%00",
+            "%",
             ";",
         ]
         var accepted = 0
@@ -136,7 +138,8 @@ import Testing
             let again = try SourceURL(url.canonical)
             #expect(again.canonical == url.canonical, "\(text)")
             #expect(
-                again.host == url.host && again.port == url.port && again.path == url.path && again.query == url.query, "\(text)")
+                again.host == url.host && again.port == url.port && again.path == url.path && again.query == url.query,
+                "\(text)")
         }
         #expect(accepted > 1_000)
     }

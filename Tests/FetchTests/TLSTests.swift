@@ -21,7 +21,8 @@ import Testing
             Issue.record("a certificate that nobody vouches for was taken")
             return
         }
-        guard case .failed(.tls) = try await failure("https://localhost:\(origin.port)/a.gif", trusting: origin.certificate) else {
+        guard case .failed(.tls) = try await failure("https://localhost:\(origin.port)/a.gif", trusting: origin.certificate)
+        else {
             Issue.record("a certificate for another host was taken")
             return
         }

@@ -129,7 +129,9 @@ import Testing
             // Few colours at first, so that whole groups are transparent, opaque or as before.
             let pixels = (0..<width * height).map { _ in UInt8.random(in: 0...UInt8(number % 6), using: &numbers) }
             let transparent: UInt8? = number % 3 == 0 ? nil : 1
-            builder.add(GIFBuilder.Frame(width: width, height: height, pixels: pixels)) { ($0.x, $0.transparent) = (x, transparent) }
+            builder.add(GIFBuilder.Frame(width: width, height: height, pixels: pixels)) {
+                ($0.x, $0.transparent) = (x, transparent)
+            }
             for (index, code) in pixels.enumerated() where code != transparent && x + index % width < canvasWidth {
                 model[index / width * canvasWidth + x + index % width] = Composing.color(Int(code))
             }

@@ -13,7 +13,8 @@ final class Converted {
 
     init(_ gif: [UInt8], _ transcoder: Transcoder = Transcoder()) throws {
         Transcoder.silenceLibraries()
-        file = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString).\(transcoder.output)")
+        file = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "gifreel-\(UUID().uuidString).\(transcoder.output)")
         let descriptor = open(file.path, O_RDWR | O_CREAT | O_EXCL, 0o600)
         defer { close(descriptor) }
         result = try gif.withUnsafeBytes { try transcoder.convert($0, to: descriptor) }

@@ -134,7 +134,9 @@ import Testing
     }
 
     @Test func aFileWithoutAWholeFrameIsIncomplete() {
-        for gif in [Array("GIF89a".utf8), GIFBuilder(width: 4, height: 4).bytes, GIFBuilder(width: 4, height: 4).bytes + [0x2c, 0]] {
+        for gif in [
+            Array("GIF89a".utf8), GIFBuilder(width: 4, height: 4).bytes, GIFBuilder(width: 4, height: 4).bytes + [0x2c, 0],
+        ] {
             #expect(throws: TranscodeError.incomplete) { try Composing.summary(gif) }
         }
     }
@@ -156,7 +158,10 @@ import Testing
             #expect(throws: error) { try Composing.summary(gif, limits: limits) }
             #expect(error.description.contains { $0.isNumber })
         }
-        #expect(try Composing.summary(gif, limits: MediaLimits(side: 40, canvasPixels: 800, totalPixels: 3200, frames: 4, duration: 200)).delays.count == 4)
+        #expect(
+            try Composing.summary(
+                gif, limits: MediaLimits(side: 40, canvasPixels: 800, totalPixels: 3200, frames: 4, duration: 200)
+            ).delays.count == 4)
     }
 
     @Test func aFrameOverTheLimitIsRefusedBeforeItIsDecoded() throws {

@@ -4,12 +4,14 @@ import Testing
 
 @Suite struct PictureGeometryTests {
     private func size(_ canvas: (Int, Int), _ width: Int?, _ height: Int?, _ fit: SizeOptions.Fit = .contain) -> [Int] {
-        let geometry = PictureGeometry(width: canvas.0, height: canvas.1, options: SizeOptions(width: width, height: height, fit: fit))
+        let geometry = PictureGeometry(
+            width: canvas.0, height: canvas.1, options: SizeOptions(width: width, height: height, fit: fit))
         return [geometry.width, geometry.height]
     }
 
     private func part(_ canvas: (Int, Int), _ width: Int, _ height: Int) -> Rectangle {
-        PictureGeometry(width: canvas.0, height: canvas.1, options: SizeOptions(width: width, height: height, fit: .cover)).source
+        PictureGeometry(width: canvas.0, height: canvas.1, options: SizeOptions(width: width, height: height, fit: .cover))
+            .source
     }
 
     @Test func nothingAskedChangesNothing() {

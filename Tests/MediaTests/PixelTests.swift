@@ -52,7 +52,10 @@ import Testing
         var queue = TimeQueue()
         var next: Int64 = 0
         for count in [3, 64, 65, 300] {
-            for _ in 0..<count { queue.append(next); next += 1 }
+            for _ in 0..<count {
+                queue.append(next)
+                next += 1
+            }
             let first = next - Int64(count)
             for offset in 0..<count { #expect(queue.popFirst() == first + Int64(offset)) }
         }

@@ -101,7 +101,9 @@ import Testing
 
     @Test func aResizedEdgeToTransparencyKeepsItsColour() throws {
         var builder = GIFBuilder(width: 64, height: 64)
-        builder.add(GIFBuilder.Frame(width: 64, height: 64, pixels: (0..<4096).map { $0 % 64 < 31 ? 2 : 7 })) { $0.transparent = 7 }
+        builder.add(GIFBuilder.Frame(width: 64, height: 64, pixels: (0..<4096).map { $0 % 64 < 31 ? 2 : 7 })) {
+            $0.transparent = 7
+        }
         let poster = try Converted(builder.finish(), as: .png) { $0.size.width = 16 }
         let picture = try poster.picture()
         try #require(picture.count == 256)

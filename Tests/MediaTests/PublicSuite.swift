@@ -18,7 +18,9 @@ struct PublicSuite {
 
     /// Files on whose broken images the suite decides otherwise than browsers do: it wants a blank frame where an image
     /// descriptor has no data behind it.
-    private static let undecided: Set = ["no-data", "image-zero-width", "image-zero-height", "image-zero-size", "missing-pixels"]
+    private static let undecided: Set = [
+        "no-data", "image-zero-width", "image-zero-height", "image-zero-size", "missing-pixels",
+    ]
 
     /// The suite's cases in the order of their names; those without an expected frame are left out.
     static func cases(in folder: URL) throws -> [Case] {

@@ -65,7 +65,9 @@ import Testing
 
     @Test func picturesTimesAndErrorsAreThoseOfDecodingInTurns() throws {
         var samples = 0
-        for gif in GIFSeeds.all + [GIFBuilder.animation(frames: 40, width: 33, height: 17), GIFBuilder.noise(frames: 9, width: 30, height: 31)] {
+        for gif in GIFSeeds.all + [
+            GIFBuilder.animation(frames: 40, width: 33, height: 17), GIFBuilder.noise(frames: 9, width: 30, height: 31),
+        ] {
             for options in Self.options {
                 guard let expected = try? outcome(of: gif, options, isThreaded: false) else { continue }
                 for _ in 0..<3 { #expect(try outcome(of: gif, options, isThreaded: true) == expected) }

@@ -9,7 +9,9 @@ import Testing
         var clock = FrameClock()
         return delays.map { delay in
             let shown = clock.advance(by: delay)
-            guard let time = timeline.place(time: shown.start, duration: shown.duration), timeline.admits(time) else { return nil }
+            guard let time = timeline.place(time: shown.start, duration: shown.duration), timeline.admits(time) else {
+                return nil
+            }
             timeline.note(time)
             return time
         }

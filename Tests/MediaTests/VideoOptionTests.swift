@@ -66,7 +66,9 @@ import Testing
 
     @Test func transparentPixelsAreLaidOnTheBackgroundBeforeResizing() throws {
         var builder = GIFBuilder(width: 64, height: 32)
-        builder.add(GIFBuilder.Frame(width: 64, height: 32, pixels: (0..<2048).map { $0 % 2 == 0 ? 2 : 0 })) { $0.transparent = 0 }
+        builder.add(GIFBuilder.Frame(width: 64, height: 32, pixels: (0..<2048).map { $0 % 2 == 0 ? 2 : 0 })) {
+            $0.transparent = 0
+        }
         let mp4 = try Converted(builder.finish()) {
             $0.size.width = 32
             $0.background = RGB(red: 0, green: 0, blue: 255)

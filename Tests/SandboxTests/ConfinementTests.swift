@@ -56,7 +56,8 @@ extension SerialTests {
             let thread = try #require(SystemThread.start(name: "confined") { outcome.withLock { $0 = Self.attempt() } })
             thread.join()
             let attempts = outcome.withLock { $0 }
-            #expect(attempts.open == EACCES && attempts.make == EACCES && attempts.readProc == EACCES && attempts.execute == EACCES)
+            #expect(
+                attempts.open == EACCES && attempts.make == EACCES && attempts.readProc == EACCES && attempts.execute == EACCES)
             #expect(attempts.trace == EPERM)
             if attempts.version >= 4 { #expect(attempts.connect == EACCES) }
             if attempts.version >= 6 { #expect(attempts.signal == EPERM) }
@@ -64,7 +65,9 @@ extension SerialTests {
 
         @Test func theZygoteSaysWhatHolds() throws {
             let confinement = try #require(try SandboxFixture.zygote().confinement())
-            #expect(confinement == Confinement(filtersCalls: SandboxFixture.filtersCalls, landlockVersion: SandboxFixture.landlockVersion))
+            #expect(
+                confinement
+                    == Confinement(filtersCalls: SandboxFixture.filtersCalls, landlockVersion: SandboxFixture.landlockVersion))
         }
 
         @Test func theZygoteHoldsNothingButItsSocketsAndKnowsNoSecrets() throws {
@@ -102,7 +105,8 @@ extension SerialTests {
         }
 
         @Test(arguments: [
-            (Confinement(filtersCalls: true, landlockVersion: 3), []), (Confinement(filtersCalls: false, landlockVersion: 3), ["seccomp"]),
+            (Confinement(filtersCalls: true, landlockVersion: 3), []),
+            (Confinement(filtersCalls: false, landlockVersion: 3), ["seccomp"]),
             (Confinement(filtersCalls: false, landlockVersion: 0), ["seccomp", "landlock"]),
         ])
         func whatIsMissingHasAName(_ confinement: Confinement, _ missing: [String]) {

@@ -16,7 +16,9 @@ extension SerialTests {
             return try error(fault, cpu: cpu, wall: wall, supervisor)
         }
 
-        private func error(_ fault: WorkerFault?, cpu: Int = 30, wall: Int = 60, _ supervisor: JobSupervisor) throws -> SandboxError? {
+        private func error(_ fault: WorkerFault?, cpu: Int = 30, wall: Int = 60, _ supervisor: JobSupervisor) throws
+            -> SandboxError?
+        {
             let input = try SandboxFixture.input(GIFBuilder.animation())
             let output = try SandboxFixture.output()
             var job = SandboxFixture.job(cpu: cpu, wall: wall)

@@ -72,7 +72,8 @@ extension SerialTests {
 
         @Test(arguments: [
             ("ftyp", OutputFlaw.wrongSignature), ("moov", .missingPart), ("mdat", .missingPart), ("trak", .missingPart),
-            ("mdhd", .missingPart), ("avc1", .wrongCodec), ("avcC", .missingPart), ("stsz", .missingPart), ("url ", .foreignData),
+            ("mdhd", .missingPart), ("avc1", .wrongCodec), ("avcC", .missingPart), ("stsz", .missingPart),
+            ("url ", .foreignData),
         ])
         func aPartThatIsMissingIsMissed(_ kind: String, _ expected: OutputFlaw) throws {
             var bytes = Self.video.bytes
@@ -127,7 +128,8 @@ extension SerialTests {
             #expect(try flaw(Self.png, picture(.jpg, Self.png)) == .wrongSignature)
             let trailing = Self.png + [0]
             #expect(try flaw(trailing, picture(.png, trailing)) == .malformed)
-            let text = Self.pngSignature + Self.pngHeader + Self.chunk("tEXt", [1]) + Self.chunk("IDAT", [1]) + Self.chunk("IEND", [])
+            let text =
+                Self.pngSignature + Self.pngHeader + Self.chunk("tEXt", [1]) + Self.chunk("IDAT", [1]) + Self.chunk("IEND", [])
             #expect(try flaw(text, picture(.png, text)) == .malformed)
             let empty = Self.pngSignature + Self.pngHeader + Self.chunk("gAMA", [0, 0, 0, 0]) + Self.chunk("IEND", [])
             #expect(try flaw(empty, picture(.png, empty)) == .malformed)

@@ -24,13 +24,13 @@ enum SandboxFixture {
     /// An empty unnamed file.
     static func output() throws -> SharedDescriptor {
         let folder = FileManager.default.temporaryDirectory.path
-        let number = open(folder, O_TMPFILE_FLAG | O_RDWR, 0o600)
+        let number = open(folder, temporaryFileFlag | O_RDWR, 0o600)
         guard number >= 0 else { throw SystemError.last("open") }
         return SharedDescriptor(OwnedDescriptor(taking: number))
     }
 
     /// O_TMPFILE, which Swift's Glibc module lacks: O_DIRECTORY and a bit of its own.
-    private static let O_TMPFILE_FLAG: Int32 = 0o20000000 | 0o200000
+    private static let temporaryFileFlag: Int32 = 0o20000000 | 0o200000
 
     static func job(cpu: Int = 30, memory: Int = 512 << 20, output: Int = 1 << 30, wall: Int? = nil) -> WorkerJob {
         WorkerJob(

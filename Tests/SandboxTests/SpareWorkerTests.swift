@@ -39,7 +39,8 @@ extension SerialTests {
             let waiting = try spare(of: zygote)
             #expect(SandboxFixture.status(of: waiting, "NoNewPrivs") == "1")
             #expect(SandboxFixture.status(of: waiting, "Seccomp") == (SandboxFixture.filtersCalls ? "2" : "0"))
-            #expect(SandboxFixture.eventually { (try? SandboxFixture.descriptors(of: waiting))?.sorted() == ["0", "1", "2", "3"] })
+            #expect(
+                SandboxFixture.eventually { (try? SandboxFixture.descriptors(of: waiting))?.sorted() == ["0", "1", "2", "3"] })
         }
 
         @Test func oneThatEndsWhileItWaitsIsMissedByNobody() throws {
@@ -48,7 +49,9 @@ extension SerialTests {
                 let waiting = try spare(of: zygote)
                 kill(waiting, SIGKILL)
                 #expect(SandboxFixture.eventually { !SandboxFixture.isAlive(waiting) })
-                #expect(SandboxFixture.eventually { SandboxFixture.spares(of: zygote.process).isEmpty }, "or it would be forked for ever")
+                #expect(
+                    SandboxFixture.eventually { SandboxFixture.spares(of: zygote.process).isEmpty },
+                    "or it would be forked for ever")
                 #expect(try run(zygote).result.frames == 5)
             }
             #expect(zygote.replacements == 0)

@@ -39,7 +39,9 @@ extension SerialTests {
         @Test func jobsMoreThanWorkersAllGetDone() async throws {
             let pool = try pool(workers: 2, queue: 20)
             let errors = try await withThrowingTaskGroup(of: SandboxError?.self) { group in
-                for _ in 0..<12 { group.addTask { try await error(pool, GIFBuilder.animation(frames: 2, width: 16, height: 16)) } }
+                for _ in 0..<12 {
+                    group.addTask { try await error(pool, GIFBuilder.animation(frames: 2, width: 16, height: 16)) }
+                }
                 return try await group.reduce(into: [SandboxError?]()) { $0.append($1) }
             }
             #expect(errors.count == 12 && errors.allSatisfy { $0 == nil })

@@ -114,11 +114,15 @@ extension SerialTests {
 
         @Test func workersLeaveNothingBehind() throws {
             let zygote = try SandboxFixture.zygote()
-            func descriptors() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: "/proc/\(zygote.process)/fd").count }
+            func descriptors() throws -> Int {
+                try FileManager.default.contentsOfDirectory(atPath: "/proc/\(zygote.process)/fd").count
+            }
             _ = try run(GIFBuilder.animation(), SandboxFixture.job(), on: zygote)
             #expect(SandboxFixture.eventually { SandboxFixture.workers(of: zygote.process).isEmpty })
             let before = try descriptors()
-            for _ in 0..<20 { _ = try run(GIFBuilder.animation(frames: 2, width: 16, height: 16), SandboxFixture.job(), on: zygote) }
+            for _ in 0..<20 {
+                _ = try run(GIFBuilder.animation(frames: 2, width: 16, height: 16), SandboxFixture.job(), on: zygote)
+            }
             #expect(SandboxFixture.eventually { SandboxFixture.workers(of: zygote.process).isEmpty })
             #expect(SandboxFixture.eventually { ((try? descriptors()) ?? .max) <= before })
         }
@@ -136,7 +140,8 @@ extension SerialTests {
                 transcoder: Transcoder(
                     output: .webp,
                     options: TranscodeOptions(
-                        quality: 33, background: RGB(red: 1, green: 2, blue: 3), size: SizeOptions(width: 4, height: 5, fit: .fill),
+                        quality: 33, background: RGB(red: 1, green: 2, blue: 3),
+                        size: SizeOptions(width: 4, height: 5, fit: .fill),
                         time: TimeOptions(speed: 6, ceiling: 7, start: 8, end: 9, loops: 10), frame: 11),
                     limits: MediaLimits(side: 1, canvasPixels: 2, totalPixels: 3, pixelsPerByte: 12, frames: 4, duration: 5),
                     threads: 7),

@@ -57,7 +57,8 @@ import Testing
     }
 
     @Test(arguments: ["Sources", "Tests", "scripts"]) func noFileIsTooLongToRead(_ folder: String) throws {
-        let files = FileManager.default.enumerator(at: root.appendingPathComponent(folder), includingPropertiesForKeys: [.isRegularFileKey])
+        let files = FileManager.default.enumerator(
+            at: root.appendingPathComponent(folder), includingPropertiesForKeys: [.isRegularFileKey])
         var read = 0
         for case let file as URL in try #require(files) {
             // What is no text (fuzzing's corpora, Python's caches) has no lines to count.

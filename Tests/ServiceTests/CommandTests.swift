@@ -101,7 +101,8 @@ import Testing
 
     @Test func manyFilesGoIntoADirectory() throws {
         defer { try? FileManager.default.removeItem(at: directory) }
-        let inputs = try (0..<5).map { try write("\($0).gif", GIFBuilder.animation(frames: $0 + 1)) } + [try write("bad.gif", [1])]
+        let inputs =
+            try (0..<5).map { try write("\($0).gif", GIFBuilder.animation(frames: $0 + 1)) } + [try write("bad.gif", [1])]
         let outcome = try gifreel(["convert", "--to", directory.path + "/out"] + inputs)
         #expect(outcome.code == 1 && outcome.log.contains("bad.gif: not_a_gif"))
         for index in 0..<5 {
@@ -125,7 +126,8 @@ import Testing
     }
 
     @Test func theDefaultFileHoldsEverySettingAndIsInForce() throws {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
         let file = root.appendingPathComponent("config/gifreel.yaml").path
         let (with, without) = (try gifreel(["serve", "--check", "--config", file]), try gifreel(["serve", "--check"]))
         #expect(with.code == 0 && with.output == without.output)

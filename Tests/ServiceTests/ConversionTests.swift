@@ -137,7 +137,9 @@ import Testing
     }
 
     /// Runs `work` on threads of its own, so that all are under way at once.
-    private func concurrently<Value: Sendable>(_ count: Int, _ work: @escaping @Sendable (Int) throws -> Value) throws -> [Value] {
+    private func concurrently<Value: Sendable>(_ count: Int, _ work: @escaping @Sendable (Int) throws -> Value) throws
+        -> [Value]
+    {
         let results = Results<Value>()
         let threads = (0..<count).map { index in
             let thread = Thread {

@@ -88,7 +88,8 @@ import Testing
 
     @Test func uploadsAreJudgedByTheirBytes() throws {
         let server = try GifreelProcess(["sources.max_bytes=64KiB"])
-        try expect(server.request("POST", "/mp4", body: Array("hello, this is a text and no picture".utf8)), 415, "not_a_gif", "text")
+        try expect(
+            server.request("POST", "/mp4", body: Array("hello, this is a text and no picture".utf8)), 415, "not_a_gif", "text")
         try expect(server.request("POST", "/mp4", headers: ["Content-Length: 0"]), 415, "not_a_gif", "empty")
         var client = try RawHTTPClient(port: server.port)
         try client.send(Array("POST /mp4 HTTP/1.1\r\nHost: a\r\nContent-Length: 70000\r\nExpect: 100-continue\r\n\r\n".utf8))

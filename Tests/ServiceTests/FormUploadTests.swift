@@ -8,12 +8,15 @@ import Testing
     private let type = "Content-Type: multipart/form-data; boundary=----WebKitFormBoundary7MA4YWxkTrZu0gW"
 
     private func field(_ name: String, _ value: String) -> [UInt8] {
-        Array("------WebKitFormBoundary7MA4YWxkTrZu0gW\r\nContent-Disposition: form-data; name=\"\(name)\"\r\n\r\n\(value)\r\n".utf8)
+        Array(
+            "------WebKitFormBoundary7MA4YWxkTrZu0gW\r\nContent-Disposition: form-data; name=\"\(name)\"\r\n\r\n\(value)\r\n"
+                .utf8)
     }
 
     private func file(_ bytes: [UInt8], name: String = "a.gif") -> [UInt8] {
         Array(
-            "------WebKitFormBoundary7MA4YWxkTrZu0gW\r\nContent-Disposition: form-data; name=\"file\"; filename=\"\(name)\"\r\nContent-Type: image/gif\r\n\r\n".utf8)
+            "------WebKitFormBoundary7MA4YWxkTrZu0gW\r\nContent-Disposition: form-data; name=\"file\"; filename=\"\(name)\"\r\nContent-Type: image/gif\r\n\r\n"
+                .utf8)
             + bytes + Array("\r\n".utf8)
     }
 
@@ -61,7 +64,8 @@ import Testing
         let large = Array("GIF89a".utf8) + [UInt8](repeating: 0, count: 65_536)
         #expect(try server.request("POST", "/mp4", headers: [type], body: file(large) + end).status == 413)
         var client = try RawHTTPClient(port: server.port)
-        try client.send(Array("POST /mp4 HTTP/1.1\r\nHost: a\r\n\(type)\r\nContent-Length: 200000\r\nExpect: 100-continue\r\n\r\n".utf8))
+        try client.send(
+            Array("POST /mp4 HTTP/1.1\r\nHost: a\r\n\(type)\r\nContent-Length: 200000\r\nExpect: 100-continue\r\n\r\n".utf8))
         #expect(try client.readResponse().status == 413)
     }
 }

@@ -107,7 +107,8 @@ import Testing
         let text = String(decoding: answer.body, as: UTF8.self)
         // «Once» and «nowhere» are null, not left out.
         #expect(text.contains("\"loop_count\":null") && text.contains("\"url\":null") && text.contains("\"delays\":[0.1]"))
-        #expect(text.contains("\"animated\":false") && text.contains("\"transparent\":true") && text.contains("\"renditions\":{}"))
+        #expect(
+            text.contains("\"animated\":false") && text.contains("\"transparent\":true") && text.contains("\"renditions\":{}"))
         let stored = try server.request("GET", try #require(answer["content-location"]))
         #expect(stored.body == answer.body && stored["content-type"] == "application/json")
         let video = try server.request("POST", "/mp4", body: gif)

@@ -34,10 +34,12 @@ final class GifreelProcess: Sendable {
         try? FileManager.default.removeItem(at: portFile)
         let log = folder.appendingPathComponent("log")
         FileManager.default.createFile(atPath: log.path, contents: nil)
-        let all = [
-            "server.port=0", "server.port_file=\(portFile.path)", "cache.dir=\(folder.path)/cache", "cache.min_free_bytes=0",
-            "sources.allow_private=127.0.0.1", "transcode.workers=2",
-        ] + settings
+        let all =
+            [
+                "server.port=0", "server.port_file=\(portFile.path)", "cache.dir=\(folder.path)/cache",
+                "cache.min_free_bytes=0",
+                "sources.allow_private=127.0.0.1", "transcode.workers=2",
+            ] + settings
         let process = Process()
         process.executableURL = Self.executable
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
@@ -48,7 +50,9 @@ final class GifreelProcess: Sendable {
         var found: Int?
         let deadline = Date().addingTimeInterval(30)
         while found == nil && process.isRunning && Date() < deadline {
-            found = (try? String(contentsOf: portFile, encoding: .utf8)).flatMap { Int($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
+            found = (try? String(contentsOf: portFile, encoding: .utf8)).flatMap {
+                Int($0.trimmingCharacters(in: .whitespacesAndNewlines))
+            }
             if found == nil { usleep(5000) }
         }
         guard let found else {

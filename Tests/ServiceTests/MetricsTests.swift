@@ -3,93 +3,93 @@ import TestSupport
 import Testing
 
 extension OperationsTests {
-@Suite(.timeLimit(.minutes(3))) struct MetricsTests {
-    /// The value of a sample, by its name with labels.
-    private func value(_ name: String, in text: String) -> Double? {
-        text.split(separator: "\n").first { $0.hasPrefix(name + " ") }.flatMap { Double($0.dropFirst(name.count + 1)) }
-    }
+    @Suite(.timeLimit(.minutes(3))) struct MetricsTests {
+        /// The value of a sample, by its name with labels.
+        private func value(_ name: String, in text: String) -> Double? {
+            text.split(separator: "\n").first { $0.hasPrefix(name + " ") }.flatMap { Double($0.dropFirst(name.count + 1)) }
+        }
 
-    /// Reads the metrics until `sample` has the value, since requests are counted after they are answered.
-    private func metrics(_ server: GifreelProcess, until sample: String, is wanted: Double) throws -> String {
-        let deadline = Date().addingTimeInterval(30)
-        while true {
-            let text = try server.request("GET", "/metrics").text
-            if value(sample, in: text) == wanted { return text }
-            guard Date() < deadline else {
-                Issue.record("\(sample) is not \(wanted):\n\(text)")
-                return text
+        /// Reads the metrics until `sample` has the value, since requests are counted after they are answered.
+        private func metrics(_ server: GifreelProcess, until sample: String, is wanted: Double) throws -> String {
+            let deadline = Date().addingTimeInterval(30)
+            while true {
+                let text = try server.request("GET", "/metrics").text
+                if value(sample, in: text) == wanted { return text }
+                guard Date() < deadline else {
+                    Issue.record("\(sample) is not \(wanted):\n\(text)")
+                    return text
+                }
+                usleep(10_000)
             }
-            usleep(10_000)
+        }
+
+        @Test func requestsFetchesAndConversionsAreCounted() throws {
+            let gif = GIFBuilder.animation(frames: 8)
+            let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+            defer { origin.stop() }
+            let server = try GifreelProcess()
+            let mp4 = try server.mp4(origin.url("/a.gif"))
+            _ = try server.mp4(origin.url("/a.gif"))
+            _ = try server.mp4(origin.url("/no.gif"))
+            // Each loop hands on its own batch.
+            for counted in [#"status="200",cache="miss""#, #"status="200",cache="hit""#] {
+                _ = try metrics(server, until: "gifreel_http_requests_total{route=\"mp4\",\(counted)}", is: 1)
+            }
+            let text = try metrics(
+                server, until: #"gifreel_http_requests_total{route="mp4",status="404",cache="none"}"#, is: 1)
+            #expect(value(#"gifreel_http_requests_total{route="mp4",status="200",cache="miss"}"#, in: text) == 1)
+            #expect(value(#"gifreel_http_requests_total{route="mp4",status="200",cache="hit"}"#, in: text) == 1)
+            #expect(value(#"gifreel_http_request_duration_seconds_count{route="mp4",cache="hit"}"#, in: text) == 1)
+            #expect(value(#"gifreel_fetches_total{result="fetched"}"#, in: text) == 1)
+            #expect(value(#"gifreel_fetches_total{result="source_not_found"}"#, in: text) == 1)
+            #expect(value(#"gifreel_conversions_total{result="made"}"#, in: text) == 1)
+            #expect(value("gifreel_conversion_source_bytes_total", in: text) == Double(gif.count))
+            #expect(value("gifreel_conversion_output_bytes_total", in: text) == Double(mp4.body.count))
+            #expect(value("gifreel_conversion_cpu_seconds_total", in: text) ?? 0 > 0)
+            #expect(value("gifreel_cache_objects", in: text) == 1)
+            #expect(value("gifreel_cache_bytes", in: text) == Double(mp4.body.count))
+            #expect(value("gifreel_workers", in: text) == 2)
+            #expect(value("process_resident_memory_bytes", in: text) ?? 0 > 1_000_000)
+            #expect(value("process_open_fds", in: text) ?? 0 > 5)
+            #expect(value(#"gifreel_sandbox_kills_total{cause="time"}"#, in: text) == 0)
+        }
+
+        @Test func openMetricsIsAnsweredToWhoAsksForIt() throws {
+            let server = try GifreelProcess()
+            let answer = try server.request("GET", "/metrics", headers: ["Accept: application/openmetrics-text; version=1.0.0"])
+            #expect(answer.status == 200 && answer.text.hasSuffix("# EOF\n"))
+            #expect(answer["content-type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8")
+            #expect(try server.request("GET", "/metrics")["content-type"] == "text/plain; version=0.0.4; charset=utf-8")
+        }
+
+        @Test func whoIsNotOnTheListNeedsTheAdminToken() throws {
+            let closed = try GifreelProcess(["metrics.allow=10.0.0.0/8"])
+            #expect(try closed.request("GET", "/metrics").status == 404)
+            let guarded = try GifreelProcess(["metrics.allow=10.0.0.0/8", "admin.token=secret"])
+            #expect(try guarded.request("GET", "/metrics").status == 401)
+            #expect(try guarded.request("GET", "/metrics", headers: ["Authorization: Bearer secret"]).status == 200)
+        }
+
+        /// `promtool` comes with Debian's prometheus; without it there is nothing to ask.
+        @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/promtool")))
+        func promtoolFindsNothingToSay() throws {
+            let gif = GIFBuilder.animation(frames: 3)
+            let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+            defer { origin.stop() }
+            let server = try GifreelProcess()
+            _ = try server.mp4(origin.url("/a.gif"))
+            let file = server.directory.appendingPathComponent("metrics")
+            try server.request("GET", "/metrics").text.write(to: file, atomically: true, encoding: .utf8)
+            let tool = Process()
+            tool.executableURL = URL(fileURLWithPath: "/usr/bin/promtool")
+            tool.arguments = ["check", "metrics"]
+            tool.standardInput = try FileHandle(forReadingFrom: file)
+            let output = Pipe()
+            (tool.standardOutput, tool.standardError) = (output, output)
+            try tool.run()
+            let said = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+            tool.waitUntilExit()
+            #expect(tool.terminationStatus == 0 && said.isEmpty, "\(said)")
         }
     }
-
-    @Test func requestsFetchesAndConversionsAreCounted() throws {
-        let gif = GIFBuilder.animation(frames: 8)
-        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
-        defer { origin.stop() }
-        let server = try GifreelProcess()
-        let mp4 = try server.mp4(origin.url("/a.gif"))
-        _ = try server.mp4(origin.url("/a.gif"))
-        _ = try server.mp4(origin.url("/no.gif"))
-        // Each loop hands on its own batch.
-        for counted in [#"status="200",cache="miss""#, #"status="200",cache="hit""#] {
-            _ = try metrics(server, until: "gifreel_http_requests_total{route=\"mp4\",\(counted)}", is: 1)
-        }
-        let text = try metrics(
-            server, until: #"gifreel_http_requests_total{route="mp4",status="404",cache="none"}"#, is: 1)
-        #expect(value(#"gifreel_http_requests_total{route="mp4",status="200",cache="miss"}"#, in: text) == 1)
-        #expect(value(#"gifreel_http_requests_total{route="mp4",status="200",cache="hit"}"#, in: text) == 1)
-        #expect(value(#"gifreel_http_request_duration_seconds_count{route="mp4",cache="hit"}"#, in: text) == 1)
-        #expect(value(#"gifreel_fetches_total{result="fetched"}"#, in: text) == 1)
-        #expect(value(#"gifreel_fetches_total{result="source_not_found"}"#, in: text) == 1)
-        #expect(value(#"gifreel_conversions_total{result="made"}"#, in: text) == 1)
-        #expect(value("gifreel_conversion_source_bytes_total", in: text) == Double(gif.count))
-        #expect(value("gifreel_conversion_output_bytes_total", in: text) == Double(mp4.body.count))
-        #expect(value("gifreel_conversion_cpu_seconds_total", in: text) ?? 0 > 0)
-        #expect(value("gifreel_cache_objects", in: text) == 1)
-        #expect(value("gifreel_cache_bytes", in: text) == Double(mp4.body.count))
-        #expect(value("gifreel_workers", in: text) == 2)
-        #expect(value("process_resident_memory_bytes", in: text) ?? 0 > 1_000_000)
-        #expect(value("process_open_fds", in: text) ?? 0 > 5)
-        #expect(value(#"gifreel_sandbox_kills_total{cause="time"}"#, in: text) == 0)
-    }
-
-    @Test func openMetricsIsAnsweredToWhoAsksForIt() throws {
-        let server = try GifreelProcess()
-        let answer = try server.request("GET", "/metrics", headers: ["Accept: application/openmetrics-text; version=1.0.0"])
-        #expect(answer.status == 200 && answer.text.hasSuffix("# EOF\n"))
-        #expect(answer["content-type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8")
-        #expect(try server.request("GET", "/metrics")["content-type"] == "text/plain; version=0.0.4; charset=utf-8")
-    }
-
-    @Test func whoIsNotOnTheListNeedsTheAdminToken() throws {
-        let closed = try GifreelProcess(["metrics.allow=10.0.0.0/8"])
-        #expect(try closed.request("GET", "/metrics").status == 404)
-        let guarded = try GifreelProcess(["metrics.allow=10.0.0.0/8", "admin.token=secret"])
-        #expect(try guarded.request("GET", "/metrics").status == 401)
-        #expect(try guarded.request("GET", "/metrics", headers: ["Authorization: Bearer secret"]).status == 200)
-    }
-
-    /// `promtool` comes with Debian's prometheus; without it there is nothing to ask.
-    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/promtool")))
-    func promtoolFindsNothingToSay() throws {
-        let gif = GIFBuilder.animation(frames: 3)
-        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
-        defer { origin.stop() }
-        let server = try GifreelProcess()
-        _ = try server.mp4(origin.url("/a.gif"))
-        let file = server.directory.appendingPathComponent("metrics")
-        try server.request("GET", "/metrics").text.write(to: file, atomically: true, encoding: .utf8)
-        let tool = Process()
-        tool.executableURL = URL(fileURLWithPath: "/usr/bin/promtool")
-        tool.arguments = ["check", "metrics"]
-        tool.standardInput = try FileHandle(forReadingFrom: file)
-        let output = Pipe()
-        (tool.standardOutput, tool.standardError) = (output, output)
-        try tool.run()
-        let said = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
-        tool.waitUntilExit()
-        #expect(tool.terminationStatus == 0 && said.isEmpty, "\(said)")
-    }
-}
 }

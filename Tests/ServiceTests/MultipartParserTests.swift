@@ -47,7 +47,9 @@ import Testing
     @Test func partsAreTheSameInWhateverPiecesTheyArrive() throws {
         // Content that is full of what looks like a delimiter's beginning.
         let content = Array("\r\n--\r\n-\r\r\n--Y--X\r\n--\r".utf8) + (0...255).map { UInt8($0) }
-        let body = Array("to be ignored\r\n".utf8) + part(field, Array("320".utf8)) + part(file, content) + Array("--X--\r\nand this".utf8)
+        let body =
+            Array("to be ignored\r\n".utf8) + part(field, Array("320".utf8)) + part(file, content)
+            + Array("--X--\r\nand this".utf8)
         let whole = try parse(body)
         #expect(whole.parts.map(\.name) == ["width", "file"] && whole.parts.map(\.isFile) == [false, true])
         #expect(whole.contents == [Array("320".utf8), content] && whole.isWhole)

@@ -24,7 +24,8 @@ import Testing
         #expect(range == "bytes 0-1/\(length)" && length > 4096)
         let tag = try #require(probe["etag"])
         let whole = try ask("0-\(length - 1)", ["If-Range: \(tag)"])
-        #expect(whole.status == 206 && whole.body.count == length && whole["content-range"] == "bytes 0-\(length - 1)/\(length)")
+        #expect(
+            whole.status == 206 && whole.body.count == length && whole["content-range"] == "bytes 0-\(length - 1)/\(length)")
         #expect(try MP4Boxes(whole.body).durations.count == 12)
         // It breaks off and goes on elsewhere; all pieces are of one file.
         var pieces: [UInt8] = []

@@ -53,7 +53,8 @@ import Testing
             "/html/https://a.test/a.gif?\"><script>alert(2)</script>", source: "https://a.test/a.gif?'%22onload=alert(3)",
             host: "x\"><b>")
         let text = PlayerPage().text(contents(hostileLinks, name: hostile))
-        #expect(!text.contains("<script>alert") && !text.contains("<b>") && !text.contains("\u{202e}") && !text.contains("\u{0}"))
+        #expect(
+            !text.contains("<script>alert") && !text.contains("<b>") && !text.contains("\u{202e}") && !text.contains("\u{0}"))
         #expect(text.contains("<title>&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&#39;&amp;\u{fffd}\u{fffd}.gif</title>"))
         let embed = OEmbed(contents(hostileLinks, name: hostile), maxWidth: nil, maxHeight: nil, maxAge: 60)
         #expect(!embed.html.contains("<script>") && embed.html.hasPrefix("<iframe src=\"http://x&quot;&gt;&lt;b&gt;/html/"))
@@ -88,26 +89,35 @@ import Testing
             "poster_width", "poster_height", "style", "script", "loop", "plays", "secure_video",
         ]
         #expect(places == filled)
-        #expect(Set(PageTemplate(PackageResources.home_html).places) == ["style", "script", "max_bytes", "max_size", "version"])
+        #expect(
+            Set(PageTemplate(PackageResources.home_html).places) == ["style", "script", "max_bytes", "max_size", "version"])
         #expect(Set(PageTemplate(PackageResources.signed_html).places) == ["style", "version"])
     }
 
-    @Test(arguments: [
-        (nil, nil, 34, 22), (17, nil, 17, 11), (nil, 11, 17, 11), (17, 5, 7, 5), (1000, 1000, 34, 22), (1, nil, 1, 1),
-    ] as [(Int?, Int?, Int, Int)]) func anEmbeddedPlayerKeepsItsShape(_ maxWidth: Int?, _ maxHeight: Int?, _ width: Int, _ height: Int) throws {
+    @Test(
+        arguments: [
+            (nil, nil, 34, 22), (17, nil, 17, 11), (nil, 11, 17, 11), (17, 5, 7, 5), (1000, 1000, 34, 22), (1, nil, 1, 1),
+        ] as [(Int?, Int?, Int, Int)]) func anEmbeddedPlayerKeepsItsShape(
+            _ maxWidth: Int?, _ maxHeight: Int?, _ width: Int, _ height: Int
+        ) throws
+    {
         let embed = OEmbed(contents(try links()), maxWidth: maxWidth, maxHeight: maxHeight, maxAge: 60)
         #expect(embed.width == width && embed.height == height)
     }
 
     @Test func oEmbedIsAskedAsItsSpecificationHasIt() throws {
         let query = try OEmbed.Query([
-            QueryItem(name: "url", value: "u"), QueryItem(name: "maxwidth", value: "300"), QueryItem(name: "format", value: "json"),
+            QueryItem(name: "url", value: "u"), QueryItem(name: "maxwidth", value: "300"),
+            QueryItem(name: "format", value: "json"),
             QueryItem(name: "dnt", value: "1"),
         ])
         #expect(query.url == "u" && query.maxWidth == 300 && query.maxHeight == nil)
-        for (name, value, status) in [("format", "xml", 501), ("maxwidth", "0", 400), ("maxheight", "-1", 400), ("none", "", 400)] {
+        for (name, value, status) in [
+            ("format", "xml", 501), ("maxwidth", "0", 400), ("maxheight", "-1", 400), ("none", "", 400),
+        ] {
             #expect {
-                try OEmbed.Query((name == "none" ? [] : [QueryItem(name: "url", value: "u")]) + [QueryItem(name: name, value: value)])
+                try OEmbed.Query(
+                    (name == "none" ? [] : [QueryItem(name: "url", value: "u")]) + [QueryItem(name: name, value: value)])
             } throws: { ($0 as? Problem)?.status == status }
         }
     }

@@ -4,146 +4,149 @@ import TestSupport
 import Testing
 
 extension OperationsTests {
-/// `gifreel prewarm`.
-@Suite(.timeLimit(.minutes(3))) struct PrewarmCommandTests {
-    private struct Outcome {
-        var code: Int32
-        var output: String
-        var log: String
-    }
+    /// `gifreel prewarm`.
+    @Suite(.timeLimit(.minutes(3))) struct PrewarmCommandTests {
+        private struct Outcome {
+            var code: Int32
+            var output: String
+            var log: String
+        }
 
-    private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
+        private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
 
-    private func start(_ arguments: [String]) throws -> (process: Process, output: Pipe, log: Pipe) {
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        let process = Process()
-        process.executableURL = GifreelProcess.executable
-        process.arguments = ["prewarm"] + arguments
-        process.environment = ["XDG_STATE_HOME": directory.path, "PATH": "/usr/bin"]
-        let (output, log) = (Pipe(), Pipe())
-        (process.standardOutput, process.standardError) = (output, log)
-        process.standardInput = FileHandle.nullDevice
-        try process.run()
-        return (process, output, log)
-    }
+        private func start(_ arguments: [String]) throws -> (process: Process, output: Pipe, log: Pipe) {
+            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+            let process = Process()
+            process.executableURL = GifreelProcess.executable
+            process.arguments = ["prewarm"] + arguments
+            process.environment = ["XDG_STATE_HOME": directory.path, "PATH": "/usr/bin"]
+            let (output, log) = (Pipe(), Pipe())
+            (process.standardOutput, process.standardError) = (output, log)
+            process.standardInput = FileHandle.nullDevice
+            try process.run()
+            return (process, output, log)
+        }
 
-    private func prewarm(_ arguments: [String]) throws -> Outcome {
-        let (process, output, log) = try start(arguments)
-        return try finish(process, output, log)
-    }
+        private func prewarm(_ arguments: [String]) throws -> Outcome {
+            let (process, output, log) = try start(arguments)
+            return try finish(process, output, log)
+        }
 
-    private func finish(_ process: Process, _ output: Pipe, _ log: Pipe) throws -> Outcome {
-        let text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
-        let errors = String(decoding: try log.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
-        process.waitUntilExit()
-        return Outcome(code: process.terminationStatus, output: text, log: errors)
-    }
+        private func finish(_ process: Process, _ output: Pipe, _ log: Pipe) throws -> Outcome {
+            let text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+            let errors = String(decoding: try log.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+            process.waitUntilExit()
+            return Outcome(code: process.terminationStatus, output: text, log: errors)
+        }
 
-    private func list(_ urls: [String]) throws -> String {
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        let file = directory.appendingPathComponent("list")
-        try urls.joined(separator: "\n").write(to: file, atomically: true, encoding: .utf8)
-        return file.path
-    }
+        private func list(_ urls: [String]) throws -> String {
+            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+            let file = directory.appendingPathComponent("list")
+            try urls.joined(separator: "\n").write(to: file, atomically: true, encoding: .utf8)
+            return file.path
+        }
 
-    private func settings(_ folder: String) -> [String] {
-        ["cache.dir=\(folder)", "cache.min_free_bytes=0", "sources.allow_private=127.0.0.1"].flatMap { ["--set", $0] }
-    }
+        private func settings(_ folder: String) -> [String] {
+            ["cache.dir=\(folder)", "cache.min_free_bytes=0", "sources.allow_private=127.0.0.1"].flatMap { ["--set", $0] }
+        }
 
-    @Test func withoutAServerItFillsACacheDirectory() throws {
-        defer { try? FileManager.default.removeItem(at: directory) }
-        let gif = GIFBuilder.animation(frames: 30)
-        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
-        defer { origin.stop() }
-        let file = try list([origin.url("/a.gif"), origin.url("/a.gif"), origin.url("/no.gif")])
-        let report = directory.path + "/report.json"
-        let outcome = try prewarm([file, "--report", report] + settings(directory.path + "/cache"))
-        #expect(outcome.code == 1)
-        #expect(outcome.output.contains("2 of 2 URLs in ") && outcome.output.contains(": 0 hits, 1 new, 1 failed"))
-        #expect(outcome.output.contains("source_not_found"))
-        #expect(outcome.log.contains("2/2  "))
-        let json = try String(contentsOfFile: report, encoding: .utf8)
-        #expect(json.contains(#""source_bytes":\#(gif.count)"#) && json.contains(#""code":"source_not_found""#))
-        let server = try GifreelProcess(directory: directory)
-        #expect(try server.mp4(origin.url("/a.gif"))["cache-status"] == "gifreel; hit")
-        let refused = try prewarm([file] + settings(directory.path + "/cache"))
-        #expect(refused.code == 1 && refused.log.contains("--server"))
-    }
+        @Test func withoutAServerItFillsACacheDirectory() throws {
+            defer { try? FileManager.default.removeItem(at: directory) }
+            let gif = GIFBuilder.animation(frames: 30)
+            let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+            defer { origin.stop() }
+            let file = try list([origin.url("/a.gif"), origin.url("/a.gif"), origin.url("/no.gif")])
+            let report = directory.path + "/report.json"
+            let outcome = try prewarm([file, "--report", report] + settings(directory.path + "/cache"))
+            #expect(outcome.code == 1)
+            #expect(outcome.output.contains("2 of 2 URLs in ") && outcome.output.contains(": 0 hits, 1 new, 1 failed"))
+            #expect(outcome.output.contains("source_not_found"))
+            #expect(outcome.log.contains("2/2  "))
+            let json = try String(contentsOfFile: report, encoding: .utf8)
+            #expect(json.contains(#""source_bytes":\#(gif.count)"#) && json.contains(#""code":"source_not_found""#))
+            let server = try GifreelProcess(directory: directory)
+            #expect(try server.mp4(origin.url("/a.gif"))["cache-status"] == "gifreel; hit")
+            let refused = try prewarm([file] + settings(directory.path + "/cache"))
+            #expect(refused.code == 1 && refused.log.contains("--server"))
+        }
 
-    @Test func aServerDoesTheWork() throws {
-        defer { try? FileManager.default.removeItem(at: directory) }
-        let gif = GIFBuilder.animation(frames: 3)
-        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
-        defer { origin.stop() }
-        let server = try GifreelProcess(["admin.token=secret"])
-        let file = try list([origin.url("/a.gif")])
-        let address = "http://127.0.0.1:\(server.port)/"
-        let csv = directory.path + "/report.csv"
-        let outcome = try prewarm([file, "--server", address, "--token", "secret", "--report", csv])
-        #expect(outcome.code == 0 && outcome.output.contains("0 hits, 1 new, 0 failed"), "\(outcome)")
-        #expect(try server.mp4(origin.url("/a.gif"))["cache-status"] == "gifreel; hit")
-        #expect(try String(contentsOfFile: csv, encoding: .utf8).contains("\(origin.url("/a.gif")),mp4,,new,,,"))
-        #expect(try prewarm([file, "--server", address, "--token", "secret"]).output.contains("1 hits, 0 new, 0 failed"))
-        let wrong = try prewarm([file, "--server", address, "--token", "wrong"])
-        #expect(wrong.code == 1 && wrong.log.contains("does not accept the token"))
-    }
+        @Test func aServerDoesTheWork() throws {
+            defer { try? FileManager.default.removeItem(at: directory) }
+            let gif = GIFBuilder.animation(frames: 3)
+            let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+            defer { origin.stop() }
+            let server = try GifreelProcess(["admin.token=secret"])
+            let file = try list([origin.url("/a.gif")])
+            let address = "http://127.0.0.1:\(server.port)/"
+            let csv = directory.path + "/report.csv"
+            let outcome = try prewarm([file, "--server", address, "--token", "secret", "--report", csv])
+            #expect(outcome.code == 0 && outcome.output.contains("0 hits, 1 new, 0 failed"), "\(outcome)")
+            #expect(try server.mp4(origin.url("/a.gif"))["cache-status"] == "gifreel; hit")
+            #expect(try String(contentsOfFile: csv, encoding: .utf8).contains("\(origin.url("/a.gif")),mp4,,new,,,"))
+            #expect(try prewarm([file, "--server", address, "--token", "secret"]).output.contains("1 hits, 0 new, 0 failed"))
+            let wrong = try prewarm([file, "--server", address, "--token", "wrong"])
+            #expect(wrong.code == 1 && wrong.log.contains("does not accept the token"))
+        }
 
-    @Test func anInterruptedRunGoesOnWhereItStopped() throws {
-        defer { try? FileManager.default.removeItem(at: directory) }
-        let gate = try LoopbackGate()
-        let gif = GIFBuilder.animation(frames: 3)
-        let origin = try LoopbackOrigin([
-            "/a.gif": { _ in .ok(gif) }, "/b.gif": { _ in .status(404) },
-            "/c.gif": { $0.number == 1 ? LoopbackAnswer.ok(gif + [0]).after(gate) : .ok(gif + [0]) },
+        @Test func anInterruptedRunGoesOnWhereItStopped() throws {
+            defer { try? FileManager.default.removeItem(at: directory) }
+            let gate = try LoopbackGate()
+            let gif = GIFBuilder.animation(frames: 3)
+            let origin = try LoopbackOrigin([
+                "/a.gif": { _ in .ok(gif) }, "/b.gif": { _ in .status(404) },
+                "/c.gif": { $0.number == 1 ? LoopbackAnswer.ok(gif + [0]).after(gate) : .ok(gif + [0]) },
+            ])
+            defer { origin.stop() }
+            let journal = directory.path + "/journal"
+            let arguments =
+                [try list(["/a.gif", "/b.gif", "/c.gif"].map { origin.url($0) }), "--concurrency", "1", "--journal", journal]
+                + settings(directory.path + "/cache")
+            let (process, output, log) = try start(arguments)
+            while origin.count("/c.gif") == 0 && process.isRunning { usleep(1000) }
+            kill(process.processIdentifier, SIGINT)
+            let first = try finish(process, output, log)
+            #expect(first.code == 130 && first.log.contains("goes on with the 1 that are left"), "\(first)")
+            #expect(first.output.contains("2 of 3 URLs"))
+            gate.open()
+            let second = try prewarm(arguments)
+            #expect(second.code == 1 && second.output.contains("3 of 3 URLs"), "\(second)")
+            #expect(second.output.contains("0 hits, 2 new, 1 failed"))
+            #expect(origin.count("/a.gif") == 1 && origin.count("/b.gif") == 1)
+            #expect(!FileManager.default.fileExists(atPath: journal))
+        }
+
+        @Test func aDryRunTouchesNothing() throws {
+            defer { try? FileManager.default.removeItem(at: directory) }
+            let origin = try LoopbackOrigin()
+            defer { origin.stop() }
+            let file = try list([origin.url("/a.gif"), "nonsense"])
+            let outcome = try prewarm([
+                file, "--dry-run", "--option", "quality=70", "--set", "cache.dir=\(directory.path)/cache",
+            ])
+            #expect(outcome.code == 1 && outcome.output == "mp4,quality=70 \(origin.url("/a.gif"))\n")
+            #expect(outcome.log.contains("nonsense: bad_source_url"))
+            #expect(origin.requests.isEmpty && !FileManager.default.fileExists(atPath: directory.path + "/cache"))
+        }
+
+        @Test func anIndexOfSitemapsIsFollowed() throws {
+            defer { try? FileManager.default.removeItem(at: directory) }
+            let origin = try LoopbackOrigin()
+            defer { origin.stop() }
+            let gif = origin.url("/a.gif")
+            origin.on("/1.xml", .ok(Array("<urlset><url><loc>\(gif)</loc></url></urlset>".utf8)))
+            let file = try list(["<sitemapindex><sitemap><loc>\(origin.url("/1.xml"))</loc></sitemap></sitemapindex>"])
+            #expect(try prewarm([file, "--dry-run"]).output == "mp4 \(gif)\n")
+        }
+
+        @Test(arguments: [
+            ["--concurrency", "0"], ["--nonsense"], ["--list", "csv"], ["--server", "ftp://x"], ["--option", "x"],
+            ["/no/such/list"],
+            ["/dev/null"], ["--server", "http://127.0.0.1:1", "--set", "cache.dir=x"],
         ])
-        defer { origin.stop() }
-        let journal = directory.path + "/journal"
-        let arguments =
-            [try list(["/a.gif", "/b.gif", "/c.gif"].map { origin.url($0) }), "--concurrency", "1", "--journal", journal]
-            + settings(directory.path + "/cache")
-        let (process, output, log) = try start(arguments)
-        while origin.count("/c.gif") == 0 && process.isRunning { usleep(1000) }
-        kill(process.processIdentifier, SIGINT)
-        let first = try finish(process, output, log)
-        #expect(first.code == 130 && first.log.contains("goes on with the 1 that are left"), "\(first)")
-        #expect(first.output.contains("2 of 3 URLs"))
-        gate.open()
-        let second = try prewarm(arguments)
-        #expect(second.code == 1 && second.output.contains("3 of 3 URLs"), "\(second)")
-        #expect(second.output.contains("0 hits, 2 new, 1 failed"))
-        #expect(origin.count("/a.gif") == 1 && origin.count("/b.gif") == 1)
-        #expect(!FileManager.default.fileExists(atPath: journal))
+        func whatMakesNoSenseEndsWithTwo(_ arguments: [String]) throws {
+            defer { try? FileManager.default.removeItem(at: directory) }
+            let outcome = try prewarm(arguments)
+            #expect(outcome.code == 2 && !outcome.log.isEmpty)
+        }
     }
-
-    @Test func aDryRunTouchesNothing() throws {
-        defer { try? FileManager.default.removeItem(at: directory) }
-        let origin = try LoopbackOrigin()
-        defer { origin.stop() }
-        let file = try list([origin.url("/a.gif"), "nonsense"])
-        let outcome = try prewarm([file, "--dry-run", "--option", "quality=70", "--set", "cache.dir=\(directory.path)/cache"])
-        #expect(outcome.code == 1 && outcome.output == "mp4,quality=70 \(origin.url("/a.gif"))\n")
-        #expect(outcome.log.contains("nonsense: bad_source_url"))
-        #expect(origin.requests.isEmpty && !FileManager.default.fileExists(atPath: directory.path + "/cache"))
-    }
-
-    @Test func anIndexOfSitemapsIsFollowed() throws {
-        defer { try? FileManager.default.removeItem(at: directory) }
-        let origin = try LoopbackOrigin()
-        defer { origin.stop() }
-        let gif = origin.url("/a.gif")
-        origin.on("/1.xml", .ok(Array("<urlset><url><loc>\(gif)</loc></url></urlset>".utf8)))
-        let file = try list(["<sitemapindex><sitemap><loc>\(origin.url("/1.xml"))</loc></sitemap></sitemapindex>"])
-        #expect(try prewarm([file, "--dry-run"]).output == "mp4 \(gif)\n")
-    }
-
-    @Test(arguments: [
-        ["--concurrency", "0"], ["--nonsense"], ["--list", "csv"], ["--server", "ftp://x"], ["--option", "x"], ["/no/such/list"],
-        ["/dev/null"], ["--server", "http://127.0.0.1:1", "--set", "cache.dir=x"],
-    ])
-    func whatMakesNoSenseEndsWithTwo(_ arguments: [String]) throws {
-        defer { try? FileManager.default.removeItem(at: directory) }
-        let outcome = try prewarm(arguments)
-        #expect(outcome.code == 2 && !outcome.log.isEmpty)
-    }
-}
 }

@@ -4,104 +4,106 @@ import TestSupport
 import Testing
 
 extension OperationsTests {
-/// SIGHUP.
-@Suite(.timeLimit(.minutes(3))) struct ReloadTests {
-    private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
+    /// SIGHUP.
+    @Suite(.timeLimit(.minutes(3))) struct ReloadTests {
+        private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
 
-    /// A server whose settings stand in a file, which the test may change.
-    private func start(_ yaml: String) throws -> (server: GifreelProcess, file: URL) {
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        let file = directory.appendingPathComponent("settings.yaml")
-        try yaml.write(to: file, atomically: true, encoding: .utf8)
-        return (try GifreelProcess([], configuration: file.path, directory: directory), file)
-    }
+        /// A server whose settings stand in a file, which the test may change.
+        private func start(_ yaml: String) throws -> (server: GifreelProcess, file: URL) {
+            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+            let file = directory.appendingPathComponent("settings.yaml")
+            try yaml.write(to: file, atomically: true, encoding: .utf8)
+            return (try GifreelProcess([], configuration: file.path, directory: directory), file)
+        }
 
-    private func reload(_ server: GifreelProcess, until said: String) throws {
-        kill(server.identifier, SIGHUP)
-        let deadline = Date().addingTimeInterval(30)
-        while !server.log.contains(said) {
-            guard Date() < deadline else {
-                Issue.record("\(server.log)")
-                return
+        private func reload(_ server: GifreelProcess, until said: String) throws {
+            kill(server.identifier, SIGHUP)
+            let deadline = Date().addingTimeInterval(30)
+            while !server.log.contains(said) {
+                guard Date() < deadline else {
+                    Issue.record("\(server.log)")
+                    return
+                }
+                usleep(5000)
             }
-            usleep(5000)
+        }
+
+        @Test func allowListsTokensAndLimitsAreReadAgain() throws {
+            let gif = GIFBuilder.animation(frames: 3)
+            let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }, "/b.gif": { _ in .ok(gif + [0]) }])
+            defer { origin.stop() }
+            let (server, file) = try start("sources:\n  allow: [example.com]\n")
+            #expect(try server.mp4(origin.url("/a.gif")).status == 403)
+            try "sources:\n  allow: ['*']\nadmin:\n  token: secret\n".write(to: file, atomically: true, encoding: .utf8)
+            try reload(server, until: "changed=admin.token, sources.allow")
+            #expect(try server.mp4(origin.url("/a.gif")).status == 200)
+            #expect(try server.request("GET", "/cache", headers: ["Authorization: Bearer secret"]).status == 200)
+            try "limits:\n  frames: 2\n".write(to: file, atomically: true, encoding: .utf8)
+            try reload(server, until: "changed=admin.token, limits.frames")
+            #expect(try server.mp4(origin.url("/b.gif")).status == 422)
+            #expect(try server.mp4(origin.url("/a.gif"))["cache-status"] == "gifreel; hit")
+            #expect(try server.request("GET", "/cache").status == 404)
+        }
+
+        @Test func whatNeedsARestartIsSaid() throws {
+            let (server, file) = try start("server:\n  idle_timeout: 60s\n")
+            try "server:\n  idle_timeout: 61s\ncache:\n  max_bytes: 1GiB\n".write(to: file, atomically: true, encoding: .utf8)
+            try reload(server, until: "for=cache.max_bytes, server.idle_timeout")
+            #expect(try server.request("GET", "/healthz").status == 200)
+        }
+
+        @Test func aWrongFileChangesNothing() throws {
+            let (server, file) = try start("admin:\n  token: secret\n")
+            try "admin:\n  tocken: other\n".write(to: file, atomically: true, encoding: .utf8)
+            try reload(server, until: "settings not read again")
+            #expect(server.log.contains("admin.tocken"))
+            #expect(try server.request("GET", "/cache", headers: ["Authorization: Bearer secret"]).status == 200)
+        }
+
+        @Test func whatIsInFlightEndsByTheOldSettings() throws {
+            let gate = try LoopbackGate()
+            let gif = GIFBuilder.animation(frames: 3)
+            let origin = try LoopbackOrigin(["/a.gif": { _ in LoopbackAnswer.ok(gif).after(gate) }])
+            defer { origin.stop() }
+            let (server, file) = try start("sources:\n  allow: ['*']\n")
+            var client = try RawHTTPClient(port: server.port)
+            try client.send(Array("GET /mp4/\(origin.url("/a.gif")) HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
+            while origin.count("/a.gif") == 0 { usleep(1000) }
+            try "sources:\n  allow: [example.com]\n".write(to: file, atomically: true, encoding: .utf8)
+            try reload(server, until: "settings read again")
+            gate.open()
+            #expect(try client.readResponse().status == 200)
+            #expect(try server.mp4(origin.url("/b.gif")).status == 403)
+        }
+
+        @Test func systemdIsToldWhenTheServerIsReadyAndWhenItStops() throws {
+            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+            let path = directory.path + "/notify"
+            let number = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+            defer { close(number) }
+            var address = sockaddr_un()
+            address.sun_family = sa_family_t(AF_UNIX)
+            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+            let bound = withUnsafePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    bind(number, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+                }
+            }
+            try #require(bound == 0)
+            var limit = timeval(tv_sec: 30, tv_usec: 0)
+            setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+            func next() -> String {
+                var buffer = [UInt8](repeating: 0, count: 256)
+                let count = recv(number, &buffer, buffer.count, 0)
+                return String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
+            }
+            let server = try GifreelProcess([], directory: directory, environment: ["NOTIFY_SOCKET": path])
+            #expect(next() == "READY=1")
+            kill(server.identifier, SIGHUP)
+            #expect(next().hasPrefix("RELOADING=1\nMONOTONIC_USEC="))
+            #expect(next() == "READY=1")
+            #expect(server.terminate() == 0)
+            #expect(next() == "STOPPING=1")
         }
     }
-
-    @Test func allowListsTokensAndLimitsAreReadAgain() throws {
-        let gif = GIFBuilder.animation(frames: 3)
-        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }, "/b.gif": { _ in .ok(gif + [0]) }])
-        defer { origin.stop() }
-        let (server, file) = try start("sources:\n  allow: [example.com]\n")
-        #expect(try server.mp4(origin.url("/a.gif")).status == 403)
-        try "sources:\n  allow: ['*']\nadmin:\n  token: secret\n".write(to: file, atomically: true, encoding: .utf8)
-        try reload(server, until: "changed=admin.token, sources.allow")
-        #expect(try server.mp4(origin.url("/a.gif")).status == 200)
-        #expect(try server.request("GET", "/cache", headers: ["Authorization: Bearer secret"]).status == 200)
-        try "limits:\n  frames: 2\n".write(to: file, atomically: true, encoding: .utf8)
-        try reload(server, until: "changed=admin.token, limits.frames")
-        #expect(try server.mp4(origin.url("/b.gif")).status == 422)
-        #expect(try server.mp4(origin.url("/a.gif"))["cache-status"] == "gifreel; hit")
-        #expect(try server.request("GET", "/cache").status == 404)
-    }
-
-    @Test func whatNeedsARestartIsSaid() throws {
-        let (server, file) = try start("server:\n  idle_timeout: 60s\n")
-        try "server:\n  idle_timeout: 61s\ncache:\n  max_bytes: 1GiB\n".write(to: file, atomically: true, encoding: .utf8)
-        try reload(server, until: "for=cache.max_bytes, server.idle_timeout")
-        #expect(try server.request("GET", "/healthz").status == 200)
-    }
-
-    @Test func aWrongFileChangesNothing() throws {
-        let (server, file) = try start("admin:\n  token: secret\n")
-        try "admin:\n  tocken: other\n".write(to: file, atomically: true, encoding: .utf8)
-        try reload(server, until: "settings not read again")
-        #expect(server.log.contains("admin.tocken"))
-        #expect(try server.request("GET", "/cache", headers: ["Authorization: Bearer secret"]).status == 200)
-    }
-
-    @Test func whatIsInFlightEndsByTheOldSettings() throws {
-        let gate = try LoopbackGate()
-        let gif = GIFBuilder.animation(frames: 3)
-        let origin = try LoopbackOrigin(["/a.gif": { _ in LoopbackAnswer.ok(gif).after(gate) }])
-        defer { origin.stop() }
-        let (server, file) = try start("sources:\n  allow: ['*']\n")
-        var client = try RawHTTPClient(port: server.port)
-        try client.send(Array("GET /mp4/\(origin.url("/a.gif")) HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
-        while origin.count("/a.gif") == 0 { usleep(1000) }
-        try "sources:\n  allow: [example.com]\n".write(to: file, atomically: true, encoding: .utf8)
-        try reload(server, until: "settings read again")
-        gate.open()
-        #expect(try client.readResponse().status == 200)
-        #expect(try server.mp4(origin.url("/b.gif")).status == 403)
-    }
-
-    @Test func systemdIsToldWhenTheServerIsReadyAndWhenItStops() throws {
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        let path = directory.path + "/notify"
-        let number = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
-        defer { close(number) }
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-        let bound = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(number, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
-        }
-        try #require(bound == 0)
-        var limit = timeval(tv_sec: 30, tv_usec: 0)
-        setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        func next() -> String {
-            var buffer = [UInt8](repeating: 0, count: 256)
-            let count = recv(number, &buffer, buffer.count, 0)
-            return String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
-        }
-        let server = try GifreelProcess([], directory: directory, environment: ["NOTIFY_SOCKET": path])
-        #expect(next() == "READY=1")
-        kill(server.identifier, SIGHUP)
-        #expect(next().hasPrefix("RELOADING=1\nMONOTONIC_USEC="))
-        #expect(next() == "READY=1")
-        #expect(server.terminate() == 0)
-        #expect(next() == "STOPPING=1")
-    }
-}
 }

@@ -68,7 +68,8 @@ import Testing
         arguments: [
             (Rendition.Format.mp4, ["frame"]), (.jpg, ["speed", "fps", "start", "end", "loops"]),
             (.webp, ["bg", "speed", "fps", "start", "end", "loops"]),
-            (.png, ["bg", "quality", "speed", "fps", "start", "end", "loops"]), (.json, RenditionOption.allCases.map(\.rawValue)),
+            (.png, ["bg", "quality", "speed", "fps", "start", "end", "loops"]),
+            (.json, RenditionOption.allCases.map(\.rawValue)),
             (.html, []),
         ])
     func whatHasNoEffectOnAFormatIsRefusedByName(_ format: Rendition.Format, _ names: [String]) {

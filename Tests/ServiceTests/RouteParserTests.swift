@@ -18,7 +18,8 @@ import Testing
         let expected = "https://example.com/a.gif?v=2&w=3"
         for target in [
             "/mp4/https://example.com/a.gif?v=2&w=3", "/mp4/https:/example.com/a.gif?v=2&w=3",
-            "/mp4/https%3A%2F%2Fexample.com%2Fa.gif%3Fv%3D2%26w%3D3", "/mp4?url=https%3A%2F%2Fexample.com%2Fa.gif%3Fv%3D2%26w%3D3",
+            "/mp4/https%3A%2F%2Fexample.com%2Fa.gif%3Fv%3D2%26w%3D3",
+            "/mp4?url=https%3A%2F%2Fexample.com%2Fa.gif%3Fv%3D2%26w%3D3",
             "/mp4,quality=9/HTTPS://EXAMPLE.com:443/a.gif?v=2&w=3",
         ] {
             #expect(try source(target) == expected, "\(target)")
@@ -51,7 +52,9 @@ import Testing
         let mounts = ["media": "https://cdn.test/up/"]
         #expect(try source("/media/x/y.mp4", mounts: mounts) == "https://cdn.test/up/x/y.gif")
         #expect(try source("/media/x/y.gif", mounts: mounts) == "https://cdn.test/up/x/y.gif")
-        for target in ["/media/../secret.gif", "/media/%2e%2e/secret.mp4", "/media/a.exe", "/media/a", "/media/", "/media", "/other/a.gif"] {
+        for target in [
+            "/media/../secret.gif", "/media/%2e%2e/secret.mp4", "/media/a.exe", "/media/a", "/media/", "/media", "/other/a.gif",
+        ] {
             #expect(throws: Problem.notFound, "\(target)") { try source(target, mounts: mounts) }
         }
     }
@@ -62,7 +65,9 @@ import Testing
         #expect(throws: Problem.notFound) { try parse("/mp4/http://a.test/", hasBody: true) }
     }
 
-    @Test(arguments: Rendition.Format.allCases) func aMountSwapsExtensionsWithOptionsInTheQuery(_ format: Rendition.Format) throws {
+    @Test(arguments: Rendition.Format.allCases) func aMountSwapsExtensionsWithOptionsInTheQuery(_ format: Rendition.Format)
+        throws
+    {
         let mounts = ["media": "https://cdn.test/up/"]
         let query = format == .json ? "" : "?width=40"
         guard case .rendition(let rendition, let url) = try parse("/media/x/y.\(format.rawValue)\(query)", mounts: mounts)

@@ -9,93 +9,98 @@ import Testing
 @testable import Service
 
 extension OperationsTests {
-/// Each way a start can fail ends with a sentence that says what to change.
-@Suite(.timeLimit(.minutes(3))) struct StartTests {
-    private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
+    /// Each way a start can fail ends with a sentence that says what to change.
+    @Suite(.timeLimit(.minutes(3))) struct StartTests {
+        private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
 
-    /// What a server says that must not start.
-    private func complaint(_ settings: [String], configuration: String? = nil, environment: [String: String] = [:]) -> String {
-        do {
-            _ = try GifreelProcess(settings, configuration: configuration, environment: environment)
-            return "it started"
-        } catch let error as GifreelProcess.NotStarted {
-            return error.log
-        } catch {
-            return "\(error)"
+        /// What a server says that must not start.
+        private func complaint(_ settings: [String], configuration: String? = nil, environment: [String: String] = [:])
+            -> String
+        {
+            do {
+                _ = try GifreelProcess(settings, configuration: configuration, environment: environment)
+                return "it started"
+            } catch let error as GifreelProcess.NotStarted {
+                return error.log
+            } catch {
+                return "\(error)"
+            }
         }
-    }
 
-    @Test func aPortThatIsTakenIsNamed() throws {
-        let server = try GifreelProcess()
-        #expect(complaint(["server.port=\(server.port)"]).contains("Something else already listens on 127.0.0.1:\(server.port)."))
-    }
-
-    @Test func anAddressOfAnotherMachineIsNamed() {
-        #expect(complaint(["server.host=192.0.2.1"]).contains("192.0.2.1:0 is no address of this machine."))
-        #expect(complaint(["server.host=no.such.host.invalid"]).contains("The host no.such.host.invalid is unknown."))
-    }
-
-    @Test func aCacheDirectoryThatCannotBeMadeIsNamed() {
-        let text = complaint(["cache.dir=/dev/null/cache"])
-        #expect(text.contains("the cache directory /dev/null/cache cannot be used: ") && text.contains("Not a directory"))
-    }
-
-    @Test func aCacheDirectoryThatAnotherServerHasIsNamedWithIt() throws {
-        let server = try GifreelProcess()
-        let text = complaint(["cache.dir=\(server.directory.path)/cache"])
-        #expect(text.contains("is in use by another server (process \(server.identifier))"))
-    }
-
-    @Test func aPortFileThatCannotBeWrittenIsNamed() {
-        #expect(complaint(["server.port_file=/no/such/directory/port"]).contains("/no/such/directory/port"))
-    }
-
-    @Test func aFileThatIsNotThereOrNoYAMLIsNamed() throws {
-        defer { try? FileManager.default.removeItem(at: directory) }
-        #expect(complaint([], configuration: "/no/such.yaml").contains("The configuration file /no/such.yaml cannot be read"))
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        let file = directory.appendingPathComponent("a.yaml")
-        try "server: [unclosed".write(to: file, atomically: true, encoding: .utf8)
-        #expect(complaint([], configuration: file.path).contains("The configuration file \(file.path) cannot be read"))
-    }
-
-    /// What a service says that must not start because of these libraries.
-    private func complaint(_ libraries: LinkedLibraries) throws -> String {
-        let folder = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
-        let zygote = try Zygote.spawn(executable: folder.appendingPathComponent("gifreel").path)
-        defer {
-            zygote.stop()
-            try? FileManager.default.removeItem(at: directory)
+        @Test func aPortThatIsTakenIsNamed() throws {
+            let server = try GifreelProcess()
+            #expect(
+                complaint(["server.port=\(server.port)"]).contains(
+                    "Something else already listens on 127.0.0.1:\(server.port)."))
         }
-        var configuration = ServiceConfiguration()
-        configuration.cache.directory = directory.path
-        do {
-            _ = try GifreelService(
-                configuration: configuration, zygote: zygote, libraries: libraries, logger: Logger(label: "test"))
-            return "it started"
-        } catch {
-            return "\(error)"
+
+        @Test func anAddressOfAnotherMachineIsNamed() {
+            #expect(complaint(["server.host=192.0.2.1"]).contains("192.0.2.1:0 is no address of this machine."))
+            #expect(complaint(["server.host=no.such.host.invalid"]).contains("The host no.such.host.invalid is unknown."))
         }
-    }
 
-    @Test func librariesOfTheRightVersionWithAllEncodersAreTaken() throws {
-        #expect(try complaint(.present) == "it started")
-    }
+        @Test func aCacheDirectoryThatCannotBeMadeIsNamed() {
+            let text = complaint(["cache.dir=/dev/null/cache"])
+            #expect(text.contains("the cache directory /dev/null/cache cannot be used: ") && text.contains("Not a directory"))
+        }
 
-    @Test func aMissingEncoderIsNamed() throws {
-        var libraries = LinkedLibraries.present
-        libraries.hasEncoder = { $0 != .mp4 }
-        #expect(try complaint(libraries) == "libx264 is missing from libavcodec.")
-        libraries.hasEncoder = { $0 != .png }
-        #expect(try complaint(libraries) == "The encoder for png is missing from libavcodec.")
-    }
+        @Test func aCacheDirectoryThatAnotherServerHasIsNamedWithIt() throws {
+            let server = try GifreelProcess()
+            let text = complaint(["cache.dir=\(server.directory.path)/cache"])
+            #expect(text.contains("is in use by another server (process \(server.identifier))"))
+        }
 
-    @Test func aLibraryThatIsTooOldIsNamed() throws {
-        for index in LinkedLibraries.present.libraries.indices {
+        @Test func aPortFileThatCannotBeWrittenIsNamed() {
+            #expect(complaint(["server.port_file=/no/such/directory/port"]).contains("/no/such/directory/port"))
+        }
+
+        @Test func aFileThatIsNotThereOrNoYAMLIsNamed() throws {
+            defer { try? FileManager.default.removeItem(at: directory) }
+            #expect(
+                complaint([], configuration: "/no/such.yaml").contains("The configuration file /no/such.yaml cannot be read"))
+            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+            let file = directory.appendingPathComponent("a.yaml")
+            try "server: [unclosed".write(to: file, atomically: true, encoding: .utf8)
+            #expect(complaint([], configuration: file.path).contains("The configuration file \(file.path) cannot be read"))
+        }
+
+        /// What a service says that must not start because of these libraries.
+        private func complaint(_ libraries: LinkedLibraries) throws -> String {
+            let folder = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
+            let zygote = try Zygote.spawn(executable: folder.appendingPathComponent("gifreel").path)
+            defer {
+                zygote.stop()
+                try? FileManager.default.removeItem(at: directory)
+            }
+            var configuration = ServiceConfiguration()
+            configuration.cache.directory = directory.path
+            do {
+                _ = try GifreelService(
+                    configuration: configuration, zygote: zygote, libraries: libraries, logger: Logger(label: "test"))
+                return "it started"
+            } catch {
+                return "\(error)"
+            }
+        }
+
+        @Test func librariesOfTheRightVersionWithAllEncodersAreTaken() throws {
+            #expect(try complaint(.present) == "it started")
+        }
+
+        @Test func aMissingEncoderIsNamed() throws {
             var libraries = LinkedLibraries.present
-            libraries.libraries[index].loaded = 28 << 16 | 76 << 8 | 100
-            #expect(try complaint(libraries).hasPrefix("\(libraries.libraries[index].name) 28.76.100 is too old: "))
+            libraries.hasEncoder = { $0 != .mp4 }
+            #expect(try complaint(libraries) == "libx264 is missing from libavcodec.")
+            libraries.hasEncoder = { $0 != .png }
+            #expect(try complaint(libraries) == "The encoder for png is missing from libavcodec.")
+        }
+
+        @Test func aLibraryThatIsTooOldIsNamed() throws {
+            for index in LinkedLibraries.present.libraries.indices {
+                var libraries = LinkedLibraries.present
+                libraries.libraries[index].loaded = 28 << 16 | 76 << 8 | 100
+                #expect(try complaint(libraries).hasPrefix("\(libraries.libraries[index].name) 28.76.100 is too old: "))
+            }
         }
     }
-}
 }

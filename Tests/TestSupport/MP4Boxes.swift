@@ -84,7 +84,9 @@ package struct MP4Boxes: Sendable {
     }
 
     private mutating func readSampleEntry(_ content: ArraySlice<UInt8>) throws {
-        guard let entry = try Self.boxes(content).first, entry.kind == "avc1", entry.content.count > 78 else { throw Malformed() }
+        guard let entry = try Self.boxes(content).first, entry.kind == "avc1", entry.content.count > 78 else {
+            throw Malformed()
+        }
         let data = Array(entry.content)
         width = Self.integer(data, 24, 2)
         height = Self.integer(data, 26, 2)

@@ -17,7 +17,8 @@ package struct OriginFault: Sendable {
     ///
     /// - Parameter gif: A GIF of which the first half holds no whole frame.
     package static func all(of gif: [UInt8]) -> [OriginFault] {
-        silences(gif) + lengths(gif) + framings(gif) + statuses(gif) + types(gif) + heads(gif) + redirects(gif) + validators(gif)
+        silences(gif) + lengths(gif) + framings(gif) + statuses(gif) + types(gif) + heads(gif) + redirects(gif)
+            + validators(gif)
     }
 
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Type: image/gif\r\n"
@@ -34,7 +35,8 @@ package struct OriginFault: Sendable {
             OriginFault("no-answer", LoopbackAnswer(steps: [.hang])),
             OriginFault("half-a-head", .raw(ok, then: [.hang])),
             OriginFault("half-a-body", raw("Content-Length: \(gif.count)\r\n", half(gif), then: [.hang])),
-            OriginFault("a-byte-a-second", raw("Content-Length: 100000\r\n", [], then: [.trickle(gif, every: .seconds(1)), .hang])),
+            OriginFault(
+                "a-byte-a-second", raw("Content-Length: 100000\r\n", [], then: [.trickle(gif, every: .seconds(1)), .hang])),
             OriginFault("late", LoopbackAnswer(steps: [.pause(.milliseconds(500))] + LoopbackAnswer.ok(gif).steps)),
         ]
     }
@@ -46,7 +48,8 @@ package struct OriginFault: Sendable {
             OriginFault("length-huge", raw("Content-Length: 10000000000\r\n", gif, then: [.hang])),
             OriginFault("length-negative", raw("Content-Length: -1\r\n", gif)),
             OriginFault("length-twice", raw("Content-Length: \(gif.count + 9)\r\nContent-Length: \(gif.count)\r\n", gif)),
-            OriginFault("endless", raw("", [], then: [.sendForever(Array("GIF89a".utf8) + [UInt8](repeating: 0, count: 65_530))])),
+            OriginFault(
+                "endless", raw("", [], then: [.sendForever(Array("GIF89a".utf8) + [UInt8](repeating: 0, count: 65_530))])),
         ]
     }
 
@@ -84,7 +87,9 @@ package struct OriginFault: Sendable {
             OriginFault("type-html", .ok(gif, ["Content-Type: text/html"])),
             OriginFault("type-missing", .ok(gif)),
             OriginFault("gzip-unasked", .ok(gzipped, ["Content-Encoding: gzip"])),
-            OriginFault("gzip-endless", raw("Content-Encoding: gzip\r\n", gzipped, then: [.sendForever([UInt8](repeating: 0, count: 65_536))])),
+            OriginFault(
+                "gzip-endless",
+                raw("Content-Encoding: gzip\r\n", gzipped, then: [.sendForever([UInt8](repeating: 0, count: 65_536))])),
         ]
     }
 

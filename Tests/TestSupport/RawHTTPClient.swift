@@ -40,7 +40,9 @@ package struct RawHTTPClient: ~Copyable {
     package func send(_ bytes: [UInt8]) throws(Failure) {
         var done = 0
         while done < bytes.count {
-            let count = bytes.withUnsafeBytes { Glibc.send(socket, $0.baseAddress.map { $0 + done }, $0.count - done, Int32(MSG_NOSIGNAL)) }
+            let count = bytes.withUnsafeBytes {
+                Glibc.send(socket, $0.baseAddress.map { $0 + done }, $0.count - done, Int32(MSG_NOSIGNAL))
+            }
             guard count > 0 else { throw Failure(what: "send") }
             done += count
         }
@@ -68,7 +70,8 @@ package struct RawHTTPClient: ~Copyable {
             throw Failure(what: "head")
         }
         buffer.removeFirst(end + 4)
-        let length = toHead || response.status == 304 || response.status == 204
+        let length =
+            toHead || response.status == 304 || response.status == 204
             ? 0 : Int(response["content-length"] ?? "0") ?? 0
         while buffer.count < length { try fill() }
         response.body = Array(buffer.prefix(length))

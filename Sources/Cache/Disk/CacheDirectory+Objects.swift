@@ -73,7 +73,7 @@ extension CacheDirectory {
         let names: [String]
         do {
             names = try DirectoryListing.names(in: subdirectory, below: objects.number)
-        } catch where error.code == ENOENT {
+        } catch  where error.code == ENOENT {
             return ([], [])
         }
         for name in names {

@@ -85,19 +85,23 @@ extension Index {
     }
 
     private static func put(_ record: AliasRecord, _ object: ObjectID, _ sequence: Int64, in database: Database) throws {
-        try database.cachedStatement(sql: """
-            INSERT OR REPLACE INTO former_aliases (object, url, sequence)
-            SELECT object, url, sequence FROM aliases WHERE key = ? AND sequence < ? AND object <> ?
-            """).execute(arguments: [record.key.data, sequence, object.data])
-        try database.cachedStatement(sql: """
-            INSERT INTO aliases (key, sequence, object, url, etag, modified, fetched, fresh) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-            ON CONFLICT (key) DO UPDATE SET
-                sequence = excluded.sequence, object = excluded.object, url = excluded.url, etag = excluded.etag,
-                modified = excluded.modified, fetched = excluded.fetched, fresh = excluded.fresh
-            WHERE excluded.sequence > aliases.sequence
-            """).execute(arguments: [
-                record.key.data, sequence, object.data, record.sourceURL, record.validators.etag, record.validators.lastModified,
-                record.fetchedAt, record.freshFor,
-            ])
+        try database.cachedStatement(
+            sql: """
+                INSERT OR REPLACE INTO former_aliases (object, url, sequence)
+                SELECT object, url, sequence FROM aliases WHERE key = ? AND sequence < ? AND object <> ?
+                """
+        ).execute(arguments: [record.key.data, sequence, object.data])
+        try database.cachedStatement(
+            sql: """
+                INSERT INTO aliases (key, sequence, object, url, etag, modified, fetched, fresh) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+                ON CONFLICT (key) DO UPDATE SET
+                    sequence = excluded.sequence, object = excluded.object, url = excluded.url, etag = excluded.etag,
+                    modified = excluded.modified, fetched = excluded.fetched, fresh = excluded.fresh
+                WHERE excluded.sequence > aliases.sequence
+                """
+        ).execute(arguments: [
+            record.key.data, sequence, object.data, record.sourceURL, record.validators.etag, record.validators.lastModified,
+            record.fetchedAt, record.freshFor,
+        ])
     }
 }

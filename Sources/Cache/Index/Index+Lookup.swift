@@ -5,10 +5,11 @@ internal import GRDB
 extension Index {
     func alias(_ key: AliasKey) throws(IndexError) -> AliasRow? {
         try read { database in
-            let statement = try database.cachedStatement(sql: """
-                SELECT \(Self.aliasColumns), \(Self.objectColumns)
-                FROM aliases JOIN objects ON objects.id = aliases.object WHERE aliases.key = ?
-                """)
+            let statement = try database.cachedStatement(
+                sql: """
+                    SELECT \(Self.aliasColumns), \(Self.objectColumns)
+                    FROM aliases JOIN objects ON objects.id = aliases.object WHERE aliases.key = ?
+                    """)
             return try Row.fetchOne(statement, arguments: [key.data]).map(Self.alias)
         }
     }
@@ -41,9 +42,10 @@ extension Index {
     /// Objects in the order of the eviction queue, those after `sequence`.
     func objects(after sequence: Int64, limit: Int) throws(IndexError) -> [ObjectRow] {
         try read { database in
-            let statement = try database.cachedStatement(sql: """
-                SELECT \(Self.objectColumns) FROM objects WHERE sequence > ? ORDER BY sequence LIMIT ?
-                """)
+            let statement = try database.cachedStatement(
+                sql: """
+                    SELECT \(Self.objectColumns) FROM objects WHERE sequence > ? ORDER BY sequence LIMIT ?
+                    """)
             return try Row.fetchAll(statement, arguments: [sequence, limit]).map { try Self.object($0) }
         }
     }
@@ -51,11 +53,12 @@ extension Index {
     /// Aliases in the order of their keys, those after `key`.
     func aliases(after key: AliasKey?, limit: Int) throws(IndexError) -> [AliasRow] {
         try read { database in
-            let statement = try database.cachedStatement(sql: """
-                SELECT \(Self.aliasColumns), \(Self.objectColumns)
-                FROM aliases JOIN objects ON objects.id = aliases.object
-                WHERE aliases.key > ? ORDER BY aliases.key LIMIT ?
-                """)
+            let statement = try database.cachedStatement(
+                sql: """
+                    SELECT \(Self.aliasColumns), \(Self.objectColumns)
+                    FROM aliases JOIN objects ON objects.id = aliases.object
+                    WHERE aliases.key > ? ORDER BY aliases.key LIMIT ?
+                    """)
             return try Row.fetchAll(statement, arguments: [key?.data ?? Data(), limit]).map { try Self.alias($0) }
         }
     }
@@ -63,9 +66,10 @@ extension Index {
     /// Former aliases in the order of their objects and URLs, those after the given one.
     func formerAliases(after last: FormerAliasRow?, limit: Int) throws(IndexError) -> [FormerAliasRow] {
         try read { database in
-            let statement = try database.cachedStatement(sql: """
-                SELECT object, url, sequence FROM former_aliases WHERE (object, url) > (?, ?) ORDER BY object, url LIMIT ?
-                """)
+            let statement = try database.cachedStatement(
+                sql: """
+                    SELECT object, url, sequence FROM former_aliases WHERE (object, url) > (?, ?) ORDER BY object, url LIMIT ?
+                    """)
             let arguments: StatementArguments = [last?.object.data ?? Data(), last?.url ?? "", limit]
             return try Row.fetchAll(statement, arguments: arguments).map { row in
                 FormerAliasRow(object: try Self.name(row, 0), url: row[1], sequence: row[2])

@@ -23,8 +23,9 @@ extension Index {
     private static func covered(by scope: PurgeScope, before sequence: Int64, in database: Database) throws -> Removed {
         let (condition, arguments) = condition(scope, before: sequence)
         var removed = Removed()
-        removed.aliases = try Int64.fetchOne(
-            database, sql: "SELECT COUNT(*) FROM aliases WHERE \(condition)", arguments: arguments) ?? 0
+        removed.aliases =
+            try Int64.fetchOne(
+                database, sql: "SELECT COUNT(*) FROM aliases WHERE \(condition)", arguments: arguments) ?? 0
         guard scope != .all else {
             let unaliased = "SELECT COUNT(*) FROM objects WHERE sequence < ? AND id NOT IN (SELECT object FROM aliases)"
             removed.unaliased = try Int64.fetchOne(database, sql: unaliased, arguments: [sequence]) ?? 0

@@ -24,11 +24,12 @@ final class Index: Sendable {
         configuration.label = "gifreel-cache"
         configuration.foreignKeysEnabled = false
         configuration.prepareDatabase { database in
-            try database.execute(sql: """
-                PRAGMA synchronous = NORMAL;
-                PRAGMA journal_size_limit = \(16 << 20);
-                PRAGMA cache_size = -8192;
-                """)
+            try database.execute(
+                sql: """
+                    PRAGMA synchronous = NORMAL;
+                    PRAGMA journal_size_limit = \(16 << 20);
+                    PRAGMA cache_size = -8192;
+                    """)
         }
         do {
             pool = try DatabasePool(path: path, configuration: configuration)
@@ -48,45 +49,46 @@ final class Index: Sendable {
     }
 
     private static func makeTables(_ database: Database) throws {
-        try database.execute(sql: """
-            CREATE TABLE state (
-                only INTEGER PRIMARY KEY CHECK (only = 1),
-                journal TEXT NOT NULL, applied INTEGER NOT NULL,
-                hand INTEGER NOT NULL, clean INTEGER NOT NULL,
-                objects INTEGER NOT NULL, bytes INTEGER NOT NULL
-            );
-            INSERT INTO state VALUES (1, '', 0, 0, 0, 0, 0);
+        try database.execute(
+            sql: """
+                CREATE TABLE state (
+                    only INTEGER PRIMARY KEY CHECK (only = 1),
+                    journal TEXT NOT NULL, applied INTEGER NOT NULL,
+                    hand INTEGER NOT NULL, clean INTEGER NOT NULL,
+                    objects INTEGER NOT NULL, bytes INTEGER NOT NULL
+                );
+                INSERT INTO state VALUES (1, '', 0, 0, 0, 0, 0);
 
-            CREATE TABLE objects (
-                sequence INTEGER PRIMARY KEY,
-                id BLOB NOT NULL UNIQUE, extension TEXT NOT NULL, length INTEGER NOT NULL,
-                content BLOB NOT NULL, created INTEGER NOT NULL, facts BLOB NOT NULL
-            );
-            CREATE TRIGGER object_added AFTER INSERT ON objects BEGIN
-                UPDATE state SET objects = objects + 1, bytes = bytes + NEW.length;
-            END;
-            CREATE TRIGGER object_removed AFTER DELETE ON objects BEGIN
-                UPDATE state SET objects = objects - 1, bytes = bytes - OLD.length;
-            END;
+                CREATE TABLE objects (
+                    sequence INTEGER PRIMARY KEY,
+                    id BLOB NOT NULL UNIQUE, extension TEXT NOT NULL, length INTEGER NOT NULL,
+                    content BLOB NOT NULL, created INTEGER NOT NULL, facts BLOB NOT NULL
+                );
+                CREATE TRIGGER object_added AFTER INSERT ON objects BEGIN
+                    UPDATE state SET objects = objects + 1, bytes = bytes + NEW.length;
+                END;
+                CREATE TRIGGER object_removed AFTER DELETE ON objects BEGIN
+                    UPDATE state SET objects = objects - 1, bytes = bytes - OLD.length;
+                END;
 
-            CREATE TABLE aliases (
-                key BLOB PRIMARY KEY, sequence INTEGER NOT NULL, object BLOB NOT NULL, url TEXT NOT NULL,
-                etag TEXT, modified TEXT, fetched INTEGER NOT NULL, fresh INTEGER
-            ) WITHOUT ROWID;
-            CREATE INDEX aliases_by_url ON aliases (url);
-            CREATE INDEX aliases_by_object ON aliases (object);
+                CREATE TABLE aliases (
+                    key BLOB PRIMARY KEY, sequence INTEGER NOT NULL, object BLOB NOT NULL, url TEXT NOT NULL,
+                    etag TEXT, modified TEXT, fetched INTEGER NOT NULL, fresh INTEGER
+                ) WITHOUT ROWID;
+                CREATE INDEX aliases_by_url ON aliases (url);
+                CREATE INDEX aliases_by_object ON aliases (object);
 
-            -- Where an object came from whose alias leads to another one now: a purge of that source is to find it.
-            CREATE TABLE former_aliases (
-                object BLOB NOT NULL, url TEXT NOT NULL, sequence INTEGER NOT NULL, PRIMARY KEY (object, url)
-            ) WITHOUT ROWID;
-            CREATE INDEX former_aliases_by_url ON former_aliases (url);
-            CREATE TRIGGER former_aliases_removed AFTER DELETE ON objects BEGIN
-                DELETE FROM former_aliases WHERE object = OLD.id;
-            END;
+                -- Where an object came from whose alias leads to another one now: a purge of that source is to find it.
+                CREATE TABLE former_aliases (
+                    object BLOB NOT NULL, url TEXT NOT NULL, sequence INTEGER NOT NULL, PRIMARY KEY (object, url)
+                ) WITHOUT ROWID;
+                CREATE INDEX former_aliases_by_url ON former_aliases (url);
+                CREATE TRIGGER former_aliases_removed AFTER DELETE ON objects BEGIN
+                    DELETE FROM former_aliases WHERE object = OLD.id;
+                END;
 
-            PRAGMA user_version = \(layout);
-            """)
+                PRAGMA user_version = \(layout);
+                """)
     }
 
     /// Ends all connections. Nothing may be asked afterwards.

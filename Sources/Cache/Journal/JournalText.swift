@@ -94,10 +94,13 @@ enum JournalText {
                 let length = number(fields[2]), let content: ContentDigest = name(fields[3]), let created = number(fields[4]),
                 let facts = unescape(fields[5])
             else { return nil }
-            return .object(ObjectRecord(
-                id: id, fileExtension: fileExtension, length: length, content: content, created: created, facts: Array(facts)))
+            return .object(
+                ObjectRecord(
+                    id: id, fileExtension: fileExtension, length: length, content: content, created: created,
+                    facts: Array(facts)))
         case (UInt8(ascii: "A"), 7):
-            guard let key: AliasKey = name(fields[0]), let object: ObjectID = name(fields[1]), let fetchedAt = number(fields[2]),
+            guard let key: AliasKey = name(fields[0]), let object: ObjectID = name(fields[1]),
+                let fetchedAt = number(fields[2]),
                 let url = text(fields[6])
             else { return nil }
             let validators = Validators(etag: optional(fields[4]), lastModified: optional(fields[5]))

@@ -50,7 +50,7 @@ extension Store {
     private func name(_ staged: StagedFile, _ record: ObjectRecord) throws(SystemError) {
         do throws(SystemError) {
             try directory.link(staged, as: record.id, record.fileExtension, replacing: false)
-        } catch where error.code == EEXIST {
+        } catch  where error.code == EEXIST {
             // A file that nothing knows of: left over from a crash, or not yet found while the index is made anew.
             try directory.link(staged, as: record.id, record.fileExtension, replacing: true)
         }

@@ -30,7 +30,8 @@ extension Store {
 
     private func removeOrphans(in first: UInt8) -> Int64 {
         // A directory that cannot be read keeps its orphans until the next start.
-        guard let (renditions, others) = try? directory.list(first), let known = try? index.extensions(ofObjectsIn: first) else {
+        guard let (renditions, others) = try? directory.list(first), let known = try? index.extensions(ofObjectsIn: first)
+        else {
             return 0
         }
         var count: Int64 = 0

@@ -76,8 +76,9 @@ final class Store: Sendable {
 
         self.directory = directory
         self.readers = readers
-        lock = Mutex(State(
-            journal: journal, applied: applied, hand: follows ? state.hand : 0, isReconciled: isClean))
+        lock = Mutex(
+            State(
+                journal: journal, applied: applied, hand: follows ? state.hand : 0, isReconciled: isClean))
         self.totals = Mutex(totals)
         currentIndex = Mutex(index)
         self.visibleFrom.store(visibleFrom, ordering: .relaxed)

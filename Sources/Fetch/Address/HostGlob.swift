@@ -21,7 +21,8 @@ package struct HostGlob: Hashable, Sendable {
 
     /// Nil for what could never match a host: empty labels, characters that no host has.
     package init?(_ pattern: String) {
-        let withoutBrackets = pattern.hasPrefix("[") && pattern.hasSuffix("]") ? String(pattern.dropFirst().dropLast()) : pattern
+        let withoutBrackets =
+            pattern.hasPrefix("[") && pattern.hasSuffix("]") ? String(pattern.dropFirst().dropLast()) : pattern
         if let address = IPAddress(withoutBrackets) {
             text = address.description
             self.address = address

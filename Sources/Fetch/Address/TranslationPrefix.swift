@@ -6,7 +6,9 @@ package struct TranslationPrefix: Hashable, Sendable {
 
     /// Reads an IPv6 block with one of the lengths that RFC 6052 section 2.2 knows: 32, 40, 48, 56, 64 or 96.
     package init?(_ text: String) {
-        guard let range = AddressRange(text), case .v6 = range.base, Self.lengths.contains(range.prefixLength) else { return nil }
+        guard let range = AddressRange(text), case .v6 = range.base, Self.lengths.contains(range.prefixLength) else {
+            return nil
+        }
         self.range = range
     }
 

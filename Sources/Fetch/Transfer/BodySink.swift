@@ -40,7 +40,9 @@ struct BodySink: ~Copyable {
     /// The whole body, begun as a GIF.
     consuming func finish() throws(FetchError) -> FetchedBody {
         guard let file = consume file else {
-            guard case .notAGIF(let kind) = ContentSniffer.judge(start, isWhole: true) else { throw .notAGIF(looksLike: .unknown) }
+            guard case .notAGIF(let kind) = ContentSniffer.judge(start, isWhole: true) else {
+                throw .notAGIF(looksLike: .unknown)
+            }
             throw .notAGIF(looksLike: kind)
         }
         let count = file.count

@@ -19,7 +19,8 @@ final class SocketTable {
                 numbers.remove(number)
                 continue
             }
-            guard local.port == localPort, let peer = Self.endpoint(of: number, getpeername), peer == (remote, remotePort) else {
+            guard local.port == localPort, let peer = Self.endpoint(of: number, getpeername), peer == (remote, remotePort)
+            else {
                 continue
             }
             var byte: UInt8 = 0

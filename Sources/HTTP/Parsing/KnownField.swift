@@ -40,7 +40,8 @@ extension UnsafeRawBufferPointer {
     fileprivate func isFieldName(_ lowercase: StaticString) -> Bool {
         let name = lowercase.bytes
         func isEqual<Word: FixedWidthInteger>(at offset: Int, _ bit: Word) -> Bool {
-            loadUnaligned(fromByteOffset: offset, as: Word.self) | bit == name.loadUnaligned(fromByteOffset: offset, as: Word.self)
+            loadUnaligned(fromByteOffset: offset, as: Word.self) | bit
+                == name.loadUnaligned(fromByteOffset: offset, as: Word.self)
         }
         guard name.count >= 8 else {
             return isEqual(at: 0, 0x2020_2020 as UInt32) && isEqual(at: name.count - 4, 0x2020_2020 as UInt32)

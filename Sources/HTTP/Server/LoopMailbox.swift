@@ -1,5 +1,5 @@
-internal import SystemIO
 internal import Synchronization
+internal import SystemIO
 
 /// How other threads speak to a loop: messages in order, and a wake-up. Every parked connection has at most one message
 /// under way, which bounds the queue.

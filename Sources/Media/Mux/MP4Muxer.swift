@@ -183,7 +183,8 @@ struct MP4Muxer: ~Copyable {
     /// Takes the encoder's own description (SEI, user data) out of the first packet: it tells a player nothing.
     private func dropUserData(_ packet: UnsafeMutablePointer<AVPacket>) {
         guard let data = packet.pointee.data else { return }
-        let kept = AnnexB.removeSupplementalInformation(UnsafeMutableBufferPointer(start: data, count: Int(packet.pointee.size)))
+        let kept = AnnexB.removeSupplementalInformation(
+            UnsafeMutableBufferPointer(start: data, count: Int(packet.pointee.size)))
         av_shrink_packet(packet, Int32(kept))
     }
 }

@@ -32,7 +32,8 @@ struct PicturePalette {
 
     /// Writes the picture's indices, and the palette as libav has it: 256 native words of A, R, G, B.
     func write(
-        _ picture: borrowing StillPicture, indices: UnsafeMutablePointer<UInt8>, stride: Int, colors target: UnsafeMutablePointer<UInt8>
+        _ picture: borrowing StillPicture, indices: UnsafeMutablePointer<UInt8>, stride: Int,
+        colors target: UnsafeMutablePointer<UInt8>
     ) {
         for y in 0..<picture.height {
             let words = picture.words + y * picture.width

@@ -57,7 +57,9 @@ final class SampleSource {
             meter.worked(at: .compose)
             let shown = clock.advance(by: reader.frame.delay)
             frames += 1
-            guard let time = timeline.place(time: shown.start, duration: shown.duration), timeline.admits(time) else { continue }
+            guard let time = timeline.place(time: shown.start, duration: shown.duration), timeline.admits(time) else {
+                continue
+            }
             let changed = area
             area = .empty
             let hasChanged = try convert(changed, into: try planes())

@@ -91,7 +91,8 @@ final class VideoScaler {
             let lower = chroma.row(min(2 * y + 1, geometry.height - 1))
             let row = target + y * stride
             for x in 0..<geometry.width / 2 {
-                let sum = UInt16(upper[2 &* x]) &+ UInt16(upper[2 &* x &+ 1]) &+ UInt16(lower[2 &* x]) &+ UInt16(lower[2 &* x &+ 1])
+                let sum =
+                    UInt16(upper[2 &* x]) &+ UInt16(upper[2 &* x &+ 1]) &+ UInt16(lower[2 &* x]) &+ UInt16(lower[2 &* x &+ 1])
                 row[x] = UInt8(truncatingIfNeeded: (sum &+ 2) >> 2)
             }
             if geometry.width & 1 == 1 {

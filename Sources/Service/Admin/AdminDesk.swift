@@ -81,7 +81,7 @@ struct AdminDesk: Sendable {
     private struct Statistics: Encodable {
         var objects: Int64
         var bytes: Int64
-        var limit_bytes: Int64
+        var limitBytes: Int64
         var hits: Int64
         var misses: Int64
         var evictions: Int64
@@ -90,13 +90,27 @@ struct AdminDesk: Sendable {
         var unstored: Int64
         var negative: Int
         var making: Int
+
+        private enum CodingKeys: String, CodingKey {
+            case objects
+            case bytes
+            case limitBytes = "limit_bytes"
+            case hits
+            case misses
+            case evictions
+            case purged
+            case corrupt
+            case unstored
+            case negative
+            case making
+        }
     }
 
     private func statistics() -> HTTPResponse {
         let now = store.cache.statistics()
         return Self.json(
             Statistics(
-                objects: Int64(now.objects), bytes: Int64(now.bytes), limit_bytes: Int64(now.limitBytes),
+                objects: Int64(now.objects), bytes: Int64(now.bytes), limitBytes: Int64(now.limitBytes),
                 hits: Int64(now.hotHits) + Int64(now.diskHits), misses: Int64(now.misses), evictions: Int64(now.evictions),
                 purged: Int64(now.purged), corrupt: Int64(now.corrupt), unstored: Int64(now.unstored),
                 negative: store.maker.remembered.count, making: store.makingCount))

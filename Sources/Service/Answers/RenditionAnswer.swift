@@ -50,7 +50,8 @@ struct RenditionAnswer: Sendable {
 
     /// The answer of whatever was found or made.
     func response(_ found: RenditionStore.Found, _ address: Address, _ terms: AnswerTerms = .plain) -> HTTPResponse {
-        var headers = found.isStorable
+        var headers =
+            found.isStorable
             ? fields(found.rendition.alias, address, terms) : Self.fields("no-store", varies: terms.varies)
         headers = Self.with(headers, found.provenance)
         switch found.provenance {

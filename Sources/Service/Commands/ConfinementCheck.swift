@@ -14,6 +14,7 @@ enum ConfinementCheck {
         if confinement.missing.isEmpty { return nil }
         let names = confinement.missing.joined(separator: " and ")
         if isRequired { throw ConfigurationError("sandbox.require is set, and this kernel does not offer \(names).") }
-        return "THE SANDBOX IS WEAK: this kernel does not offer \(names), so a GIF that takes over a worker can do more than it should"
+        return
+            "THE SANDBOX IS WEAK: this kernel does not offer \(names), so a GIF that takes over a worker can do more than it should"
     }
 }

@@ -3,8 +3,8 @@ internal import Glibc
 internal import HTTP
 internal import Media
 internal import Sandbox
-internal import SystemIO
 internal import Synchronization
+internal import SystemIO
 
 /// `gifreel convert`: one file, or many into a directory, as many at once as there are processors.
 package struct Convert {

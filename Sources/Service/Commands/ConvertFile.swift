@@ -1,5 +1,5 @@
-internal import Cache
 internal import CLinux
+internal import Cache
 internal import Foundation
 internal import Glibc
 internal import Media

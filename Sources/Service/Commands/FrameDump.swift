@@ -1,5 +1,5 @@
-internal import Media
 import Foundation
+internal import Media
 
 /// `gifreel frames`: writes a GIF's composed frames as raw RGBA files, and `meta.json` beside them.
 package enum FrameDump {

@@ -214,7 +214,8 @@ package struct Prewarm {
     /// A name of its own for each list and target, below `$XDG_STATE_HOME` (XDG Base Directory Specification).
     private func defaultJournal(_ entries: [PrewarmEntry]) -> String {
         let environment = ProcessInfo.processInfo.environment
-        let state = environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+        let state =
+            environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
             ?? (environment["HOME"] ?? ".") + "/.local/state"
         let target = server ?? ([configurationFile ?? ""] + flags).joined(separator: "\n")
         return "\(state)/gifreel/prewarm-\(PrewarmLists.fingerprint(of: entries, target: target)).ndjson"

@@ -18,7 +18,8 @@ extension ServiceConfiguration {
     mutating func readMounts(_ settings: SettingsReader) throws(ConfigurationError) {
         for name in settings.chosenNames("mounts") {
             guard !Route.reservedNames.contains(name), name.utf8.allSatisfy(Route.isNameByte) else {
-                throw ConfigurationError("mounts.\(name) cannot be used: the name is taken or holds other than a–z, 0–9, - and _.")
+                throw ConfigurationError(
+                    "mounts.\(name) cannot be used: the name is taken or holds other than a–z, 0–9, - and _.")
             }
             let mount = try readMount("mounts.\(name)", settings)
             mounts[name] = mount

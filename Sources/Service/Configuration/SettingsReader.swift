@@ -92,7 +92,9 @@ package struct SettingsReader {
 
     private static func value(_ pair: (key: String, value: String)) -> ConfigValue {
         if case .list = Setting.named(pair.key)?.kind {
-            return ConfigValue(.stringArray(pair.value.split(separator: ",").map(String.init)), isSecret: Setting.named(pair.key)?.isSecret ?? false)
+            return ConfigValue(
+                .stringArray(pair.value.split(separator: ",").map(String.init)),
+                isSecret: Setting.named(pair.key)?.isSecret ?? false)
         }
         return ConfigValue(.string(pair.value), isSecret: Setting.named(pair.key)?.isSecret ?? false)
     }

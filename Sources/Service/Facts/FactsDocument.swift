@@ -8,7 +8,7 @@ struct FactsDocument: Codable, Equatable {
 
         private enum Key: String, CodingKey {
             case url
-            case loop_count
+            case loopCount = "loop_count"
         }
 
         init(url: String?, facts: SourceFacts) {
@@ -26,7 +26,7 @@ struct FactsDocument: Codable, Equatable {
             try facts.encode(to: encoder)
             var container = encoder.container(keyedBy: Key.self)
             try container.encode(url, forKey: .url)
-            try container.encode(facts.loop_count, forKey: .loop_count)
+            try container.encode(facts.loopCount, forKey: .loopCount)
         }
     }
 

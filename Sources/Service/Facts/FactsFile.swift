@@ -22,7 +22,9 @@ enum FactsFile {
             var done = 0
             while done < document.count {
                 done += try retryingOnInterrupt("pwrite") {
-                    document.withUnsafeBytes { pwrite(file.number, $0.baseAddress.map { $0 + done }, $0.count - done, off_t(done)) }
+                    document.withUnsafeBytes {
+                        pwrite(file.number, $0.baseAddress.map { $0 + done }, $0.count - done, off_t(done))
+                    }
                 }
             }
             return document.count

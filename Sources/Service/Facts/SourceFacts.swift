@@ -13,7 +13,7 @@ struct SourceFacts: Codable, Equatable, Sendable {
     /// Whole frames.
     var frames: Int
     /// The raw loop count; null for «once», 0 for «for ever».
-    var loop_count: Int?
+    var loopCount: Int?
     /// In seconds; the sum of ``delays``.
     var duration: Double
     /// In seconds, as browsers show them and as the video has them: 0 and 1 hundredths are 10.
@@ -21,6 +21,19 @@ struct SourceFacts: Codable, Equatable, Sendable {
     var animated: Bool
     /// Whether a page shows through the picture somewhere at some time.
     var transparent: Bool
+
+    private enum CodingKeys: String, CodingKey {
+        case sha256
+        case bytes
+        case width
+        case height
+        case frames
+        case loopCount = "loop_count"
+        case duration
+        case delays
+        case animated
+        case transparent
+    }
 
     /// - Parameter delays: What a worker wrote for ``OutputFormat/facts``; nil is given for anything else.
     init?(_ result: TranscodeResult, delays file: [UInt8], of digest: SourceDigest, bytes: Int) {
@@ -31,7 +44,7 @@ struct SourceFacts: Codable, Equatable, Sendable {
         width = result.sourceWidth
         height = result.sourceHeight
         frames = result.frames
-        loop_count = result.loopCount
+        loopCount = result.loopCount
         duration = Double(hundredths.reduce(0, +)) / 100
         delays = hundredths.map { Double($0) / 100 }
         animated = frames > 1

@@ -30,7 +30,8 @@ private struct JSONLogHandler: LogHandler {
     }
 
     func log(event: LogEvent) {
-        var fields = metadata
+        var fields =
+            metadata
             .merging(metadataProvider?.get() ?? [:]) { $1 }
             .merging(event.metadata ?? [:]) { $1 }
             .mapValues(\.description)

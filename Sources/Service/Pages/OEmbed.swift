@@ -4,15 +4,29 @@ internal import HTTP
 struct OEmbed: Encodable, Equatable {
     var type = "video"
     var version = "1.0"
-    var provider_name = "Gifreel"
+    var providerName = "Gifreel"
     var title: String
-    var cache_age: Int
-    var thumbnail_url: String
-    var thumbnail_width: Int
-    var thumbnail_height: Int
+    var cacheAge: Int
+    var thumbnailUrl: String
+    var thumbnailWidth: Int
+    var thumbnailHeight: Int
     var html: String
     var width: Int
     var height: Int
+
+    private enum CodingKeys: String, CodingKey {
+        case type
+        case version
+        case providerName = "provider_name"
+        case title
+        case cacheAge = "cache_age"
+        case thumbnailUrl = "thumbnail_url"
+        case thumbnailWidth = "thumbnail_width"
+        case thumbnailHeight = "thumbnail_height"
+        case html
+        case width
+        case height
+    }
 
     /// What a consumer asks for.
     struct Query: Equatable {
@@ -55,10 +69,10 @@ struct OEmbed: Encodable, Equatable {
     ///   - maxAge: Seconds for which the answer holds.
     init(_ contents: PlayerPage.Contents, maxWidth: Int?, maxHeight: Int?, maxAge: Int) {
         title = contents.name
-        cache_age = maxAge
-        thumbnail_url = contents.links.base + contents.links.poster
-        thumbnail_width = contents.posterWidth
-        thumbnail_height = contents.posterHeight
+        cacheAge = maxAge
+        thumbnailUrl = contents.links.base + contents.links.poster
+        thumbnailWidth = contents.posterWidth
+        thumbnailHeight = contents.posterHeight
         (width, height) = Self.fit(contents.width, contents.height, maxWidth, maxHeight)
         html =
             "<iframe src=\"\(HTMLText.escape(contents.links.pageAddress))\" width=\"\(width)\" height=\"\(height)\""

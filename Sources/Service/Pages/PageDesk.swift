@@ -64,7 +64,9 @@ struct PageDesk: Sendable {
             let wanted = try self.wanted(asked, target: target, base: base)
             guard let (contents, found) = try await find(wanted, visit) else { return nil }
             return .success(
-                answers.response(found, wanted.terms) { player.resource(contents, fields: $0, lastModified: Int(found.rendition.created)) })
+                answers.response(found, wanted.terms) {
+                    player.resource(contents, fields: $0, lastModified: Int(found.rendition.created))
+                })
         } catch {
             return .failure(error)
         }
@@ -85,7 +87,8 @@ struct PageDesk: Sendable {
                     let text = JSONText.encode(document)
                     return HTTPResource(
                         bytes: text, contentType: Rendition.Format.json.contentType,
-                        entityTag: PageTag.of(String(decoding: text, as: UTF8.self)), lastModified: Int(found.rendition.created),
+                        entityTag: PageTag.of(String(decoding: text, as: UTF8.self)),
+                        lastModified: Int(found.rendition.created),
                         headers: fields)
                 })
         } catch {
@@ -134,7 +137,9 @@ struct PageDesk: Sendable {
         _ wanted: Wanted, _ visit: Visit
     ) async throws(Problem) -> (PlayerPage.Contents, RenditionStore.Found)? {
         let facts = Rendition(format: .json)
-        guard let result = await store.find(facts, of: wanted.source, urgency: visit.urgency, visit.allowance) else { return nil }
+        guard let result = await store.find(facts, of: wanted.source, urgency: visit.urgency, visit.allowance) else {
+            return nil
+        }
         let found = try result.get()
         guard let known = PageFacts(found.rendition) else { throw .overloaded }
         let links = PageLinks(

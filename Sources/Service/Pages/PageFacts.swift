@@ -32,6 +32,6 @@ struct PageFacts {
         return PlayerPage.Contents(
             name: name, links: links, width: (size.width + 1) & ~1, height: (size.height + 1) & ~1,
             posterWidth: size.width, posterHeight: size.height,
-            plays: PlayerPage.plays(loopCount: facts.loop_count, repeats: page.options.time.loops))
+            plays: PlayerPage.plays(loopCount: facts.loopCount, repeats: page.options.time.loops))
     }
 }

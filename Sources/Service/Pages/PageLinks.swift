@@ -65,7 +65,9 @@ struct PageLinks: Equatable {
             // No option in canonical form holds a character that cannot be signed.
             return signer.target(rendition.format, options, of: source, expires: expires) ?? "/"
         }
-        let pairs = (signer.signed(rendition.format, options, of: source, expires: expires) ?? []).map { "\($0.name)=\($0.value)" }
+        let pairs = (signer.signed(rendition.format, options, of: source, expires: expires) ?? []).map {
+            "\($0.name)=\($0.value)"
+        }
         return "\(stem).\(rendition.format.rawValue)" + (pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&"))
     }
 }

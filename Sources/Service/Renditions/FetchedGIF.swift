@@ -11,7 +11,8 @@ final class FetchedGIF: Sendable {
     let keeping: OriginRules.Keeping
     let time: Duration
 
-    init(_ fetched: FetchedSource, digest: SourceDigest, of url: SourceURL, epoch: Epoch, at time: Int64, _ rules: OriginRules) {
+    init(_ fetched: FetchedSource, digest: SourceDigest, of url: SourceURL, epoch: Epoch, at time: Int64, _ rules: OriginRules)
+    {
         let validators = Validators(etag: fetched.validators.etag, lastModified: fetched.validators.lastModified)
         source = Source(
             bytes: fetched.bytes, count: fetched.count, digest: digest,

@@ -116,7 +116,8 @@ struct RenditionMaker: Sendable {
             return .success(Made(rendition: known, provenance: .unstored(.unwanted), times: times))
         }
         let renewed = await cache.renew(
-            alias.key, validators: Validators(etag: unmodified.validators.etag, lastModified: unmodified.validators.lastModified),
+            alias.key,
+            validators: Validators(etag: unmodified.validators.etag, lastModified: unmodified.validators.lastModified),
             fetchedAt: clock.unixSeconds(), freshFor: keeping.freshFor ?? alias.freshFor, epoch: epoch)
         // Where that could not be written down, what is known is still right to answer with.
         return .success(Made(rendition: renewed ?? known, provenance: .renewed, times: times))

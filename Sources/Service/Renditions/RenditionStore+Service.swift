@@ -6,7 +6,8 @@ internal import Sandbox
 extension RenditionStore {
     /// The store as the service has it: with the fetcher and the workers behind it.
     init(
-        configuration: ServiceConfiguration, cache: Cache, clock: CacheClock, fetcher: Fetcher, pool: WorkerPool, logger: Logger,
+        configuration: ServiceConfiguration, cache: Cache, clock: CacheClock, fetcher: Fetcher, pool: WorkerPool,
+        logger: Logger,
         meter: WorkMeter
     ) {
         let remembered = RememberedProblems(clock: clock)

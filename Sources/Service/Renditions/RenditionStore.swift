@@ -47,7 +47,8 @@ struct RenditionStore: Sendable {
     ///   - lifetime: How long a making may take in all; far more than it ever should.
     ///   - executor: Runs what is in flight; nil for Swift's own.
     init(
-        cache: Cache, maker: RenditionMaker, arrivals: MissAdmission, patience: Duration, lifetime: Duration, executor: (any TaskExecutor)? = nil
+        cache: Cache, maker: RenditionMaker, arrivals: MissAdmission, patience: Duration, lifetime: Duration,
+        executor: (any TaskExecutor)? = nil
     ) {
         self.cache = cache
         self.maker = maker

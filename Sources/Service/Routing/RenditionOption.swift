@@ -77,7 +77,8 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         case .loops: return options.time.loops == defaults.time.loops ? nil : String(options.time.loops)
         case .quality: return options.quality == defaults.quality ? nil : String(options.quality)
         case .speed:
-            return options.time.speed == defaults.time.speed ? nil : DecimalText.text(options.time.speed, by: TimeOptions.thousand)
+            return options.time.speed == defaults.time.speed
+                ? nil : DecimalText.text(options.time.speed, by: TimeOptions.thousand)
         case .start: return options.time.start == defaults.time.start ? nil : DecimalText.text(options.time.start, by: 100)
         case .width: return options.size.width.map(String.init)
         }

@@ -141,7 +141,8 @@ package struct RouteParser: Sendable {
         var items: [QueryItem] = []
         for pair in query.split(separator: "&") {
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let name = PercentText.decode(parts[0]), let value = PercentText.decode(parts.count > 1 ? parts[1] : "") else {
+            guard let name = PercentText.decode(parts[0]), let value = PercentText.decode(parts.count > 1 ? parts[1] : "")
+            else {
                 throw .badRequest("The query is not percent-encoded correctly.")
             }
             items.append(QueryItem(name: name, value: value))

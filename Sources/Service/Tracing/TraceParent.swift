@@ -33,6 +33,8 @@ package struct TraceParent: Sendable, Hashable, CustomStringConvertible {
     /// Lower case only: upper case is malformed.
     private static func isHex(_ text: some StringProtocol, _ count: Int) -> Bool {
         text.utf8.count == count
-            && text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0) }
+            && text.utf8.allSatisfy {
+                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
+            }
     }
 }

@@ -1,5 +1,5 @@
-internal import Crypto
 internal import Cache
+internal import Crypto
 internal import Fetch
 internal import SystemIO
 

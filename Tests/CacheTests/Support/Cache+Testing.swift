@@ -45,7 +45,9 @@ extension Cache {
     }
 
     /// Waits for a condition that a thread of the cache brings about.
-    func wait(for what: String, atMost time: Duration = .seconds(20), until condition: (Cache) async throws -> Bool) async throws {
+    func wait(for what: String, atMost time: Duration = .seconds(20), until condition: (Cache) async throws -> Bool)
+        async throws
+    {
         let deadline = ContinuousClock.now + time
         while try await !condition(self) {
             if ContinuousClock.now > deadline {

@@ -7,7 +7,8 @@ final class TemporaryDirectory: Sendable {
     /// - Parameter inMemory: Whether a file system in memory is used where there is one, for tests that sync often.
     init(inMemory: Bool = false) throws {
         let memory = "/dev/shm"
-        let parent = inMemory && FileManager.default.isWritableFile(atPath: memory)
+        let parent =
+            inMemory && FileManager.default.isWritableFile(atPath: memory)
             ? URL(filePath: memory) : FileManager.default.temporaryDirectory
         let url = parent.appending(path: "gifreel-cache-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)

@@ -1,8 +1,8 @@
-import TestSupport
 import Dispatch
 import Glibc
 import Synchronization
 import SystemIO
+import TestSupport
 
 /// Runs pieces of work in threads of which only one moves at a time, and changes over from one to another at ``pause()`` in
 /// an order that a seed decides: the same seed, the same order.

@@ -36,9 +36,12 @@ enum URLInvariants {
         guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "\\") && $0 != UInt8(ascii: "#") }) else {
             return "a character that stands in no URL"
         }
-        guard text.hasPrefix("\(url.scheme.rawValue)://"), (1...65535).contains(url.port), url.path.hasPrefix("/") else { return "parts" }
+        guard text.hasPrefix("\(url.scheme.rawValue)://"), (1...65535).contains(url.port), url.path.hasPrefix("/") else {
+            return "parts"
+        }
         let authority = text.dropFirst(url.scheme.rawValue.utf8.count + 3).prefix { $0 != "/" }
-        guard !authority.isEmpty, !authority.contains(where: { "@%?,;|".contains($0) }), authority.lowercased() == authority else {
+        guard !authority.isEmpty, !authority.contains(where: { "@%?,;|".contains($0) }), authority.lowercased() == authority
+        else {
             return "authority \(authority)"
         }
         let port = url.port == url.scheme.defaultPort ? "" : ":\(url.port)"
@@ -90,7 +93,8 @@ enum URLSeeds {
     static let all: [[UInt8]] = [
         "http://example.com/a.gif?v=2", "HTTPS://User@EXAMPLE.com:443/a/../b.gif#x", "http://127.1/", "http://0x7f.0.0.1:8080/",
         "http://2130706433/", "http://[::ffff:7f00:1]/", "http://[fe80::1%25eth0]/", "http://bücher.example/é|\"<>.gif",
-        "http://１２７.0.0.1/", "http://example.com./%2e%2E/%7Ejoe//x", "http://%31%32%37.0.0.1/", "http://a_b.xn--bcher-kva/?a[]=%zz",
+        "http://１２７.0.0.1/", "http://example.com./%2e%2E/%7Ejoe//x", "http://%31%32%37.0.0.1/",
+        "http://a_b.xn--bcher-kva/?a[]=%zz",
         "http://example.com/a/b\n../c?d\nexample.com/a", "http://example.com/\n//evil.test/x\n*.example.com",
         "https://cdn-7.example.com:8443/up/x.gif\n/y\nhttps://cdn-*.example.com:8443/up*", "http://a.test/\n?q\n10.0.0.0/8",
         "x\n\nfd00::/8", "x\n\n64:ff9b::/96", "http://a.test/\nhttp:///b\n[::1]:80/x",

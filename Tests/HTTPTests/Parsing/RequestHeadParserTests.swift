@@ -59,7 +59,9 @@ import Testing
     }
 
     @Test func expectsContinueOnlyWithABodyAndSinceHTTP11() throws {
-        #expect(try Parsed("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-Continue\r\nContent-Length: 1\r\n\r\n")?.expectsContinue == true)
+        #expect(
+            try Parsed("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-Continue\r\nContent-Length: 1\r\n\r\n")?.expectsContinue
+                == true)
         #expect(try Parsed("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n\r\n")?.expectsContinue == false)
         #expect(try Parsed("POST / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n")?.expectsContinue == false)
     }
@@ -77,13 +79,17 @@ import Testing
         limits.target = 10
         limits.head = 100
         limits.fields = 2
-        #expect(throws: HTTPProtocolError.targetTooLong) { try Parsed("GET /" + String(repeating: "a", count: 10), limits: limits) }
+        #expect(throws: HTTPProtocolError.targetTooLong) {
+            try Parsed("GET /" + String(repeating: "a", count: 10), limits: limits)
+        }
         #expect(throws: HTTPProtocolError.headTooLarge) {
             try Parsed("GET / HTTP/1.1\r\nHost: h\r\nX: " + String(repeating: "a", count: 100), limits: limits)
         }
         #expect(throws: HTTPProtocolError.headTooLarge) {
             try Parsed("GET / HTTP/1.1\r\nHost: h\r\nA: b\r\nC: d\r\n\r\n", limits: limits)
         }
-        #expect(throws: HTTPProtocolError.methodNotImplemented) { try Parsed(String(repeating: "A", count: 25), limits: limits) }
+        #expect(throws: HTTPProtocolError.methodNotImplemented) {
+            try Parsed(String(repeating: "A", count: 25), limits: limits)
+        }
     }
 }

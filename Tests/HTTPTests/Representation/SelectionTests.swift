@@ -72,7 +72,9 @@ import Testing
         #expect(try select(fields, now: Self.modified + 1) == .part(0..<10))
     }
 
-    @Test(arguments: [("\"a\"", true), ("\"\"", true), ("a", false), ("W/\"a\"", false), ("\"a\"b\"", false), ("\"a b\"", false)])
+    @Test(arguments: [
+        ("\"a\"", true), ("\"\"", true), ("a", false), ("W/\"a\"", false), ("\"a\"b\"", false), ("\"a b\"", false),
+    ])
     func knowsStrongTags(tag: String, isStrong: Bool) {
         #expect(EntityTag.isStrong(tag) == isStrong)
     }

@@ -34,7 +34,9 @@ import Testing
     @Test func closesAtTheEndForHTTP10() async throws {
         let handler = stream { writer in try await writer.write(Array("abc".utf8)) }
         try await withServer(handler) { _, port in
-            let answer = try await onThread { try RawClient(port: port).ask("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n") }
+            let answer = try await onThread {
+                try RawClient(port: port).ask("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+            }
             #expect(answer["Transfer-Encoding"] == nil)
             #expect(answer["Connection"] == "close")
             #expect(answer.text == "abc")

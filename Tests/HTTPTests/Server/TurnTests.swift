@@ -14,7 +14,8 @@ import Testing
             }
             let target = request.target
             return .now(
-                HTTPResponse(status: 200, contentType: "text/plain", text: "\(target.prefix { $0 != "?" }) \(target.utf8.count)"))
+                HTTPResponse(
+                    status: 200, contentType: "text/plain", text: "\(target.prefix { $0 != "?" }) \(target.utf8.count)"))
         }
     }
 

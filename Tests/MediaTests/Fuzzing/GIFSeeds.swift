@@ -7,7 +7,8 @@ enum GIFSeeds {
     static var all: [[UInt8]] {
         [
             GIFBuilder.animation(frames: 3, width: 12, height: 9), GIFBuilder.noise(frames: 1, width: 24, height: 24),
-            disposals, transparent, interlaced, palettes, extensions, outside, oldVersion, withoutScreen, broken, codeSizes, full,
+            disposals, transparent, interlaced, palettes, extensions, outside, oldVersion, withoutScreen, broken, codeSizes,
+            full,
         ]
     }
 
@@ -26,7 +27,9 @@ enum GIFSeeds {
         builder.add(color: 3)
         let checked = (0..<36).map { UInt8($0 % 2 + 1) }
         for disposal in [1, 2, 3] {
-            builder.add(GIFBuilder.Frame(width: 6, height: 6, pixels: checked)) { ($0.transparent, $0.disposal) = (1, disposal) }
+            builder.add(GIFBuilder.Frame(width: 6, height: 6, pixels: checked)) {
+                ($0.transparent, $0.disposal) = (1, disposal)
+            }
         }
         builder.add(GIFBuilder.Frame(width: 6, height: 6, pixels: checked)) { $0.transparent = 255 }
         return builder.finish()

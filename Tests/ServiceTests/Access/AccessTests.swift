@@ -76,7 +76,9 @@ import Testing
     }
 
     @Test func aServiceThatHasToBeSignedDoesNotStartWithoutKeys() throws {
-        for settings in [["sources.require_signature=true"], ["mounts.a.origin=http://a.test/", "mounts.a.require_signature=true"]] {
+        for settings in [
+            ["sources.require_signature=true"], ["mounts.a.origin=http://a.test/", "mounts.a.require_signature=true"],
+        ] {
             do {
                 _ = try GifreelProcess(settings)
                 Issue.record("started")
@@ -87,7 +89,9 @@ import Testing
     }
 
     @Test func prefixesOfANAT64AreReadOrStopTheStart() throws {
-        let good = try GifreelCommandLine.run(["serve", "--check", "--set", "sources.nat64_prefixes=64:ff9b::/96,2001:db8::/32"])
+        let good = try GifreelCommandLine.run([
+            "serve", "--check", "--set", "sources.nat64_prefixes=64:ff9b::/96,2001:db8::/32",
+        ])
         #expect(good.code == 0 && good.output.contains("sources.nat64_prefixes: 64:ff9b::/96,2001:db8::/32"))
         for text in ["64:ff9b::/97", "10.0.0.0/8", "64:ff9b::1/96", "anything"] {
             let bad = try GifreelCommandLine.run(["serve", "--check", "--set", "sources.nat64_prefixes=\(text)"])
@@ -109,7 +113,9 @@ import Testing
     @Test func missesAreLimitedAndHitsAreNot() throws {
         let origin = try LoopbackOrigin()
         defer { origin.stop() }
-        for name in ["a", "b", "c"] { origin.on("/\(name).gif", .ok(GIFBuilder.animation(frames: 2, delay: name == "a" ? 5 : 6))) }
+        for name in ["a", "b", "c"] {
+            origin.on("/\(name).gif", .ok(GIFBuilder.animation(frames: 2, delay: name == "a" ? 5 : 6)))
+        }
         let server = try GifreelProcess([
             "rate_limit.misses_per_minute=1", "rate_limit.burst=2", "server.trusted_proxies=127.0.0.1",
         ])
@@ -122,7 +128,8 @@ import Testing
         #expect((1...60).contains(wait))
         #expect(origin.count("/c.gif") == 0)
         for _ in 0..<5 { #expect(try server.mp4(origin.url("/a.gif"), headers: client)["cache-status"] == "gifreel; hit") }
-        try expect(try server.request("POST", "/mp4", headers: client, body: GIFBuilder.animation(frames: 9)), 429, "rate_limited")
+        try expect(
+            try server.request("POST", "/mp4", headers: client, body: GIFBuilder.animation(frames: 9)), 429, "rate_limited")
         #expect(try server.mp4(origin.url("/c.gif"), headers: ["X-Forwarded-For: 192.0.2.2"]).status == 200)
     }
 

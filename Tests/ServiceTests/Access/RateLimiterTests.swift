@@ -70,7 +70,8 @@ import Testing
 
 @Suite struct LoopTokenTests {
     @Test(arguments: [
-        (["gifreel"], true), (["GIFREEL"], true), (["a.example, gifreel"], true), (["a.example;v=\"1,gifreel\", gifreel;x=1"], true),
+        (["gifreel"], true), (["GIFREEL"], true), (["a.example, gifreel"], true),
+        (["a.example;v=\"1,gifreel\", gifreel;x=1"], true),
         (["other", "gifreel"], true), ([" gifreel\t; a=b"], true),
         ([], false), ([""], false), (["gifreel2"], false), (["a;b=gifreel"], false), (["a;b=\"x, gifreel, y\""], false),
         (["a;b=\"\\\", gifreel, \""], false), (["gifreel.example:80"], false),

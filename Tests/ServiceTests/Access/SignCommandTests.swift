@@ -13,7 +13,8 @@ import Testing
             ["sign", "https://example.com/a.gif?v=2", "quality=80", "--expires", "2000000000"], environment: keys)
         #expect(
             more.output
-                == "/mp4,expires=2000000000,quality=80,sig=jGUjKO449NlYUJPjfzSwfP7s5L0Q_Nr9guBiPvozIJc/https://example.com/a.gif?v=2")
+                == "/mp4,expires=2000000000,quality=80,sig=jGUjKO449NlYUJPjfzSwfP7s5L0Q_Nr9guBiPvozIJc/https://example.com/a.gif?v=2"
+        )
         let upload = try GifreelCommandLine.run(["sign", "--upload", "quality=80"], environment: keys)
         #expect(upload.output == "/mp4,quality=80,sig=5npvdJMMoGP8G4UoZuNHoIgjaJx7CszaasvlT0V77OA")
     }

@@ -79,7 +79,8 @@ import Testing
     }
 
     @Test func aSignedRequestEndsAtItsTime() {
-        let target = "/mp4,expires=2000000000,quality=80,sig=jGUjKO449NlYUJPjfzSwfP7s5L0Q_Nr9guBiPvozIJc/https://example.com/a.gif?v=2"
+        let target =
+            "/mp4,expires=2000000000,quality=80,sig=jGUjKO449NlYUJPjfzSwfP7s5L0Q_Nr9guBiPvozIJc/https://example.com/a.gif?v=2"
         #expect(code(target, at: 1_999_999_999) == "ok")
         #expect(code(target, at: 2_000_000_000) == "expired_signature")
         // A signature that fits nothing tells nothing of its time.

@@ -6,10 +6,11 @@ import Testing
 @Suite struct OriginRulesTests {
     private let rules = OriginRules(shortest: 60, longest: 1000)
 
-    @Test(arguments: [
-        ("", nil), ("public", nil), ("max-age=500", 500), ("max-age=5", 60), ("max-age=99999", 1000), ("no-cache", 60),
-        ("s-maxage=200, max-age=500", 200), ("max-age=500, no-cache", 60), ("max-age=nonsense", 60),
-    ] as [(String, Int64?)])
+    @Test(
+        arguments: [
+            ("", nil), ("public", nil), ("max-age=500", 500), ("max-age=5", 60), ("max-age=99999", 1000), ("no-cache", 60),
+            ("s-maxage=200, max-age=500", 200), ("max-age=500, no-cache", 60), ("max-age=nonsense", 60),
+        ] as [(String, Int64?)])
     func freshnessIsTheOriginsWithinBounds(_ text: String, _ expected: Int64?) {
         let keeping = rules.keeping(CacheDirectives(text))
         #expect(keeping.isAllowed && keeping.freshFor == expected)

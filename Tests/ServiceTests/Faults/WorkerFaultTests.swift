@@ -8,7 +8,9 @@ import Testing
     /// Keeps an encoder busy for many seconds: a dot that blinks on a large canvas.
     private static let long: [UInt8] = {
         var builder = GIFBuilder(width: 2000, height: 2000)
-        for index in 0..<4000 { builder.add(GIFBuilder.Frame(width: 1, height: 1, color: UInt8(2 + index % 3))) { $0.delay = 2 } }
+        for index in 0..<4000 {
+            builder.add(GIFBuilder.Frame(width: 1, height: 1, color: UInt8(2 + index % 3))) { $0.delay = 2 }
+        }
         return builder.finish()
     }()
 

@@ -143,7 +143,9 @@ final class InterleavedWorld: Sendable {
 
     private func find(_ source: Int, _ quality: Int, _ store: RenditionStore) async -> Result<RenditionStore.Found, Problem>? {
         var rendition = Rendition(format: .mp4)
-        guard let url = try? SourceURL(url(source)), (try? rendition.set("quality", to: "\(quality)")) != nil else { return nil }
+        guard let url = try? SourceURL(url(source)), (try? rendition.set("quality", to: "\(quality)")) != nil else {
+            return nil
+        }
         return await store.find(rendition, of: url)
     }
 
@@ -224,7 +226,9 @@ final class InterleavedWorld: Sendable {
         flight.turn.begin()
         await takeTime()
         var bytes = [UInt8](repeating: 0, count: 2)
-        guard let staged = try? cache.stage(), pread(source.bytes.number, &bytes, 2, 0) == 2 else { return .failure(.overloaded) }
+        guard let staged = try? cache.stage(), pread(source.bytes.number, &bytes, 2, 0) == 2 else {
+            return .failure(.overloaded)
+        }
         if bytes[1] % 4 == 2, rendition.options.quality == 30 {
             return .failure(Problem(422, "corrupt_gif", "", cause: "#\(bytes[1])", lifetime: .unusable))
         }

@@ -81,8 +81,9 @@ import Testing
                 switch Int.random(in: 0..<3, using: &random) {
                 case 0: "/" + ([format.rawValue] + texts).joined(separator: ",") + "/\(url)"
                 case 1: "/\(format.rawValue)?" + (texts + ["url=\(encoded)"]).shuffled(using: &random).joined(separator: "&")
-                default: "/" + ([format.rawValue] + texts.prefix(1)).joined(separator: ",") + "?url=\(encoded)"
-                    + texts.dropFirst().map { "&" + $0 }.joined()
+                default:
+                    "/" + ([format.rawValue] + texts.prefix(1)).joined(separator: ",") + "?url=\(encoded)"
+                        + texts.dropFirst().map { "&" + $0 }.joined()
                 }
             var asked = Asked(format: format, values: [:], url: url)
             for (option, value) in options where try !isDefault(option, value, format) { asked.values[option] = value }

@@ -33,7 +33,8 @@ enum TargetInvariants {
 
     /// Nothing is reached through a mount but what is open of it.
     private static func mounted(_ url: SourceURL) -> String? {
-        let isOpen = ["https://media.example.com/up/open/", "https://media.example.com/up/more"].contains(where: url.canonical.hasPrefix)
+        let isOpen = ["https://media.example.com/up/open/", "https://media.example.com/up/more"].contains(
+            where: url.canonical.hasPrefix)
         return isOpen && url.path.hasSuffix(".gif") ? nil : "through the mount: \(url)"
     }
 
@@ -55,7 +56,9 @@ enum TargetInvariants {
 
     private static func read(_ target: String, _ parser: RouteParser, _ rendition: Rendition, _ url: SourceURL) -> String? {
         do throws(Problem) {
-            guard case .rendition(let again, let source) = try parser.parse(target).route else { return "\(target) is no rendition" }
+            guard case .rendition(let again, let source) = try parser.parse(target).route else {
+                return "\(target) is no rendition"
+            }
             guard again == rendition, again.canonicalText == rendition.canonicalText, source == url else {
                 return "\(target) is \(again.canonicalText) of \(source)"
             }
@@ -89,11 +92,15 @@ enum TargetInvariants {
 enum TargetSeeds {
     static let all: [[UInt8]] = [
         "/mp4/https://example.com/a.gif?v=2", "/mp4,quality=80,bg=00ff00/https:/example.com/a.gif",
-        "/jpg,width=40,height=30,fit=cover/http%3A%2F%2Fexample.com%2Fa.gif?frame=3", "/mp4?url=http%3A%2F%2Fa.test&speed=0.125&fps=30",
-        "/webp?quality=1&url=http://a.test/", "/png,frame=0/http://a.test/", "/json/http://a.test/", "/html,loops=3/http://a.test/",
+        "/jpg,width=40,height=30,fit=cover/http%3A%2F%2Fexample.com%2Fa.gif?frame=3",
+        "/mp4?url=http%3A%2F%2Fa.test&speed=0.125&fps=30",
+        "/webp?quality=1&url=http://a.test/", "/png,frame=0/http://a.test/", "/json/http://a.test/",
+        "/html,loops=3/http://a.test/",
         "/mp4,start=0.01,end=5,speed=9.9999/http://a.test/", "/mp4,expires=2000000000,sig=abc/http://a.test/",
-        "/media/open/x/y.mp4?width=80", "/media/more.gif", "/media/open/%2e%2e/secret.jpg?sig=x&expires=1", "/media/open/..%2fx.mp4", "/media/open/list.txt#x.mp4", "/media/open/x?\u{64f}y.mp4",
-        "/object/0000000000000000000000000000000000000000000000000000000000000000.mp4", "/cache?url=%zz", "/healthz", "/mp4,a=b=c/",
+        "/media/open/x/y.mp4?width=80", "/media/more.gif", "/media/open/%2e%2e/secret.jpg?sig=x&expires=1",
+        "/media/open/..%2fx.mp4", "/media/open/list.txt#x.mp4", "/media/open/x?\u{64f}y.mp4",
+        "/object/0000000000000000000000000000000000000000000000000000000000000000.mp4", "/cache?url=%zz", "/healthz",
+        "/mp4,a=b=c/",
         "/mp4,quality=%38%30/HTTP://A.test:80/%41", "/mp4/http://a.test/?url=b&quality=3",
     ].map { Array($0.utf8) }
 }

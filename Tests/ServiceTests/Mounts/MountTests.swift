@@ -17,11 +17,13 @@ import Testing
         for round in 0..<2 {
             for accept in ["video/mp4", "image/avif, video/*;q=0.5, */*;q=0.1", "VIDEO/MP4;codecs=\"a, b\""] {
                 let answer = try server.request("GET", "/media/a.gif", headers: ["Accept: \(accept)"])
-                #expect(answer.status == 200 && answer["content-type"] == "video/mp4" && answer["vary"] == "Accept", "\(accept)")
+                #expect(
+                    answer.status == 200 && answer["content-type"] == "video/mp4" && answer["vary"] == "Accept", "\(accept)")
             }
             for accept in ["image/*", "*/*", "video/webm", "video/mp4;q=0, */*", "image/png;x=\"video/mp4\"", ""] {
                 let answer = try server.request("GET", "/media/a.gif", headers: ["Accept: \(accept)"])
-                #expect(answer.status == 200 && answer["content-type"] == "image/gif" && answer["vary"] == "Accept", "\(accept)")
+                #expect(
+                    answer.status == 200 && answer["content-type"] == "image/gif" && answer["vary"] == "Accept", "\(accept)")
                 #expect(answer.body == gif, "\(accept)")
                 if round == 1 { #expect(answer["cache-status"] == "gifreel; hit") }
             }
@@ -70,11 +72,13 @@ import Testing
         let origin = try LoopbackOrigin(["/up/public/a.gif": { _ in .ok(gif) }, "/up/secret/a.gif": { _ in .ok(gif) }])
         defer { origin.stop() }
         let server = try GifreelProcess([
-            "mounts.media.origin=\(origin.url("/up/"))", "mounts.media.allow=public/,thumbs/x*", "sources.allow=elsewhere.example",
+            "mounts.media.origin=\(origin.url("/up/"))", "mounts.media.allow=public/,thumbs/x*",
+            "sources.allow=elsewhere.example",
         ])
         #expect(try server.request("GET", "/media/public/a.mp4").status == 200)
         for path in [
-            "secret/a.mp4", "public/../secret/a.mp4", "public/%2e%2e/secret/a.mp4", "public/..%2fsecret/a.mp4", "publicity/a.mp4",
+            "secret/a.mp4", "public/../secret/a.mp4", "public/%2e%2e/secret/a.mp4", "public/..%2fsecret/a.mp4",
+            "publicity/a.mp4",
             "..%5csecret/a.mp4", "//secret/a.mp4", "PUBLIC/a.mp4", "thumbs/a.mp4", "public%2fa.mp4",
         ] {
             #expect(try server.request("GET", "/media/\(path)").status == 404, "\(path)")
@@ -96,7 +100,9 @@ import Testing
             "mounts.media.origin=\(origin.url("/"))", "mounts.media.max_age=10m", "mounts.media.fresh_for=5d",
         ])
         for _ in 0..<2 {
-            #expect(try server.request("GET", "/media/a.mp4")["cache-control"] == "public, max-age=600, stale-while-revalidate=604800")
+            #expect(
+                try server.request("GET", "/media/a.mp4")["cache-control"]
+                    == "public, max-age=600, stale-while-revalidate=604800")
             // The origin's own word is the shorter one.
             let short = try server.request("GET", "/media/short.mp4")["cache-control"]
             #expect(short == "public, max-age=70, stale-while-revalidate=604800")

@@ -57,7 +57,9 @@ struct MarkupScanner: Sequence, IteratorProtocol {
         var index = start
         while let candidate = bytes[index...].firstIndex(of: first) {
             let rest = bytes[candidate...].prefix(pattern.count)
-            if rest.count == pattern.count && zip(rest, pattern).allSatisfy({ Self.lower($0) == $1 || $0 == $1 }) { return candidate }
+            if rest.count == pattern.count && zip(rest, pattern).allSatisfy({ Self.lower($0) == $1 || $0 == $1 }) {
+                return candidate
+            }
             index = candidate + 1
         }
         return nil
@@ -71,7 +73,9 @@ struct MarkupScanner: Sequence, IteratorProtocol {
 
     private mutating func readAttributes(_ element: inout Element) {
         while position < bytes.count {
-            while position < bytes.count, Self.isSpace(bytes[position]) || bytes[position] == UInt8(ascii: "/") { position += 1 }
+            while position < bytes.count, Self.isSpace(bytes[position]) || bytes[position] == UInt8(ascii: "/") {
+                position += 1
+            }
             guard position < bytes.count else { return }
             if bytes[position] == UInt8(ascii: ">") {
                 position += 1

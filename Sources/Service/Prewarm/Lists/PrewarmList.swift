@@ -48,7 +48,8 @@ package struct PrewarmList: Sendable, Equatable {
         // gzip (RFC 1952), as sitemaps are kept sometimes.
         if text.starts(with: [0x1F, 0x8B]) { throw Malformed(description: "The list is compressed; unpack it first.") }
         switch format ?? .guess(text) {
-        case .lines: entries = Self.lines(text).map { PrewarmEntry(url: $0, format: template.format, options: template.options) }
+        case .lines:
+            entries = Self.lines(text).map { PrewarmEntry(url: $0, format: template.format, options: template.options) }
         case .ndjson:
             do throws(Problem) {
                 entries = try PrewarmListReader.read(text, limit: .max)

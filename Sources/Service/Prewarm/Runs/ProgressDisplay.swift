@@ -58,7 +58,8 @@ final class ProgressDisplay: Sendable {
             let width = 24
             let filled = totals.done * width / max(1, count)
             parts.append(
-                String(repeating: "█", count: filled) + String(repeating: "░", count: width - filled) + " \(totals.done)/\(count)")
+                String(repeating: "█", count: filled) + String(repeating: "░", count: width - filled)
+                    + " \(totals.done)/\(count)")
         } else {
             parts.append("\(totals.done)/\(count)")
         }

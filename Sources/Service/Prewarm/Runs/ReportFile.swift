@@ -10,9 +10,21 @@ enum ReportFile {
             var result: String
             var code: String?
             var detail: String?
-            var source_bytes: Int
+            var sourceBytes: Int
             var bytes: Int
             var saved: Int
+
+            private enum CodingKeys: String, CodingKey {
+                case url
+                case format
+                case options
+                case result
+                case code
+                case detail
+                case sourceBytes = "source_bytes"
+                case bytes
+                case saved
+            }
         }
 
         var total: Int
@@ -20,17 +32,31 @@ enum ReportFile {
         var hits: Int
         var new: Int
         var failed: Int
-        var source_bytes: Int
+        var sourceBytes: Int
         var bytes: Int
         var saved: Int
         var seconds: Int
         var results: [Row]
+
+        private enum CodingKeys: String, CodingKey {
+            case total
+            case done
+            case hits
+            case new
+            case failed
+            case sourceBytes = "source_bytes"
+            case bytes
+            case saved
+            case seconds
+            case results
+        }
     }
 
     static func write(
         _ results: [PrewarmResult], totals: PrewarmTotals, of count: Int, seconds: Int, to path: String
     ) throws(PrewarmRunError) {
-        let text = path.lowercased().hasSuffix(".csv")
+        let text =
+            path.lowercased().hasSuffix(".csv")
             ? csv(results) : json(results, totals, count, seconds)
         do {
             try Data(text).write(to: URL(fileURLWithPath: path), options: .atomic)
@@ -44,7 +70,7 @@ enum ReportFile {
             Document.Row(
                 url: result.entry.url, format: result.entry.format, options: result.entry.options,
                 result: result.outcome.kind.rawValue, code: result.outcome.code, detail: result.outcome.detail,
-                source_bytes: result.outcome.sourceBytes, bytes: result.outcome.bytes, saved: result.outcome.saved)
+                sourceBytes: result.outcome.sourceBytes, bytes: result.outcome.bytes, saved: result.outcome.saved)
         }
     }
 
@@ -52,16 +78,16 @@ enum ReportFile {
         JSONText.encode(
             Document(
                 total: count, done: totals.done, hits: totals.hits, new: totals.new, failed: totals.failed,
-                source_bytes: totals.sourceBytes, bytes: totals.bytes, saved: totals.saved, seconds: seconds,
+                sourceBytes: totals.sourceBytes, bytes: totals.bytes, saved: totals.saved, seconds: seconds,
                 results: rows(results)))
     }
 
     private static func csv(_ results: [PrewarmResult]) -> [UInt8] {
-        var text = "url,format,options,result,code,detail,source_bytes,bytes,saved\r\n"
+        var text = "url,format,options,result,code,detail,sourceBytes,bytes,saved\r\n"
         for row in rows(results) {
             let options = row.options.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: ",")
             let fields = [
-                row.url, row.format, options, row.result, row.code ?? "", row.detail ?? "", String(row.source_bytes),
+                row.url, row.format, options, row.result, row.code ?? "", row.detail ?? "", String(row.sourceBytes),
                 String(row.bytes), String(row.saved),
             ]
             text += fields.map(quoted).joined(separator: ",") + "\r\n"

@@ -132,7 +132,8 @@ struct MultipartParser {
             head = []
             state = .content
             // The delimiter's own line has nothing more on it but spaces.
-            guard let lineEnd = lines.firstRange(of: "\r\n"), lines[..<lineEnd.lowerBound].allSatisfy({ $0 == " " || $0 == "\t" })
+            guard let lineEnd = lines.firstRange(of: "\r\n"),
+                lines[..<lineEnd.lowerBound].allSatisfy({ $0 == " " || $0 == "\t" })
             else { throw .badRequest("A part of the form has a malformed head.") }
             return .part(try MultipartPart(head: String(lines[lineEnd.upperBound...])))
         }
