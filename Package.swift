@@ -61,6 +61,7 @@ let package = Package(
         // What Prometheus reads, behind swift-metrics.
         .target(
             name: "PrometheusMetrics", dependencies: [.product(name: "CoreMetrics", package: "swift-metrics")],
+            path: "Sources/Metrics", exclude: ["Families.swift", "LabelledCounter.swift", "ProcessReadings.swift"],
             swiftSettings: strict),
 
         // The worker process around Media.
@@ -79,12 +80,24 @@ let package = Package(
                 .product(name: "SystemPackage", package: "swift-system"),
                 .product(name: "Yams", package: "Yams"),
             ],
+            path: "Sources",
+            sources: [
+                "Renditions", "Web/Access", "Web/Admin", "Web/Answers", "Web/Facts", "Web/FrontDoor+Pages.swift",
+                "Web/FrontDoor.swift", "Web/Metrics", "Web/Mounts", "Web/Pages/HTMLText.swift", "Web/Pages/HomePage.swift",
+                "Web/Pages/OEmbed.swift", "Web/Pages/PageDesk.swift", "Web/Pages/PageFacts.swift", "Web/Pages/PageLinks.swift",
+                "Web/Pages/PagePolicy.swift", "Web/Pages/PageTag.swift", "Web/Pages/PageTemplate.swift",
+                "Web/Pages/PlayerPage.swift", "Web/Prewarm", "Web/Routing", "Web/Tracing", "Web/Uploads", "Prewarm",
+                "Metrics/Families.swift", "Metrics/LabelledCounter.swift",
+                "Metrics/ProcessReadings.swift", "gifreel/Commands", "gifreel/Composition", "gifreel/Configuration",
+                "gifreel/Logging",
+            ],
             // In the program itself, so that it needs no files beside it.
-            resources: [.embedInCode("Pages/Resources")],
+            resources: [.embedInCode("Web/Pages/Resources")],
             swiftSettings: strict),
         .executableTarget(
             name: "gifreel",
             dependencies: ["Service", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            exclude: ["Commands", "Composition", "Configuration", "Logging"],
             swiftSettings: strict),
 
         // What scripts/bench runs.
@@ -107,6 +120,7 @@ let package = Package(
                 "Service", "Cache", "Fetch", "HTTP", "Media", "Sandbox", "SystemIO", "TestSupport",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
+            path: "Tests", sources: ["ApplicationTests", "PrewarmTests", "RenditionsTests", "WebTests"],
             swiftSettings: strict),
     ]
 )
