@@ -12,7 +12,8 @@ package final class WorkThreads: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let wake = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private let limit: Int
-    private var queue: [Work] = []
+    /// Work from ``first`` on waits. Entries before it are nil, so that no finished closure keeps what it captured.
+    private var queue: [Work?] = []
     private var first = 0
     private var isClosing = false
     private var threads: [SystemThread] = []
@@ -76,7 +77,7 @@ package final class WorkThreads: @unchecked Sendable {
             if isClosing { return nil }
             pthread_cond_wait(wake, mutex)
         }
-        let work = queue[first]
+        let work = queue[first].take()
         first += 1
         if first == queue.count || first >= 1024 {
             queue.removeFirst(first)

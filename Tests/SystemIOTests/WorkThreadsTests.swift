@@ -1,0 +1,43 @@
+import Synchronization
+import Testing
+
+@testable import SystemIO
+
+/// Threads that do blocking work.
+@Suite struct WorkThreadsTests {
+    private final class Captured: Sendable {}
+
+    @Test func finishedWorkKeepsNothingAlive() async throws {
+        let threads = WorkThreads(count: 1, limit: 100, name: "test")
+        defer { threads.close() }
+        let begun = Semaphore()
+        let gate = Semaphore()
+        // More than one waits, so that the queue is not empty when the first is done.
+        #expect(
+            threads.submit {
+                begun.signal()
+                gate.wait()
+            })
+        begun.wait()
+        weak var first: Captured?
+        do {
+            let captured = Captured()
+            first = captured
+            #expect(threads.submit { withExtendedLifetime(captured) {} })
+        }
+        let second = Semaphore()
+        #expect(
+            threads.submit {
+                begun.signal()
+                second.wait()
+            })
+        #expect(first != nil)
+        gate.signal()
+        // The third has begun, so the second is done.
+        begun.wait()
+        #expect(first == nil)
+        #expect(threads.submit {})
+        second.signal()
+        #expect(await threads.run { 7 } == 7)
+    }
+}
