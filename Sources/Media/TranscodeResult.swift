@@ -38,3 +38,34 @@ package struct TranscodeResult: Sendable, Equatable {
         self.bytes = bytes
     }
 }
+
+// MARK: - Ranges
+
+/// The ranges that the numbers of a conversion can have.
+///
+/// A worker has read a hostile file, and a stored object may be damaged. So a number from either is checked against its range
+/// before it is used or stored: within them no arithmetic of this program overflows.
+package enum FactRange {
+    /// A side of a canvas or a picture, in pixels. GIF has 16 bits for it (GIF89a §18); an odd side gets one more pixel.
+    package static let side = 1...65_536
+    /// A raw loop count (16 bits).
+    package static let loopCount = 0...65_535
+    /// Frames and samples.
+    package static let frames = 0...1 << 26
+    /// A duration in units of its timescale.
+    package static let duration = 0...1 << 52
+    /// Units per second.
+    package static let timescale = 1...1 << 24
+    /// Bytes of a file.
+    package static let bytes = 0...1 << 48
+}
+
+extension TranscodeResult {
+    /// Whether every number is in its range.
+    package var isInRange: Bool {
+        [sourceWidth, sourceHeight, width, height].allSatisfy(FactRange.side.contains)
+            && FactRange.frames.contains(frames) && FactRange.frames.contains(samples)
+            && FactRange.duration.contains(duration) && FactRange.timescale.contains(timescale)
+            && loopCount.map(FactRange.loopCount.contains) ?? true && FactRange.bytes.contains(bytes)
+    }
+}

@@ -61,6 +61,8 @@ enum Families {
     static let queueDepth = MetricFamily("gifreel_conversions_waiting", .gauge, "Conversions that wait for a worker.")
     static let queueLimit = MetricFamily(
         "gifreel_conversions_waiting_limit", .gauge, "Conversions that may wait for a worker.")
+    static let zygoteReplacements = MetricFamily(
+        "gifreel_zygote_replacements_total", .counter, "Zygote processes that died or hung and were replaced.")
 
     static let prewarmed = MetricFamily(
         "gifreel_prewarm_urls_total", .counter, "Renditions of prewarm lists that are done with, by result.")

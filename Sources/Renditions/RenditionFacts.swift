@@ -1,7 +1,7 @@
 internal import Foundation
 internal import Media
 
-/// What is kept beside a stored rendition.
+/// The numbers that are stored beside a rendition.
 struct RenditionFacts: Codable, Equatable {
     var width: Int
     var height: Int
@@ -11,7 +11,7 @@ struct RenditionFacts: Codable, Equatable {
     var frames: Int
     /// In units of ``timescale``; 0 for a poster.
     var duration: Int
-    /// Units a second.
+    /// Units per second.
     var timescale: Int
     var loopCount: Int?
 
@@ -25,6 +25,19 @@ struct RenditionFacts: Codable, Equatable {
         duration = result.duration
         timescale = result.timescale
         loopCount = result.loopCount
+    }
+
+    /// Reads what ``encoded`` wrote; nil where it is damaged, which includes a number outside its range.
+    init?(stored bytes: [UInt8]) {
+        guard let facts = try? JSONDecoder().decode(RenditionFacts.self, from: Data(bytes)), facts.isInRange else { return nil }
+        self = facts
+    }
+
+    private var isInRange: Bool {
+        [width, height, sourceWidth, sourceHeight].allSatisfy(FactRange.side.contains)
+            && FactRange.bytes.contains(sourceBytes) && FactRange.frames.contains(frames)
+            && FactRange.duration.contains(duration) && FactRange.timescale.contains(timescale)
+            && loopCount.map(FactRange.loopCount.contains) ?? true
     }
 
     var encoded: [UInt8] { JSONText.encode(self) }

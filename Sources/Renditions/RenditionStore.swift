@@ -74,7 +74,8 @@ struct RenditionStore: Sendable {
     ) async -> Result<Found, Problem>? {
         let key = Key(url: url, rendition: rendition)
         let work: @Sendable (Flight) async -> Result<Made, Problem> = { [maker] in await maker.make(rendition, of: url, $0) }
-        if let known = await cache.alias(AliasKey(sourceURL: url.canonical, rendition: rendition.canonicalText)) {
+        let alias = AliasKey(sourceURL: url.canonical, rendition: rendition.canonicalText)
+        if let known = await usable(await cache.alias(alias), rendition) {
             switch cache.freshness(of: known) {
             case .fresh:
                 return .success(Found(rendition: known, provenance: .hit))
@@ -97,7 +98,9 @@ struct RenditionStore: Sendable {
     ) async -> Result<Found, Problem>? {
         let id = ObjectID(
             source: source.digest, rendition: rendition.canonicalText, encoderVersion: rendition.encoderVersion)
-        if let known = await cache.object(id) { return .success(Found(rendition: known, provenance: .hit)) }
+        if let known = await usable(await cache.object(id), rendition) {
+            return .success(Found(rendition: known, provenance: .hit))
+        }
         if let problem = allowance.use() { return .failure(problem) }
         let landing = await uploads.outcome(of: id, urgency: urgency) { [maker] flight in
             guard let place = maker.admission.admit(nil, bytes: source.count, urgency: flight.turn.urgency) else {
@@ -107,6 +110,13 @@ struct RenditionStore: Sendable {
             return await maker.make(rendition, of: source, epoch: maker.cache.epoch(for: nil), flight)
         }
         return Self.found(landing)
+    }
+
+    /// The rendition; nil where it is a facts document that is damaged. The cache then drops it, so that it is made again.
+    private func usable(_ known: CachedRendition?, _ rendition: Rendition) async -> CachedRendition? {
+        guard let known, rendition.format == .json, FactsFile.read(known) == nil else { return known }
+        await cache.discardCorrupt(known)
+        return nil
     }
 
     /// A place for a GIF that a client is about to send, until it is let go; nil when too much is under way.

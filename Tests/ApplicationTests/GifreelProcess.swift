@@ -95,6 +95,9 @@ final class GifreelProcess: Sendable {
         }
     }
 
+    /// The zygotes.
+    var zygotes: [Int32] { Self.children(of: identifier) }
+
     private static func children(of process: Int32) -> [Int32] {
         let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")) ?? []
         return threads.flatMap { thread in

@@ -1,5 +1,7 @@
+import Foundation
 import Glibc
 import Media
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -26,11 +28,19 @@ extension SerialTests {
             }
         }
 
+        private func waitUntil(_ condition: () -> Bool) async throws {
+            let deadline = ContinuousClock.now + .seconds(30)
+            while !condition() {
+                try #require(ContinuousClock.now < deadline, "waited too long")
+                try await Task.sleep(for: .milliseconds(1))
+            }
+        }
+
         @Test func cancellingEndsTheWorkerThatRuns() async throws {
             let zygote = try SandboxFixture.zygote()
             let pool = pool(zygote)
             let running = Task { try await run(pool, SandboxFixture.long) }
-            while SandboxFixture.workers(of: zygote.process).isEmpty { try await Task.sleep(for: .milliseconds(2)) }
+            try await waitUntil { !SandboxFixture.workers(of: zygote.process).isEmpty }
             running.cancel()
             #expect(try await running.value == .cancelled)
             #expect(SandboxFixture.workers(of: zygote.process).isEmpty)
@@ -48,7 +58,7 @@ extension SerialTests {
             let gif = GIFBuilder.noise(frames: 40, width: 300, height: 300)
             try await withThrowingTaskGroup(of: SandboxError?.self) { group in
                 for _ in 0..<2 { group.addTask { try await run(pool, gif) } }
-                while SandboxFixture.workers(of: zygote.process).count < 2 { try await Task.sleep(for: .milliseconds(1)) }
+                try await waitUntil { SandboxFixture.workers(of: zygote.process).count == 2 }
                 for _ in 0..<6 { group.addTask { try await run(pool, GIFBuilder.animation(frames: 2, width: 16, height: 16)) } }
                 kill(zygote.process, SIGKILL)
                 for try await error in group { #expect(error == nil) }
@@ -64,11 +74,54 @@ extension SerialTests {
             kill(zygote.process, SIGSTOP)
             let supervisor = JobSupervisor(zygote: zygote)
             let input = try SandboxFixture.input(GIFBuilder.animation())
-            #expect(throws: SandboxError.timeout) {
+            #expect(throws: SandboxError.zygoteUnresponsive) {
                 try supervisor.run(SandboxFixture.job(wall: 1), input: input, output: SandboxFixture.output())
             }
             #expect(zygote.replacements == 1)
             #expect(try supervisor.run(SandboxFixture.job(), input: input, output: SandboxFixture.output()).result.frames == 5)
+        }
+
+        @Test func theLossOfAnIdleZygoteIsReportedAndRepaired() throws {
+            let zygote = try SandboxFixture.zygote()
+            let losses = Mutex<[ZygoteLoss]>([])
+            zygote.onLoss { loss in losses.withLock { $0.append(loss) } }
+            for round in 1...2 {
+                let process = zygote.process
+                // A zygote that died within its first second waits for a job.
+                try #require(SandboxFixture.eventually { Self.age(of: process) >= 1.2 })
+                kill(process, SIGKILL)
+                try #require(SandboxFixture.eventually { zygote.replacements == round })
+                let loss = try #require(losses.withLock { $0.last })
+                #expect(loss.process == process && loss.signal == SIGKILL)
+                #expect(try loss.replacement.get() == zygote.process)
+            }
+            let input = try SandboxFixture.input(GIFBuilder.animation())
+            let outcome = try JobSupervisor(zygote: zygote).run(
+                SandboxFixture.job(), input: input, output: SandboxFixture.output())
+            #expect(outcome.result.frames == 5)
+            #expect(losses.withLock { $0.count } == 2)
+        }
+
+        @Test func aStoppedZygoteIsNotReplaced() throws {
+            let zygote = try SandboxFixture.zygote()
+            zygote.onLoss { Issue.record("\($0)") }
+            zygote.stop()
+            let input = try SandboxFixture.input(GIFBuilder.animation())
+            #expect(throws: SandboxError.unavailable(SystemError("zygote", code: ESHUTDOWN))) {
+                try JobSupervisor(zygote: zygote).run(SandboxFixture.job(), input: input, output: SandboxFixture.output())
+            }
+        }
+
+        /// Seconds since a process started.
+        private static func age(of process: Int32) -> Double {
+            let stat = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
+            let uptime = (try? String(contentsOfFile: "/proc/uptime", encoding: .utf8)) ?? ""
+            // The 22nd field, in clock ticks since the machine started (proc_pid_stat(5)).
+            let fields = stat.split(separator: ")").last?.split(separator: " ") ?? []
+            guard fields.count > 19, let started = Double(fields[19]),
+                let now = uptime.split(separator: " ").first.flatMap({ Double($0) })
+            else { return 0 }
+            return now - started / Double(sysconf(Int32(_SC_CLK_TCK)))
         }
     }
 }

@@ -33,18 +33,22 @@ extension SerialTests {
         }
 
         private func signal(_ error: SandboxError?) -> Int32? {
-            guard case .crashed(let exit) = error else { return nil }
-            return exit.signal
+            switch error {
+            case .crashed(let exit), .killed(let exit): return exit.signal
+            default: return nil
+            }
         }
 
         @Test(arguments: [
             (WorkerFault.killedWhenBegun, SIGKILL), (.killedWhenConfined, SIGABRT), (.killedWhenConverted, SIGABRT),
             (.killedWhenReplied, SIGABRT),
         ])
-        func aWorkerKilledAtAnyStageIsACrash(_ fault: WorkerFault, _ expected: Int32) throws {
+        func aWorkerThatEndsAtAnyStageIsACrashOrAKill(_ fault: WorkerFault, _ expected: Int32) throws {
             let zygote = try SandboxFixture.zygote()
-            #expect(signal(try error(fault, on: zygote)) == expected)
-            #expect(try error(nil, on: zygote) == nil)
+            let error = try error(fault, on: zygote)
+            #expect(signal(error) == expected)
+            if case .killed = error { #expect(expected == SIGKILL) } else { #expect(expected == SIGABRT) }
+            #expect(try self.error(nil, on: zygote) == nil)
         }
 
         @Test func aWorkerThatEndsWithoutAWordIsACrash() throws {
@@ -64,6 +68,8 @@ extension SerialTests {
             (.sentDescriptor, .misbehaved(.sentDescriptors)),
             (.wrongLength, .invalidOutput(.wrongLength)), (.wrongSize, .invalidOutput(.wrongSize)),
             (.wrongDuration, .invalidOutput(.wrongDuration)), (.wrongSampleCount, .invalidOutput(.wrongSampleCount)),
+            (.absurdSourceWidth, .invalidOutput(.outOfRange)), (.absurdSourceHeight, .invalidOutput(.outOfRange)),
+            (.absurdLoopCount, .invalidOutput(.outOfRange)), (.negativeFailureValue, .misbehaved(.garbledMessage)),
             (.shortFile, .invalidOutput(.wrongLength)), (.garbledFile, .invalidOutput(.wrongSignature)),
             (.foreignFile, .invalidOutput(.wrongLength)),
         ])
@@ -76,13 +82,13 @@ extension SerialTests {
 
         @Test func aHangEndsWithTheTimeByTheClock() throws {
             let zygote = try SandboxFixture.zygote()
-            #expect(try error(.hang, wall: 1, on: zygote) == .timeout)
+            #expect(try error(.hang, wall: 1, on: zygote) == .wallClockTimeout)
             #expect(try error(nil, on: zygote) == nil)
         }
 
         @Test func aBusyLoopEndsWithTheProcessorTime() throws {
             let zygote = try SandboxFixture.zygote()
-            #expect(try error(.spin, cpu: 1, on: zygote) == .timeout)
+            #expect(try error(.spin, cpu: 1, on: zygote) == .cpuLimitExceeded)
             #expect(try error(nil, on: zygote) == nil)
         }
 

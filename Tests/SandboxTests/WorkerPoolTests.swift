@@ -33,7 +33,11 @@ extension SerialTests {
         }
 
         private func waitUntil(_ condition: () -> Bool) async throws {
-            while !condition() { try await Task.sleep(for: .milliseconds(2)) }
+            let deadline = ContinuousClock.now + .seconds(30)
+            while !condition() {
+                try #require(ContinuousClock.now < deadline, "waited too long")
+                try await Task.sleep(for: .milliseconds(2))
+            }
         }
 
         @Test func jobsMoreThanWorkersAllGetDone() async throws {
@@ -58,7 +62,7 @@ extension SerialTests {
             let began = ContinuousClock.now
             #expect(try await error(pool, GIFBuilder.animation()) == .queueFull)
             #expect(began.duration(to: .now) < .seconds(1))
-            #expect(try await running.value == .timeout)
+            #expect(try await running.value == .wallClockTimeout)
             #expect(try await waiting.value == nil)
             pool.close()
         }
@@ -102,8 +106,34 @@ extension SerialTests {
             waiting.cancel()
             #expect(try await waiting.value == .cancelled)
             #expect(pool.load.waiting == 0)
-            #expect(try await running.value == .timeout)
+            #expect(try await running.value == .wallClockTimeout)
             pool.close()
+        }
+
+        @Test func cancelledJobsMakeRoomInTheQueue() async throws {
+            let pool = try pool(queue: 2)
+            let running = Task { try await error(pool, SandboxFixture.long) }
+            try await waitUntil { pool.load.running == 1 }
+            for _ in 0..<6 {
+                let dropped = Task { try await error(pool, GIFBuilder.animation()) }
+                try await waitUntil { pool.load.waiting == 1 }
+                dropped.cancel()
+                #expect(try await dropped.value == .cancelled)
+            }
+            let next = Task { try await error(pool, GIFBuilder.animation()) }
+            try await waitUntil { pool.load.waiting == 1 }
+            running.cancel()
+            #expect(try await running.value == .cancelled)
+            #expect(try await next.value == nil)
+            pool.close()
+        }
+
+        @Test func aClosedPoolRefusesJobs() async throws {
+            let pool = try pool()
+            #expect(try await error(pool, GIFBuilder.animation()) == nil)
+            pool.close()
+            #expect(try await error(pool, GIFBuilder.animation()) == .queueFull)
+            #expect(pool.load == (0, 0))
         }
     }
 }

@@ -37,6 +37,14 @@ extension Cache {
         }
     }
 
+    /// Drops a rendition whose contents its reader cannot use. Returns once no look-up finds it any more.
+    ///
+    /// Where the cache is closing or its threads are busy, the rendition stays; the next reader drops it.
+    package func discardCorrupt(_ rendition: CachedRendition) async {
+        let row = ObjectRow(sequence: rendition.object.sequence, record: rendition.object.record)
+        _ = await lookups.run { self.discard(row, in: self.store) }
+    }
+
     /// Removes an object whose file is not what its record says.
     func discard(_ row: ObjectRow, in store: Store) {
         guard store.forget(row) else { return }

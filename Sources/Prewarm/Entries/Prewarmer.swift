@@ -1,6 +1,5 @@
 internal import Cache
 internal import Fetch
-internal import Foundation
 internal import Sandbox
 
 /// Sees to it that one entry is in the cache: finds it or has it made, after all that visitors ask for, and tries again
@@ -57,7 +56,7 @@ struct Prewarmer: Sendable {
             case .hit, .stale, .renewed: .hit
             case .stored, .unstored, .collapsed: .new
             }
-        let facts = try? JSONDecoder().decode(RenditionFacts.self, from: Data(found.rendition.facts))
+        let facts = RenditionFacts(stored: found.rendition.facts)
         return PrewarmOutcome(kind: kind, bytes: Int(found.rendition.length), sourceBytes: facts?.sourceBytes ?? 0)
     }
 }

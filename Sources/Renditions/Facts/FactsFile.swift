@@ -15,7 +15,7 @@ enum FactsFile {
     ) throws(Problem) -> Int {
         do throws(SystemError) {
             guard let facts = SourceFacts(result, delays: try file.readAll(), of: digest, bytes: bytes) else {
-                throw SystemError("the worker's file is not what it said", code: EBADMSG)
+                throw SystemError("the worker's file differs from its description", code: EBADMSG)
             }
             let document = FactsDocument(source: FactsDocument.Source(url: nil, facts: facts), renditions: [:]).encoded
             _ = try retryingOnInterrupt("ftruncate") { Int(ftruncate(file.number, 0)) }
@@ -29,16 +29,19 @@ enum FactsFile {
             }
             return document.count
         } catch {
-            throw Problem(422, "transcode_failed", "The conversion failed.", cause: "\(error)")
+            throw Problem(
+                503, "overloaded", "The server could not write the facts. Try again later.", retryAfter: 5, cause: "\(error)")
         }
     }
 
-    /// The stored facts; nil where they cannot be read.
+    /// The stored facts; nil where they are damaged.
     static func read(_ rendition: CachedRendition) -> SourceFacts? {
         if let known = rendition.attachment as? Parsed { return known.facts }
         do throws(SystemError) {
             let bytes = try rendition.descriptor.readAll()
-            guard let document = try? JSONDecoder().decode(FactsDocument.self, from: Data(bytes)) else { return nil }
+            guard let document = try? JSONDecoder().decode(FactsDocument.self, from: Data(bytes)),
+                document.source.facts.isInRange
+            else { return nil }
             rendition.attach(Parsed(document.source.facts))
             return document.source.facts
         } catch {

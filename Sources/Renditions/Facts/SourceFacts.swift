@@ -50,4 +50,17 @@ struct SourceFacts: Codable, Equatable, Sendable {
         animated = frames > 1
         transparent = result.isTransparent
     }
+
+    /// Whether every number is in its range. A stored document may be damaged, and arithmetic with its numbers must not
+    /// overflow.
+    var isInRange: Bool {
+        SourceDigest(hex: sha256) != nil && FactRange.bytes.contains(bytes) && FactRange.side.contains(width)
+            && FactRange.side.contains(height) && frames > 0 && FactRange.frames.contains(frames)
+            && loopCount.map(FactRange.loopCount.contains) ?? true && delays.count == frames
+            && delays.allSatisfy(Self.delayRange.contains) && Self.durationRange.contains(duration)
+    }
+
+    /// In seconds: one to 65,535 hundredths.
+    private static let delayRange = 0.01...655.35
+    private static let durationRange = 0.01...655.35 * Double(FactRange.frames.upperBound)
 }

@@ -19,14 +19,14 @@ struct OutputClaim: Sendable, Equatable {
 }
 
 extension OutputClaim {
-    /// Whether the numbers are such that a file could have them; whatever is reckoned with them then does not overflow.
-    var isConceivable: Bool {
-        bytes >= 0 && (1...65_536).contains(width) && (1...65_536).contains(height)
-            && (0...1 << 40).contains(duration) && (1...1 << 24).contains(timescale) && (0...1 << 26).contains(samples)
-            && (0...1 << 26).contains(frames)
+    /// Whether every number is in its range, so that no arithmetic with it overflows.
+    var isInRange: Bool {
+        FactRange.bytes.contains(bytes) && FactRange.side.contains(width) && FactRange.side.contains(height)
+            && FactRange.duration.contains(duration) && FactRange.timescale.contains(timescale)
+            && FactRange.frames.contains(samples) && FactRange.frames.contains(frames)
     }
 
-    /// What the worker's result says of the file it was to make.
+    /// The part of a worker's result that describes its file.
     init(_ format: OutputFormat, _ result: TranscodeResult) {
         self.init(
             format: format, bytes: result.bytes, width: result.width, height: result.height, duration: result.duration,

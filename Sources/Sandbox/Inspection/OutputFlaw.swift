@@ -1,7 +1,7 @@
 /// What is wrong with a worker's file. The raw value is for the log.
 package enum OutputFlaw: String, Error, Sendable {
-    /// The worker says of it what no file can be.
-    case inconceivable
+    /// A number that the worker reports is outside the range that it can have.
+    case outOfRange
     /// It cannot be read.
     case unreadable
     /// It is not as long as the worker says, or longer than it may be.

@@ -11,7 +11,7 @@ enum OutputInspection {
     /// - Parameter limit: Bytes that it may have at most.
     /// - Throws: The first flaw.
     static func inspect(_ file: SharedDescriptor, as claim: OutputClaim, limit: Int) throws(OutputFlaw) {
-        guard claim.isConceivable else { throw .inconceivable }
+        guard claim.isInRange else { throw .outOfRange }
         let bytes = try OutputBytes(file)
         guard bytes.count == claim.bytes, bytes.count <= limit else { throw .wrongLength }
         switch claim.format {

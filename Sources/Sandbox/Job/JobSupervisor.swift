@@ -3,15 +3,15 @@ internal import Glibc
 package import Media
 package import SystemIO
 
-/// Follows one worker from its fork to its end; blocks the calling thread meanwhile. Any number of threads may.
+/// Follows one worker from its start to its end. Blocks the calling thread; any number of threads may use it at once.
 ///
-/// Believes nothing that a worker says: its message must be one and of the right form, its file is inspected, and both
-/// only after the zygote has told that the process is gone, so that nothing can change any more.
+/// Nothing that a worker sends is trusted: its reply must be one message of the right form whose numbers are in range, and its
+/// file is inspected. Both happen after the zygote has reported the worker's end, when nothing can change any more.
 package struct JobSupervisor: Sendable {
-    /// What came of a job.
+    /// The result of a job and the resources that its worker used.
     package typealias Outcome = (result: TranscodeResult, exit: WorkerExit)
 
-    /// A zygote that dies takes its workers with it, which is not their jobs' fault: so often is one begun.
+    /// Starts per job. A zygote that dies takes its workers with it, which is not the job's fault.
     private static let attempts = 2
 
     private let zygote: Zygote
@@ -25,15 +25,15 @@ package struct JobSupervisor: Sendable {
     /// Runs the job.
     ///
     /// - Parameters:
-    ///   - input: The GIF, in a sealed memfd.
+    ///   - input: The source file, in a sealed memfd.
     ///   - output: An empty file open for reading and writing, written by position.
-    ///   - cancellation: Ends the job before its time.
-    /// - Throws: ``SandboxError``; what the output then holds is worthless.
+    ///   - cancellation: Ends the job early.
+    /// - Throws: ``SandboxError``; the contents of the output are then worthless.
     package func run(
         _ job: WorkerJob, input: SharedDescriptor, output: SharedDescriptor, cancellation: JobCancellation = JobCancellation()
     ) throws(SandboxError) -> Outcome {
         do throws(SandboxError) {
-            let outcome = try attempt(job, input, output, cancellation)
+            let outcome = try runWithRetries(job, input, output, cancellation)
             counters.count(.finished)
             return outcome
         } catch {
@@ -42,7 +42,7 @@ package struct JobSupervisor: Sendable {
         }
     }
 
-    private func attempt(
+    private func runWithRetries(
         _ job: WorkerJob, _ input: SharedDescriptor, _ output: SharedDescriptor, _ cancellation: JobCancellation
     ) throws(SandboxError) -> Outcome {
         guard clinux_seals_are_immutable(clinux_memfd_seals(input.number)) != 0 else {
@@ -62,28 +62,43 @@ package struct JobSupervisor: Sendable {
             }
             if let exit = record.exit { counters.add(cpuMicroseconds: exit.cpuMicroseconds) }
             if cancellation.isCancelled { throw .cancelled }
-            if record.isTimedOut { throw .timeout }
+            if record.isTimedOut { throw record.exit == nil ? .zygoteUnresponsive : .wallClockTimeout }
             if let misbehaviour = record.misbehaviour { throw .misbehaved(misbehaviour) }
             if let exit = record.exit {
-                return (try result(record.reply, exit, output, job), exit)
+                return (try checkedResult(record.reply, exit, output, job), exit)
             }
             guard ftruncate(output.number, 0) == 0 else { throw .unavailable(.last("ftruncate")) }
         }
         throw .unavailable(SystemError("zygote", code: ECHILD))
     }
 
-    private func result(
+    private func checkedResult(
         _ reply: WorkerMessage?, _ exit: WorkerExit, _ output: SharedDescriptor, _ job: WorkerJob
     ) throws(SandboxError) -> TranscodeResult {
-        if exit.code == WorkerExit.notForked { throw .unavailable(SystemError("fork", code: EAGAIN)) }
-        guard exit.code == 0 else { throw exit.signal == SIGXCPU ? .timeout : .crashed(exit) }
+        if let failure = Self.failure(exit, job.allowance) { throw failure }
         if let failure = reply?.failure { throw .rejected(failure) }
         guard let result = reply?.result else { throw .crashed(exit) }
+        guard result.isInRange else { throw .invalidOutput(.outOfRange) }
         do throws(OutputFlaw) {
             try OutputInspection.inspect(output, as: OutputClaim(job.transcoder.output, result), limit: job.allowance.output)
         } catch {
             throw .invalidOutput(error)
         }
         return result
+    }
+
+    /// The error that the end of a worker process stands for; nil for a normal end.
+    private static func failure(_ exit: WorkerExit, _ allowance: WorkerJob.Allowance) -> SandboxError? {
+        switch (exit.code, exit.signal) {
+        case (0, _): nil
+        case (WorkerExit.notForked, _): .unavailable(SystemError("fork", code: EAGAIN))
+        case (Worker.ExitCode.setUpFailed.rawValue, _), (Worker.ExitCode.inputUnreadable.rawValue, _):
+            .unavailable(SystemError("the worker could not set itself up", code: ECHILD))
+        case (_, SIGXCPU): .cpuLimitExceeded
+        // The hard limit is a second above the soft one. The kernel enforces it with SIGKILL.
+        case (_, SIGKILL) where exit.cpuMicroseconds / 1_000_000 >= allowance.cpu: .cpuLimitExceeded
+        case (_, SIGKILL), (_, SIGTERM), (_, SIGINT), (_, SIGHUP): .killed(exit)
+        default: .crashed(exit)
+        }
     }
 }

@@ -1,26 +1,37 @@
 package import Media
 package import SystemIO
 
-/// Why a worker did not make a rendition.
+/// The reason why a worker process did not produce a rendition.
 package enum SandboxError: Error, Sendable, Equatable {
-    /// The worker says what is wrong with the GIF.
+    // The GIF is at fault, or may be.
+
+    /// The worker reports what is wrong with the GIF.
     case rejected(TranscodeError)
-    /// The worker needed more time than a job may have.
-    case timeout
-    /// The worker crashed, was killed, or ended without a word.
+    /// The worker used up the processor time of its job (`RLIMIT_CPU`).
+    case cpuLimitExceeded
+    /// The worker crashed (a bad access, a trap, a forbidden system call) or ended without a reply.
     case crashed(WorkerExit)
-    /// The worker said what no worker says.
+    /// The worker broke the protocol.
     case misbehaved(Misbehaviour)
-    /// The worker's file is not what it said.
+    /// The worker's file differs from the worker's description of it.
     case invalidOutput(OutputFlaw)
-    /// As many jobs as may wait are waiting.
+
+    // The machine or the operator is at fault; the same job may succeed later.
+
+    /// The worker did not end within the wall-clock limit of its job.
+    case wallClockTimeout
+    /// Another process or the kernel killed the worker, for instance because the machine ran out of memory.
+    case killed(WorkerExit)
+    /// The zygote did not report the worker's end in time and was replaced.
+    case zygoteUnresponsive
+    /// The queue is full.
     case queueFull
-    /// Nobody waits for the job any more.
+    /// The caller cancelled the job.
     case cancelled
-    /// No worker can be had: the zygote is gone for good or a descriptor cannot be made.
+    /// No worker can be started, or it could not set itself up.
     case unavailable(SystemError)
 
-    /// How a worker broke the protocol, in which it sends one message without descriptors.
+    /// A violation of the protocol, in which a worker sends one message without descriptors.
     package enum Misbehaviour: String, Sendable {
         case garbledMessage
         case surplusMessage

@@ -141,12 +141,16 @@ extension WorkerMessage {
         case 1: return .notAGIF
         case 2: return .incomplete
         case 3: return TranscodeError.Flaw(rawValue: detail).map { .corrupt($0) }
-        case 4: return MediaLimits.Name(rawValue: detail).map { .tooLarge($0, value: self[2], maximum: self[3]) }
+        case 4:
+            guard self[2] >= 0, self[3] >= 0 else { return nil }
+            return MediaLimits.Name(rawValue: detail).map { .tooLarge($0, value: self[2], maximum: self[3]) }
         case 5: return OutputFormat(rawValue: detail).map { .encoderMissing($0) }
         case 6:
             return TranscodeError.Stage(rawValue: detail).map { .failed($0, code: Int32(truncatingIfNeeded: self[2])) }
         case 7: return .outOfMemory
-        case 8: return .startPastEnd(start: self[2], duration: self[3])
+        case 8:
+            guard FactRange.duration.contains(self[2]), FactRange.duration.contains(self[3]) else { return nil }
+            return .startPastEnd(start: self[2], duration: self[3])
         default: return nil
         }
     }

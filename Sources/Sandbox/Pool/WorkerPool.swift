@@ -2,20 +2,20 @@ internal import Media
 internal import Synchronization
 package import SystemIO
 
-/// A bounded number of workers with a bounded queue before them.
+/// A bounded number of workers behind a bounded queue.
 ///
-/// Thread-safe. Jobs wait without a thread; the running ones have one each, which sleeps.
+/// Thread-safe. A waiting job needs no thread. A running job blocks one thread of the pool, which sleeps meanwhile.
 package final class WorkerPool: Sendable {
     package typealias Outcome = Result<WorkerReport, SandboxError>
 
-    /// A job that waits.
+    /// A queued job.
     private struct Entry: Sendable {
         var number: Int
         var job: WorkerJob
         var turn: JobTurn
         var input: SharedDescriptor
         var output: SharedDescriptor
-        var asked: ContinuousClock.Instant
+        var enqueuedAt: ContinuousClock.Instant
         var cancellation = JobCancellation()
         var continuation: CheckedContinuation<Outcome, Never>
     }
@@ -23,6 +23,8 @@ package final class WorkerPool: Sendable {
     private struct State {
         var waiting: [Entry] = []
         var running: [Int: JobCancellation] = [:]
+        /// Threads that run jobs or are about to take one; at most ``WorkerPoolConfiguration/workers``.
+        var runners = 0
         var nextNumber = 0
     }
 
@@ -36,36 +38,34 @@ package final class WorkerPool: Sendable {
         self.configuration = configuration
         self.zygote = zygote
         supervisor = JobSupervisor(zygote: zygote)
-        // One piece of work a job that waits or runs; each does whatever job is first when its turn comes.
-        threads = WorkThreads(
-            count: configuration.workers, limit: configuration.queue + configuration.workers, name: "gifreel-worker")
+        threads = WorkThreads(count: configuration.workers, limit: configuration.workers, name: "gifreel-worker")
     }
 
-    /// Takes no more jobs, waits for those it has, and ends the threads. Blocks.
+    /// Accepts no more jobs, waits for those that are queued or running, and ends the threads. Blocks.
     package func close() {
         threads.close()
     }
 
-    /// Jobs that run and jobs that wait.
+    /// The number of running and of waiting jobs.
     package var load: (running: Int, waiting: Int) {
         state.withLock { ($0.running.count, $0.waiting.count) }
     }
 
-    /// What became of the jobs so far.
+    /// Counts of finished jobs and replaced zygotes.
     package var statistics: SandboxStatistics {
         var statistics = supervisor.counters.statistics
         statistics.replacedZygotes = zygote.replacements
         return statistics
     }
 
-    /// Runs a job as soon as a worker is free and no more urgent job waits; of equally urgent ones the first goes first.
+    /// Runs a job as soon as a worker is free and no more urgent job waits. Equally urgent jobs run in order of arrival.
     ///
-    /// Cancelling the task takes a job that still waits out of the queue, and kills the worker of one that runs. How long a
-    /// job may wait is for its callers to say.
+    /// Cancelling the task removes a waiting job from the queue and kills the worker of a running one. A job may wait without
+    /// limit; callers bound that time.
     ///
     /// - Parameters:
-    ///   - turn: How urgent it is; tells when it has begun.
-    ///   - input: The GIF, in a sealed memfd.
+    ///   - turn: The job's urgency. Reports when the job has started.
+    ///   - input: The source file, in a sealed memfd.
     ///   - output: An empty file open for reading and writing, written by position.
     package func run(
         _ job: WorkerJob, turn: JobTurn = JobTurn(), input: SharedDescriptor, output: SharedDescriptor
@@ -78,7 +78,7 @@ package final class WorkerPool: Sendable {
             await withCheckedContinuation { continuation in
                 enqueue(
                     Entry(
-                        number: number, job: job, turn: turn, input: input, output: output, asked: .now,
+                        number: number, job: job, turn: turn, input: input, output: output, enqueuedAt: .now,
                         continuation: continuation))
             }
         } onCancel: {
@@ -87,21 +87,39 @@ package final class WorkerPool: Sendable {
         return try outcome.get()
     }
 
+    // MARK: The queue
+
     private func enqueue(_ entry: Entry) {
-        let refusal: SandboxError? = state.withLock { state in
+        enum Step {
+            case refuse
+            case wait
+            case startRunner
+        }
+        let step: Step = state.withLock { state in
             if state.waiting.count >= configuration.queue + max(0, configuration.workers - state.running.count) {
-                return .queueFull
+                return .refuse
             }
             state.waiting.append(entry)
-            return nil
+            // A runner takes jobs until none waits. So cancelled jobs leave nothing behind that would fill a queue.
+            guard state.runners < configuration.workers else { return .wait }
+            state.runners += 1
+            return .startRunner
         }
-        if let refusal { return entry.continuation.resume(returning: .failure(refusal)) }
-        if !threads.submit({ self.runFirst() }) { remove(entry.number, because: .queueFull) }
-        // A cancellation that came before the job was in the queue found nothing to take out.
+        switch step {
+        case .refuse: return entry.continuation.resume(returning: .failure(.queueFull))
+        case .wait: break
+        case .startRunner:
+            if !threads.submit({ self.runWaitingJobs() }) {
+                // The pool is closed.
+                state.withLock { $0.runners -= 1 }
+                remove(entry.number, because: .queueFull)
+            }
+        }
+        // A cancellation that came before the job was queued found nothing to remove.
         if Task.isCancelled { cancel(entry.number) }
     }
 
-    /// Takes a job that still waits out of the queue and tells its caller why.
+    /// Removes a waiting job from the queue and fails it.
     private func remove(_ number: Int, because reason: SandboxError) {
         let entry: Entry? = state.withLock { state in
             if let index = state.waiting.firstIndex(where: { $0.number == number }) {
@@ -117,28 +135,42 @@ package final class WorkerPool: Sendable {
         state.withLock { $0.running[number] }?.cancel()
     }
 
-    private func runFirst() {
-        let entry: Entry? = state.withLock { state in
+    // MARK: Running
+
+    /// Runs the most urgent waiting job until none waits. Blocks.
+    private func runWaitingJobs() {
+        while let (entry, threads) = takeMostUrgent() { run(entry, encoderThreads: threads) }
+    }
+
+    /// Moves the most urgent job from the queue to the running ones. Without a waiting job, the calling runner ends: a job
+    /// enqueued later starts another.
+    private func takeMostUrgent() -> (entry: Entry, encoderThreads: Int)? {
+        state.withLock { state in
             let next = state.waiting.indices.min { left, right in
                 state.waiting[left].turn.urgency.level < state.waiting[right].turn.urgency.level
             }
-            guard let next else { return nil }
+            guard let next else {
+                state.runners -= 1
+                return nil
+            }
             let entry = state.waiting.remove(at: next)
             state.running[entry.number] = entry.cancellation
-            return entry
+            return (entry, state.running.count == 1 && state.waiting.isEmpty ? configuration.threadsAlone : 1)
         }
-        guard let entry else { return }
+    }
+
+    private func run(_ entry: Entry, encoderThreads: Int) {
         entry.turn.begin()
         var job = entry.job
-        job.transcoder.threads = state.withLock { $0.running.count == 1 && $0.waiting.isEmpty ? configuration.threadsAlone : 1 }
-        let began = ContinuousClock.now
+        job.transcoder.threads = encoderThreads
+        let startedAt = ContinuousClock.now
         let outcome: Outcome
         do throws(SandboxError) {
             let (result, exit) = try supervisor.run(
                 job, input: entry.input, output: entry.output, cancellation: entry.cancellation)
             outcome = .success(
                 WorkerReport(
-                    result: result, queued: entry.asked.duration(to: began), ran: began.duration(to: .now),
+                    result: result, queued: entry.enqueuedAt.duration(to: startedAt), ran: startedAt.duration(to: .now),
                     cpuMicroseconds: exit.cpuMicroseconds, peakBytes: exit.peakBytes))
         } catch {
             outcome = .failure(error)

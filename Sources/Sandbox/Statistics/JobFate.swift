@@ -9,8 +9,10 @@ package enum JobFate: String, Sendable, CaseIterable {
     case rejected
     /// The GIF needed more memory than a job may have, and the worker said so.
     case outOfMemory = "out_of_memory"
-    /// The worker used up its processor time, or the time by the clock.
-    case timeout
+    /// The worker used up its processor time.
+    case cpuLimit = "cpu_limit"
+    /// The worker did not end within its wall-clock limit.
+    case wallClock = "wall_clock"
     /// Nobody waited for it any more.
     case cancelled
     /// The worker tried a system call that it has no business with (SIGSYS).
@@ -31,11 +33,13 @@ package enum JobFate: String, Sendable, CaseIterable {
             switch error {
             case .rejected(.outOfMemory): .outOfMemory
             case .rejected: .rejected
-            case .timeout: .timeout
+            case .cpuLimitExceeded: .cpuLimit
+            case .wallClockTimeout: .wallClock
+            case .killed: .killed
             case .crashed(let exit): JobFate(exit)
             case .misbehaved, .invalidOutput: .untrue
             case .cancelled: .cancelled
-            case .queueFull, .unavailable: .unavailable
+            case .queueFull, .unavailable, .zygoteUnresponsive: .unavailable
             }
     }
 
@@ -44,7 +48,6 @@ package enum JobFate: String, Sendable, CaseIterable {
             switch exit.signal {
             case nil: .silent
             case SIGSYS: .forbiddenCall
-            case SIGKILL, SIGTERM: .killed
             default: .crash
             }
     }

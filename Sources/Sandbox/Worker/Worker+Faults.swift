@@ -79,12 +79,19 @@
             case .flood: while true { send(reply) }
             case .forgedExit: send(WorkerMessage(WorkerExit(code: 0, signal: nil, cpuMicroseconds: 0, peakBytes: 0)))
             case .sentDescriptor: try? MessageChannel(socket: channel).send(reply, descriptors: [output])
-            case .wrongLength, .wrongSize, .wrongDuration, .wrongSampleCount:
+            case .negativeFailureValue:
+                send(WorkerMessage(TranscodeError.startPastEnd(start: 0, duration: .min)))
+                _exit(0)
+            case .wrongLength, .wrongSize, .wrongDuration, .wrongSampleCount, .absurdSourceWidth, .absurdSourceHeight,
+                .absurdLoopCount:
                 guard var result = reply.result else { return }
                 switch fault {
                 case .wrongLength: result.bytes += 1
                 case .wrongSize: result.width += 2
                 case .wrongDuration: result.duration += 1
+                case .absurdSourceWidth: result.sourceWidth = 65_537
+                case .absurdSourceHeight: result.sourceHeight = .min
+                case .absurdLoopCount: result.loopCount = .max
                 default: result.samples += 1
                 }
                 send(WorkerMessage(result))

@@ -30,8 +30,8 @@ enum Worker {
         var confinement: Confinement
     }
 
-    /// Exit codes, for the log; the server goes by the message.
-    private enum ExitCode: Int32 {
+    /// Exit codes of a worker process.
+    enum ExitCode: Int32 {
         case done = 0
         case setUpFailed = 70
         case inputUnreadable = 71

@@ -21,6 +21,10 @@ package enum WorkerFault: Int, Sendable, CaseIterable {
     case wrongSize
     case wrongDuration
     case wrongSampleCount
+    case absurdSourceWidth
+    case absurdSourceHeight
+    case absurdLoopCount
+    case negativeFailureValue
     case shortFile
     case garbledFile
     case foreignFile

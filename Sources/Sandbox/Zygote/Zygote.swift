@@ -3,56 +3,91 @@ internal import Glibc
 internal import Synchronization
 package import SystemIO
 
-/// The server's side of the zygote, the process that forks workers. One that has died is replaced.
+/// A zygote process that ended unexpectedly or did not respond, and what followed.
+package struct ZygoteLoss: Sendable, CustomStringConvertible {
+    /// The number of the process that was lost.
+    package let process: Int32
+    /// The signal that ended it; `SIGKILL` also where it did not respond and was killed for that. Nil after a normal exit.
+    package let signal: Int32?
+    /// The process that replaces it, or the error because of which there is none. The next job then tries again.
+    package let replacement: Result<Int32, SystemError>
+
+    package var description: String {
+        let end = signal.map { "signal \($0)" } ?? "an exit"
+        return switch replacement {
+        case .success(let new): "zygote process \(process) ended by \(end); process \(new) replaces it"
+        case .failure(let error): "zygote process \(process) ended by \(end); it could not be replaced: \(error)"
+        }
+    }
+}
+
+/// The server's handle on the zygote, the process that forks workers. A zygote that dies or does not respond is replaced.
 ///
-/// Thread-safe: jobs may be launched from any thread.
+/// Thread-safe: any thread may launch jobs.
 package final class Zygote: Sendable {
-    /// The hidden command by which the executable becomes a zygote; its control socket is descriptor 3.
+    /// The hidden command that makes the executable a zygote. Its control socket is descriptor 3.
     package static let command = "zygote"
 
     private struct Running {
         var control: SharedDescriptor
         var process: Int32
-        /// What holds in it, once it has said so.
+        var startedAt = ContinuousClock.now
+        /// The confinement that the zygote reported; nil before it did.
         var confinement: Confinement?
-        var replacements = 0
     }
 
-    /// A worker that has been asked for.
+    private struct State {
+        var running: Running
+        var replacements = 0
+        var isStopped = false
+        var lossHandler: (@Sendable (ZygoteLoss) -> Void)?
+    }
+
+    /// A worker that was requested.
     struct Launched {
-        /// Over which the worker replies.
+        /// The socket over which the worker replies.
         let channel: SharedDescriptor
-        /// Over which the zygote tells how the worker ended; closing it, or its sending half, kills the worker.
+        /// The socket over which the zygote reports the worker's end. Closing it, or its sending half, kills the worker.
         let guardian: SharedDescriptor
-        /// The zygote that has it.
+        /// The control socket of the worker's zygote.
         let control: SharedDescriptor
     }
 
-    /// The one variable that a spawned zygote gets: what the loader needs, and no secrets.
+    /// The only variable that a spawned zygote inherits: the loader needs it, and it holds no secret.
     private static let inherited = "LD_LIBRARY_PATH"
-    /// How long a zygote may take to be ready, in milliseconds.
-    private static let patience: Int32 = 20_000
+    /// Milliseconds that a zygote may take to become ready.
+    private static let startTimeout: Int32 = 20_000
+    /// A zygote that lived less than this is replaced only when a job needs one, so that a zygote that cannot run is not
+    /// started over and over.
+    private static let shortestUsefulLife: Duration = .seconds(1)
 
     private let executable: String
-    private let running: Mutex<Running>
+    private let state: Mutex<State>
 
     private init(_ running: Running, executable: String) {
-        self.running = Mutex(running)
+        state = Mutex(State(running: running))
         self.executable = executable
     }
 
-    /// The zygote's process now.
-    package var process: Int32 { running.withLock { $0.process } }
+    deinit {
+        // Ends the zygote and wakes the thread that watches it.
+        shutdown(state.withLock { $0.running.control.number }, Int32(SHUT_RDWR))
+    }
 
-    /// How often a zygote was started in place of another.
-    package var replacements: Int { running.withLock { $0.replacements } }
+    /// The number of the zygote's process.
+    package var process: Int32 { state.withLock { $0.running.process } }
+
+    /// How many zygotes were started in place of another.
+    package var replacements: Int { state.withLock { $0.replacements } }
+
+    // MARK: Starting
 
     /// Forks the zygote from this process, which takes less than a millisecond.
     ///
-    /// To be called first of all, while the process has one thread: `fork` copies only the calling thread, and locks
-    /// that others hold stay locked in the copy. What this process has in memory, its workers have too.
+    /// Call this while the process has one thread: `fork` copies only the calling thread, and locks that other threads hold
+    /// stay locked in the copy. The zygote and its workers inherit everything this process has in memory.
     ///
-    /// - Parameter warmsUp: Does one conversion first, which pays where many follow.
+    /// - Parameter warmsUp: Whether the zygote runs one conversion first, which pays off before many jobs.
     package static func fork(warmsUp: Bool) throws(SystemError) -> Zygote {
         var pair: [Int32] = [-1, -1]
         guard clinux_message_pair(&pair) == 0 else { throw SystemError.last("socketpair") }
@@ -65,31 +100,19 @@ package final class Zygote: Sendable {
         return Zygote(Running(control: control, process: process), executable: "/proc/self/exe")
     }
 
-    /// Starts the executable anew as a zygote, which a process with threads may do. Returns at once; until the
-    /// libraries are loaded and warm (20–50 ms), jobs wait.
+    /// Starts the executable as a zygote. A process with several threads may do this. Returns at once; jobs wait until the
+    /// zygote's libraries are loaded and warm (20–50 ms).
     ///
-    /// Such a zygote knows nothing of this process: neither its settings nor its secrets nor where its code lies.
+    /// Such a zygote knows neither this process' settings nor its secrets nor its addresses.
     ///
     /// - Parameter executable: The path of `gifreel`.
     package static func spawn(executable: String = "/proc/self/exe") throws(SystemError) -> Zygote {
         Zygote(try spawned(executable), executable: executable)
     }
 
-    /// Ends the process when it is asked to be a zygote; called by the hidden command.
+    /// Turns the calling process into a zygote; called by the hidden command.
     package static func serve() -> Never {
         ZygoteProcess.run(control: 3, warmsUp: true)
-    }
-
-    /// What of the kernel's confinement holds; waits until the zygote is ready. Nil where it does not become so.
-    package func confinement() -> Confinement? {
-        let (known, control) = running.withLock { ($0.confinement, $0.control) }
-        if let known { return known }
-        var polled = pollfd(fd: control.number, events: Int16(POLLIN), revents: 0)
-        guard poll(&polled, 1, Self.patience) == 1,
-            let said = try? MessageChannel(socket: control.number).receive()?.message?.confinement
-        else { return nil }
-        running.withLock { if $0.control === control { $0.confinement = said } }
-        return said
     }
 
     private static func spawned(_ executable: String) throws(SystemError) -> Running {
@@ -110,32 +133,30 @@ package final class Zygote: Sendable {
         return Running(control: control, process: process)
     }
 
-    /// Ends the zygote and waits until it is gone; then the time that it and its workers took counts as this process'
-    /// children's. No job may be launched afterwards. Blocks for a millisecond or so.
-    package func stop() {
-        running.withLock { running in
-            guard running.process > 0 else { return }
-            shutdown(running.control.number, Int32(SHUT_RDWR))
-            Self.reap(&running)
-        }
+    /// The confinement of the zygote. Blocks until the zygote is ready; nil where it does not become ready in time.
+    package func confinement() -> Confinement? {
+        let (known, control) = state.withLock { ($0.running.confinement, $0.running.control) }
+        if let known { return known }
+        var polled = pollfd(fd: control.number, events: Int16(POLLIN), revents: 0)
+        guard poll(&polled, 1, Self.startTimeout) == 1,
+            let reported = try? MessageChannel(socket: control.number).receive()?.message?.confinement
+        else { return nil }
+        state.withLock { if $0.running.control === control { $0.running.confinement = reported } }
+        return reported
     }
 
-    /// Waits for the process' end. Afterwards it is nobody's number any more, or somebody else's.
-    private static func reap(_ running: inout Running) {
-        while waitpid(running.process, nil, 0) < 0 && errno == EINTR {}
-        running.process = -1
-    }
+    // MARK: Jobs
 
-    /// Has a worker forked for the job.
+    /// Requests a worker for the job.
     ///
     /// - Parameters:
-    ///   - input: The GIF, in a sealed memfd.
+    ///   - input: The source file, in a sealed memfd.
     ///   - output: An empty file open for reading and writing, written by position.
     func launch(_ job: WorkerJob, input: SharedDescriptor, output: SharedDescriptor) throws(SystemError) -> Launched {
         let (channel, workerEnd) = try Self.messagePair()
         let (guardian, zygoteEnd) = try Self.messagePair()
         let descriptors = [input.number, output.number, workerEnd.number, zygoteEnd.number]
-        var control = running.withLock { $0.control }
+        var control = state.withLock { $0.running.control }
         do throws(SystemError) {
             try MessageChannel(socket: control.number).send(WorkerMessage(job), descriptors: descriptors)
         } catch {
@@ -146,36 +167,89 @@ package final class Zygote: Sendable {
         return Launched(channel: channel, guardian: guardian, control: control)
     }
 
-    /// Has the next job go to another zygote than the one behind `dead`, which is killed, and its workers with it.
-    func replace(_ dead: SharedDescriptor) throws(SystemError) {
-        _ = try replacement(for: dead)
-    }
-
     private static func messagePair() throws(SystemError) -> (SharedDescriptor, SharedDescriptor) {
         var pair: [Int32] = [-1, -1]
         guard clinux_message_pair(&pair) == 0 else { throw SystemError.last("socketpair") }
         return (SharedDescriptor(OwnedDescriptor(taking: pair[0])), SharedDescriptor(OwnedDescriptor(taking: pair[1])))
     }
 
-    /// Another zygote in place of the one behind `dead`, which the first of several callers starts.
-    private func replacement(for dead: SharedDescriptor) throws(SystemError) -> SharedDescriptor {
-        let outcome: Result<SharedDescriptor, SystemError> = running.withLock { running in
-            if running.control !== dead { return .success(running.control) }
-            // A child of ours that hangs up is about to end, but its sockets close before it can be waited for. Killed, it
-            // ends at once, and its entry in the process table goes.
-            if running.process > 0 {
-                kill(running.process, SIGKILL)
-                Self.reap(&running)
-            }
-            do throws(SystemError) {
-                let replacements = running.replacements + 1
-                running = try Self.spawned(executable)
-                running.replacements = replacements
-                return .success(running.control)
-            } catch {
-                return .failure(error)
-            }
+    // MARK: Losing and replacing
+
+    /// Calls `handler` for every zygote that is lost from now on, on the thread that notices. An idle zygote's death is noticed
+    /// at once, and the zygote is replaced. The handler must not block.
+    package func onLoss(_ handler: @escaping @Sendable (ZygoteLoss) -> Void) {
+        let running = state.withLock { state in
+            state.lossHandler = handler
+            return state.running
         }
-        return try outcome.get()
+        watch(running)
+    }
+
+    /// Replaces the zygote behind `dead`, which is killed together with its workers.
+    func replace(_ dead: SharedDescriptor) throws(SystemError) {
+        _ = try replacement(for: dead)
+    }
+
+    /// Ends the zygote and waits until it is gone; its processor time and its workers' then count as this process' children's.
+    /// No job may be launched afterwards. Blocks for about a millisecond.
+    package func stop() {
+        state.withLock { state in
+            guard !state.isStopped else { return }
+            state.isStopped = true
+            shutdown(state.running.control.number, Int32(SHUT_RDWR))
+            _ = Self.reap(&state.running)
+        }
+    }
+
+    /// Waits for the end of the process and returns the signal that ended it. Its number may belong to another process
+    /// afterwards.
+    private static func reap(_ running: inout Running) -> Int32? {
+        guard running.process > 0 else { return nil }
+        var status: Int32 = 0
+        while waitpid(running.process, &status, 0) < 0 && errno == EINTR {}
+        running.process = -1
+        return status & 0x7f == 0 ? nil : status & 0x7f
+    }
+
+    /// Watches one zygote on a thread of its own: its control socket hangs up when it dies.
+    private func watch(_ running: Running) {
+        let control = running.control
+        let thread = SystemThread.start(name: "gifreel-zygotes") { [weak self] in
+            var polled = pollfd(fd: control.number, events: 0, revents: 0)
+            while poll(&polled, 1, -1) < 0 && errno == EINTR {}
+            if running.startedAt.duration(to: .now) > Self.shortestUsefulLife { _ = try? self?.replacement(for: control) }
+        }
+        thread?.detach()
+    }
+
+    /// The control socket of the zygote that replaces the one behind `dead`. The first of several callers starts it.
+    private func replacement(for dead: SharedDescriptor) throws(SystemError) -> SharedDescriptor {
+        var loss: ZygoteLoss?
+        let (outcome, handler): (Result<Running, SystemError>, (@Sendable (ZygoteLoss) -> Void)?) = state.withLock { state in
+            if state.isStopped { return (.failure(SystemError("zygote", code: ESHUTDOWN)), nil) }
+            if state.running.control !== dead { return (.success(state.running), nil) }
+            // A child that hangs up is about to end, but its sockets close before it can be waited for. Killed, it ends at once.
+            let process = state.running.process
+            var signal: Int32?
+            if process > 0 {
+                kill(process, SIGKILL)
+                signal = Self.reap(&state.running)
+            }
+            let outcome: Result<Running, SystemError>
+            do throws(SystemError) {
+                state.running = try Self.spawned(executable)
+                state.replacements += 1
+                outcome = .success(state.running)
+            } catch {
+                outcome = .failure(error)
+            }
+            if process > 0 { loss = ZygoteLoss(process: process, signal: signal, replacement: outcome.map(\.process)) }
+            return (outcome, state.lossHandler)
+        }
+        if let handler {
+            if let loss { handler(loss) }
+            if case .success(let running) = outcome, loss != nil { watch(running) }
+        }
+        return try outcome.get().control
     }
 }

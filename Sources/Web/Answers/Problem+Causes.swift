@@ -59,31 +59,50 @@ extension Problem {
         case .rejected(.outOfMemory):
             self.init(
                 422, "too_large",
-                "The GIF is too large: its conversion needs more memory than \(limit.memory >> 20) MiB, which is the limit.")
+                "The GIF is too large: its conversion needs more memory than \(limit.memory >> 20) MiB, which is the limit.",
+                lifetime: .unusable)
         case .rejected(let error):
             self.init(error)
-        case .timeout:
+        case .cpuLimitExceeded:
             self.init(
-                422, "transcode_failed", "The conversion took longer than \(limit.cpu) s, which is the limit.",
-                lifetime: .unusable)
-        // Whether the GIF is at fault or the machine is not known, so these are not held against it for long.
+                422, "transcode_failed",
+                "The conversion takes more than \(limit.cpu) s of processor time, which is the limit.", lifetime: .unusable)
+        // The GIF may be at fault, or the converter. These are remembered for a short time only.
         case .crashed(let exit):
             self.init(
-                422, "transcode_failed", "The conversion failed.", cause: "worker ended: \(exit)", lifetime: .transient)
+                422, "transcode_failed", "The converter crashed while it read the GIF.", cause: "worker ended: \(exit)",
+                lifetime: .transient)
         case .misbehaved(let misbehaviour):
             self.init(
-                422, "transcode_failed", "The conversion failed.", cause: "the worker misbehaved: \(misbehaviour)",
-                lifetime: .transient)
+                422, "transcode_failed", "The converter gave no valid reply for the GIF.",
+                cause: "the worker misbehaved: \(misbehaviour)", lifetime: .transient)
         case .invalidOutput(let flaw):
             self.init(
-                422, "transcode_failed", "The conversion failed.", cause: "the worker's file: \(flaw)",
+                422, "transcode_failed", "The converter produced an invalid file.", cause: "the worker's file: \(flaw)",
                 lifetime: .transient)
+        // The server is at fault. The same request may succeed later, so nothing is remembered.
+        case .wallClockTimeout:
+            self = .interrupted(
+                "The server is too busy to finish the conversion in time. Try again later.",
+                cause: "the worker did not end within \(limit.wall) s")
+        case .killed(let exit):
+            self = .interrupted(
+                "The conversion was interrupted on the server. Try again later.",
+                cause: "the worker was killed from outside: \(exit)")
+        case .zygoteUnresponsive:
+            self = .interrupted(
+                "The conversion was interrupted on the server. Try again later.",
+                cause: "the zygote process did not respond and was replaced")
         case .queueFull, .cancelled:
             self = .overloaded
         case .unavailable(let error):
-            self = .overloaded
-            cause = "no worker: \(error)"
+            self = .interrupted("The server cannot start a conversion now. Try again later.", cause: "no worker: \(error)")
         }
+    }
+
+    /// A conversion that ended through no fault of the source.
+    private static func interrupted(_ detail: String, cause: String) -> Problem {
+        Problem(503, "overloaded", detail, retryAfter: 5, cause: cause)
     }
 
     init(_ error: CacheError) {

@@ -1,7 +1,6 @@
 internal import Cache
 internal import Crypto
 internal import Fetch
-internal import Foundation
 internal import HTTP
 
 /// Answers `json`: what is stored of a GIF, and which of its renditions there are at the moment.
@@ -50,7 +49,7 @@ struct FactsDesk: Sendable {
         guard let made else { return FactsDocument.Rendition(url: url) }
         var entry = FactsDocument.Rendition(url: url, bytes: made.length)
         // What is not understood is left out: the address is what counts.
-        guard let facts = try? JSONDecoder().decode(RenditionFacts.self, from: Data(made.facts)) else { return entry }
+        guard let facts = RenditionFacts(stored: made.facts) else { return entry }
         entry.width = facts.width
         entry.height = facts.height
         if facts.duration > 0 { entry.duration = Double(facts.duration) / Double(facts.timescale) }

@@ -42,6 +42,7 @@ package final class GifreelService: Sendable {
             rooms = Generation.Rooms(
                 cache: cache, clock: clock, pool: WorkerPool(zygote: zygote, configuration: configuration.pool),
                 prewarm: prewarm, registry: registry, work: WorkMeter(factory: registry), desk: desk)
+            zygote.onLoss { loss in logger.error("lost the zygote process", metadata: ["cause": "\(loss)"]) }
             let current = CurrentGeneration(try Generation(configuration, rooms, logger: logger))
             self.current = current
             var http = configuration.http

@@ -56,6 +56,7 @@ struct StateReadings: Sendable {
             MetricSample(Families.workers, pool.configuration.workers),
             MetricSample(Families.queueDepth, load.waiting),
             MetricSample(Families.queueLimit, pool.configuration.queue),
+            MetricSample(Families.zygoteReplacements, pool.statistics.replacedZygotes),
             MetricSample(Families.prewarmWaiting, prewarm.waiting),
         ]
     }

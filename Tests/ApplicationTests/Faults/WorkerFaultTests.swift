@@ -26,8 +26,9 @@ import Testing
         usleep(UInt32(delay) * 1000)
         for worker in server.workers { kill(worker, SIGKILL) }
         let answer = try client.readResponse()
-        #expect(answer.status == 422)
-        #expect(String(decoding: answer.body, as: UTF8.self).contains("transcode_failed"))
+        #expect(answer.status == 503 && answer["retry-after"] != nil && answer["cache-control"] == "no-store")
+        let body = String(decoding: answer.body, as: UTF8.self)
+        #expect(body.contains("overloaded") && body.contains("The conversion was interrupted on the server."))
         #expect(server.storedObjects().isEmpty)
         #expect(try server.request("POST", "/mp4", body: GIFBuilder.animation(frames: 3)).status == 200)
         #expect(server.storedObjects().count == 1)
@@ -38,5 +39,47 @@ import Testing
         #expect(try server.request("POST", "/mp4", body: Self.long).status == 422)
         #expect(server.storedObjects().isEmpty)
         #expect(try server.request("POST", "/mp4", body: GIFBuilder.animation(frames: 3)).status == 200)
+    }
+
+    /// The wall-clock limit is twice the processor limit; a stopped worker uses no processor time.
+    @Test func aConversionOverTheWallClockLimitIsTheServersFaultAndIsTriedAgain() throws {
+        let gif = Self.long
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+        defer { origin.stop() }
+        let server = try GifreelProcess(["limits.total_pixels=100000000000", "limits.cpu=1s"])
+        for _ in 0..<2 {
+            var client = try RawHTTPClient(port: server.port)
+            try client.send(Array("GET /mp4/\(origin.url("/a.gif")) HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
+            try waitUntil { !server.workers.isEmpty }
+            for worker in server.workers { kill(worker, SIGSTOP) }
+            let answer = try client.readResponse()
+            #expect(answer.status == 503 && answer["retry-after"] != nil && answer["cache-control"] == "no-store")
+            #expect(answer["cache-status"]?.contains("negative") != true)
+        }
+    }
+
+    @Test func aGIFOverTheMemoryLimitIsRemembered() throws {
+        var builder = GIFBuilder(width: 2800, height: 2800)
+        builder.add(GIFBuilder.Frame(width: 1, height: 1, color: 2))
+        let gif = builder.finish()
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+        defer { origin.stop() }
+        let server = try GifreelProcess(["limits.memory=16MiB"])
+        for round in 0..<2 {
+            let answer = try server.request("GET", "/mp4/\(origin.url("/a.gif"))")
+            #expect(answer.status == 422 && String(decoding: answer.body, as: UTF8.self).contains("needs more memory"))
+            #expect((answer["cache-status"]?.contains("negative") == true) == (round == 1))
+        }
+    }
+
+    @Test func theLossOfTheZygoteIsLoggedAndCounted() throws {
+        let server = try GifreelProcess()
+        #expect(try server.request("POST", "/mp4", body: GIFBuilder.animation(frames: 3)).status == 200)
+        let zygote = try #require(server.zygotes.first)
+        kill(zygote, SIGKILL)
+        #expect(try server.request("POST", "/mp4", body: GIFBuilder.animation(frames: 4)).status == 200)
+        try waitUntil { server.log.contains("lost the zygote process") }
+        let metrics = try server.request("GET", "/metrics")
+        #expect(String(decoding: metrics.body, as: UTF8.self).contains("gifreel_zygote_replacements_total 1"))
     }
 }

@@ -1,0 +1,95 @@
+import Cache
+import Crypto
+import Foundation
+import Glibc
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Service
+
+/// Stored facts whose numbers are damaged.
+@Suite(.serialized) struct StoredFactsTests {
+    private static func document(
+        width: String = "16", height: String = "16", frames: String = "1", loopCount: String = "0", delays: String = "[0.1]",
+        bytes: String = "100", duration: String = "0.1"
+    ) -> String {
+        """
+        {"renditions":{},"source":{"animated":false,"bytes":\(bytes),"delays":\(delays),"duration":\(duration),\
+        "frames":\(frames),"height":\(height),"loop_count":\(loopCount),"sha256":"\(String(repeating: "a", count: 64))",\
+        "transparent":false,"url":null,"width":\(width)}}
+        """
+    }
+
+    private static let damaged = [
+        document(loopCount: "9223372036854775807"), document(loopCount: "-1"), document(width: "9223372036854775807"),
+        document(height: "0"), document(frames: "-9223372036854775808"), document(delays: "[1e300]"),
+        document(bytes: "-1"), document(duration: "1e300"), document(frames: "0", delays: "[]"), "{}", "",
+    ]
+
+    private func decoded(_ text: String) -> SourceFacts? {
+        try? JSONDecoder().decode(FactsDocument.self, from: Data(text.utf8)).source.facts
+    }
+
+    @Test func everyNumberHasARange() throws {
+        #expect(try #require(decoded(Self.document())).isInRange)
+        for text in Self.damaged { #expect(decoded(text)?.isInRange != true, "\(text)") }
+    }
+
+    @Test func numbersBesideARenditionHaveRanges() throws {
+        let good =
+            #"{"width":2,"height":2,"sourceWidth":1,"sourceHeight":1,"sourceBytes":9,"frames":1,"duration":0,"timescale":100}"#
+        #expect(RenditionFacts(stored: Array(good.utf8)) != nil)
+        for name in ["width", "height", "sourceWidth", "sourceHeight", "sourceBytes", "frames", "duration", "timescale"] {
+            let key = "\"\(name)\":"
+            let start = try #require(good.range(of: key)).upperBound
+            let end = try #require(good[start...].firstIndex { $0 == "," || $0 == "}" })
+            for value in ["-1", "9223372036854775807", "-9223372036854775808"] {
+                let bad = good.replacingCharacters(in: start..<end, with: value)
+                #expect(RenditionFacts(stored: Array(bad.utf8)) == nil, "\(bad)")
+            }
+        }
+        let loop = good.dropLast() + #","loopCount":65536}"#
+        #expect(RenditionFacts(stored: Array(loop.utf8)) == nil)
+    }
+
+    /// Stores a document as the facts of a source, the way a server does.
+    private func store(_ text: String, of url: String, in directory: URL) async throws {
+        var configuration = CacheConfiguration()
+        configuration.directory = directory.appendingPathComponent("cache").path
+        configuration.minFreeBytes = 0
+        let cache = try Cache(configuration: configuration)
+        defer { cache.close() }
+        let staged = try cache.stage()
+        let bytes = Array(text.utf8)
+        try #require(pwrite(staged.descriptor.number, bytes, bytes.count, 0) == bytes.count)
+        let rendition = Rendition(format: .json)
+        let digest = try #require(SourceDigest(hex: String(repeating: "a", count: 64)))
+        let alias = AliasRecord(
+            key: AliasKey(sourceURL: url, rendition: rendition.canonicalText), sourceURL: url,
+            fetchedAt: Int64(Date().timeIntervalSince1970))
+        let id = ObjectID(source: digest, rendition: rendition.canonicalText, encoderVersion: rendition.encoderVersion)
+        let outcome = try await cache.publish(
+            staged, as: id, fileExtension: "json", alias: alias, epoch: cache.epoch(for: url))
+        guard case .stored = outcome else { throw SystemError("publish", code: EIO) }
+    }
+
+    @Test(arguments: [damaged[0], damaged[2], damaged[5], damaged[9]])
+    func damagedFactsAreDroppedAndMadeAgain(_ text: String) async throws {
+        let gif = GIFBuilder.animation(frames: 3, width: 16, height: 16)
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+        defer { origin.stop() }
+        let url = origin.url("/a.gif")
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        try await store(text, of: url, in: directory)
+        let server = try GifreelProcess(directory: directory)
+        #expect(try server.request("GET", "/html/\(url)").status == 200)
+        let facts = try server.request("GET", "/json/\(url)")
+        #expect(facts.status == 200 && facts["cache-status"] == "gifreel; hit")
+        #expect(String(decoding: facts.body, as: UTF8.self).contains("\"frames\":3"))
+        let metrics = try server.request("GET", "/metrics")
+        #expect(String(decoding: metrics.body, as: UTF8.self).contains("gifreel_cache_corrupt_total 1"))
+        #expect(server.isRunning)
+    }
+}
