@@ -58,6 +58,10 @@ let package = Package(
             swiftSettings: strict),
         .target(name: "HTTP", dependencies: ["CLinux", "SystemIO"], swiftSettings: strict),
 
+        // Log lines on standard error.
+        .target(
+            name: "Logs", dependencies: ["SystemIO", .product(name: "Logging", package: "swift-log")], swiftSettings: strict),
+
         // What Prometheus reads, behind swift-metrics.
         .target(
             name: "PrometheusMetrics", dependencies: [.product(name: "CoreMetrics", package: "swift-metrics")],
@@ -71,7 +75,7 @@ let package = Package(
         .target(
             name: "Service",
             dependencies: [
-                "Media", "Sandbox", "Fetch", "Cache", "HTTP", "PrometheusMetrics", "SystemIO", "CLinux",
+                "Media", "Sandbox", "Fetch", "Cache", "HTTP", "Logs", "PrometheusMetrics", "SystemIO", "CLinux",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
@@ -113,6 +117,9 @@ let package = Package(
         .testTarget(name: "FetchTests", dependencies: ["Fetch", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "CacheTests", dependencies: ["Cache", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "HTTPTests", dependencies: ["CLinux", "HTTP", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "LogsTests", dependencies: ["Logs", "SystemIO", .product(name: "Logging", package: "swift-log")],
+            swiftSettings: strict),
         .testTarget(name: "PrometheusMetricsTests", dependencies: ["PrometheusMetrics"], swiftSettings: strict),
         .testTarget(
             name: "ServiceTests",

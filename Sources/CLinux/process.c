@@ -271,3 +271,16 @@ void clinux_reset_signals(void) {
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
+
+int clinux_semaphore_wait(sem_t *semaphore, int64_t nanoseconds) {
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    nanoseconds += end.tv_nsec;
+    end.tv_sec += nanoseconds / 1000000000;
+    end.tv_nsec = nanoseconds % 1000000000;
+    int result;
+    do {
+        result = sem_clockwait(semaphore, CLOCK_MONOTONIC, &end);
+    } while (result != 0 && errno == EINTR);
+    return result;
+}

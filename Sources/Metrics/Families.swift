@@ -19,6 +19,8 @@ enum Families {
     static let unobserved = MetricFamily(
         "gifreel_http_requests_unobserved_total", .counter,
         "Requests that other families lack, because they came faster than they could be counted.")
+    static let droppedLogLines = MetricFamily(
+        "gifreel_log_dropped_lines_total", .counter, "Log lines that could not be written, by log.")
     static let connections = MetricFamily("gifreel_http_connections", .gauge, "Connections open.")
     static let accepted = MetricFamily("gifreel_http_connections_accepted_total", .counter, "Connections accepted.")
 

@@ -18,13 +18,8 @@ package struct MemoryFile: ~Copyable, Sendable {
 
     /// Appends all of `bytes`.
     package mutating func append(_ bytes: UnsafeRawBufferPointer) throws(SystemError) {
-        guard let base = bytes.baseAddress else { return }
-        let number = descriptor.number
-        var done = 0
-        while done < bytes.count {
-            done += try retryingOnInterrupt("write") { write(number, base + done, bytes.count - done) }
-        }
-        count += done
+        try DescriptorIO.write(bytes, to: descriptor.number)
+        count += bytes.count
     }
 
     /// Seals the file and gives it to its readers.

@@ -25,16 +25,7 @@ package final class SharedDescriptor: Sendable {
 
     /// Fills `buffer` from `offset` on, and returns how many bytes there were: fewer only at the file's end.
     package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(SystemError) -> Int {
-        guard let base = buffer.baseAddress else { return 0 }
-        var done = 0
-        while done < buffer.count {
-            let count = try retryingOnInterrupt("pread") {
-                pread(number, base + done, buffer.count - done, off_t(offset + done))
-            }
-            if count == 0 { break }
-            done += count
-        }
-        return done
+        try DescriptorIO.read(into: buffer, from: number, at: offset)
     }
 
     /// The whole file as an array; for small files and tests.

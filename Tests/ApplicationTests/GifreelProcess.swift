@@ -25,8 +25,10 @@ final class GifreelProcess: Sendable {
     ///   - configuration: A settings file.
     ///   - directory: Of an earlier server, to start again on its cache.
     ///   - environment: Variables besides the test's own.
+    ///   - standardError: A file in the directory by default, which ``log`` reads.
     init(
-        _ settings: [String] = [], configuration: String? = nil, directory: URL? = nil, environment: [String: String] = [:]
+        _ settings: [String] = [], configuration: String? = nil, directory: URL? = nil, environment: [String: String] = [:],
+        standardOutput: FileHandle = .nullDevice, standardError: FileHandle? = nil
     ) throws {
         let folder = directory ?? FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -44,8 +46,8 @@ final class GifreelProcess: Sendable {
         process.executableURL = Self.executable
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.arguments = ["serve"] + (configuration.map { ["--config", $0] } ?? []) + all.flatMap { ["--set", $0] }
-        process.standardError = try FileHandle(forWritingTo: log)
-        process.standardOutput = FileHandle.nullDevice
+        process.standardError = try standardError ?? FileHandle(forWritingTo: log)
+        process.standardOutput = standardOutput
         try process.run()
         var found: Int?
         let deadline = Date().addingTimeInterval(30)

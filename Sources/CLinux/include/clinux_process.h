@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <semaphore.h>
 #include <sys/types.h>
 
 /// fork(2), which Swift does not import. To be called while the process has one thread.
@@ -99,5 +100,8 @@ int clinux_child_signals(void);
 
 /// Sets all signals of the calling process to their defaults and unblocks them.
 void clinux_reset_signals(void);
+
+/// Decrements a semaphore, waiting up to `nanoseconds` by the monotonic clock (sem_clockwait(3)). Returns 0, or -1 with errno.
+int clinux_semaphore_wait(sem_t *semaphore, int64_t nanoseconds);
 
 #endif

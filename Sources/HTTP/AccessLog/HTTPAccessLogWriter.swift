@@ -1,24 +1,32 @@
-internal import Glibc
 internal import Synchronization
 package import SystemIO
 
-/// Writes the access log: one line a request, in batches.
+/// Writes the access log: one line per request, in batches.
 ///
-/// Text has its columns in this order, with `-` for what is empty:
+/// Text has these columns, with `-` for an empty one:
 /// `time client "method target" status bytes milliseconds id "cache status"`, and a last one, `cut`, where the client did not
-/// take the whole answer. JSON has one object a line with the same names.
+/// take the whole answer. JSON has one object per line with the same names.
+///
+/// The lines go through a ``LineWriter``: where they cannot be written fast enough they are dropped and counted.
 package final class HTTPAccessLogWriter: HTTPObserver {
-    /// How a line looks.
+    /// The form of a line.
     package enum Format: Sendable {
         case text, json
     }
 
-    private let descriptor: SharedDescriptor
+    private let output: LineWriter
     private let encoder: Mutex<AccessLineEncoder>
 
-    /// A log on an open descriptor, such as a duplicate of standard output.
-    package init(_ descriptor: SharedDescriptor, format: Format) {
-        self.descriptor = descriptor
+    /// A log on a duplicate of `descriptor`, such as standard output.
+    ///
+    /// - Parameter capacity: Bytes of lines that may wait to be written.
+    /// - Throws: ``SystemError`` where the descriptor is not open.
+    package init(duplicating descriptor: Int32, format: Format, capacity: Int = 4 << 20) throws(SystemError) {
+        output = try LineWriter(duplicating: descriptor, capacity: capacity, name: "gifreel-access") { dropped in
+            let encoder = AccessLineEncoder(format: format)
+            encoder.append(lost: dropped)
+            return Array(encoder.bytes)
+        }
         encoder = Mutex(AccessLineEncoder(format: format))
     }
 
@@ -26,21 +34,16 @@ package final class HTTPAccessLogWriter: HTTPObserver {
         encoder.withLock { encoder in
             batch.forEach { encoder.append($0) }
             if batch.lost > 0 { encoder.append(lost: batch.lost) }
-            write(encoder.bytes)
+            output.append(encoder.bytes)
             encoder.removeAll()
         }
     }
 
-    /// Where the log cannot be written (its pipe was closed, its disk is full), lines are lost; answers are not.
-    private func write(_ bytes: UnsafeRawBufferPointer) {
-        var done = 0
-        while done < bytes.count {
-            let written = Glibc.write(descriptor.number, bytes.baseAddress.map { $0 + done }, bytes.count - done)
-            if written > 0 {
-                done += written
-            } else if errno != EINTR {
-                return
-            }
-        }
+    /// Lines that were dropped since the start, because the reader of a pipe stalled or a write failed.
+    package var droppedLines: Int { output.droppedLines }
+
+    /// Waits until all lines are written, or `limit` has passed. Later lines are dropped. Blocks.
+    package func close(within limit: Duration) {
+        output.close(within: limit)
     }
 }

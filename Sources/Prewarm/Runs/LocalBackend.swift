@@ -1,6 +1,7 @@
 internal import Cache
 internal import Fetch
 internal import Logging
+internal import Logs
 internal import PrometheusMetrics
 internal import Sandbox
 internal import Synchronization
@@ -13,9 +14,11 @@ final class LocalBackend: PrewarmBackend {
     private let prewarmer: Prewarmer
     private let concurrency: Int
     private let retries: Int
+    private let log: LogOutput
 
     /// - Throws: Errors whose description is a sentence that says what to change.
-    init(_ configuration: ServiceConfiguration, zygote: Zygote, concurrency: Int, retries: Int, logger: Logger) throws {
+    init(_ configuration: ServiceConfiguration, zygote: Zygote, concurrency: Int, retries: Int, log: LogOutput) throws {
+        self.log = log
         self.concurrency = concurrency
         self.retries = retries
         cache = try Cache(configuration: configuration.cache)
@@ -27,8 +30,8 @@ final class LocalBackend: PrewarmBackend {
         }
         pool = WorkerPool(zygote: zygote, configuration: configuration.pool)
         let store = RenditionStore(
-            configuration: configuration, cache: cache, clock: .system, fetcher: fetcher, pool: pool, logger: logger,
-            meter: WorkMeter(factory: PrometheusRegistry([])))
+            configuration: configuration, cache: cache, clock: .system, fetcher: fetcher, pool: pool,
+            logger: log.makeLogger(level: .error), meter: WorkMeter(factory: PrometheusRegistry([])))
         prewarmer = Prewarmer { store }
     }
 
@@ -51,11 +54,12 @@ final class LocalBackend: PrewarmBackend {
         }
     }
 
-    /// Ends the threads and unlocks the directory. Blocks.
+    /// Ends the threads, unlocks the directory and writes the rest of the log. Blocks.
     func close() {
         fetcher.shutdown()
         pool.close()
         cache.close()
+        log.close(within: .seconds(1))
     }
 }
 

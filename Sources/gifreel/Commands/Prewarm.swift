@@ -2,7 +2,7 @@ internal import Cache
 internal import Fetch
 internal import Foundation
 internal import Glibc
-internal import Logging
+internal import Logs
 internal import Sandbox
 internal import Synchronization
 internal import SystemIO
@@ -204,7 +204,7 @@ package struct Prewarm {
         do {
             return try LocalBackend(
                 configuration, zygote: zygote, concurrency: concurrency, retries: retries,
-                logger: LogOutput.makeLogger(level: .error, format: configuration.logFormat))
+                log: LogOutput(format: configuration.logFormat == .json ? .json : .text))
         } catch let error as CacheError {
             guard case .directoryInUse = error else { throw error }
             throw PrewarmRunError("A server uses this cache directory: have it do the work with --server. (\(error))")

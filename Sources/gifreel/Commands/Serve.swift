@@ -3,6 +3,7 @@ internal import Foundation
 internal import Glibc
 internal import HTTP
 internal import Logging
+internal import Logs
 internal import Sandbox
 internal import SystemIO
 
@@ -56,16 +57,22 @@ package struct Serve {
         }
         Blocking.wait { await service.stop() }
         zygote.stop()
+        running.accessLog?.close(within: Self.logFlushLimit)
+        running.log.close(within: Self.logFlushLimit)
         return 0
     }
+
+    /// The time that a log has at the end to write its last lines.
+    private static let logFlushLimit = Duration.seconds(1)
 
     /// A service with the settings it began with, and the form of its log.
     private struct Running: Sendable {
         var service: GifreelService
         /// As they were read last.
         var values: [String: String]
-        /// What is in force of those that only a restart changes.
-        var format: ServiceConfiguration.LogFormat
+        /// Its format is that of the start: only a restart changes it.
+        var log: LogOutput
+        var accessLog: HTTPAccessLogWriter?
         var logger: Logger
     }
 
@@ -73,17 +80,22 @@ package struct Serve {
         do {
             let settings = try await settings()
             let configuration = try ServiceConfiguration(settings)
-            let logger = LogOutput.makeLogger(level: configuration.logLevel, format: configuration.logFormat)
+            let log = LogOutput(format: configuration.logFormat == .json ? .json : .text)
+            let logger = log.makeLogger(level: configuration.logLevel, metadataProvider: .request)
+            let accessLog = Self.accessLog(configuration.logFormat)
             if let warning = try ConfinementCheck.check(zygote.confinement(), isRequired: configuration.requiresSandbox) {
                 logger.warning("\(warning)")
             }
             let service = try GifreelService(
                 configuration: configuration, zygote: zygote, logger: logger,
-                accessLog: Self.accessLog(configuration.logFormat))
+                accessLog: accessLog,
+                droppedLogLines: {
+                    [(log: "service", lines: log.droppedLines), (log: "access", lines: accessLog?.droppedLines ?? 0)]
+                })
             try service.start()
             return .success(
                 Running(
-                    service: service, values: try settings.values(), format: configuration.logFormat, logger: logger))
+                    service: service, values: try settings.values(), log: log, accessLog: accessLog, logger: logger))
         } catch {
             return .failure(ConfigurationError("\(error)"))
         }
@@ -95,7 +107,7 @@ package struct Serve {
         do {
             let settings = try await settings()
             let configuration = try ServiceConfiguration(settings)
-            next.logger = LogOutput.makeLogger(level: configuration.logLevel, format: running.format)
+            next.logger = running.log.makeLogger(level: configuration.logLevel, metadataProvider: .request)
             next.values = try settings.values()
             try running.service.reload(configuration, logger: next.logger)
             let plan = ReloadPlan(from: running.values, to: next.values)
@@ -128,20 +140,13 @@ package struct Serve {
         }
     }
 
-    /// A line a request on standard output; nil where that is closed.
+    /// The access log on standard output; nil where that is closed.
     private static func accessLog(_ format: ServiceConfiguration.LogFormat) -> HTTPAccessLogWriter? {
-        let output = dup(1)
-        guard output >= 0 else { return nil }
-        let lines: HTTPAccessLogWriter.Format =
-            switch format {
-            case .text: .text
-            case .json: .json
-            }
-        return HTTPAccessLogWriter(SharedDescriptor(OwnedDescriptor(taking: output)), format: lines)
+        try? HTTPAccessLogWriter(duplicating: STDOUT_FILENO, format: format == .json ? .json : .text)
     }
 
     private static func complain(_ sentence: String) -> Int32 {
-        FileHandle.standardError.write(Data("gifreel: \(sentence)\n".utf8))
+        StandardError.write("gifreel: \(sentence)\n")
         return 1
     }
 }

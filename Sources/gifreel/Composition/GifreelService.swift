@@ -23,10 +23,12 @@ package final class GifreelService: Sendable {
     ///   - libraries: What it encodes with.
     ///   - clock: What freshness goes by.
     ///   - accessLog: Hears of finished requests as far as the log's level has it.
+    ///   - droppedLogLines: The log lines that could not be written so far, per log.
     /// - Throws: Errors whose description is a sentence that says what to change.
     package init(
         configuration: ServiceConfiguration, zygote: Zygote, libraries: LinkedLibraries = .present,
-        clock: CacheClock = .system, logger: Logger, accessLog: (any HTTPObserver)? = nil
+        clock: CacheClock = .system, logger: Logger, accessLog: (any HTTPObserver)? = nil,
+        droppedLogLines: @escaping @Sendable () -> [(log: String, lines: Int)] = { [] }
     ) throws {
         try libraries.check()
         let cache = try Cache(configuration: configuration.cache, clock: clock)
@@ -59,6 +61,9 @@ package final class GifreelService: Sendable {
                 cache: cache, pool: rooms.pool, server: server, prewarm: prewarm, current: { current.value })
             registry.onCollect(readings.samples)
             registry.onCollect(ProcessReadings().samples)
+            registry.onCollect {
+                droppedLogLines().map { MetricSample(Families.droppedLogLines, $0.lines, [("log", $0.log)]) }
+            }
         } catch {
             cache.close()
             throw error

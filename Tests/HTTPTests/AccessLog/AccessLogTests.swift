@@ -98,7 +98,8 @@ import Testing
             var pipe: [Int32] = [0, 0]
             #expect(Glibc.pipe(&pipe) == 0)
             let output = SharedDescriptor(OwnedDescriptor(taking: pipe[0]))
-            let writer = HTTPAccessLogWriter(SharedDescriptor(OwnedDescriptor(taking: pipe[1])), format: format)
+            let writer = try HTTPAccessLogWriter(duplicating: pipe[1], format: format)
+            close(pipe[1])
             var batch = HTTPAccessBatch()
             func text(_ string: StaticString) -> UnsafeRawBufferPointer { string.bytes }
             let entry = AccessEntry(
@@ -112,6 +113,7 @@ import Testing
                 AccessTexts(method: text(""), target: text(""), requestID: text(""), cacheStatus: text("")))
             writer.requestsFinished(batch)
             writer.requestsFinished(HTTPAccessBatch(lost: 3))
+            writer.close(within: .seconds(10))
             var buffer = [UInt8](repeating: 0, count: 4096)
             let count = read(output.number, &buffer, buffer.count)
             let lines = String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)

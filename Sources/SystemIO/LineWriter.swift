@@ -1,0 +1,185 @@
+internal import CLinux
+internal import Glibc
+internal import Synchronization
+
+/// Writes lines to a descriptor on a thread of its own, with a bounded queue in front of it.
+///
+/// A caller never waits for the output: ``append(_:)`` copies the lines into the queue and returns. Where the queue is full,
+/// because the reader of a pipe stalls, the lines are dropped. Where a write fails, because the disk is full or the pipe is
+/// closed, the lines of that write are dropped. Dropped lines are counted, and the first write that succeeds afterwards comes
+/// with one line that tells how many are missing.
+///
+/// Any thread.
+package final class LineWriter: Sendable {
+    private struct State {
+        var queue: [UInt8] = []
+        /// Lines dropped since the thread last took the queue, all of which are newer than the lines in it.
+        var overflow = 0
+        /// Lines dropped since the start.
+        var dropped = 0
+        var isClosing = false
+    }
+
+    private let descriptor: SharedDescriptor
+    private let capacity: Int
+    private let notice: @Sendable (_ dropped: Int) -> [UInt8]
+    private let state = Mutex(State())
+    private let wakeup = Semaphore()
+    private let hasEnded = Semaphore()
+
+    /// Starts the thread. Without a thread, because the system has none left, all lines are dropped and counted.
+    ///
+    /// - Parameters:
+    ///   - descriptor: An open descriptor. The writer shares it and never changes its flags.
+    ///   - capacity: Bytes that may be queued.
+    ///   - name: The thread's name in `top`, at most 15 bytes.
+    ///   - notice: The line, with its line feed, that tells the reader how many lines are missing.
+    package init(
+        _ descriptor: SharedDescriptor, capacity: Int = 1 << 20, name: String,
+        notice: @escaping @Sendable (_ dropped: Int) -> [UInt8]
+    ) {
+        self.descriptor = descriptor
+        self.capacity = capacity
+        self.notice = notice
+        let thread = SystemThread.start(name: name) { self.run() }
+        guard let thread else {
+            state.withLock { $0.isClosing = true }
+            hasEnded.signal()
+            return
+        }
+        thread.detach()
+    }
+
+    /// A writer on a duplicate of `number`, such as standard error.
+    ///
+    /// - Throws: ``SystemError`` where the descriptor is not open.
+    package convenience init(
+        duplicating number: Int32, capacity: Int = 1 << 20, name: String,
+        notice: @escaping @Sendable (_ dropped: Int) -> [UInt8]
+    ) throws(SystemError) {
+        let copy = try retryingOnInterrupt("fcntl(F_DUPFD_CLOEXEC)") { fcntl(number, F_DUPFD_CLOEXEC, 3) }
+        self.init(SharedDescriptor(OwnedDescriptor(taking: copy)), capacity: capacity, name: name, notice: notice)
+    }
+
+    /// Lines dropped since the start.
+    package var droppedLines: Int { state.withLock { $0.dropped } }
+
+    /// Queues lines, or drops all of them where the queue has no room for them.
+    ///
+    /// - Parameter lines: One or more whole lines, each with its line feed.
+    package func append(_ lines: UnsafeRawBufferPointer) {
+        guard !lines.isEmpty else { return }
+        let mustWake = state.withLock { state in
+            guard !state.isClosing, state.queue.count + lines.count <= capacity else {
+                let count = lines.lineCount
+                state.overflow += count
+                state.dropped += count
+                return false
+            }
+            state.queue.append(contentsOf: lines)
+            return state.queue.count == lines.count
+        }
+        if mustWake { wakeup.signal() }
+    }
+
+    /// Queues lines as ``append(_:)`` does.
+    package func append(_ lines: [UInt8]) {
+        lines.withUnsafeBytes { append($0) }
+    }
+
+    /// Takes no more lines and waits until those in the queue are written, or `limit` has passed. Blocks.
+    ///
+    /// - Returns: Whether the queue was written, or dropped because of an error, in time.
+    @discardableResult
+    package func close(within limit: Duration) -> Bool {
+        state.withLock { $0.isClosing = true }
+        wakeup.signal()
+        guard hasEnded.wait(for: limit) else { return false }
+        // A second caller finds the same.
+        hasEnded.signal()
+        return true
+    }
+
+    // MARK: The thread
+
+    /// Writes what is queued until the writer is closed. A loop that answers requests is more urgent than a log, so the thread
+    /// runs as SCHED_BATCH (sched(7)), unless a scheduling policy was chosen for the process.
+    private func run() {
+        if clinux_has_default_scheduling() != 0 { _ = clinux_use_batch_scheduling(1) }
+        var output = LineOutput(descriptor)
+        // Dropped lines that the reader has not been told of.
+        var missing = 0
+        while true {
+            wakeup.wait()
+            let (queue, overflow, isClosing) = take()
+            if missing > 0, output.write(notice(missing)) == 0 { missing = 0 }
+            let lost = output.write(queue)
+            if lost > 0 { state.withLock { $0.dropped += lost } }
+            missing += lost + overflow
+            // The lines that did not fit are newer than those in the queue.
+            if overflow > 0, output.write(notice(missing)) == 0 { missing = 0 }
+            if isClosing { break }
+        }
+        hasEnded.signal()
+    }
+
+    private func take() -> (queue: [UInt8], overflow: Int, isClosing: Bool) {
+        state.withLock { state in
+            defer {
+                state.queue = []
+                state.overflow = 0
+            }
+            return (state.queue, state.overflow, state.isClosing)
+        }
+    }
+}
+
+/// The descriptor of a ``LineWriter``, and whether it stands within a line. It belongs to the writer's thread.
+private struct LineOutput {
+    private let descriptor: SharedDescriptor
+    private let bytesPerWrite: Int
+    private var isWithinLine = false
+
+    init(_ descriptor: SharedDescriptor) {
+        self.descriptor = descriptor
+        var status = stat()
+        // Up to PIPE_BUF bytes are written to a pipe in one piece (pipe(7)): lines of several writers do not mix.
+        let isPipe = fstat(descriptor.number, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
+        bytesPerWrite = isPipe ? Int(PIPE_BUF) : .max
+    }
+
+    /// Writes whole lines, and returns how many of them were lost to an error.
+    mutating func write(_ lines: [UInt8]) -> Int {
+        lines.withUnsafeBytes { lines in
+            var start = 0
+            do throws(SystemError) {
+                if isWithinLine, !lines.isEmpty {
+                    try withUnsafeBytes(of: UInt8(ascii: "\n")) { byte throws(SystemError) in
+                        try DescriptorIO.write(byte, to: descriptor.number)
+                    }
+                    isWithinLine = false
+                }
+                while start < lines.count {
+                    let piece = UnsafeRawBufferPointer(rebasing: lines[start..<end(of: lines, from: start)])
+                    try DescriptorIO.write(piece, to: descriptor.number, written: &start)
+                }
+                return 0
+            } catch {
+                if start > 0 { isWithinLine = lines[start - 1] != UInt8(ascii: "\n") }
+                return UnsafeRawBufferPointer(rebasing: lines[start...]).lineCount
+            }
+        }
+    }
+
+    /// The end of the last line that fits into one write, or of the first one where that does not fit.
+    private func end(of lines: UnsafeRawBufferPointer, from start: Int) -> Int {
+        guard lines.count - start > bytesPerWrite else { return lines.count }
+        let feed = UInt8(ascii: "\n")
+        if let last = lines[start..<start + bytesPerWrite].lastIndex(of: feed) { return last + 1 }
+        return lines[start...].firstIndex(of: feed).map { $0 + 1 } ?? lines.count
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    fileprivate var lineCount: Int { count { $0 == UInt8(ascii: "\n") } }
+}

@@ -1,0 +1,59 @@
+import Glibc
+import Logging
+import Testing
+
+@testable import Logs
+
+@Suite struct LogOutputTests {
+    /// What a log writes while `body` uses its logger.
+    private func lines(_ format: LogOutput.Format, _ body: (Logger) -> Void) throws -> String {
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        let log = LogOutput(format: format, descriptor: ends[1])
+        close(ends[1])
+        body(
+            log.makeLogger(level: .info, metadataProvider: Logger.MetadataProvider { ["request_id": "r1"] }))
+        log.close(within: .seconds(10))
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        let count = read(ends[0], &buffer, buffer.count)
+        close(ends[0])
+        return String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
+    }
+
+    @Test func aTextLineHasTheMessageAndItsValuesInOrder() throws {
+        let text = try lines(.text) { logger in
+            logger.debug("not shown")
+            logger.warning("listening", metadata: ["port": "80", "at": "127.0.0.1"])
+        }
+        #expect(text.hasSuffix("Z warning gifreel: listening at=127.0.0.1 port=80 request_id=r1\n"))
+        #expect(text.split(separator: "\n").count == 1)
+    }
+
+    @Test func noValueEndsALine() throws {
+        let text = try lines(.text) { $0.info("a\nb", metadata: ["cause": "line 1\r\nline 2\u{1b}[0m"]) }
+        #expect(text.hasSuffix("gifreel: a b cause=line 1  line 2 [0m request_id=r1\n"))
+        #expect(text.split(separator: "\n").count == 1)
+    }
+
+    @Test func aJSONLineIsOneObject() throws {
+        let text = try lines(.json) { $0.error("it \"broke\"", metadata: ["cause": "a\\b\n\u{1}ü"]) }
+        #expect(text.hasPrefix(#"{"cause":"a\\b\n\u0001ü","level":"error","message":"it \"broke\"","#))
+        #expect(text.hasSuffix("Z\"}\n"))
+    }
+
+    @Test func theTimeIsInUTC() {
+        let fields = LogFields(level: .info, message: "m", metadata: [:], time: 784_111_777)
+        #expect(String(decoding: fields.line(.text), as: UTF8.self) == "1994-11-06T08:49:37Z info gifreel: m\n")
+    }
+
+    @Test(arguments: [LogOutput.Format.text, .json])
+    func aFullDiskLosesLinesAndCountsThem(format: LogOutput.Format) throws {
+        let full = open("/dev/full", O_WRONLY | O_CLOEXEC)
+        let log = LogOutput(format: format, descriptor: full)
+        close(full)
+        let logger = log.makeLogger(level: .info)
+        for _ in 0..<100 { logger.info("lost") }
+        log.close(within: .seconds(10))
+        #expect(log.droppedLines == 100)
+    }
+}
