@@ -3,6 +3,9 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
 #include <linux/sockios.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -241,6 +244,65 @@ int clinux_shutdown_send(int fd) {
 int clinux_unacknowledged(int fd) {
     int bytes = 0;
     return ioctl(fd, SIOCOUTQ, &bytes) == 0 ? bytes : -1;
+}
+
+/// Asks the kernel for the socket whose local end is `peer` and whose remote end is `own`.
+static int find_socket(const struct sockaddr_storage *peer, const struct sockaddr_storage *own, struct inet_diag_msg *found) {
+    struct {
+        struct nlmsghdr header;
+        struct inet_diag_req_v2 request;
+    } query = {
+        .header = {.nlmsg_len = sizeof query, .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST},
+        .request = {.sdiag_protocol = IPPROTO_TCP, .idiag_states = ~0u},
+    };
+    struct inet_diag_sockid *id = &query.request.id;
+    id->idiag_cookie[0] = id->idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+    if (peer->ss_family == AF_INET) {
+        const struct sockaddr_in *source = (const void *)peer, *destination = (const void *)own;
+        query.request.sdiag_family = AF_INET;
+        id->idiag_sport = source->sin_port;
+        id->idiag_dport = destination->sin_port;
+        id->idiag_src[0] = source->sin_addr.s_addr;
+        id->idiag_dst[0] = destination->sin_addr.s_addr;
+    } else if (peer->ss_family == AF_INET6) {
+        const struct sockaddr_in6 *source = (const void *)peer, *destination = (const void *)own;
+        // The other end of a mapped connection is an IPv4 socket.
+        int is_mapped = IN6_IS_ADDR_V4MAPPED(&source->sin6_addr);
+        query.request.sdiag_family = is_mapped ? AF_INET : AF_INET6;
+        id->idiag_sport = source->sin6_port;
+        id->idiag_dport = destination->sin6_port;
+        memcpy(id->idiag_src, &source->sin6_addr.s6_addr[is_mapped ? 12 : 0], is_mapped ? 4 : 16);
+        memcpy(id->idiag_dst, &destination->sin6_addr.s6_addr[is_mapped ? 12 : 0], is_mapped ? 4 : 16);
+    } else {
+        return -1;
+    }
+    int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    if (netlink < 0) return -1;
+    struct {
+        struct nlmsghdr header;
+        struct inet_diag_msg message;
+        char attributes[1024];
+    } answer;
+    // The kernel answers before send(2) returns.
+    ssize_t count = send(netlink, &query, sizeof query, 0);
+    if (count > 0) count = recv(netlink, &answer, sizeof answer, MSG_DONTWAIT);
+    close(netlink);
+    if (count < (ssize_t)(sizeof answer.header + sizeof answer.message)) return -1;
+    if (answer.header.nlmsg_type != SOCK_DIAG_BY_FAMILY) return -1;
+    *found = answer.message;
+    return 0;
+}
+
+int clinux_peer_is_closed(int fd) {
+    struct sockaddr_storage peer = {0}, own = {0};
+    socklen_t peer_length = sizeof peer, own_length = sizeof own;
+    if (getpeername(fd, (struct sockaddr *)&peer, &peer_length) != 0) return -1;
+    if (getsockname(fd, (struct sockaddr *)&own, &own_length) != 0) return -1;
+    // A Unix socket that is closed reports EPOLLHUP.
+    if (peer.ss_family == AF_UNIX) return 0;
+    struct inet_diag_msg found;
+    if (find_socket(&peer, &own, &found) != 0) return -1;
+    return found.idiag_inode == 0;
 }
 
 int clinux_reset_on_close(int fd) {

@@ -71,6 +71,11 @@ void clinux_cork(int fd);
 int clinux_shutdown_send(int fd);
 /// Bytes handed to the kernel and not yet acknowledged by the peer (SIOCOUTQ), or -1 with errno.
 int clinux_unacknowledged(int fd);
+/// Whether the process at the other end of a TCP connection has closed its socket, as far as this machine can tell (sock_diag(7)).
+/// Meant for connections whose peer has sent a FIN, which both close(2) and shutdown(2) do.
+/// Returns 1 where no process holds the peer's socket, 0 where one does, or -1 where the peer is not on this machine, or not in
+/// this network namespace.
+int clinux_peer_is_closed(int fd);
 /// Makes the next close(2) reset the connection instead of ending it in order.
 int clinux_reset_on_close(int fd);
 

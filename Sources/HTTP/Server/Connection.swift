@@ -39,6 +39,8 @@ final class Connection {
     var deadline = UInt64.max
     /// When it last went idle.
     var idleSince: UInt64 = 0
+    /// Nanoseconds between two probes of a client that has closed its sending half.
+    var probeInterval: UInt64 = 0
     /// What may still be moved in this turn, in bytes.
     var budget = 0
     /// Whether it stands in the loop's list of those that have more to do.

@@ -14,6 +14,7 @@ extension EventLoop {
         begin(connection)
         connection.exchange.closes = !head.keepsAlive
         connection.exchange.awaitsContinue = head.expectsContinue
+        connection.exchange.allowsInterim = head.minorVersion > 0
         connection.exchange.madeID = hasSaneID(head) ? 0 : requestIDs.next()
         connection.body = head.framing == .none ? nil : BodyDecoder(head.framing)
         let client = settings.proxies.client(peer: connection.peer, head: head)
@@ -48,12 +49,14 @@ extension EventLoop {
         connection.task = Task { [mailbox, token = connection.token] in
             mailbox.post(.answer(token, await work()))
         }
+        if connection.peerHasClosed { beginProbing(connection) }
     }
 
     /// Goes on with a connection whose answer is there, unless its client has left.
     func resume(_ token: ConnectionToken, with response: HTTPResponse) {
         guard let connection = connections.find(token), connection.phase == .waiting else { return }
         connection.task = nil
+        connection.deadline = .max
         connection.budget = Self.turnBudget
         withKeptHead(connection) { answer(connection, response, $0) }
         serve(connection)

@@ -70,6 +70,7 @@ extension EventLoop {
         connection.deadline = .max
         guard stream.hasEnded else {
             connection.phase = .streaming
+            if connection.peerHasClosed { beginProbing(connection) }
             return false
         }
         connection.stream = nil

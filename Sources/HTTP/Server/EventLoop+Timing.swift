@@ -31,7 +31,8 @@ extension EventLoop {
             // What the kernel still holds would otherwise be offered to the silent client for minutes more.
             _ = clinux_reset_on_close(connection.token.descriptor)
             close(connection)
-        case .staged, .waiting, .streaming: break
+        case .waiting, .streaming: probe(connection)
+        case .staged: break
         case .discarding, .lingering: close(connection)
         case .closed: break
         }

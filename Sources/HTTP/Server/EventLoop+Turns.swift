@@ -32,10 +32,9 @@ extension EventLoop {
         if readiness.contains(.peerClosed), !connection.peerHasClosed {
             connection.peerHasClosed = true
             connection.isReadable = true
-            // Nobody waits for the answer any more. (A client that had half-closed before its request was read still does.)
             if connection.phase == .waiting || connection.phase == .streaming {
-                close(connection)
-                return
+                beginProbing(connection)
+                guard connection.phase != .closed else { return }
             }
         }
         if connection.phase == .reading, connection.unread.isEmpty {

@@ -12,6 +12,8 @@ struct Exchange {
     var sentBytes = 0
     /// Whether the connection ends with this answer.
     var closes = false
+    /// Whether the client understands interim answers: HTTP/1.0 has none (RFC 9110 section 15.2).
+    var allowsInterim = false
     /// Whether the client waits for `100 Continue` and has not got it.
     var awaitsContinue = false
 

@@ -43,6 +43,9 @@ package struct HTTPServerConfiguration: Sendable {
     package var errorResponse: @Sendable (HTTPProtocolError) -> HTTPResponse = { error in
         HTTPResponse(status: error.status, contentType: "text/plain; charset=utf-8", text: error.sentence + "\n")
     }
+    /// Whether the kernel is asked about clients on this machine that have closed their sending half. For tests of what is done
+    /// about those on other machines.
+    var looksUpLocalPeers = true
 
     /// Every setting at its default.
     package init() {}

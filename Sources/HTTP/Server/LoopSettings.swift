@@ -16,6 +16,8 @@ struct LoopSettings: Sendable {
     /// Nanoseconds between two looks at all deadlines: how late one may be noticed.
     let sweepInterval: UInt64
     let admission: Admission
+    /// Whether the kernel is asked about clients on this machine that have closed their sending half.
+    let looksUpLocalPeers: Bool
 
     init(_ configuration: HTTPServerConfiguration, handler: any HTTPHandler) throws(HTTPServerError) {
         try configuration.validate()
@@ -39,6 +41,7 @@ struct LoopSettings: Sendable {
         bodyBytesPerWindow = configuration.minBodyRate * Int(bodyRateWindow / 1_000_000) / 1000
         let shortest = min(headTimeout, idleTimeout, bodyRateWindow)
         sweepInterval = max(10_000_000, min(1_000_000_000, shortest / 8))
+        looksUpLocalPeers = configuration.looksUpLocalPeers
         admission = Admission(limit: configuration.maxConnections)
     }
 }
