@@ -1,4 +1,7 @@
-# Gifreel in two stages: a compiler that builds it, and an image without one that runs it.
+# Builds Gifreel with a compiler in the first stage; the final image contains no compiler.
+#
+# The source is under the MIT licence. The binary links libx264 and a GPL build of libav, so the image is distributed under
+# the GPL, version 3 or later: see docs/NOTICES.md, which the image contains together with the licence texts.
 FROM swift:6.1-bookworm AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
@@ -9,15 +12,26 @@ RUN apt-get update \
 WORKDIR /src
 COPY scripts/libav scripts/libav
 RUN scripts/libav
-# Dependencies first: they change less often than the sources.
+# Dependencies before sources, because they change less often: the layer is reused.
 COPY Package.swift ./
 RUN swift package resolve
 COPY Sources Sources
 COPY Tests Tests
 RUN swift build -c release --static-swift-stdlib --product gifreel \
     && install -D "$(swift build -c release --static-swift-stdlib --show-bin-path)/gifreel" /out/gifreel
+# The licence texts of everything that is linked statically.
+RUN mkdir -p /out/licences \
+    && for package in .build/checkouts/*; do \
+        for text in "$package"/LICENSE* "$package"/NOTICE*; do \
+            if [ -f "$text" ]; then cp "$text" "/out/licences/$(basename "$package")-$(basename "$text")"; fi; \
+        done; \
+    done \
+    && cp /usr/share/doc/libavcodec-dev/copyright /out/licences/ffmpeg-copyright
 
 FROM debian:bookworm-slim
+LABEL org.opencontainers.image.title="Gifreel" \
+    org.opencontainers.image.description="Converts animated GIFs to looping, muted H.264 MP4s over HTTP" \
+    org.opencontainers.image.licenses="GPL-3.0-or-later"
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
         libx264-164 libwebp7 zlib1g libgif7 libcurl4 libsqlite3-0 ca-certificates curl \
@@ -25,6 +39,8 @@ RUN apt-get update \
     && useradd --system --uid 10001 --home-dir /var/lib/gifreel --create-home gifreel \
     && install -d -o gifreel -g gifreel /var/cache/gifreel
 COPY --from=build /out/gifreel /usr/local/bin/gifreel
+COPY --from=build /out/licences /usr/share/doc/gifreel/licences
+COPY LICENSE docs/NOTICES.md /usr/share/doc/gifreel/
 COPY config/gifreel.yaml /etc/gifreel/gifreel.yaml
 USER gifreel
 ENV GIFREEL_SERVER_HOST=0.0.0.0 GIFREEL_CACHE_DIR=/var/cache/gifreel

@@ -121,6 +121,7 @@ let package = Package(
             name: "LogsTests", dependencies: ["Logs", "SystemIO", .product(name: "Logging", package: "swift-log")],
             swiftSettings: strict),
         .testTarget(name: "PrometheusMetricsTests", dependencies: ["PrometheusMetrics"], swiftSettings: strict),
+        .testTarget(name: "DocumentationTests", swiftSettings: strict),
         .testTarget(
             name: "ServiceTests",
             dependencies: [

@@ -1,0 +1,69 @@
+import Foundation
+import Testing
+
+/// The settings that documents name.
+@Suite("Documents name only settings that exist") struct SettingNameTests {
+    /// The names in config/gifreel.yaml, those of commented lines included; `*` stands for a mount's name.
+    private func settings() throws -> Set<String> {
+        let file = Document.root.appendingPathComponent("config/gifreel.yaml")
+        var names: Set<String> = []
+        var path: [(indentation: Int, key: String)] = []
+        for line in try String(contentsOf: file, encoding: .utf8).split(separator: "\n") {
+            // A commented setting is `# name: value`, indented as the setting would be.
+            guard let match = line.wholeMatch(of: /( *)(?:# ?)?( *)([a-z][a-z0-9_]*):(?: .*)?/) else { continue }
+            let indentation = match.1.count + match.2.count
+            path.removeAll { $0.indentation >= indentation }
+            path.append((indentation, String(match.3)))
+            var keys = path.map(\.key)
+            if keys.first == "mounts", keys.count > 1 { keys[1] = "*" }
+            names.insert(keys.joined(separator: "."))
+        }
+        return names
+    }
+
+    @Test func theNamesAreReadFromTheFileOfSettings() throws {
+        let settings = try settings()
+        for name in ["server.port", "server.port_file", "cache.max_bytes", "mounts.*.origin", "log.format"] {
+            #expect(settings.contains(name), "\(name)")
+        }
+    }
+
+    @Test func dottedNamesInCodeAreSettings() throws {
+        let settings = try settings()
+        let groups = Set(settings.compactMap { $0.split(separator: ".").first.map(String.init) })
+        var checked = 0
+        for document in try Document.all() {
+            for match in document.code.joined(separator: "\n").matches(of: /([a-z_]+)\.([A-Za-z_*][A-Za-z0-9_.*]*)/) {
+                // Names of files and hosts begin with other words, or end in what no setting ends in.
+                guard groups.contains(String(match.1)), !isPartOfAPath(match.range, match.0.base) else { continue }
+                var keys = match.0.split(separator: ".").map(String.init)
+                if keys[0] == "mounts", keys.count > 1 { keys[1] = "*" }
+                let name = keys.joined(separator: ".")
+                checked += 1
+                #expect(settings.contains(name), "\(document): \(match.0)")
+            }
+        }
+        #expect(checked > 50)
+    }
+
+    @Test func environmentVariablesInDocumentsAreThoseOfSettings() throws {
+        let variables = Set(try settings().map { "GIFREEL_" + $0.uppercased().replacing(".", with: "_") })
+        // What Kubernetes injects for a service of this name, which the server ignores.
+        let injected: Set<String> = ["GIFREEL_PORT", "GIFREEL_SERVICE_HOST", "GIFREEL_PORT_8080_TCP_ADDR"]
+        for document in try Document.all() {
+            for match in document.text.matches(of: /GIFREEL_[A-Z0-9_]+/) {
+                let name = String(match.0)
+                guard !name.hasSuffix("_"), !injected.contains(name) else { continue }
+                #expect(variables.contains(name), "\(document): \(name)")
+            }
+        }
+    }
+
+    /// Whether the name stands within a path, a file's name or an address.
+    private func isPartOfAPath(_ range: Range<Substring.Index>, _ text: String) -> Bool {
+        let before = range.lowerBound > text.startIndex ? text[text.index(before: range.lowerBound)] : " "
+        let after = range.upperBound < text.endIndex ? text[range.upperBound] : " "
+        return before == "/" || before == "." || before == "-" || before.isLetter || before.isNumber || after == "/"
+            || after == "("
+    }
+}

@@ -1,0 +1,76 @@
+import Foundation
+import Testing
+
+/// Runs the signing examples of docs/access.md.
+@Suite("Signing examples", .timeLimit(.minutes(2))) struct SigningExampleTests {
+    /// How the examples of one language are run.
+    private struct Language {
+        let program: String
+        /// Whether a machine that runs the tests always has it.
+        let isRequired: Bool
+    }
+
+    private static let languages = [
+        "sh": Language(program: "sh", isRequired: true), "python": Language(program: "python3", isRequired: true),
+        "javascript": Language(program: "node", isRequired: false), "php": Language(program: "php", isRequired: false),
+    ]
+
+    /// The built `gifreel`, which lies beside the tests.
+    private static let gifreel = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
+        .deletingLastPathComponent().appendingPathComponent("gifreel")
+
+    private func examples() throws -> [Document.CodeBlock] {
+        try Document("docs/access.md").codeBlocks.filter { $0.section == "Signing examples" }
+    }
+
+    /// Runs a program to its end and returns its standard output.
+    private func output(of program: URL, _ arguments: [String]) throws -> String {
+        let process = Process()
+        process.executableURL = program
+        process.arguments = arguments
+        let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+        process.environment = [
+            "PATH": "\(Self.gifreel.deletingLastPathComponent().path):\(path)",
+            "GIFREEL_SIGNING_KEYS": "an-example-key-of-at-least-32-bytes",
+        ]
+        let pipe = Pipe()
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = pipe
+        try process.run()
+        let bytes = try pipe.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        return String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .newlines)
+    }
+
+    private func find(_ program: String) -> URL? {
+        let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+        return path.split(separator: ":").map { URL(fileURLWithPath: "\($0)/\(program)") }
+            .first { FileManager.default.isExecutableFile(atPath: $0.path) }
+    }
+
+    @Test func thereIsAnExampleForEachLanguage() throws {
+        let found = Set(try examples().map(\.language).filter { !$0.isEmpty })
+        #expect(found == Set(Self.languages.keys))
+    }
+
+    @Test(arguments: ["sh", "python", "javascript", "php"])
+    func eachExamplePrintsWhatGifreelSignPrints(_ name: String) throws {
+        let language = try #require(Self.languages[name])
+        guard let program = find(language.program) else {
+            if language.isRequired { Issue.record("\(language.program) is not installed; scripts/setup --tests installs it.") }
+            print("SKIPPED: the signing examples in \(name) need \(language.program), which is not installed.")
+            return
+        }
+        let expected = try output(
+            of: Self.gifreel, ["sign", "https://example.com/a.gif?v=2", "quality=80", "--expires", "2000000000"])
+        #expect(expected.hasPrefix("/mp4,"))
+        for example in try examples() where example.language == name {
+            let file = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-example-\(UUID().uuidString)")
+            try Data(example.text.utf8).write(to: file)
+            defer { try? FileManager.default.removeItem(at: file) }
+            #expect(try output(of: program, [file.path]) == expected)
+        }
+        #expect(try Document("docs/access.md").text.contains(expected))
+    }
+}
