@@ -16,10 +16,11 @@ package struct MediaLimits: Sendable, Equatable {
     /// Sum of the frames' delays as they are shown, in hundredths of a second.
     package var duration: Int
 
-    /// 4096, 8.3 M, 1 G, 1000, 5000 and 600 s, unless told otherwise.
+    /// The defaults are 4096, 8.3 M, 1 G, 1000, 5000 and one day. A day because many GIFs end with a delay of 65,535 hundredths,
+    /// which means «stop here».
     package init(
         side: Int = 4096, canvasPixels: Int = 8_300_000, totalPixels: Int = 1_000_000_000,
-        pixelsPerByte: Int = 1000, frames: Int = 5000, duration: Int = 60_000
+        pixelsPerByte: Int = 1000, frames: Int = 5000, duration: Int = 8_640_000
     ) {
         self.side = side
         self.canvasPixels = canvasPixels

@@ -30,6 +30,37 @@ import Testing
         #expect(try Composing.summary(blank(frames: 10), limits: limits).delays.count == 10)
     }
 
+    @Test func aPosterOfManyPixelsOfFewBytesIsRefused() throws {
+        var limits = MediaLimits(canvasPixels: 64 * 64)
+        limits.pixelsPerByte = 20
+        for output in [OutputFormat.png, .jpg, .facts, .mp4] {
+            let transcoder = Transcoder(output: output, options: TranscodeOptions(frame: 5), limits: limits)
+            do {
+                _ = try Converted(blank(frames: 10), transcoder)
+                Issue.record("\(output) was made")
+            } catch let error as TranscodeError {
+                guard case .tooLarge(.pixelsPerByte, _, 20) = error else {
+                    Issue.record("\(error)")
+                    continue
+                }
+            }
+        }
+        // The first frame alone is no offence.
+        #expect(try Converted(blank(frames: 10), Transcoder(output: .png, limits: limits)).result.frames == 1)
+    }
+
+    @Test func aPosterOfABlankFrameAmongOthersIsMade() throws {
+        var builder = GIFBuilder(width: 64, height: 64)
+        for _ in 0..<4 { builder.add(color: 1) }
+        let detailed = (0..<64 * 64).map { UInt8($0 * $0 % 7) }
+        for _ in 0..<4 { builder.add(GIFBuilder.Frame(width: 64, height: 64, pixels: detailed)) }
+        let limits = MediaLimits(canvasPixels: 64 * 64, pixelsPerByte: 40)
+        for frame in 0..<8 {
+            let transcoder = Transcoder(output: .png, options: TranscodeOptions(frame: frame), limits: limits)
+            #expect(try Converted(builder.finish(), transcoder).result.frames == frame + 1)
+        }
+    }
+
     @Test func oneBlankFrameIsNoOffence() throws {
         let limits = MediaLimits(canvasPixels: 64 * 64, pixelsPerByte: 1)
         #expect(try Composing.summary(blank(frames: 1), limits: limits).delays.count == 1)

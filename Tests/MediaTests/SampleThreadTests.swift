@@ -94,34 +94,4 @@ import Testing
             }
         }
     }
-
-    @Test func anAttemptThatBecomesTooLargeIsGivenUpEarly() throws {
-        let gif = GIFBuilder.noise(frames: 40, width: 64, height: 64)
-        let file = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
-        let descriptor = open(file.path, O_RDWR | O_CREAT | O_EXCL, 0o600)
-        defer {
-            close(descriptor)
-            unlink(file.path)
-        }
-        // A meter sees how many pictures go to the encoder.
-        struct Counter: StageMeter {
-            var samples = 0
-            mutating func worked(at stage: ConversionStage) {}
-            mutating func decoded(pixels: Int) {}
-            mutating func sampled(pixels: Int) { samples += 1 }
-        }
-        var counter = Counter()
-        try gif.withUnsafeBytes { bytes in
-            let transcoder = Transcoder()
-            let summary = try GIFSummary(scanning: bytes, limits: transcoder.limits)
-            let settings = H264Settings(rateFactor: 1, threads: 1)
-            let attempt = try transcoder.encode(bytes, summary, settings, to: descriptor, isBounded: true, &counter)
-            guard case .tooLarge(let excess) = attempt else {
-                Issue.record("It was not given up.")
-                return
-            }
-            #expect(excess > 1)
-        }
-        #expect(counter.samples < 40)
-    }
 }

@@ -17,13 +17,12 @@ import Testing
     }
 
     @Test(arguments: [
-        [7], [7, 250, 3, 40], [2, 3, 4, 5, 6, 7, 8, 9], [1000, 2, 2, 2, 900], [65535, 5],
+        [7], [7, 250, 3, 40], [2, 3, 4, 5, 6, 7, 8, 9], [1000, 2, 2, 2, 900], [65535, 5], [5, 65535],
         [5, 5, 5, 5, 5, 5, 5, 5, 5, 300],
     ])
     func everyFrameLastsExactlyItsDelay(_ delays: [Int]) throws {
         let colors = delays.indices.map { UInt8(1 + $0 % 5) }
-        let limits = MediaLimits(duration: 100_000)
-        let mp4 = try Converted(self.colors(colors, delays: delays), Transcoder(limits: limits))
+        let mp4 = try Converted(self.colors(colors, delays: delays))
         #expect(mp4.boxes.timescale == 100)
         #expect(mp4.boxes.durations == delays)
         #expect(mp4.boxes.duration == delays.reduce(0, +))
@@ -117,14 +116,40 @@ import Testing
         }
     }
 
-    @Test func anMP4IsNotLargerThanAGIFOverTenKilobytes() throws {
+    /// The bytes of the first attempt, which is the only one that is measured.
+    private func firstAttempt(_ gif: [UInt8], _ transcoder: Transcoder) throws -> Int {
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
+        let descriptor = open(file.path, O_RDWR | O_CREAT | O_EXCL, 0o600)
+        defer {
+            close(descriptor)
+            unlink(file.path)
+        }
+        return try gif.withUnsafeBytes { try transcoder.stageCosts(of: $0, to: descriptor).bytes }
+    }
+
+    @Test func anMP4ThatIsALittleLargerThanItsGIFIsEncodedOnceMore() throws {
         let gif = GIFBuilder.noise(frames: 6, width: 96, height: 96)
         try #require(gif.count > Transcoder.smallGIF)
-        let fine = Transcoder(options: TranscodeOptions(quality: 100))
-        let mp4 = try Converted(gif, fine)
-        #expect(mp4.bytes.count <= gif.count)
-        #expect(mp4.result.bytes == mp4.bytes.count)
-        #expect(mp4.boxes.durations.count == 6)
+        var attempts: [Int: Int] = [:]
+        for quality in stride(from: 20, through: 100, by: 8) {
+            let transcoder = Transcoder(options: TranscodeOptions(quality: quality))
+            let first = try firstAttempt(gif, transcoder)
+            let mp4 = try Converted(gif, transcoder)
+            #expect(mp4.result.bytes == mp4.bytes.count && mp4.boxes.durations.count == 6)
+            let isRepeated = H264Settings.coarserSteps(excess: Double(first) / Double(gif.count)) != nil
+            #expect(isRepeated ? mp4.bytes.count < first : mp4.bytes.count == first, "quality \(quality)")
+            attempts[isRepeated ? 2 : first > gif.count ? 1 : 0, default: 0] += 1
+        }
+        #expect(attempts.count == 3, "some are small, some are encoded once more, some stay large: \(attempts)")
+    }
+
+    @Test(arguments: [
+        (0.5, nil), (1, nil), (1.01, 1.086), (1.2, 2.578), (1.4, 3.913), (1.5, 4), (1.58, 4), (1.6, nil), (30, nil),
+    ])
+    func noMoreThanFourStepsAreTaken(_ excess: Double, _ expected: Double?) {
+        let steps = H264Settings.coarserSteps(excess: excess)
+        #expect((steps == nil) == (expected == nil))
+        if let steps, let expected { #expect(abs(steps - expected) < 0.001) }
     }
 
     @Test func qualityTradesBytes() throws {

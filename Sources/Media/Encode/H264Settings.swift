@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// How frames are encoded. What was measured to choose these values stands in the README.
 package struct H264Settings: Sendable, Equatable {
     /// x264's constant rate factor: lower is better and larger.
@@ -17,7 +19,7 @@ package struct H264Settings: Sendable, Equatable {
 
     /// The name by which this way of encoding goes into an object's name. To be changed with anything that changes
     /// the bytes that come out.
-    package static let version = "x264-4"
+    package static let version = "x264-5"
 
     /// The named preset that the options start from.
     static let preset = "medium"
@@ -46,4 +48,17 @@ package struct H264Settings: Sendable, Equatable {
         let distance = Double(quality - 60)
         return distance >= 0 ? 22.3 - distance * 0.3 : 22.3 - distance * 0.4
     }
+
+    /// How many steps of the rate factor to go coarser for a file that is too large, by the factor `excess`; nil where it is not
+    /// too large, or where ``mostSteps`` do not get there.
+    ///
+    /// Six steps halve the bytes, roughly; one more makes up for what that misses. A file that would need more than
+    /// ``mostSteps`` stays as it is: text becomes illegible before it becomes small.
+    static func coarserSteps(excess: Double) -> Double? {
+        guard excess > 1 else { return nil }
+        let steps = 6 * log2(excess)
+        return steps <= mostSteps ? min(mostSteps, steps + 1) : nil
+    }
+
+    private static let mostSteps = 4.0
 }

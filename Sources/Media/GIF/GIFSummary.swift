@@ -27,7 +27,7 @@ package struct GIFSummary: Sendable, Equatable {
         width = reader.screenWidth
         height = reader.screenHeight
         var pixels = 0
-        var codedPixels = 0
+        var density = PixelDensity()
         var duration = 0
         while try reader.next() {
             let frame = reader.frame
@@ -39,7 +39,7 @@ package struct GIFSummary: Sendable, Equatable {
             try limits.check(.frames, delays.count + 1)
             try append(UInt16(frame.delay))
             let area = frame.rectangle.width * frame.rectangle.height
-            codedPixels += area
+            density.add(frame)
             pixels += max(width * height, area)
             try limits.check(.totalPixels, pixels)
             duration += FrameClock.shownDelay(frame.delay)
@@ -50,11 +50,9 @@ package struct GIFSummary: Sendable, Equatable {
         isBrokenOff = reader.ending == .brokenOff
         if delays.isEmpty { throw Self.withoutFrames(reader.ending) }
         if width == 0 || height == 0 { throw .corrupt(.noCanvas) }
-        if codedPixels == 0 { throw .corrupt(.emptyFrames) }
+        if density.isEmpty { throw .corrupt(.emptyFrames) }
         // Only at the end: a film may well begin with a few blank frames.
-        if codedPixels > limits.canvasPixels {
-            try limits.check(.pixelsPerByte, codedPixels / max(1, reader.dataBytes))
-        }
+        try density.check(limits, dataBytes: reader.dataBytes)
     }
 
     /// Appends a delay. An array that cannot grow ends the process, so before it grows it is tried whether it can.

@@ -14,8 +14,7 @@ extension Transcoder {
         let summary = try GIFSummary(scanning: gif, limits: limits)
         meter.worked(at: .scan)
         let settings = H264Settings(rateFactor: H264Settings.rateFactor(quality: options.quality), threads: 1)
-        let attempt = try encode(gif, summary, settings, to: descriptor, isBounded: false, &meter)
-        guard case .made(let result) = attempt else { return meter.finished(bytes: 0) }
+        let result = try encode(gif, summary, settings, to: descriptor, &meter)
         return meter.finished(bytes: result.bytes)
     }
 }

@@ -7,9 +7,9 @@ internal import CAV
 /// (`ctts` version 1, ISO/IEC 14496-12 §8.6.1.3): the first frame is shown at media time 0 and no edit list is
 /// needed that a player could overlook. Not thread-safe.
 struct MP4Muxer: ~Copyable {
-    /// How far decoding times are set back so that libavformat sees none later than its showing; it writes them relative
-    /// to the first, so the distance is not in the file. Longer than a round is in the finest units
-    /// there are, 600 s of 100 000 each; more than 31 bits the muxer does not hold.
+    /// How far decoding times are set back, so that libavformat sees none that is later than its composition time. It writes
+    /// them relative to the first, so the distance is not in the file. Composition times differ from decoding times by less
+    /// than this (``Timeline/longestSample``); the difference and this together stay within 31 bits, which libavformat takes.
     private static let decodingLead: Int64 = 1 << 30
 
     private let context: UnsafeMutablePointer<AVFormatContext>

@@ -7,8 +7,6 @@ final class SampleSource {
         var time: Int
         /// What of the picture may differ from the sample before.
         var area: Rectangle
-        /// How many frames of the GIF have been read.
-        var frame: Int
     }
 
     /// Of the video, both even, in pixels.
@@ -64,12 +62,12 @@ final class SampleSource {
             area = .empty
             let hasChanged = try convert(changed, into: try planes())
             meter.worked(at: .convert)
-            // A frame that looks like the one before lengthens its sample.
-            guard hasChanged || samples == 0 else { continue }
+            // A frame that looks like the one before lengthens its sample, up to what a sample may last.
+            guard hasChanged || samples == 0 || timeline.isOverdue(time) else { continue }
             samples += 1
             timeline.note(time)
             let whole = Rectangle(x: 0, y: 0, width: width, height: height)
-            return Sample(time: time, area: scaler == nil ? changed : whole, frame: frames)
+            return Sample(time: time, area: scaler == nil ? changed : whole)
         }
         return nil
     }

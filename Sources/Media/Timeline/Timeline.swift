@@ -3,6 +3,13 @@
 /// A unit of the video's time is such that every frame's time is a whole number: at speed p/q, in lowest terms, a second
 /// has 100·p of them and a hundredth of the GIF's time takes q.
 struct Timeline: Sendable, Equatable {
+    /// Units after which a picture becomes a sample again though it has not changed.
+    ///
+    /// MP4 has 32 bits for the duration of a sample and for the distance between its decoding and its composition time
+    /// (ISO/IEC 14496-12 §8.6.1), and libavformat takes 31. A frame lasts at most 65,535 · 1000 units, so no sample lasts
+    /// 2²⁸, and no sample is shown 2³⁰ units before or after it is decoded: x264 reorders by at most three samples here.
+    static let longestSample = 1 << 27
+
     /// Units a second.
     let timescale: Int
     private let unitsPerHundredth: Int
@@ -36,6 +43,12 @@ struct Timeline: Sendable, Equatable {
     func admits(_ time: Int) -> Bool {
         guard let ceiling, let newest else { return true }
         return (time - newest) * ceiling >= timescale * TimeOptions.thousand
+    }
+
+    /// Whether a frame shown then must become a sample though it looks like the one before.
+    func isOverdue(_ time: Int) -> Bool {
+        guard let newest else { return false }
+        return time - newest >= Self.longestSample
     }
 
     /// Notes that a frame has become a sample.

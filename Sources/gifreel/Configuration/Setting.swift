@@ -87,7 +87,7 @@ extension Setting {
         Setting("limits.total_pixels", .number, "1000000000"),
         Setting("limits.pixels_per_byte", .number, "1000"),
         Setting("limits.frames", .number, "5000"),
-        Setting("limits.duration", .duration, "600s"),
+        Setting("limits.duration", .duration, "1d"),
         Setting("limits.cpu", .duration, "30s"),
         Setting("limits.memory", .bytes, "512MiB"),
         Setting("signing.keys", .list, isSecret: true),
