@@ -1,49 +1,66 @@
-/// Everything about fetching that can be set. A value; ``validate()`` says what is wrong with it.
+/// A setting of ``FetchConfiguration`` with a value that cannot work.
+package struct FetchConfigurationError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The setting's name, without the name of its group.
+    package let setting: String
+    /// The rest of the sentence that begins with the name.
+    package let reason: String
+
+    package var description: String { "\(setting) \(reason)" }
+}
+
+/// The settings of a ``Fetcher``.
 package struct FetchConfiguration: Sendable {
     /// Which URLs may be fetched, redirects included. Default: every one.
     package var allow: [SourcePattern] = [.any]
-    /// Origins that may be fetched from though their addresses or ports are special. Default: none.
+    /// Origins that may be fetched from although their addresses are special. Default: none.
     package var allowPrivate: [AddressException] = []
-    /// The network's own NAT64 prefixes; an address in one is judged by the IPv4 address it carries. Default: none.
+    /// The NAT64 prefixes of this network; an address in one is judged by the IPv4 address it carries. Default: none.
     package var translationPrefixes: [TranslationPrefix] = []
     /// The ports that may be connected to. Default: 80, 443, 8080, 8443.
-    package var ports: Set<Int> = [80, 443, 8080, 8443]
+    package var ports: PortSet = [80, 443, 8080, 8443]
     /// The largest body, in bytes. Default: 20 MiB.
     package var maxBytes = 20 << 20
-    /// The largest head of an answer, interim answers (1xx) and trailers included, in bytes. Default: 64 KiB.
+    /// The largest response head in bytes, including interim responses (1xx) and trailers. Default: 64 KiB.
     package var maxHeadBytes = 64 << 10
-    /// How long looking up the name, connecting and the TLS handshake may take together. Default: 3 s.
+    /// The time limit for name lookup, connect and TLS handshake together. Default: 3 s.
     package var connectTimeout: Duration = .seconds(3)
-    /// How long the whole fetch may take, redirects included, waiting for a place excluded. Default: 10 s.
+    /// The time limit for the whole fetch, including redirects, excluding the time in the queue. Default: 10 s.
     package var timeout: Duration = .seconds(10)
-    /// The slowest pace of an answer that has begun, in bytes a second over ``stallTime``. Default: 1 KB/s.
+    /// The lowest rate of a response that has begun, in bytes per second over ``stallTime``. Default: 1 KB/s.
     package var stallRate = 1000
-    /// How long an answer may stay under ``stallRate``. Default: 3 s.
+    /// How long a response may stay below ``stallRate``. Default: 3 s.
     package var stallTime: Duration = .seconds(3)
-    /// How many redirects are followed. Default: 5.
+    /// Redirects that are followed. Default: 5.
     package var maxRedirects = 5
-    /// How many fetches run at once. Default: 64.
+    /// Fetches that run at once. Default: 64.
     package var concurrency = 64
-    /// How many of them from one host and port. Default: 8.
+    /// Fetches that run at once from one host and port. Default: 8.
     package var perHost = 8
-    /// How many more may wait for a place. Default: 256.
+    /// Fetches that may wait. Default: 256.
     package var queue = 256
-    /// How many of those for one host and port, so that one slow origin does not fill the queue. Default: 64.
+    /// Fetches that may wait for one host and port, so that one slow origin does not fill the queue. Default: 64.
     package var queuePerHost = 64
-    /// What origins see as `User-Agent`. Default: `gifreel`.
+    /// The value of `User-Agent`. Default: `gifreel`.
     package var userAgent = "gifreel"
-    /// What origins see in `CDN-Loop` (RFC 8586): a service that meets its own name there calls itself. Default: `gifreel`.
+    /// The name in `CDN-Loop` (RFC 8586), by which the service recognises its own requests. Default: `gifreel`.
     package var loopName = "gifreel"
-    /// A PEM file of certificate authorities to trust in place of the system's. Default: none.
+    /// A PEM file of certificate authorities to trust instead of the system's. Default: none.
     package var certificateAuthorities: String?
 
     package init() {}
 
-    /// Finds the first setting that cannot work.
+    /// The decision which sources may be fetched, as far as URLs tell.
+    package var sourcePolicy: SourcePolicy {
+        SourcePolicy(
+            patterns: allow,
+            addresses: AddressPolicy(ports: ports, exceptions: allowPrivate, translationPrefixes: translationPrefixes))
+    }
+
+    /// Validates every setting.
     ///
-    /// - Throws: ``FetchConfigurationError``, which names it.
+    /// - Throws: ``FetchConfigurationError`` for the first setting that cannot work.
     package func validate() throws(FetchConfigurationError) {
-        try check(!ports.isEmpty && ports.allSatisfy { (1...65535).contains($0) }, "ports", "must be numbers from 1 to 65535")
+        try check(ports.isValid, "ports", "must be numbers from 1 to 65535")
         try check((64...(1 << 31)).contains(maxBytes), "max_bytes", "must be from 64 bytes to 2 GiB")
         try check((1 << 10...1 << 20).contains(maxHeadBytes), "max_head_bytes", "must be from 1 KiB to 1 MiB")
         let day = Duration.seconds(86_400)

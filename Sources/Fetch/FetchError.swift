@@ -1,72 +1,116 @@
-/// Why a source could not be fetched.
+/// The reason why a source could not be fetched.
 ///
 /// ``publicDetail`` is for the client and names no address, no cause and nothing an origin sent; ``description`` is for the log.
 package enum FetchError: Error, Equatable, Sendable {
+    package typealias Refusal = SourcePolicy.Refusal
+
     /// The URL, or one it redirects to, may not be fetched.
     case notAllowed(Refusal)
     /// The origin answered 404.
     case notFound
     /// The origin answered 410.
     case gone
-    /// The name could not be looked up, or no address of it could be connected to.
+    /// The name could not be looked up, or none of its addresses accepted a connection.
     case unreachable(cause: String)
-    /// Something took too long.
+    /// A phase of the fetch took too long.
     case timeout(Phase)
-    /// The body is larger than `limit` bytes; `declared` is what `Content-Length` said, where that told it.
+    /// The body is larger than `limit` bytes; `declared` is the value of `Content-Length`, if that was too large.
     case tooLarge(limit: Int, declared: Int?)
-    /// The origin answered, but not with the content.
+    /// The origin answered without the content.
     case failed(OriginFault)
-    /// The first bytes are not a GIF's.
+    /// The first bytes are not those of a GIF.
     case notAGIF(looksLike: ContentKind)
-    /// More redirects than `limit`.
+    /// The source redirects more often than `limit` times.
     case tooManyRedirects(limit: Int)
-    /// As many fetches as may wait are waiting, or the wait was too long.
+    /// The queue of fetches is full, or the fetch waited too long in it.
     case busy
-    /// The task that asked was cancelled.
+    /// The calling task was cancelled.
     case cancelled
     /// The fetcher was shut down.
     case closed
-    /// This machine lacks something: descriptors, memory, threads.
+    /// The machine ran out of descriptors, memory or threads.
     case exhausted(cause: String)
-
-    package enum Refusal: Hashable, Sendable {
-        /// No pattern of `sources.allow` matches.
-        case pattern
-        /// The address or the port may not be connected to.
-        case address(AddressRefusal)
-    }
 
     package enum Phase: String, Hashable, Sendable {
         /// Looking up the name, connecting or the TLS handshake.
         case connect
         /// The whole fetch.
         case total
-        /// The answer began and then came too slowly.
+        /// The response began and then came too slowly.
         case stall
     }
 
-    /// What the origin did wrong.
+    /// An error of the origin.
     package enum OriginFault: Hashable, Sendable {
-        /// A status that brings no content; `retryAfter` is what the origin asked for, if it did.
+        /// A status without content; `retryAfter` is the delay that the origin asked for, if any.
         case status(Int, retryAfter: Duration?)
-        /// A redirect to what cannot be fetched.
+        /// A redirect to a URL that cannot be fetched.
         case redirect(SourceURLError)
         /// A redirect without a `Location`.
         case redirectToNowhere
-        /// An answer that broke off before its end, or none at all.
+        /// A response that ended too early, or no response at all.
         case cutShort(cause: String)
-        /// A certificate that cannot be trusted, or a handshake that failed.
+        /// A certificate that cannot be trusted, or a failed handshake.
         case tls(cause: String)
-        /// Anything else that is not HTTP as it should be.
+        /// Any other violation of HTTP.
         case protocolViolation(cause: String)
     }
 
-    /// When it makes sense to try again, where that is known.
+    /// The delay before another attempt makes sense, if known.
     package var retryAfter: Duration? {
         switch self {
         case .failed(.status(_, let retryAfter)): retryAfter
         case .busy: .seconds(1)
         default: nil
+        }
+    }
+
+    /// A sentence for the client.
+    package var publicDetail: String {
+        switch self {
+        case .notAllowed(.pattern): "Sources of this host or path may not be fetched."
+        case .notAllowed(.address(.address)):
+            "The address of the source is private; the setting sources.allow_private allows it."
+        case .notAllowed(.address(.itself)): "The source is this service itself."
+        case .notAllowed(.address(.port)): "The port of the source is not one of those in the setting sources.ports."
+        case .notFound: "The source was not found."
+        case .gone: "The source is gone."
+        case .unreachable: "The source cannot be reached."
+        case .timeout(.connect): "Connecting to the source took too long."
+        case .timeout: "The source took too long to answer."
+        case .tooLarge(let limit, let declared?): "The source has \(declared) bytes; the limit is \(limit) bytes."
+        case .tooLarge(let limit, nil): "The source has more than \(limit) bytes, which is the limit."
+        case .failed(.status(let status, _)): "The source answered with status \(status)."
+        case .failed(.redirect), .failed(.redirectToNowhere): "The source redirects to a URL that cannot be fetched."
+        case .failed(.cutShort): "The source's response ended too early."
+        case .failed(.tls): "The TLS connection to the source failed."
+        case .failed(.protocolViolation): "The source's response is not valid HTTP."
+        case .notAGIF(let kind): "The source is \(kind.phrase)."
+        case .tooManyRedirects(let limit): "The source redirects more than \(limit) times."
+        case .busy: "Too many sources are being fetched."
+        case .cancelled, .closed, .exhausted: "The source was not fetched."
+        }
+    }
+}
+
+extension FetchError: CustomStringConvertible {
+    /// A line for the log, with the cause.
+    package var description: String {
+        switch self {
+        case .notAllowed(.address(.address(let purpose))):
+            "address not allowed: \(purpose) (sources.allow_private allows private addresses)"
+        case .notAllowed(.address(.port(let port))): "port not allowed: \(port) (sources.ports lists the allowed ports)"
+        case .unreachable(let cause): "unreachable: \(cause)"
+        case .timeout(let phase): "timeout: \(phase.rawValue)"
+        case .failed(.redirect(let error)): "bad redirect: \(error)"
+        case .failed(.redirectToNowhere): "redirect without a location"
+        case .failed(.cutShort(let cause)): "response ended too early: \(cause)"
+        case .failed(.tls(let cause)): "TLS: \(cause)"
+        case .failed(.protocolViolation(let cause)): "protocol: \(cause)"
+        case .exhausted(let cause): "exhausted: \(cause)"
+        case .cancelled: "cancelled"
+        case .closed: "shut down"
+        default: publicDetail
         }
     }
 }

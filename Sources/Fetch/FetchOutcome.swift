@@ -1,48 +1,67 @@
+internal import CCurl
 package import SystemIO
 
-/// What a fetch came to, where it succeeded.
+/// The result of a successful fetch.
 package enum FetchOutcome: Sendable {
     /// The source's bytes.
     case fetched(FetchedSource)
-    /// The source is as it was when the validators were given (304).
+    /// The source has not changed since the validators were received (304).
     case notModified(UnmodifiedSource)
 }
 
-/// A source, whole and begun as a GIF; whether it is a good one is for its reader to find.
+/// A complete source that begins with the signature of a GIF. Its reader has to validate the rest.
 package struct FetchedSource: Sendable {
-    /// A sealed file in memory: nobody can change it any more.
+    /// A sealed memory file: no process can change it.
     package let bytes: SharedDescriptor
-    /// How many bytes there are.
+    /// The size in bytes.
     package let count: Int
     /// The SHA-256 of the bytes: 32 bytes.
     package let sha256: [UInt8]
-    /// What to ask with next time.
+    /// The validators for the next conditional request.
     package let validators: SourceValidators
     package let cacheDirectives: CacheDirectives
-    /// Where the bytes came from, redirects followed.
+    /// The URL of the bytes after all redirects.
     package let finalURL: SourceURL
-    package let timings: FetchTimings
+    /// The time from the start of the first request to the end of the last response.
+    package let duration: Duration
 }
 
-/// The answer 304. What the origin did not repeat there stays as it was.
+/// A response 304. Validators that the origin did not repeat keep their values.
 package struct UnmodifiedSource: Sendable {
     package let validators: SourceValidators
     package let cacheDirectives: CacheDirectives
-    package let timings: FetchTimings
+    /// The time from the start of the first request to the end of the last response.
+    package let duration: Duration
 }
 
-/// How long the parts of a fetch took.
-package struct FetchTimings: Sendable {
-    /// Waiting for a place, before each hop.
-    package internal(set) var queued: Duration = .zero
-    /// From the start of the first request to the end of the last answer.
-    package internal(set) var total: Duration = .zero
-    /// From the start of the last request until its name was looked up; next to nothing on a connection used before.
-    package internal(set) var nameLookup: Duration = .zero
-    /// From the start of the last request until it was connected, TLS included.
-    package internal(set) var connect: Duration = .zero
-    /// From the start of the last request until the first byte of its answer.
-    package internal(set) var firstByte: Duration = .zero
-    /// How many redirects were followed.
-    package internal(set) var redirects = 0
+/// The validators of an origin's response (RFC 9110 section 8.8), for conditional requests.
+package struct SourceValidators: Hashable, Sendable {
+    /// The entity tag with its quotes; weak ones with `W/`.
+    package let etag: String?
+    /// The date in the origin's own spelling.
+    package let lastModified: String?
+
+    /// Drops every value that is not a well-formed entity tag or date, so that no value from an origin can end a header field
+    /// and begin another.
+    package init(etag: String? = nil, lastModified: String? = nil) {
+        self.etag = etag.flatMap { Self.isEntityTag($0) ? $0 : nil }
+        self.lastModified = lastModified.flatMap { Self.isDate($0) ? $0 : nil }
+    }
+
+    /// Whether there is no validator, so that a request cannot be conditional.
+    package var isEmpty: Bool { etag == nil && lastModified == nil }
+
+    private static let maxLength = 1024
+
+    private static func isEntityTag(_ text: String) -> Bool {
+        let opaque = text.hasPrefix("W/") ? text.utf8.dropFirst(2) : text.utf8[...]
+        guard opaque.count >= 2, opaque.count <= maxLength, opaque.first == UInt8(ascii: "\""),
+            opaque.last == UInt8(ascii: "\"")
+        else { return false }
+        return opaque.dropFirst().dropLast().allSatisfy { $0 > 0x20 && $0 != UInt8(ascii: "\"") && $0 != 0x7f }
+    }
+
+    private static func isDate(_ text: String) -> Bool {
+        text.utf8.count <= 64 && text.utf8.allSatisfy { (0x20...0x7e).contains($0) } && curl_getdate(text, nil) >= 0
+    }
 }

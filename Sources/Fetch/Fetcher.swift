@@ -1,19 +1,33 @@
 internal import Synchronization
 package import SystemIO
 
-/// Fetches GIFs from the web.
+/// The reason why a fetcher could not be started.
+package enum FetcherSetupError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// A setting cannot work.
+    case configuration(FetchConfigurationError)
+    /// The machine ran out of descriptors, memory or threads.
+    case exhausted(FetchError)
+
+    package var description: String {
+        switch self {
+        case .configuration(let error): error.description
+        case .exhausted(let error): error.description
+        }
+    }
+}
+
+/// Fetches GIFs over HTTP.
 ///
-/// One thread of its own drives all transfers; callers only wait. Every connection, those of redirects too, is checked
-/// against the allowed sources, ports and addresses at the moment it is made.
+/// One dedicated thread drives all transfers; callers only wait. Every connection, also after a redirect, is checked against
+/// the allowed sources, ports and addresses when it is made.
 package final class Fetcher: Sendable {
-    private let settings: FetchSettings
-    private let metrics = FetchMetrics()
+    private let context: FetchContext
     private let loop: TransferLoop
     private let lastID = Atomic<UInt64>(0)
 
     /// Starts the thread.
     ///
-    /// - Throws: ``FetcherSetupError`` where a setting cannot work or there is no thread or memory left.
+    /// - Throws: ``FetcherSetupError`` if a setting cannot work or the machine has no thread or memory left.
     package init(configuration: FetchConfiguration = FetchConfiguration()) throws(FetcherSetupError) {
         do throws(FetchConfigurationError) {
             try configuration.validate()
@@ -21,9 +35,9 @@ package final class Fetcher: Sendable {
             throw .configuration(error)
         }
         guard CurlLibrary.prepare() else { throw .exhausted(.exhausted(cause: "curl_global_init")) }
-        settings = FetchSettings(configuration)
+        context = FetchContext(configuration)
         do throws(FetchError) {
-            loop = try TransferLoop(settings: settings, metrics: metrics)
+            loop = try TransferLoop(context)
         } catch {
             throw .exhausted(error)
         }
@@ -33,23 +47,21 @@ package final class Fetcher: Sendable {
         loop.stop()
     }
 
-    /// Fetches a source.
-    ///
-    /// The fetch ends at once when the task is cancelled.
+    /// Fetches a source. The fetch ends at once when the task is cancelled.
     ///
     /// - Parameters:
-    ///   - url: What to fetch.
-    ///   - validators: From an earlier fetch: the origin may then answer that nothing has changed.
-    ///   - fields: Header fields to send along, as `Name: value`.
-    /// - Returns: The source, or that it has not changed; the latter only where `validators` were given.
+    ///   - url: The source.
+    ///   - validators: From an earlier fetch; the origin may then answer that the source has not changed.
+    ///   - fields: Additional request header fields, as `Name: value`.
+    /// - Returns: The source, or that it has not changed; the latter only if `validators` were given.
     package func fetch(
         _ url: SourceURL, validators: SourceValidators? = nil, fields: [String] = []
     ) async throws(FetchError) -> FetchOutcome {
-        metrics.countStart()
+        context.metrics.countStart()
         do throws(FetchError) {
-            try settings.check(url)
+            try context.check(url)
         } catch {
-            metrics.countFinish(.failure(error))
+            context.metrics.countFinish(.failure(error))
             throw error
         }
         let id = lastID.add(1, ordering: .relaxed).newValue
@@ -60,7 +72,7 @@ package final class Fetcher: Sendable {
                         id: id, url: url, validators: validators ?? SourceValidators(), fields: fields, submitted: .now,
                         continuation: continuation)
                 )
-                // A cancellation that came before the submission found nothing to cancel.
+                // The cancellation handler may have run before the submission and cancelled nothing.
                 if Task.isCancelled { loop.cancel(id) }
             }
         } onCancel: {
@@ -69,24 +81,19 @@ package final class Fetcher: Sendable {
         return try result.get()
     }
 
-    /// Whether `url` may be fetched as far as its text tells; the addresses behind its name are seen only when connecting.
-    package func check(_ url: SourceURL) throws(FetchError) {
-        try settings.check(url)
-    }
-
-    /// Says where this process listens: nothing is fetched from there, whatever else is allowed.
+    /// Sets where this process listens. Nothing is fetched from there, whatever the settings allow.
     ///
-    /// - Parameter endpoints: Addresses and ports. `0.0.0.0` stands for all of the machine's, `::` too.
+    /// - Parameter endpoints: Addresses and ports. `0.0.0.0` and `::` stand for all addresses of the machine.
     package func avoid(_ endpoints: [(address: IPAddress, port: Int)]) {
-        settings.own.set(endpoints)
+        context.ownEndpoints.set(endpoints)
     }
 
-    /// What has been done so far.
+    /// A snapshot of the counters.
     package func counters() -> FetchCounters {
-        metrics.snapshot()
+        context.metrics.snapshot()
     }
 
-    /// Ends all fetches with ``FetchError/closed`` and stops the thread; it waits for that, which takes milliseconds.
+    /// Ends all fetches with ``FetchError/closed``, stops the thread and waits for it, which takes milliseconds.
     package func shutdown() {
         loop.stop()
     }

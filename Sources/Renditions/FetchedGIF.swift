@@ -20,6 +20,6 @@ final class FetchedGIF: Sendable {
         self.url = url
         self.epoch = epoch
         keeping = rules.keeping(fetched.cacheDirectives, of: url)
-        self.time = fetched.timings.total
+        self.time = fetched.duration
     }
 }

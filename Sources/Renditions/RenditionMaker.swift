@@ -109,7 +109,7 @@ struct RenditionMaker: Sendable {
     ) async -> Result<Made, Problem> {
         // Only what is known is asked about, and that is held open.
         guard let known, let alias = known.alias else { return .failure(.overloaded) }
-        let times = StageTimes(fetch: unmodified.timings.total)
+        let times = StageTimes(fetch: unmodified.duration)
         let keeping = rules.keeping(unmodified.cacheDirectives, of: url)
         guard keeping.isAllowed else {
             await forget(url)

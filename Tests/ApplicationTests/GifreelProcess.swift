@@ -40,7 +40,7 @@ final class GifreelProcess: Sendable {
             [
                 "server.port=0", "server.port_file=\(portFile.path)", "cache.dir=\(folder.path)/cache",
                 "cache.min_free_bytes=0",
-                "sources.allow_private=127.0.0.1", "transcode.workers=2",
+                "sources.allow_private=127.0.0.1", "sources.ports=1-65535", "transcode.workers=2",
             ] + settings
         let process = Process()
         process.executableURL = Self.executable

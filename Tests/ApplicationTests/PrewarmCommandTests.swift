@@ -47,7 +47,9 @@ extension OperationsTests {
         }
 
         private func settings(_ folder: String) -> [String] {
-            ["cache.dir=\(folder)", "cache.min_free_bytes=0", "sources.allow_private=127.0.0.1"].flatMap { ["--set", $0] }
+            [
+                "cache.dir=\(folder)", "cache.min_free_bytes=0", "sources.allow_private=127.0.0.1", "sources.ports=1-65535",
+            ].flatMap { ["--set", $0] }
         }
 
         @Test func withoutAServerItFillsACacheDirectory() throws {

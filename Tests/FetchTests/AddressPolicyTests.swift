@@ -66,27 +66,28 @@ import Testing
 
     @Test(arguments: [
         ("127.0.0.1", "127.0.0.1", 80, true),
-        ("127.0.0.1", "127.0.0.1", 54321, true),
+        ("127.0.0.1", "127.0.0.1", 22, false),
         ("127.0.0.1", "127.0.0.2", 80, false),
         ("127.0.0.1:9000", "127.0.0.1", 9000, true),
         ("127.0.0.1:9000", "127.0.0.1", 80, false),
         ("127.0.0.1", "::ffff:127.0.0.1", 80, false),
         ("10.0.0.0/8", "10.200.3.4", 80, true),
         ("10.0.0.0/8", "11.0.0.1", 80, true),
-        ("10.0.0.0/8", "11.0.0.1", 81, false),
+        ("10.0.0.0/8", "11.0.0.1", 22, false),
+        ("10.0.0.0/8:22", "10.0.0.1", 22, false),
         ("10.0.0.0/8:81", "10.0.0.1", 81, true),
         ("::1", "::1", 80, true),
         ("[::1]:9000", "::1", 9000, true),
         ("[::1]:9000", "::1", 80, false),
         ("fd00::/8", "fd12::1", 80, true),
         ("example.com", "10.0.0.1", 80, true),
-        ("example.com", "10.0.0.1", 7000, true),
+        ("example.com", "10.0.0.1", 22, false),
         ("example.com:7000", "10.0.0.1", 80, false),
         ("*.example.com", "10.0.0.1", 80, false),
         ("other.example", "10.0.0.1", 80, false),
     ])
-    func exceptionsCoverWhatTheyName(entry: String, text: String, port: Int, isAllowed: Bool) throws {
-        let policy = AddressPolicy(ports: [80], exceptions: [try #require(AddressException(entry))])
+    func exceptionsAllowWhatTheyNameAtAllowedPorts(entry: String, text: String, port: Int, isAllowed: Bool) throws {
+        let policy = AddressPolicy(ports: [80, 81, 7000, 9000], exceptions: [try #require(AddressException(entry))])
         #expect(try (refusal(policy, text, port: port) == nil) == isAllowed)
     }
 
@@ -98,12 +99,13 @@ import Testing
         #expect(AddressException(text) == nil)
     }
 
-    @Test func refusesByTheURLAloneWhereThatIsEnough() throws {
-        let policy = AddressPolicy(ports: [80], exceptions: [try #require(AddressException("10.0.0.1:9000"))])
+    @Test func refusesByTheURLAloneIfThatIsEnough() throws {
+        let policy = AddressPolicy(ports: [80, 9000], exceptions: [try #require(AddressException("10.0.0.1:9000"))])
         #expect(policy.refusal(of: try SourceURL("http://example.com/")) == nil)
         #expect(policy.refusal(of: try SourceURL("http://example.com:81/")) == .port(81))
         #expect(policy.refusal(of: try SourceURL("http://example.com:9000/")) == nil)
         #expect(policy.refusal(of: try SourceURL("http://10.0.0.1:9000/")) == nil)
+        #expect(policy.refusal(of: try SourceURL("http://10.0.0.1:22/")) == .port(22))
         #expect(policy.refusal(of: try SourceURL("http://10.0.0.2/")) == .address(purpose: "private use"))
     }
 

@@ -19,7 +19,7 @@ import Testing
         #expect(origin.connections == 0)
     }
 
-    @Test func exceptionOpensAnyPortOfItsAddressAlone() async throws {
+    @Test func exceptionAllowsItsAddressAlone() async throws {
         try await withOrigin { origin, fetcher in
             origin.on("/a.gif", .ok(TestGIF.dot))
             let source = try await fetcher.bring(origin.url("/a.gif", host: "localhost"))
@@ -28,6 +28,15 @@ import Testing
             await #expect(throws: FetchError.notAllowed(.address(.address(purpose: "loopback")))) {
                 try await fetcher.bring(other)
             }
+        }
+    }
+
+    @Test func exceptionDoesNotAllowOtherPorts() async throws {
+        try await withOrigin({ $0.ports = [80] }) { origin, fetcher in
+            let refusal = FetchError.notAllowed(.address(.port(origin.port)))
+            await #expect(throws: refusal) { try await fetcher.bring(origin.url("/a.gif")) }
+            await #expect(throws: refusal) { try await fetcher.bring(origin.url("/a.gif", host: "localhost")) }
+            #expect(origin.connections == 0)
         }
     }
 
@@ -61,6 +70,12 @@ import Testing
                 try #require(source.count == TestGIF.dot.count)
             }
         }
+    }
+
+    @Test func refusalOfAPrivateAddressNamesTheSettingThatAllowsIt() {
+        let error = FetchError.notAllowed(.address(.address(purpose: "loopback")))
+        #expect(error.publicDetail == "The address of the source is private; the setting sources.allow_private allows it.")
+        #expect(error.description.contains("loopback"))
     }
 
     @Test func nothingInTheSentenceForTheClientTellsOfTheInside() {

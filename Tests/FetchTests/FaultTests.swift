@@ -25,6 +25,23 @@ struct OriginFaultCase: Sendable, CustomTestStringConvertible {
     private static let dot = TestGIF.dot
     private static let ok = "HTTP/1.1 200 OK\r\n"
 
+    /// ``TestGIF/dot`` as one stored block of gzip (RFC 1952).
+    private static let gzippedDot: [UInt8] = {
+        var crc: UInt32 = 0xffff_ffff
+        for byte in dot {
+            crc ^= UInt32(byte)
+            for _ in 0..<8 { crc = crc & 1 == 1 ? crc >> 1 ^ 0xedb8_8320 : crc >> 1 }
+        }
+        let count = UInt16(dot.count)
+        let sizes = [UInt8(count & 255), UInt8(count >> 8), UInt8(~count & 255), UInt8(~count >> 8)]
+        let trailer = [~crc, UInt32(count)].flatMap { value in (0..<4).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) } }
+        return [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1] + sizes + dot + trailer
+    }()
+
+    private static func chunked(_ body: [UInt8]) -> [UInt8] {
+        Array("\(String(body.count, radix: 16))\r\n".utf8) + body + Array("\r\n0\r\n\r\n".utf8)
+    }
+
     private static func cut(_ fields: String, _ body: [UInt8] = gif, then steps: [LoopbackAnswer.Step] = []) -> LoopbackAnswer {
         .raw(ok + fields + "\r\n", body, then: steps)
     }
@@ -54,6 +71,11 @@ struct OriginFaultCase: Sendable, CustomTestStringConvertible {
         OriginFaultCase("endless", cut("", then: [.sendForever(gif)]), .error(.tooLarge(limit: 1 << 20, declared: nil))),
         OriginFaultCase("bad chunk", cut("Transfer-Encoding: chunked\r\n", Array("zz\r\n".utf8) + gif), .cutShort),
         OriginFaultCase("cut chunk", cut("Transfer-Encoding: chunked\r\n", Array("30d40\r\n".utf8) + gif), .cutShort),
+        OriginFaultCase("whole chunks", cut("Transfer-Encoding: chunked\r\n", chunked(gif)), .fetched(100_000)),
+        OriginFaultCase(
+            "gzip as a transfer coding", cut("Transfer-Encoding: gzip, chunked\r\n", chunked(gzippedDot)), .protocolViolation),
+        OriginFaultCase(
+            "gzip as the only transfer coding", cut("Transfer-Encoding: gzip\r\n", gzippedDot), .protocolViolation),
         OriginFaultCase(
             "reset in the body",
             cut("Content-Length: 100000\r\n", Array(gif.prefix(10)), then: [.pause(.milliseconds(20)), .reset]), .cutShort),

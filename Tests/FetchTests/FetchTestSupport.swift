@@ -17,14 +17,19 @@ enum TestGIF {
 }
 
 /// Runs `body` with an origin and a fetcher that may fetch from it, and stops both.
+///
+/// - Parameters:
+///   - onlyItsPort: Whether only the ports in the configuration and the origin's port are allowed, instead of every port.
+///   - change: Changes the configuration.
 func withOrigin(
-    _ change: (inout FetchConfiguration) -> Void = { _ in },
+    onlyItsPort: Bool = false, _ change: (inout FetchConfiguration) -> Void = { _ in },
     _ body: (LoopbackOrigin, Fetcher) async throws -> Void
 ) async throws {
     let origin = try LoopbackOrigin()
     defer { origin.stop() }
     var configuration = FetchConfiguration()
     configuration.allowPrivate = [try #require(AddressException("127.0.0.1"))]
+    if onlyItsPort { configuration.ports.insert(origin.port) } else { configuration.ports = .all }
     change(&configuration)
     let fetcher = try Fetcher(configuration: configuration)
     defer { fetcher.shutdown() }

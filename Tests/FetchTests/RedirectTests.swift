@@ -10,7 +10,6 @@ import Testing
             origin.on("/b.gif", .ok(TestGIF.dot))
             let source = try await fetcher.bring(origin.url("/a.gif"))
             #expect(source.finalURL.canonical == origin.url("/b.gif?c=d"))
-            #expect(source.timings.redirects == 1)
             #expect(fetcher.counters().redirects == 1)
         }
     }
@@ -21,8 +20,8 @@ import Testing
                 let left = Int(request.query) ?? 0
                 return left > 0 ? .redirect(to: "/chain?\(left - 1)") : .ok(TestGIF.dot)
             }
-            let source = try await fetcher.bring(origin.url("/chain?3"))
-            #expect(source.timings.redirects == 3)
+            _ = try await fetcher.bring(origin.url("/chain?3"))
+            #expect(fetcher.counters().redirects == 3)
             await #expect(throws: FetchError.tooManyRedirects(limit: 3)) { try await fetcher.bring(origin.url("/chain?4")) }
             #expect(origin.count("/chain") == 4 + 4)
         }
@@ -37,6 +36,7 @@ import Testing
         var configuration = FetchConfiguration()
         configuration.allow = [try #require(SourcePattern("127.0.0.1:\(origin.port)"))]
         configuration.allowPrivate = [try #require(AddressException("127.0.0.1"))]
+        configuration.ports = .all
         let fetcher = try Fetcher(configuration: configuration)
         defer { fetcher.shutdown() }
         await #expect(throws: FetchError.notAllowed(.pattern)) { try await fetcher.bring(origin.url("/a.gif")) }
@@ -50,9 +50,10 @@ import Testing
         ("http://10.0.0.1/a.gif", .address(.address(purpose: "private use"))),
         ("//169.254.169.254/latest/meta-data/", .address(.address(purpose: "link-local"))),
         ("http://93.184.215.14:22/a.gif", .address(.port(22))),
+        ("http://127.0.0.1:22/a.gif", .address(.port(22))),
     ])
     func eachHopIsHeldToTheAllowedAddresses(location: String, refusal: FetchError.Refusal) async throws {
-        try await withOrigin { origin, fetcher in
+        try await withOrigin(onlyItsPort: true) { origin, fetcher in
             origin.on("/a.gif", .redirect(to: location.replacing("PORT", with: "\(origin.port)")))
             await #expect(throws: FetchError.notAllowed(refusal)) { try await fetcher.bring(origin.url("/a.gif")) }
             #expect(origin.connections == 1)
@@ -82,8 +83,8 @@ import Testing
             origin.on(
                 "/a.gif", .raw("HTTP/1.1 302 Found\r\nLocation: /b.gif\r\n\r\n", then: [.sendForever(TestGIF.large(65536))]))
             origin.on("/b.gif", .ok(TestGIF.dot))
-            let source = try await fetcher.bring(origin.url("/a.gif"))
-            #expect(source.timings.redirects == 1)
+            _ = try await fetcher.bring(origin.url("/a.gif"))
+            #expect(fetcher.counters().redirects == 1)
         }
     }
 

@@ -54,11 +54,4 @@ import Testing
     func isNoPattern(text: String) {
         #expect(SourcePattern(text) == nil)
     }
-
-    @Test func policyWithoutPatternsAllowsNothing() throws {
-        let url = try SourceURL("http://example.com/")
-        #expect(SourcePolicy().allows(url))
-        #expect(!SourcePolicy(patterns: []).allows(url))
-        #expect(SourcePolicy(patterns: ["other.example", "example.*"].compactMap { SourcePattern($0) }).allows(url))
-    }
 }

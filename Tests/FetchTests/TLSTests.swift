@@ -6,6 +6,7 @@ import Testing
     private func failure(_ url: String, trusting authorities: String?) async throws -> FetchError? {
         var configuration = FetchConfiguration()
         configuration.allowPrivate = [try #require(AddressException("127.0.0.1"))]
+        configuration.ports = .all
         configuration.certificateAuthorities = authorities
         let fetcher = try Fetcher(configuration: configuration)
         defer { fetcher.shutdown() }

@@ -28,7 +28,7 @@ class Server:
         self.log_path = os.path.join(folder, "log")
         values = {
             "server.port": 0, "server.port_file": port_file, "cache.dir": os.path.join(folder, "cache"),
-            "cache.min_free_bytes": "0B", "sources.allow_private": "127.0.0.1", "admin.token": TOKEN,
+            "cache.min_free_bytes": "0B", "sources.allow_private": "127.0.0.1", "sources.ports": "1-65535", "admin.token": TOKEN,
         }
         values.update({name.replace("__", "."): value for name, value in settings.items()})
         arguments = [part for name, value in values.items() for part in ("--set", f"{name}={value}")]

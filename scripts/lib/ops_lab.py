@@ -122,7 +122,7 @@ class Server:
             os.unlink(port_file)
         values = {
             "server.port": 0, "server.port_file": port_file, "cache.dir": os.path.join(folder, "cache"),
-            "cache.min_free_bytes": "0B", "sources.allow_private": "127.0.0.1", "admin.token": TOKEN, "log.level": "warning",
+            "cache.min_free_bytes": "0B", "sources.allow_private": "127.0.0.1", "sources.ports": "1-65535", "admin.token": TOKEN, "log.level": "warning",
         }
         values.update({name.replace("__", "."): value for name, value in settings.items()})
         arguments = [part for name, value in values.items() for part in ("--set", f"{name}={value}")]

@@ -72,7 +72,7 @@ def gifreel(path, *settings):
         port_file = os.path.join(folder, "port")
         given = [
             "server.port=0", f"server.port_file={port_file}", f"cache.dir={folder}/cache", "cache.min_free_bytes=0",
-            "sources.allow_private=127.0.0.1", "log.level=error", *settings]
+            "sources.allow_private=127.0.0.1", "sources.ports=1-65535", "log.level=error", *settings]
         command = [path, "serve", *(word for each in given for word in ("--set", each))]
         process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
         try:

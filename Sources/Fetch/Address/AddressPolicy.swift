@@ -1,35 +1,116 @@
 package import SystemIO
 
-/// Which addresses and ports may be connected to. A pure value: it looks nothing up and remembers nothing.
+/// The reason why an address may not be connected to.
+package enum AddressRefusal: Hashable, Sendable {
+    /// The address is not an ordinary public one: loopback, private, link-local and so on. The purpose is for the log.
+    case address(purpose: String)
+    /// The port is not one of the allowed ports.
+    case port(Int)
+    /// This process listens there.
+    case itself
+}
+
+/// Decides which addresses and ports may be connected to.
 ///
-/// It is asked with the very address that is about to be connected to, so that no second answer of the DNS can differ.
+/// A pure value that looks nothing up. The transfer asks it about the very address that is about to be connected to, so that
+/// a second DNS answer cannot differ from the checked one.
 package struct AddressPolicy: Sendable {
-    /// The ports that public addresses may be reached at.
-    package let ports: Set<Int>
-    /// What is let through in spite of its address or port.
+    /// The ports that may be connected to, also at addresses that an exception allows.
+    package let ports: PortSet
+    /// The special addresses that may be connected to.
     package let exceptions: [AddressException]
-    /// The network's own NAT64: an address in one of these is judged by the IPv4 address it carries. An address in a NAT64
-    /// prefix that is not named here is refused.
+    /// The prefixes that the NAT64 of this network translates. An address in one of them is judged by the IPv4 address that it
+    /// carries. Addresses in any other NAT64 prefix are refused.
     package let translationPrefixes: [TranslationPrefix]
 
-    package init(ports: Set<Int>, exceptions: [AddressException] = [], translationPrefixes: [TranslationPrefix] = []) {
+    package init(ports: PortSet, exceptions: [AddressException] = [], translationPrefixes: [TranslationPrefix] = []) {
         self.ports = ports
         self.exceptions = exceptions
         self.translationPrefixes = translationPrefixes
     }
 
-    /// Why `address` at `port` may not be connected to for `url`, or nil where it may.
+    /// Returns why `address` at `port` may not be connected to for `url`, or nil if it may.
     package func refusal(of address: IPAddress, port: Int, for url: SourceURL) -> AddressRefusal? {
+        guard ports.contains(port) else { return .port(port) }
         let address = translationPrefixes.lazy.compactMap { $0.translated(address) }.first ?? address
         if exceptions.contains(where: { $0.covers(address, port: port, host: url.hostName) }) { return nil }
-        if let purpose = SpecialPurposeAddresses.purpose(of: address) { return .address(purpose: purpose) }
-        return ports.contains(port) ? nil : .port(port)
+        return SpecialPurposeAddresses.purpose(of: address).map { .address(purpose: $0) }
     }
 
-    /// Why `url` may not be fetched whatever address its host has, or nil where that has to be seen.
+    /// Returns why `url` may not be fetched whatever addresses its host has, or nil if that depends on the addresses.
     package func refusal(of url: SourceURL) -> AddressRefusal? {
-        if let address = url.hostName.address { return refusal(of: address, port: url.port, for: url) }
-        if ports.contains(url.port) { return nil }
-        return exceptions.contains { $0.mayCover(port: url.port, host: url.hostName) } ? nil : .port(url.port)
+        guard let address = url.hostName.address else { return ports.contains(url.port) ? nil : .port(url.port) }
+        return refusal(of: address, port: url.port, for: url)
+    }
+}
+
+/// An entry of `sources.allow_private`: an origin that may be fetched from although its address is special.
+///
+/// - `127.0.0.1`, `::1`, `10.0.0.0/8`, `fd00::/8`: addresses, whatever name led to them.
+/// - `media.internal`, `*.svc.cluster.local`: names, whatever addresses they have. The DNS that answers for the name is
+///   trusted.
+/// - Each may end in `:port` (`10.0.0.7:8080`, `[::1]:8080`, `media.internal:8080`) and then covers that port only.
+///
+/// An exception does not allow a port that `sources.ports` does not list.
+package struct AddressException: Hashable, Sendable, CustomStringConvertible {
+    private enum Target: Hashable {
+        case range(AddressRange)
+        case host(HostGlob)
+    }
+
+    private let target: Target
+    private let port: Int?
+    /// The entry as it was written.
+    package let description: String
+
+    /// Reads one entry. Returns nil for any other form, and for names whose last label is a pattern, such as `*`: they would
+    /// switch the protection off.
+    package init?(_ text: String) {
+        guard case (var name, let port)? = PortSuffix.split(text[...]) else { return nil }
+        description = text
+        self.port = port
+        if name.hasPrefix("["), name.hasSuffix("]") { name = name.dropFirst().dropLast() }
+        if let range = AddressRange(String(name)) {
+            target = .range(range)
+        } else if let glob = HostGlob(String(name)), glob.hasLiteralEnd {
+            target = .host(glob)
+        } else {
+            return nil
+        }
+    }
+
+    /// Whether the entry covers a connection to `address` and `port` for a URL with this host.
+    func covers(_ address: IPAddress, port: Int, host: HostName) -> Bool {
+        guard self.port == nil || self.port == port else { return false }
+        return switch target {
+        case .range(let range): range.contains(address)
+        case .host(let glob): glob.matches(host)
+        }
+    }
+}
+
+/// A prefix that the NAT64 of this network translates: its addresses carry an IPv4 address (RFC 6052).
+package struct TranslationPrefix: Hashable, Sendable {
+    package let range: AddressRange
+
+    /// Reads an IPv6 block of one of the lengths in RFC 6052 section 2.2: 32, 40, 48, 56, 64 or 96.
+    package init?(_ text: String) {
+        guard let range = AddressRange(text), case .v6 = range.base, Self.lengths.contains(range.prefixLength) else {
+            return nil
+        }
+        self.range = range
+    }
+
+    private static let lengths = [32, 40, 48, 56, 64, 96]
+
+    /// The IPv4 address that `address` carries, or nil if `address` does not lie in this prefix.
+    package func translated(_ address: IPAddress) -> IPAddress? {
+        guard range.contains(address), case .v6(let high, let low) = address else { return nil }
+        if range.prefixLength == 96 { return .v4(UInt32(truncatingIfNeeded: low)) }
+        // Bits 64 to 71 are zero; the IPv4 address continues after them.
+        let bitsInHigh = 64 - range.prefixLength
+        let before = bitsInHigh == 0 ? 0 : high & (UInt64.max >> range.prefixLength)
+        let behind = (low << 8) >> (32 + bitsInHigh)
+        return .v4(UInt32(truncatingIfNeeded: before << (32 - bitsInHigh) | behind))
     }
 }

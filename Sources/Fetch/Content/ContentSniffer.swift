@@ -1,22 +1,22 @@
-/// Tells a GIF from what is none by its first bytes, never by a name or a declared type.
+/// Recognises a GIF by its first bytes, never by a name or a declared type.
 package enum ContentSniffer {
     package enum Judgement: Hashable, Sendable {
-        /// It begins as a GIF does.
+        /// The content begins with the signature of a GIF.
         case gif
-        /// It is plainly something else.
+        /// The content is of another kind.
         case notAGIF(ContentKind)
-        /// More bytes are needed.
+        /// The decision needs more bytes.
         case undecided
     }
 
-    /// With this many bytes the judgement is never ``Judgement/undecided``.
+    /// The number of bytes from which on the judgement is never ``Judgement/undecided``.
     package static let sufficient = 64
 
-    /// Judges content by its beginning.
+    /// Judges content by its first bytes.
     ///
     /// - Parameters:
-    ///   - start: The first bytes; those beyond ``sufficient`` are not looked at.
-    ///   - isWhole: Whether nothing follows.
+    ///   - start: The first bytes; only ``sufficient`` of them count.
+    ///   - isWhole: Whether `start` is the whole content.
     package static func judge(_ start: some Sequence<UInt8>, isWhole: Bool) -> Judgement {
         let bytes = Array(start.prefix(sufficient))
         if bytes.count >= signatureLength, signatures.contains(where: bytes.starts) { return .gif }
@@ -51,7 +51,7 @@ package enum ContentSniffer {
         return markup(bytes) ?? (isText(bytes) ? .text : .unknown)
     }
 
-    /// RIFF and ISO base media files, which name their kind behind a length.
+    /// The kind of RIFF and ISO base media files, which name it after a length.
     private static func container(_ bytes: [UInt8]) -> ContentKind? {
         guard bytes.count >= 12 else { return nil }
         let brand = String(decoding: bytes[8..<12], as: UTF8.self)
@@ -86,5 +86,43 @@ package enum ContentSniffer {
 
     private static func isSpace(_ byte: UInt8) -> Bool {
         byte == 0x20 || (0x09...0x0d).contains(byte)
+    }
+}
+
+/// The kind of content that its first bytes indicate.
+package enum ContentKind: String, Hashable, Sendable, CaseIterable {
+    case gif = "GIF"
+    case png = "PNG"
+    case jpeg = "JPEG"
+    case webp = "WebP"
+    case avif = "AVIF"
+    case heic = "HEIC"
+    case jxl = "JPEG XL"
+    case bmp = "BMP"
+    case tiff = "TIFF"
+    case icon = "ICO"
+    case svg = "SVG"
+    case mp4 = "MP4"
+    case quickTime = "QuickTime"
+    case webm = "WebM"
+    case avi = "AVI"
+    case html = "HTML"
+    case xml = "XML"
+    case json = "JSON"
+    case pdf = "PDF"
+    case zip = "ZIP"
+    case gzip = "gzip"
+    case text = "text"
+    case empty = "empty"
+    case unknown = "unknown"
+
+    /// The end of a sentence that begins with «The source is».
+    package var phrase: String {
+        switch self {
+        case .empty: "empty"
+        case .unknown: "not a GIF"
+        case .text: "not a GIF but looks like text"
+        default: "not a GIF but looks like \(rawValue)"
+        }
     }
 }

@@ -1,9 +1,16 @@
 internal import Crypto
 internal import SystemIO
 
-/// Takes the body of a source: judges its beginning, counts, hashes and keeps it.
+/// A whole body that begins with the signature of a GIF.
+struct FetchedBody {
+    let bytes: SharedDescriptor
+    let count: Int
+    let sha256: [UInt8]
+}
+
+/// Receives the body of a source: judges its first bytes, counts, hashes and stores it in memory.
 ///
-/// No file is made before the first bytes have shown a GIF, so that the many answers that are none cost nothing.
+/// The memory file is created only after the first bytes have been recognised, so that responses of other kinds cost nothing.
 struct BodySink: ~Copyable {
     private let limit: Int
     private var start: [UInt8] = []
@@ -15,14 +22,14 @@ struct BodySink: ~Copyable {
         self.limit = limit
     }
 
-    /// Takes the next piece. After an error nothing more may be given.
+    /// Appends a part of the body. Must not be called after an error.
     mutating func append(_ bytes: UnsafeRawBufferPointer) throws(FetchError) {
         guard file == nil else { return try keep(bytes) }
         let known = start.count
         start.append(contentsOf: bytes.prefix(ContentSniffer.sufficient - known))
         switch ContentSniffer.judge(start, isWhole: false) {
         case .undecided:
-            // Everything so far is in `start`: it would have been decided otherwise.
+            // All bytes so far are in `start`, since more than that would have been decided.
             return
         case .notAGIF(let kind):
             throw .notAGIF(looksLike: kind)
@@ -37,7 +44,7 @@ struct BodySink: ~Copyable {
         }
     }
 
-    /// The whole body, begun as a GIF.
+    /// Seals and returns the whole body.
     consuming func finish() throws(FetchError) -> FetchedBody {
         guard let file = consume file else {
             guard case .notAGIF(let kind) = ContentSniffer.judge(start, isWhole: true) else {

@@ -1,44 +1,80 @@
-/// A fetch from its admission to its answer, over all redirects. Lives on the transfer loop's thread alone.
+/// A fetch on its way from the calling task to the transfer loop.
+struct FetchRequest: Sendable {
+    typealias ID = UInt64
+
+    let id: ID
+    let url: SourceURL
+    let validators: SourceValidators
+    /// Additional request header fields.
+    let fields: [String]
+    let submitted: ContinuousClock.Instant
+    let continuation: CheckedContinuation<Result<FetchOutcome, FetchError>, Never>
+}
+
+/// A fetch from its admission to its result, across all redirects. Only the transfer loop's thread uses it.
 final class FetchOperation {
-    let request: FetchRequest
-    /// What is fetched now: at first the URL asked for, then where it redirects to.
-    var url: SourceURL
-    /// The request under way; nil while the operation waits for a place.
-    var transfer: Transfer?
-    /// Whether the next request may not use a connection that was used before.
-    var needsFreshConnection = false
-    /// When the first request was sent.
-    private(set) var started: ContinuousClock.Instant?
-    var timings = FetchTimings()
-    private var waitingSince: ContinuousClock.Instant
-
-    init(_ request: FetchRequest) {
-        self.request = request
-        url = request.url
-        waitingSince = request.submitted
-    }
-
-    /// What the bound on each host counts by.
-    var place: Place { Place(host: url.host, port: url.port) }
-
-    struct Place: Hashable {
+    /// The host and port that ``FetchConfiguration/perHost`` counts by.
+    struct Endpoint: Hashable {
         let host: String
         let port: Int
     }
 
-    /// Notes that a place was found.
+    let request: FetchRequest
+    /// The URL of the current request: first the requested one, then those of the redirects.
+    private(set) var url: SourceURL
+    /// The request under way; nil while the operation waits in the queue.
+    var transfer: Transfer?
+    /// Whether the next request must use a new connection.
+    private(set) var needsFreshConnection = false
+    private(set) var redirects = 0
+    /// When the first request was sent.
+    private(set) var started: ContinuousClock.Instant?
+
+    init(_ request: FetchRequest) {
+        self.request = request
+        url = request.url
+    }
+
+    var endpoint: Endpoint { Endpoint(host: url.host, port: url.port) }
+
+    /// Records that the operation has left the queue.
     func begin(at now: ContinuousClock.Instant) {
-        timings.queued += now - waitingSince
         if started == nil { started = now }
     }
 
-    /// Notes that a place is wanted again.
-    func waitAgain(at now: ContinuousClock.Instant) {
-        waitingSince = now
+    /// Continues with the URL of a redirect.
+    func redirect(to next: SourceURL) {
+        url = next
+        needsFreshConnection = false
+        redirects += 1
     }
 
-    /// When the fetch has taken too long. Before the first request this bounds the wait, and then the fetch anew.
+    /// Repeats the request on a new connection.
+    func retryOnFreshConnection() {
+        needsFreshConnection = true
+    }
+
+    /// When the fetch has taken too long. Until the first request this limits the time in the queue, then the fetch.
     func deadline(_ timeout: Duration) -> ContinuousClock.Instant {
         (started ?? request.submitted) + timeout
     }
+
+    /// The outcome of a transfer that received the content.
+    func fetched(_ body: FetchedBody, from transfer: Transfer) -> FetchOutcome {
+        .fetched(
+            FetchedSource(
+                bytes: body.bytes, count: body.count, sha256: body.sha256, validators: transfer.head.validators,
+                cacheDirectives: transfer.head.cacheDirectives, finalURL: transfer.url, duration: duration))
+    }
+
+    /// The outcome of a transfer that received a 304.
+    func unmodified(_ transfer: Transfer) -> FetchOutcome {
+        let repeated = transfer.head.validators
+        return .notModified(
+            UnmodifiedSource(
+                validators: repeated.isEmpty ? request.validators : repeated,
+                cacheDirectives: transfer.head.cacheDirectives, duration: duration))
+    }
+
+    private var duration: Duration { started.map { ContinuousClock.now - $0 } ?? .zero }
 }

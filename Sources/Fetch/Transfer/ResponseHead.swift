@@ -1,17 +1,17 @@
 internal import CCurl
 internal import Glibc
 
-/// The head of an answer, as far as it matters here, read line by line. A pure value over bytes.
+/// The head of a response, read line by line, with the fields that matter here. A pure value.
 struct ResponseHead {
-    /// The status of the newest answer: an interim one (1xx) is followed by another. 0 before any.
+    /// The status of the latest head: an interim one (1xx) is followed by another. 0 before the first.
     private(set) var status = 0
-    /// Whether the head of the final answer has ended.
+    /// Whether the head of the final response has ended.
     private(set) var isComplete = false
     /// The raw value of `Location`.
     private(set) var location: [UInt8]?
     private(set) var contentLength: Int?
     private(set) var cacheDirectives = CacheDirectives()
-    /// Bytes of all lines so far, those of interim answers too.
+    /// Bytes of all lines so far, including interim responses.
     private(set) var size = 0
 
     private var etag: String?
@@ -24,13 +24,13 @@ struct ResponseHead {
 
     var validators: SourceValidators { SourceValidators(etag: etag, lastModified: lastModified) }
 
-    /// Takes one line with its end.
+    /// Receives one line with its line end.
     ///
-    /// - Returns: What is wrong with the head, or nil.
+    /// - Returns: An error in the head, or nil.
     mutating func receive(_ line: UnsafeRawBufferPointer, maxSize: Int) -> String? {
         size += line.count
         if size > maxSize { return "head over \(maxSize) bytes" }
-        // Fields behind a chunked body change nothing any more.
+        // Trailers of a chunked body are ignored.
         if isComplete { return nil }
         let text = Self.trimmed(line[...])
         if text.isEmpty {
@@ -44,7 +44,7 @@ struct ResponseHead {
             value: Self.trimmed(text[(colon + 1)...]))
     }
 
-    /// `Retry-After` in seconds from `now`, at most a day; a date in the past gives nothing.
+    /// `Retry-After` relative to `now`, at most a day; nil if the time has passed.
     func retryAfter(now: Int) -> Duration? {
         guard let text = retryAfterText else { return nil }
         let seconds = Int(text) ?? (curl_getdate(text, nil) - now)
@@ -68,7 +68,7 @@ struct ResponseHead {
         cacheDirectives = CacheDirectives(cacheControl, expiry: expiry, age: age)
     }
 
-    /// Seconds from `Date` to `Expires`. What is no date, such as `0`, is in the past (RFC 9111 section 5.3).
+    /// Seconds from `Date` to `Expires`. An invalid date, such as `0`, is in the past (RFC 9111 section 5.3).
     private var expiry: Int? {
         guard let expires else { return nil }
         let end = curl_getdate(expires, nil)
@@ -85,6 +85,11 @@ struct ResponseHead {
             else { return "Content-Length is no number" }
             if let known = contentLength, known != length { return "two different Content-Length fields" }
             contentLength = length
+        case "transfer-encoding":
+            // Only chunked is acceptable without a TE field (RFC 9110 section 10.1.4). libcurl would decompress a body that
+            // nobody asked to be compressed, and `Content-Length` and the size limit would no longer be about the same bytes.
+            let codings = Self.text(value).lowercased().split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
+            guard codings.allSatisfy({ $0 == "chunked" || $0 == "identity" }) else { return "Transfer-Encoding is not chunked" }
         case "etag": etag = Self.text(value)
         case "last-modified": lastModified = Self.text(value)
         case "retry-after": retryAfterText = Self.text(value)

@@ -1,11 +1,12 @@
 internal import CCurl
+internal import CLinux
 internal import Glibc
 internal import SystemIO
 
-/// One request to one origin: a fetch, or one hop of it. Lives on the transfer loop's thread alone.
+/// One request to one origin: a fetch, or one hop of it. Only the transfer loop's thread uses it.
 final class Transfer {
     let url: SourceURL
-    private let settings: FetchSettings
+    private let context: FetchContext
     private let sockets: SocketTable
     private let isConditional: Bool
     private let onFreshConnection: Bool
@@ -23,27 +24,27 @@ final class Transfer {
     private(set) var refusedSockets = 0
     private(set) var bodyBytes = 0
 
-    /// Prepares a request; it begins when the handle is given to the multi handle.
+    /// Prepares a request; it begins when the handle is added to the multi handle.
     ///
     /// - Parameters:
-    ///   - timeLeft: How long the whole request may take.
-    ///   - onFreshConnection: Not to use a connection that was used before.
+    ///   - timeLeft: The time limit of the whole request.
+    ///   - onFreshConnection: Whether the request must use a new connection.
     init(
-        _ url: SourceURL, validators: SourceValidators, fields: [String], settings: FetchSettings, sockets: SocketTable,
+        _ url: SourceURL, validators: SourceValidators, fields: [String], context: FetchContext, sockets: SocketTable,
         timeLeft: Duration, onFreshConnection: Bool
     ) throws(FetchError) {
         self.url = url
-        self.settings = settings
+        self.context = context
         self.sockets = sockets
         isConditional = !validators.isEmpty
         self.onFreshConnection = onFreshConnection
         easy = try EasyHandle()
-        sink = BodySink(limit: settings.configuration.maxBytes)
-        stall = StallMeter(rate: settings.configuration.stallRate, window: settings.configuration.stallTime)
+        sink = BodySink(limit: context.configuration.maxBytes)
+        stall = StallMeter(rate: context.configuration.stallRate, window: context.configuration.stallTime)
         try easy.setCallbacks(self)
-        try easy.setOptions(for: url, configuration: settings.configuration, timeLeft: timeLeft)
+        try easy.setOptions(for: url, configuration: context.configuration, timeLeft: timeLeft)
         if onFreshConnection { try easy.set(CURLOPT_FRESH_CONNECT, 1) }
-        try easy.setHeaders(settings.headers + Self.conditions(validators) + fields)
+        try easy.setHeaders(context.headers + Self.conditions(validators) + fields)
     }
 
     private static func conditions(_ validators: SourceValidators) -> [String] {
@@ -53,7 +54,7 @@ final class Transfer {
         ].compactMap { $0 }
     }
 
-    // MARK: What libcurl calls
+    // MARK: Callbacks of libcurl
 
     /// Whether `address` may be connected to.
     func allowsConnection(to address: UnsafePointer<sockaddr>, length: Int) -> Bool {
@@ -70,12 +71,12 @@ final class Transfer {
         }
     }
 
-    /// Whether the request may be sent on the connection that libcurl has chosen.
+    /// Whether the request may be sent on the connection that libcurl has selected.
     func allowsRequest(to address: String, port: Int, localPort: Int) -> Bool {
         guard let ip = IPAddress(address) else { return refuse(.address(purpose: "not an IP address")) }
         guard allows(ip, port: port) else { return false }
-        // An origin that sent more than it declared would have the rest taken for the answer to this request. libcurl before
-        // 8.0 does not look. Over TLS there are always bytes of the protocol itself, so there it shows only afterwards.
+        // The surplus of an origin that sent more than it declared would be read as the response to this request. libcurl before
+        // 8.0 does not check for it. Over TLS there are always unread bytes of the protocol itself, so the check is impossible.
         if isOnUsedConnection, url.scheme == .http, sockets.hasUnreadInput(localPort: localPort, remote: ip, remotePort: port) {
             needsFreshConnection = true
             return false
@@ -84,26 +85,26 @@ final class Transfer {
         return true
     }
 
-    /// Takes a line of the head; false ends the transfer.
+    /// Receives a line of the head. Returning false ends the transfer.
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
         stall.receive(line.count)
         let wasComplete = head.isComplete
-        if let fault = head.receive(line, maxSize: settings.configuration.maxHeadBytes) {
+        if let fault = head.receive(line, maxSize: context.configuration.maxHeadBytes) {
             failure = .failed(.protocolViolation(cause: fault))
             return false
         }
         guard head.isComplete, !wasComplete, bringsContent, let length = head.contentLength else { return true }
-        let limit = settings.configuration.maxBytes
+        let limit = context.configuration.maxBytes
         if length > limit { failure = .tooLarge(limit: limit, declared: length) }
         return failure == nil
     }
 
-    /// Takes a piece of the body; false ends the transfer.
+    /// Receives a part of the body. Returning false ends the transfer.
     func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
         bodyBytes += bytes.count
         stall.receive(bytes.count)
         guard bringsContent else {
-            // A short body is read to its end so that the connection can be used again; it is not looked at.
+            // A short body is read and discarded so that the connection can be reused.
             return (head.contentLength ?? .max) <= Self.worthDraining && bodyBytes <= Self.worthDraining
         }
         do throws(FetchError) {
@@ -118,8 +119,8 @@ final class Transfer {
     private static let worthDraining = 16 << 10
 
     private func allows(_ address: IPAddress, port: Int) -> Bool {
-        if settings.own.contains(address, port: port) { return refuse(.itself) }
-        guard let refusal = settings.addresses.refusal(of: address, port: port, for: url) else { return true }
+        if context.ownEndpoints.contains(address, port: port) { return refuse(.itself) }
+        guard let refusal = context.policy.addresses.refusal(of: address, port: port, for: url) else { return true }
         return refuse(refusal)
     }
 
@@ -131,26 +132,26 @@ final class Transfer {
 
     private var isOnUsedConnection: Bool { openedSockets == 0 && !onFreshConnection }
 
-    // MARK: What came of it
+    // MARK: The result
 
-    /// Statuses whose body is the source itself: 200, and 203 from a proxy that changed something on the way.
+    /// Whether the body is the source: status 200, or 203 from a transforming proxy.
     private var bringsContent: Bool { head.status == 200 || head.status == 203 }
 
     enum Result {
         case content(FetchedBody)
         case notModified
         case redirect(location: [UInt8])
-        /// The connection had been used before and was no longer in order: the request is to be sent again on a new one.
+        /// The reused connection was not usable: the request has to be repeated on a new one.
         case staleConnection
         case failure(FetchError)
     }
 
-    /// Whether the answer has begun and then come too slowly.
+    /// Whether the response has begun and is too slow.
     func isStalled(at now: ContinuousClock.Instant) -> Bool {
         stall.isStalled(at: now, hasBegun: head.status >= 200)
     }
 
-    /// The result of a transfer that was given up because it stalled.
+    /// The result of a transfer that was ended because it stalled.
     func stalledResult() -> Result {
         head.isComplete && !bringsContent ? resultByStatus() : .failure(.timeout(.stall))
     }
@@ -159,7 +160,7 @@ final class Transfer {
     func result(_ code: CURLcode) -> Result {
         if needsFreshConnection { return .staleConnection }
         if let failure { return .failure(failure) }
-        // Once the status has said it all, it does not matter how the body ended.
+        // Without content the status decides, however the body ended.
         if head.isComplete, !bringsContent { return resultByStatus() }
         guard code == CURLE_OK else {
             let error = error(for: code)
@@ -199,7 +200,7 @@ final class Transfer {
             return .unreachable(cause: cause)
         case CURLE_COULDNT_CONNECT, CURLE_ABORTED_BY_CALLBACK:
             if let exhaustion { return .exhausted(cause: exhaustion) }
-            // A name may have several addresses: it counts as refused where none of them was left to try.
+            // A name may have several addresses: the source is refused only if no address was left to try.
             if let refusal, openedSockets == 0 || code == CURLE_ABORTED_BY_CALLBACK { return .notAllowed(.address(refusal)) }
             return .unreachable(cause: cause)
         case CURLE_OPERATION_TIMEDOUT:
@@ -211,10 +212,51 @@ final class Transfer {
         case CURLE_SSL_CACERT_BADFILE, CURLE_FAILED_INIT:
             return .exhausted(cause: cause)
         case CURLE_OUT_OF_MEMORY where !head.isComplete && didSendRequest:
-            // libcurl's answer to a line longer than its buffer may grow.
+            // libcurl reports this for a line that exceeds its buffer limit.
             return .failed(.protocolViolation(cause: "line of the head too long"))
         default:
             return .failed(.protocolViolation(cause: cause))
         }
     }
+}
+
+// MARK: - Callbacks
+
+// libcurl calls these functions on the transfer loop's thread, inside `curl_multi_perform`. They only forward to the transfer
+// that they were set for.
+
+private func transfer(_ context: UnsafeMutableRawPointer?) -> Transfer? {
+    context.map { Unmanaged<Transfer>.fromOpaque($0).takeUnretainedValue() }
+}
+
+/// `CURLOPT_WRITEFUNCTION`: any result but the number of received bytes ends the transfer.
+let receiveBody: curl_write_callback = { bytes, size, count, context in
+    let length = size * count
+    guard let transfer = transfer(context) else { return 0 }
+    return transfer.receiveBody(UnsafeRawBufferPointer(start: bytes, count: length)) ? length : 0
+}
+
+/// `CURLOPT_HEADERFUNCTION`: as ``receiveBody``, with one line of the head per call.
+let receiveHeader: curl_write_callback = { bytes, size, count, context in
+    let length = size * count
+    guard let transfer = transfer(context) else { return 0 }
+    return transfer.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: length)) ? length : 0
+}
+
+/// `CURLOPT_OPENSOCKETFUNCTION`: the only place that opens sockets, and only for allowed addresses.
+let openSocket: curl_opensocket_callback = { context, _, target in
+    guard let target, let transfer = transfer(context), let address = ccurl_address(target) else { return ccurl_bad_socket }
+    guard transfer.allowsConnection(to: address, length: Int(target.pointee.addrlen)) else { return ccurl_bad_socket }
+    let type = target.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
+    let number = socket(target.pointee.family, type, target.pointee.protocol)
+    transfer.didOpenSocket(number)
+    return number
+}
+
+/// `CURLOPT_PREREQFUNCTION`: checks reused connections, which did not pass through ``openSocket`` for this request.
+let checkConnection: curl_prereq_callback = { context, address, _, port, localPort in
+    guard let address, let transfer = transfer(context),
+        transfer.allowsRequest(to: String(cString: address), port: Int(port), localPort: Int(localPort))
+    else { return Int32(CURL_PREREQFUNC_ABORT) }
+    return Int32(CURL_PREREQFUNC_OK)
 }

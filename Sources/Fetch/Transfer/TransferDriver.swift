@@ -1,25 +1,24 @@
 internal import CCurl
 
-/// Drives all fetches: admits, performs, follows redirects, gives up. Lives on the transfer loop's thread alone.
+/// Drives all fetches: admits and performs them, follows redirects, enforces time limits. Only the transfer loop's thread uses
+/// it.
 final class TransferDriver {
-    private let settings: FetchSettings
-    private let metrics: FetchMetrics
+    private let context: FetchContext
     private let sockets = SocketTable()
     private var operations: [FetchRequest.ID: FetchOperation] = [:]
     private var byHandle: [UnsafeMutableRawPointer: FetchOperation] = [:]
-    private var admission: Admission<FetchRequest.ID, FetchOperation.Place>
+    private var admission: Admission<FetchRequest.ID, FetchOperation.Endpoint>
     private var nextSweep = ContinuousClock.now
 
-    init(settings: FetchSettings, metrics: FetchMetrics) {
-        self.settings = settings
-        self.metrics = metrics
-        let configuration = settings.configuration
+    init(_ context: FetchContext) {
+        self.context = context
+        let configuration = context.configuration
         admission = Admission(
             limit: configuration.concurrency, perKey: configuration.perHost, queue: configuration.queue,
             queuePerKey: configuration.queuePerHost)
     }
 
-    // MARK: What the mailbox brings
+    // MARK: Messages of other threads
 
     func submit(_ request: FetchRequest, on multi: borrowing MultiHandle) {
         let operation = FetchOperation(request)
@@ -39,9 +38,9 @@ final class TransferDriver {
         }
     }
 
-    // MARK: The loop's turn
+    // MARK: One iteration of the loop
 
-    /// Takes in what libcurl has finished and what has taken too long, and starts what now has a place.
+    /// Handles finished transfers and expired deadlines, and starts queued operations as far as the limits allow.
     func advance(on multi: borrowing MultiHandle) throws(FetchError) {
         try multi.perform()
         while let (handle, code) = multi.nextFinished() {
@@ -57,58 +56,57 @@ final class TransferDriver {
     }
 
     /// How long the loop may wait for libcurl, in milliseconds.
-    var patience: Int32 {
+    var waitLimit: Int32 {
         if operations.isEmpty { return 60_000 }
         let left = (nextSweep - ContinuousClock.now) / .milliseconds(1)
         return Int32(max(0, min(left.rounded(.up), 1000)))
     }
 
-    private var sweepInterval: Duration { min(.milliseconds(250), settings.configuration.stallTime / 4) }
+    private var sweepInterval: Duration { min(.milliseconds(250), context.configuration.stallTime / 4) }
 
     private func sweep(at now: ContinuousClock.Instant, on multi: borrowing MultiHandle) {
         nextSweep = now + sweepInterval
         for operation in Array(operations.values) {
             if let transfer = operation.transfer {
                 if transfer.isStalled(at: now) { handleResult(transfer.stalledResult(), of: operation, on: multi) }
-            } else if now >= operation.deadline(settings.configuration.timeout) {
+            } else if now >= operation.deadline(context.configuration.timeout) {
                 finish(operation, .failure(operation.started == nil ? .busy : .timeout(.total)), on: multi)
             }
         }
     }
 
-    // MARK: One operation's way
+    // MARK: One operation
 
     private func enter(_ operation: FetchOperation, isContinuation: Bool, on multi: borrowing MultiHandle) {
-        switch admission.request(operation.request.id, key: operation.place, isContinuation: isContinuation) {
+        switch admission.request(operation.request.id, key: operation.endpoint, isContinuation: isContinuation) {
         case .run: begin(operation, on: multi)
         case .wait: break
         case .full: finish(operation, .failure(.busy), on: multi)
         }
     }
 
-    /// Sends a request; the operation has its place already.
+    /// Sends a request of an admitted operation.
     private func begin(_ operation: FetchOperation, on multi: borrowing MultiHandle) {
         let now = ContinuousClock.now
         operation.begin(at: now)
         do throws(FetchError) {
-            let timeLeft = operation.deadline(settings.configuration.timeout) - now
+            let timeLeft = operation.deadline(context.configuration.timeout) - now
             guard timeLeft > .zero else { throw .timeout(.total) }
             let transfer = try Transfer(
                 operation.url, validators: operation.request.validators, fields: operation.request.fields,
-                settings: settings, sockets: sockets, timeLeft: timeLeft,
+                context: context, sockets: sockets, timeLeft: timeLeft,
                 onFreshConnection: operation.needsFreshConnection)
             operation.transfer = transfer
             byHandle[transfer.easy.raw] = operation
             try multi.add(transfer.easy.raw)
         } catch {
-            if operation.transfer == nil { admission.release(operation.place) }
+            if operation.transfer == nil { admission.release(operation.endpoint) }
             finish(operation, .failure(error), on: multi)
         }
     }
 
     private func handleResult(_ result: Transfer.Result, of operation: FetchOperation, on multi: borrowing MultiHandle) {
         guard let transfer = operation.transfer else { return }
-        operation.note(transfer)
         switch result {
         case .failure(let error):
             finish(operation, .failure(error), on: multi)
@@ -119,61 +117,53 @@ final class TransferDriver {
         case .redirect(let location):
             follow(location, in: operation, on: multi)
         case .staleConnection:
-            leavePlace(operation, on: multi)
-            operation.needsFreshConnection = true
-            continueLater(operation, on: multi)
+            release(operation, on: multi)
+            operation.retryOnFreshConnection()
+            enter(operation, isContinuation: true, on: multi)
         }
     }
 
     private func follow(_ location: [UInt8], in operation: FetchOperation, on multi: borrowing MultiHandle) {
         do throws(FetchError) {
-            let limit = settings.configuration.maxRedirects
-            guard operation.timings.redirects < limit else { throw .tooManyRedirects(limit: limit) }
+            let limit = context.configuration.maxRedirects
+            guard operation.redirects < limit else { throw .tooManyRedirects(limit: limit) }
             let next: SourceURL
             do throws(SourceURLError) {
                 next = try operation.url.following(location: location)
             } catch {
                 throw .failed(.redirect(error))
             }
-            try settings.check(next)
-            leavePlace(operation, on: multi)
-            operation.url = next
-            operation.needsFreshConnection = false
-            operation.timings.redirects += 1
-            metrics.countRedirect()
-            continueLater(operation, on: multi)
+            try context.check(next)
+            release(operation, on: multi)
+            operation.redirect(to: next)
+            context.metrics.countRedirect()
+            enter(operation, isContinuation: true, on: multi)
         } catch {
             finish(operation, .failure(error), on: multi)
         }
-    }
-
-    /// Sends the next request as soon as there is a place for it.
-    private func continueLater(_ operation: FetchOperation, on multi: borrowing MultiHandle) {
-        operation.waitAgain(at: .now)
-        enter(operation, isContinuation: true, on: multi)
     }
 
     private func finish(
         _ operation: FetchOperation, _ result: Result<FetchOutcome, FetchError>, on multi: borrowing MultiHandle
     ) {
         guard operations.removeValue(forKey: operation.request.id) != nil else { return }
-        leavePlace(operation, on: multi)
+        release(operation, on: multi)
         admission.leave(operation.request.id)
-        metrics.countFinish(result)
+        context.metrics.countFinish(result)
         noteLoad()
         operation.request.continuation.resume(returning: result)
     }
 
     private func noteLoad() {
-        metrics.setLoad(active: admission.runningCount, waiting: admission.waitingCount)
+        context.metrics.setLoad(active: admission.runningCount, waiting: admission.waitingCount)
     }
 
-    /// Ends the request under way, if one is, and gives its place back.
-    private func leavePlace(_ operation: FetchOperation, on multi: borrowing MultiHandle) {
+    /// Ends the request under way, if any, and releases its admission.
+    private func release(_ operation: FetchOperation, on multi: borrowing MultiHandle) {
         guard let transfer = operation.transfer.take() else { return }
         multi.remove(transfer.easy.raw)
         byHandle[transfer.easy.raw] = nil
-        admission.release(operation.place)
-        metrics.count(transfer)
+        admission.release(operation.endpoint)
+        context.metrics.count(transfer)
     }
 }

@@ -3,8 +3,8 @@ internal import SystemIO
 
 /// The thread that owns all transfers, and the mailbox through which other threads reach it.
 ///
-/// `@unchecked` for `multi` alone: of it other threads call only `wake`, which libcurl documents as safe from any thread;
-/// all else happens on the loop's own thread, and the handle goes with the last reference, after the thread has ended.
+/// `@unchecked` because of `multi`: other threads only call its `wake()`, which libcurl documents as safe from any thread. The
+/// loop's own thread makes all other calls. The handle is freed with the last reference, after the thread has ended.
 final class TransferLoop: @unchecked Sendable {
     private enum Message {
         case submit(FetchRequest)
@@ -16,21 +16,19 @@ final class TransferLoop: @unchecked Sendable {
         var isClosed = false
     }
 
-    private let settings: FetchSettings
-    private let metrics: FetchMetrics
+    private let context: FetchContext
     private let multi: MultiHandle
     private let mailbox = Mutex(Mailbox())
     private let thread = Mutex<SystemThread?>(nil)
 
-    /// Sets up and starts the thread. Whoever makes a loop has to ``stop()`` it.
-    init(settings: FetchSettings, metrics: FetchMetrics) throws(FetchError) {
-        self.settings = settings
-        self.metrics = metrics
-        multi = try MultiHandle(idleConnections: settings.configuration.concurrency)
+    /// Starts the thread. The owner has to call ``stop()``.
+    init(_ context: FetchContext) throws(FetchError) {
+        self.context = context
+        multi = try MultiHandle(idleConnections: context.configuration.concurrency)
         try start()
     }
 
-    /// Hands over a fetch; it is answered at once where the loop was stopped.
+    /// Submits a fetch; it fails at once if the loop was stopped.
     func submit(_ request: FetchRequest) {
         let isOpen = mailbox.withLock { mailbox in
             if !mailbox.isClosed { mailbox.messages.append(.submit(request)) }
@@ -39,13 +37,13 @@ final class TransferLoop: @unchecked Sendable {
         if isOpen { multi.wake() } else { request.continuation.resume(returning: .failure(.closed)) }
     }
 
-    /// Ends a fetch, if it has not ended yet.
+    /// Cancels a fetch that has not ended yet.
     func cancel(_ id: FetchRequest.ID) {
         mailbox.withLock { $0.messages.append(.cancel(id)) }
         multi.wake()
     }
 
-    /// Ends all fetches and waits for the thread's end. Calling it again does nothing.
+    /// Ends all fetches and waits for the thread to end. A second call does nothing.
     func stop() {
         guard let thread = thread.withLock({ $0.take() }) else { return }
         mailbox.withLock { $0.isClosed = true }
@@ -54,7 +52,7 @@ final class TransferLoop: @unchecked Sendable {
     }
 
     private func start() throws(FetchError) {
-        // It takes no signals, among them the SIGPIPE of a TLS connection written to after its end.
+        // The thread blocks all signals, among them SIGPIPE from writes to a closed TLS connection.
         guard let started = SystemThread.start(name: "fetch", { self.run() }) else {
             throw .exhausted(cause: "no more threads")
         }
@@ -62,7 +60,7 @@ final class TransferLoop: @unchecked Sendable {
     }
 
     private func run() {
-        let driver = TransferDriver(settings: settings, metrics: metrics)
+        let driver = TransferDriver(context)
         while true {
             let (messages, isClosed) = mailbox.withLock { mailbox in
                 defer { mailbox.messages.removeAll() }
@@ -77,9 +75,9 @@ final class TransferLoop: @unchecked Sendable {
             if isClosed { break }
             do throws(FetchError) {
                 try driver.advance(on: multi)
-                try multi.wait(milliseconds: driver.patience)
+                try multi.wait(milliseconds: driver.waitLimit)
             } catch {
-                // libcurl says so only where it ran out of memory: end what is under way, go on with what comes.
+                // libcurl fails here only when it is out of memory: end the fetches under way and continue with new ones.
                 driver.finishAll(error, on: multi)
             }
         }

@@ -1,6 +1,6 @@
-/// The URL of a source, parsed once: this very value is the key, is checked, and is fetched.
+/// The URL of a source, parsed once: the same value is the cache key, is checked, and is fetched.
 ///
-/// Two values are equal exactly where their ``canonical`` forms are, and the canonical form of a canonical form is itself.
+/// Two values are equal if and only if their ``canonical`` forms are. The canonical form of a canonical form is itself.
 package struct SourceURL: Sendable {
     package enum Scheme: String, Sendable {
         case http, https
@@ -9,18 +9,18 @@ package struct SourceURL: Sendable {
         package var defaultPort: Int { self == .http ? 80 : 443 }
     }
 
-    /// The longest URL taken, in bytes, both as given and in canonical form.
+    /// The longest accepted URL in bytes, both as given and in canonical form.
     package static let maxLength = 8192
 
-    /// `scheme://host[:port]/path[?query]`: scheme and host in lower case, a port that is the scheme's own left out, dot
-    /// segments resolved, no fragment, no empty query, an international name as `xn--…`, an address in its usual form.
+    /// `scheme://host[:port]/path[?query]`: scheme and host in lower case, no default port, no dot segments, no fragment, no
+    /// empty query, an international name as `xn--…`, an address in its usual form.
     package let canonical: String
     package let scheme: Scheme
-    /// The port to connect to, given or the scheme's own.
+    /// The port to connect to: the given one or the scheme's default.
     package let port: Int
-    /// The path with its percent-encoding normalised; begins with a slash.
+    /// The path with normalised percent-encoding; it begins with a slash.
     package let path: String
-    /// The query without its question mark, byte for byte as it was given save for bytes that no URL may hold.
+    /// The query without its question mark. Only bytes that a URL must not contain are encoded; all others are as given.
     package let query: String?
 
     let hostName: HostName
@@ -28,10 +28,10 @@ package struct SourceURL: Sendable {
     /// The host in lower case; an IPv6 address without brackets.
     package var host: String { hostName.text }
 
-    /// Parses and canonicalises `text`.
+    /// Parses `text` and brings it to canonical form.
     ///
-    /// - Throws: ``SourceURLError`` for other schemes, credentials, control characters and spaces, hosts in a spelling that
-    ///   could be read in two ways (`%31`, `1.2.3.08`), and anything over ``maxLength``.
+    /// - Throws: ``SourceURLError`` for other schemes, credentials, control characters, spaces, hosts with an ambiguous
+    ///   spelling (`%31`, `1.2.3.08`), and URLs over ``maxLength``.
     package init(_ text: String) throws(SourceURLError) {
         guard text.utf8.count <= Self.maxLength else { throw .tooLong(limit: Self.maxLength) }
         guard text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f && $0 != UInt8(ascii: "\\") }) else { throw .badCharacter }
@@ -52,11 +52,11 @@ package struct SourceURL: Sendable {
         self.path = path
         self.query = query
         guard canonical.utf8.count <= Self.maxLength else { throw .tooLong(limit: Self.maxLength) }
-        // What is fetched is the canonical text: libcurl has to read it back as the very same.
+        // libcurl fetches the canonical text, so it has to parse it to the same URL.
         guard try CurlURL(canonical).text() == canonical else { throw .malformed }
     }
 
-    /// The URL that a `Location` header field of this URL's answer stands for (RFC 9110 section 10.2.2).
+    /// The URL to which a `Location` field in the response for this URL refers (RFC 9110 section 10.2.2).
     ///
     /// Spaces and bytes outside ASCII, which real origins send, are percent-encoded first.
     func following(location: [UInt8]) throws(SourceURLError) -> SourceURL {
@@ -71,7 +71,7 @@ package struct SourceURL: Sendable {
         return try SourceURL(text)
     }
 
-    /// libcurl takes one to three slashes after the scheme and decodes a percent-encoded host; here both are refused.
+    /// Refuses what libcurl would accept: one or three slashes after the scheme, and a percent-encoded host.
     private static func checkShape(_ text: String) throws(SourceURLError) {
         let prefixes = ["http://", "https://"]
         let start = text.prefix(8).lowercased()
@@ -94,4 +94,34 @@ extension SourceURL: Hashable, CustomStringConvertible {
     }
 
     package var description: String { canonical }
+}
+
+/// The reason why a text is not the URL of a source. The description may be sent to the client that sent the text.
+package enum SourceURLError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The URL is longer than `limit` bytes, as given or in canonical form.
+    case tooLong(limit: Int)
+    /// The URL contains a control character, a space or a backslash.
+    case badCharacter
+    /// The URL begins with neither `http://` nor `https://`.
+    case unsupportedScheme
+    /// The URL contains a user name or password, even an empty one.
+    case credentials
+    /// The host is missing, or parsers may disagree about it.
+    case badHost
+    /// The port is not a number from 1 to 65535.
+    case badPort
+    /// The parser refuses the URL for another reason.
+    case malformed
+
+    package var description: String {
+        switch self {
+        case .tooLong(let limit): "The source URL is longer than \(limit) bytes."
+        case .badCharacter: "The source URL contains a control character, a space or a backslash."
+        case .unsupportedScheme: "The source URL must begin with http:// or https://."
+        case .credentials: "The source URL must not contain a user name or password."
+        case .badHost: "The host of the source URL is missing or has an ambiguous form."
+        case .badPort: "The port of the source URL is not a number from 1 to 65535."
+        case .malformed: "The source URL cannot be parsed."
+        }
+    }
 }

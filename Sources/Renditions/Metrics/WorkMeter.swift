@@ -41,10 +41,10 @@ final class WorkMeter: Sendable {
         switch result {
         case .success(.fetched(let fetched)):
             fetches.increment("fetched")
-            fetchDuration.recordNanoseconds(Self.nanoseconds(fetched.timings.total))
+            fetchDuration.recordNanoseconds(Self.nanoseconds(fetched.duration))
         case .success(.notModified(let unmodified)):
             fetches.increment("not_modified")
-            fetchDuration.recordNanoseconds(Self.nanoseconds(unmodified.timings.total))
+            fetchDuration.recordNanoseconds(Self.nanoseconds(unmodified.duration))
         case .failure(.cancelled): fetches.increment("cancelled")
         case .failure(let error): fetches.increment(Problem(error).code)
         }

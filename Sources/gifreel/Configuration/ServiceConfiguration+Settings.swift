@@ -89,7 +89,8 @@ extension ServiceConfiguration {
         fetch.translationPrefixes = try settings.items(
             "sources.nat64_prefixes", "IPv6 prefixes of 32, 40, 48, 56, 64 or 96 bits"
         ) { TranslationPrefix($0) }
-        fetch.ports = Set(try settings.items("sources.ports", "ports from 1 to 65535") { Int($0) })
+        fetch.ports = PortSet(
+            try settings.items("sources.ports", "ports from 1 to 65535, or ranges such as 8000-8999") { PortSet.range($0) })
         fetch.maxBytes = try settings.bytes("sources.max_bytes")
         fetch.connectTimeout = try settings.duration("sources.connect_timeout")
         fetch.timeout = try settings.duration("sources.timeout")

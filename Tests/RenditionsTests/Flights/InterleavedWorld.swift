@@ -203,7 +203,7 @@ final class InterleavedWorld: Sendable {
         if validators.etag == etag {
             return .success(
                 .notModified(
-                    UnmodifiedSource(validators: validators, cacheDirectives: CacheDirectives(), timings: FetchTimings())))
+                    UnmodifiedSource(validators: validators, cacheDirectives: CacheDirectives(), duration: .zero)))
         }
         let bytes = [UInt8(source), version] + Array("\(seed)".utf8)
         guard var file = try? MemoryFile(name: "test"), (try? bytes.withUnsafeBytes({ try file.append($0) })) != nil,
@@ -214,7 +214,7 @@ final class InterleavedWorld: Sendable {
                 FetchedSource(
                     bytes: sealed, count: bytes.count, sha256: Array(SHA256.hash(data: bytes)),
                     validators: SourceValidators(etag: etag), cacheDirectives: CacheDirectives(), finalURL: url,
-                    timings: FetchTimings())))
+                    duration: .zero)))
     }
 
     /// The worker: writes which source, version and rendition it was given.

@@ -1,0 +1,60 @@
+/// A set of TCP ports, given as single ports and ranges.
+package struct PortSet: Hashable, Sendable, ExpressibleByArrayLiteral {
+    private var ranges: [ClosedRange<Int>]
+
+    /// - Parameter ranges: Each as ``range(_:)`` reads it.
+    package init(_ ranges: [ClosedRange<Int>]) {
+        self.ranges = ranges
+    }
+
+    package init(arrayLiteral ports: Int...) {
+        ranges = ports.map { $0...$0 }
+    }
+
+    /// Every port.
+    package static let all = PortSet([1...65_535])
+
+    /// Whether the set is not empty and holds only numbers from 1 to 65535.
+    package var isValid: Bool {
+        !ranges.isEmpty && ranges.allSatisfy { (1...65_535).contains($0.lowerBound) && $0.upperBound <= 65_535 }
+    }
+
+    package func contains(_ port: Int) -> Bool {
+        ranges.contains { $0.contains(port) }
+    }
+
+    package mutating func insert(_ port: Int) {
+        ranges.append(port...port)
+    }
+
+    /// Reads `8080` or `8000-8999`; nil for anything else and for ports outside 1…65535.
+    package static func range(_ text: String) -> ClosedRange<Int>? {
+        let bounds = text.split(separator: "-", omittingEmptySubsequences: false).map { PortSuffix.port(in: $0) }
+        guard let first = bounds.first, let last = bounds.last, bounds.count <= 2, let first, let last, first <= last else {
+            return nil
+        }
+        return first...last
+    }
+}
+
+/// The `:port` at the end of a host in a setting.
+enum PortSuffix {
+    /// Splits `text` at its port. A colon inside an IPv6 address is not a separator: such an address needs brackets to have a
+    /// port.
+    ///
+    /// - Returns: The text before the port, and the port if there is one; nil if the text after the colon is not a port.
+    static func split(_ text: Substring) -> (rest: Substring, port: Int?)? {
+        guard let colon = text.lastIndex(of: ":") else { return (text, nil) }
+        let rest = text[..<colon]
+        guard rest.hasSuffix("]") || !rest.contains(":") else { return (text, nil) }
+        return port(in: text[text.index(after: colon)...]).map { (rest, $0) }
+    }
+
+    /// A port in digits, from 1 to 65535.
+    static func port(in text: Substring) -> Int? {
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = Int(text), (1...65_535).contains(port) else {
+            return nil
+        }
+        return port
+    }
+}
