@@ -87,7 +87,8 @@ let package = Package(
             path: "Sources",
             sources: [
                 "Renditions", "Web/Access", "Web/Admin", "Web/Answers", "Web/Facts", "Web/FrontDoor+Pages.swift",
-                "Web/FrontDoor.swift", "Web/Metrics", "Web/Mounts", "Web/Pages/HTMLText.swift", "Web/Pages/HomePage.swift",
+                "Web/FrontDoor.swift", "Web/Metrics", "Web/Mounts", "Web/Pages/ErrorPage.swift", "Web/Pages/HTMLText.swift",
+                "Web/Pages/HomePage.swift",
                 "Web/Pages/OEmbed.swift", "Web/Pages/PageDesk.swift", "Web/Pages/PageFacts.swift", "Web/Pages/PageLinks.swift",
                 "Web/Pages/PagePolicy.swift", "Web/Pages/PageTag.swift", "Web/Pages/PageTemplate.swift",
                 "Web/Pages/PlayerPage.swift", "Web/Prewarm", "Web/Routing", "Web/Tracing", "Web/Uploads", "Prewarm",

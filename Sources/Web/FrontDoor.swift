@@ -10,10 +10,11 @@ internal import Synchronization
 ///
 /// Runs on the loop threads, so it only ever looks at memory; all that waits is a task of its own.
 package final class FrontDoor: HTTPHandler {
-    private let parser: RouteParser
+    let parser: RouteParser
     private let memo = RouteMemo()
     private let store: RenditionStore
     private let answers: RenditionAnswer
+    package let crossOrigin: CrossOrigin
     private let admin: AdminDesk
     private let facts: FactsDesk
     let access: AccessControl
@@ -39,11 +40,13 @@ package final class FrontDoor: HTTPHandler {
         self.configuration = configuration
         parser = RouteParser(mounts: configuration.mounts)
         self.store = store
-        answers = RenditionAnswer(configuration, secondsLeft: access.signatures.secondsLeft)
-        facts = FactsDesk(cache: store.cache, signer: TargetSigner(keys: configuration.signingKeys))
+        crossOrigin = CrossOrigin(allowing: configuration.allowOrigin)
+        answers = RenditionAnswer(configuration, crossOrigin: crossOrigin, secondsLeft: access.signatures.secondsLeft)
+        facts = FactsDesk(cache: store.cache)
         self.admin = admin
         self.access = access
-        pages = PageDesk(configuration, store: store, answers: answers, parser: parser, access: access)
+        pages = PageDesk(
+            configuration, store: store, answers: answers, crossOrigin: crossOrigin, parser: parser, access: access)
         self.metrics = metrics
         self.prewarm = prewarm
         self.work = work
@@ -60,21 +63,21 @@ package final class FrontDoor: HTTPHandler {
 
     package func respond(to request: borrowing HTTPRequest) -> HTTPReply {
         if let hit = hit(request) { return .now(hit) }
+        if request.method == .options { return .now(crossOrigin.preflight(allow: methods(of: request.target))) }
+        return crossOrigin.applied(to: reply(to: request))
+    }
+
+    private func reply(to request: borrowing HTTPRequest) -> HTTPReply {
         do throws(Problem) {
             let method = request.method
             let asked = try parser.parse(request.target, hasBody: method == .post)
-            switch method {
-            case .get, .head:
+            if method == .get || method == .head {
                 try access.check(asked, request)
                 memo.note(asked, for: request.targetBytes)
-            case .post:
-                try access.check(asked, request)
-            default:
-                break  // OPTIONS asks for nothing that could be signed; the others are the admin's, or refused.
             }
             return try reply(to: request, asked)
         } catch {
-            return .now(ProblemDocument.response(error))
+            return .now(response(error, ProblemForm(request, parser)))
         }
     }
 
@@ -85,7 +88,10 @@ package final class FrontDoor: HTTPHandler {
         if let expires = known.expires, access.signatures.hasExpired(expires) { return nil }
         if let alias = known.alias {
             var key = alias
-            if let fallback = known.fallback, !VideoAcceptance.isNamed(in: request.headers("Accept")) { key = fallback }
+            if let fallback = known.fallback {
+                let prefersVideo = AcceptField(request.headers("Accept")).prefersVideo
+                if !prefersVideo || store.hot(alias).map(answers.isLargerThanSource) == true { key = fallback }
+            }
             guard let hot = store.hot(key) else { return nil }
             return answers.hit(hot, .source, known.terms)
         }
@@ -99,12 +105,11 @@ package final class FrontDoor: HTTPHandler {
         let method = request.method
         let route = asked.route
         let allowed = allowedMethods(route)
-        if method == .options { return .now(preflight(allowed)) }
         guard allowed.contains(method) else {
+            let detail = "\(method.description.prefix(32)) is not allowed here. The methods are \(allowed.allowValue)."
             return .now(
                 ProblemDocument.response(
-                    Problem(405, "method_not_allowed", "This cannot be asked for with \(method.description.prefix(32))."),
-                    headers: ["Allow": allowed.allowValue]))
+                    Problem(405, "method_not_allowed", detail), headers: ["Allow": allowed.allowValue]))
         }
         switch route {
         case .health:
@@ -113,28 +118,32 @@ package final class FrontDoor: HTTPHandler {
             return .now(readiness)
         case .rendition(let named, let url):
             if method == .purge { return try admin.purge(url, authorization: request.header("Authorization")) }
-            let accepted = asked.isNegotiable && VideoAcceptance.isNamed(in: request.headers("Accept"))
-            let rendition = accepted ? named : asked.fallback ?? named
+            let prefersVideo = asked.isNegotiable && AcceptField(request.headers("Accept")).prefersVideo
+            let rendition = prefersVideo ? named : asked.fallback ?? named
             let terms = asked.terms
-            if rendition.format == .html { return page(asked, request) }
+            if rendition.format == .html { return try page(asked, request) }
             if rendition.format == .json {
                 let (urgency, allowance) = (PriorityField.urgency(request.header("Priority")), access.allowance(request))
-                return .later { await self.facts(rendition, url, terms, urgency, allowance) }
+                let addresses = RenditionAddresses(asked, of: url, keys: configuration.signingKeys)
+                return later(request) { await self.facts(rendition, url, addresses, terms, urgency, allowance) }
             }
             let alias = AliasKey(sourceURL: url.canonical, rendition: rendition.canonicalText)
-            if let hot = store.hot(alias) { return .now(answers.hit(hot, .source, terms)) }
+            // Of a video that is larger than its GIF, the GIF is the negotiated answer.
+            let fallback = prefersVideo ? asked.fallback : nil
+            if let hot = store.hot(alias), fallback == nil || !answers.isLargerThanSource(hot) {
+                return .now(answers.hit(hot, .source, terms))
+            }
             let urgency = PriorityField.urgency(request.header("Priority"))
             let allowance = access.allowance(request)
-            return later(request) { await self.miss(rendition, url, terms, urgency, allowance) }
+            return later(request) { await self.miss(rendition, or: fallback, url, terms, urgency, allowance) }
         case .object(let id, let fileExtension):
             return object(id, fileExtension)
         case .upload(let rendition):
-            return .receive(try sink(for: request, rendition))
+            return .receive(try sink(for: request, asked, rendition))
         case .home:
             return .now(try pages.home())
         case .oembed(let query):
-            let visit = self.visit(request)
-            return .later { self.answered(await self.pages.oembed(query, visit), host: nil) }
+            return try oembed(query, request)
         case .prewarm(let id, let query):
             return try prewarm.answer(method, id, query, authorization: request.header("Authorization"))
         case .metrics:
@@ -154,16 +163,15 @@ package final class FrontDoor: HTTPHandler {
         }
     }
 
-    /// Answers OPTIONS, and with it what browsers ask before a request from another origin (Fetch standard, CORS).
-    private func preflight(_ methods: [HTTPMethod]) -> HTTPResponse {
-        var response = HTTPResponse.options(allow: methods)
-        if let origin = configuration.allowOrigin {
-            response.headers.append("Access-Control-Allow-Origin", origin)
-            response.headers.append("Access-Control-Allow-Methods", methods.allowValue)
-            response.headers.append("Access-Control-Allow-Headers", "Range, If-None-Match, Content-Type")
-            response.headers.append("Access-Control-Max-Age", "86400")
+    /// The methods of the routes that a target may mean, with a body and without one. OPTIONS has neither the body nor the
+    /// signature of the request that it asks about, so a target that is invalid by itself has every method.
+    private func methods(of target: String) -> [HTTPMethod] {
+        var methods: [HTTPMethod] = []
+        for hasBody in [false, true] {
+            guard let asked = try? parser.parse(target, hasBody: hasBody) else { continue }
+            methods += allowedMethods(asked.route).filter { !methods.contains($0) }
         }
-        return response
+        return methods.isEmpty ? [.get, .head, .post, .delete, .purge, .options] : methods
     }
 
     private var readiness: HTTPResponse {
@@ -177,18 +185,23 @@ package final class FrontDoor: HTTPHandler {
     // MARK: Answers that take time
 
     /// A reply that takes time; the request's id and trace go with all that is done for it.
-    private func later(
+    func later(
         _ request: borrowing HTTPRequest, _ work: @escaping @Sendable () async -> HTTPResponse
     ) -> HTTPReply {
         let context = ServiceContext(request)
         return .later { await ServiceContext.withValue(context) { await work() } }
     }
 
+    /// - Parameter fallback: The answer where the rendition is larger than its GIF.
     private func miss(
-        _ rendition: Rendition, _ url: SourceURL, _ terms: AnswerTerms, _ urgency: Urgency, _ allowance: MissAllowance
+        _ rendition: Rendition, or fallback: Rendition?, _ url: SourceURL, _ terms: AnswerTerms, _ urgency: Urgency,
+        _ allowance: MissAllowance
     ) async -> HTTPResponse {
         switch await store.find(rendition, of: url, urgency: urgency, allowance) {
         case .success(let found)?:
+            if let fallback, answers.isLargerThanSource(found.rendition) {
+                return await miss(fallback, or: nil, url, terms, urgency, .unlimited)
+            }
             logAnswer(rendition, host: url.host, found)
             return answers.response(found, .source, terms)
         case .failure(let problem)?: return failed(problem, host: url.host, terms)
@@ -197,20 +210,22 @@ package final class FrontDoor: HTTPHandler {
     }
 
     private func facts(
-        _ rendition: Rendition, _ url: SourceURL, _ terms: AnswerTerms, _ urgency: Urgency, _ allowance: MissAllowance
+        _ rendition: Rendition, _ url: SourceURL, _ addresses: RenditionAddresses, _ terms: AnswerTerms, _ urgency: Urgency,
+        _ allowance: MissAllowance
     ) async -> HTTPResponse {
         switch await store.find(rendition, of: url, urgency: urgency, allowance) {
-        case .success(let found)?: return await composed(found, .url(url, expires: terms.expires), rendition, terms)
+        case .success(let found)?: return await composed(found, addresses, host: url.host, rendition, terms)
         case .failure(let problem)?: return failed(problem, host: url.host)
         case nil: return ProblemDocument.response(.overloaded)
         }
     }
 
     private func composed(
-        _ found: RenditionStore.Found, _ origin: FactsDesk.Origin, _ rendition: Rendition, _ terms: AnswerTerms = .plain
+        _ found: RenditionStore.Found, _ addresses: RenditionAddresses?, host: String?, _ rendition: Rendition,
+        _ terms: AnswerTerms = .plain
     ) async -> HTTPResponse {
-        guard let document = await facts.document(found.rendition, origin) else {
-            return failed(Problem(422, "transcode_failed", "The facts could not be read."), host: origin.url?.host)
+        guard let document = await facts.document(found.rendition, addresses) else {
+            return failed(Problem(422, "transcode_failed", "The facts could not be read."), host: host)
         }
         return answers.composed(document, rendition.format.contentType, found, terms)
     }
@@ -219,21 +234,22 @@ package final class FrontDoor: HTTPHandler {
         if let hot = store.cache.hotObject(id), hot.fileExtension == fileExtension { return .now(answers.hit(hot, .object)) }
         return .later { [store, answers] in
             guard let found = await store.cache.object(id), found.fileExtension == fileExtension else {
-                return ProblemDocument.response(.notFound)
+                return ProblemDocument.response(.notFound("No rendition is stored under this id and extension."))
             }
             return answers.hit(found, .object)
         }
     }
 
     private func uploaded(
-        _ rendition: Rendition, _ source: Source, _ urgency: Urgency, _ allowance: MissAllowance
+        _ rendition: Rendition, _ source: Source, _ terms: AnswerTerms, _ urgency: Urgency, _ allowance: MissAllowance
     ) async -> HTTPResponse {
         work.uploaded(source.count)
         switch await store.find(rendition, of: source, urgency: urgency, allowance) {
         case .success(let found)?:
             logAnswer(rendition, host: nil, found)
             var response =
-                rendition.format == .json ? await composed(found, .upload, rendition) : answers.response(found, .object)
+                rendition.format == .json
+                ? await composed(found, nil, host: nil, rendition, terms) : answers.response(found, .object, terms)
             response.headers.append("Content-Location", RenditionAnswer.path(found.rendition))
             return response
         case .failure(let problem)?: return failed(problem, host: nil)
@@ -244,29 +260,37 @@ package final class FrontDoor: HTTPHandler {
     // MARK: Uploads
 
     /// Takes an uploaded GIF: the body itself, or a file in a form.
-    private func sink(for request: borrowing HTTPRequest, _ rendition: Rendition) throws(Problem) -> any HTTPBodySink {
-        guard rendition.format != .html else { throw .badRequest("A page is made for the URL of a GIF, not for an upload.") }
+    private func sink(
+        for request: borrowing HTTPRequest, _ asked: ParsedTarget, _ rendition: Rendition
+    ) throws(Problem) -> any HTTPBodySink {
+        guard rendition.format != .html else { throw .badRequest("A page needs the URL of a GIF; uploads have no pages.") }
         let form = try MultipartParser(form: request.header("Content-Type"))
+        try access.checkLoop(request)
+        // A signature covers the options of target and form together, so that of a form is checked when its fields are known.
+        if form == nil { try access.check(asked) }
         // Before the body: what cannot be taken in is not sent for nothing.
         guard let place = store.admitUpload(bytes: request.contentLength ?? .max) else { throw .overloaded }
         let urgency = PriorityField.urgency(request.header("Priority"))
         let allowance = access.allowance(request)
         let limit = configuration.fetch.maxBytes
         let context = ServiceContext(request)
-        let answer = { @Sendable (rendition: Rendition, source: Source) in
+        let answer = { @Sendable (rendition: Rendition, source: Source, terms: AnswerTerms) in
             defer { withExtendedLifetime(place) {} }
             return await ServiceContext.withValue(context) {
-                await self.uploaded(rendition, source, urgency, allowance)
+                await self.uploaded(rendition, source, terms, urgency, allowance)
             }
         }
-        guard let form else { return UploadSink(limit: limit) { await answer(rendition, $0) } }
+        let terms = asked.terms
+        guard let form else { return UploadSink(limit: limit) { await answer(rendition, $0, terms) } }
         let target = request.target
         return FormSink(parser: form, limit: limit) { fields throws(Problem) in
             let asked = try self.parser.parse(target, hasBody: true, fields: fields)
-            // Options in the form's fields are under the signature as those in the target are.
-            if !fields.isEmpty { try self.access.check(asked) }
-            guard case .upload(let rendition) = asked.route else { throw .notFound }
-            return { await answer(rendition, $0) }
+            try self.access.check(asked)
+            guard case .upload(let rendition) = asked.route else {
+                throw .badRequest("The target names a source, and the form has a file.")
+            }
+            let terms = asked.terms
+            return { await answer(rendition, $0, terms) }
         }
     }
 
@@ -281,17 +305,20 @@ package final class FrontDoor: HTTPHandler {
         logger.info("answered", metadata: metadata)
     }
 
-    func failed(_ problem: Problem, host: String?, _ terms: AnswerTerms = .plain) -> HTTPResponse {
+    /// The response for a problem of a source, which is logged unless it was remembered.
+    func failed(
+        _ problem: Problem, host: String?, _ terms: AnswerTerms = .plain, form: ProblemForm = .document
+    ) -> HTTPResponse {
         var headers: HTTPHeaders = terms.varies ? ["Vary": "Accept"] : [:]
         if let status = problem.cacheStatus {
             headers.append("Cache-Status", status)
-            return ProblemDocument.response(problem, headers: headers)
+            return response(problem, form, headers: headers)
         }
         logger.notice(
             "not made",
             metadata: [
                 "code": "\(problem.code)", "source_host": "\(host ?? "upload")", "cause": "\(problem.cause ?? problem.detail)",
             ])
-        return ProblemDocument.response(problem, headers: headers)
+        return response(problem, form, headers: headers)
     }
 }

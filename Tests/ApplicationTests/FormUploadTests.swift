@@ -2,6 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import Service
+
 /// GIFs that are sent by forms, as browsers send them.
 @Suite(.timeLimit(.minutes(3))) struct FormUploadTests {
     private let gif = GIFBuilder.animation(frames: 6, width: 33, height: 21, delay: 7)
@@ -67,5 +69,63 @@ import Testing
         try client.send(
             Array("POST /mp4 HTTP/1.1\r\nHost: a\r\n\(type)\r\nContent-Length: 200000\r\nExpect: 100-continue\r\n\r\n".utf8))
         #expect(try client.readResponse().status == 413)
+    }
+
+    // MARK: Signatures
+
+    private static let key = "an-example-key-of-at-least-32-bytes"
+
+    /// The signature of an upload with these options, wherever they stand.
+    private func signature(_ options: [(String, String)]) throws -> String {
+        let items = options.map { QueryItem(name: $0.0, value: $0.1) }
+        let text = try #require(SignedText(format: .mp4, options: items, source: ""))
+        return try #require(SigningKeys([Self.key]).signature(of: text))
+    }
+
+    @Test func aSignatureCoversTheOptionsOfTargetAndFormTogether() throws {
+        let server = try GifreelProcess(["signing.keys=\(Self.key)"])
+        let sig = try signature([("quality", "5"), ("width", "20")])
+        for (target, body) in [
+            ("/mp4,sig=\(sig)", field("quality", "5") + field("width", "20") + file(gif) + end),
+            ("/mp4,quality=5,sig=\(sig)", field("width", "20") + file(gif) + end),
+            ("/mp4,quality=5", field("sig", sig) + file(gif) + field("width", "20") + end),
+            ("/mp4?width=20&quality=5", file(gif) + field("sig", sig) + end),
+            ("/mp4", file(gif) + field("width", "20") + field("quality", "5") + field("sig", sig) + end),
+            ("/mp4,quality=5,width=20,sig=\(sig)", file(gif) + end),
+        ] {
+            let answer = try server.request("POST", target, headers: [type], body: body)
+            #expect(answer.status == 200, "\(target): \(answer.text.prefix(200))")
+        }
+        for (target, body) in [
+            ("/mp4", field("quality", "5") + file(gif) + end), ("/mp4", file(gif) + end),
+            ("/mp4,sig=\(sig)", field("quality", "6") + field("width", "20") + file(gif) + end),
+            ("/mp4,sig=\(sig)", field("quality", "5") + file(gif) + end),
+            ("/mp4,quality=5,width=20,sig=\(sig)", file(gif) + field("speed", "2") + end),
+        ] {
+            let answer = try server.request("POST", target, headers: [type], body: body)
+            #expect(answer.status == 403 && answer.text.contains("bad_signature"), "\(target)")
+        }
+        let twice = try server.request(
+            "POST", "/mp4,quality=5,width=20,sig=\(sig)", headers: [type], body: field("sig", sig) + file(gif) + end)
+        #expect(twice.status == 400 && twice.text.contains("sig"))
+    }
+
+    @Test func anUploadIsNotCachedForLongerThanItsSignatureHolds() throws {
+        let server = try GifreelProcess(["signing.keys=\(Self.key)"])
+        let expires = String(Int(Date().timeIntervalSince1970) + 60)
+        let sig = try signature([("expires", expires)])
+        let body = try server.request("POST", "/mp4,expires=\(expires),sig=\(sig)", body: gif)
+        let form = try server.request(
+            "POST", "/mp4", headers: [type], body: field("expires", expires) + field("sig", sig) + file(gif) + end)
+        for answer in [body, form] {
+            let age = try #require(answer["cache-control"]?.split(separator: "=").last.flatMap { Int($0) })
+            #expect(answer.status == 200 && (1...60).contains(age), "\(answer["cache-control"] ?? "")")
+        }
+        let past = try signature([("expires", "1000")])
+        let late = try server.request(
+            "POST", "/mp4", headers: [type], body: field("expires", "1000") + field("sig", past) + file(gif) + end)
+        #expect(late.status == 403 && late.text.contains("expired_signature"))
+        let plain = try server.request("POST", "/mp4,sig=\(try signature([]))", body: gif)
+        #expect(plain["cache-control"] == "public, max-age=31536000, immutable")
     }
 }

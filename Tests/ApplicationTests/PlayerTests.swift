@@ -84,9 +84,85 @@ import Testing
         for (path, status) in [("/none.gif", 404), ("/page.gif", 415)] {
             let answer = try server.request("GET", "/html/\(origin.url(path))")
             #expect(answer.status == status && answer["content-type"] == "application/problem+json")
+            #expect(answer["vary"] == "Accept")
         }
         let upload = try server.request("POST", "/html", body: gif)
         #expect(upload.status == 400 && upload.text.contains("URL"))
+    }
+
+    @Test func errorsOfAPageArePagesForClientsThatPreferHTML() throws {
+        let origin = try LoopbackOrigin(["/page.gif": { _ in .ok(Array("<!doctype html><html></html>".utf8)) }])
+        defer { origin.stop() }
+        let server = try GifreelProcess(["mounts.media.origin=\(origin.url("/"))"])
+        let browser = ["Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"]
+        for (target, status, code) in [
+            ("/html/\(origin.url("/none.gif"))", 404, "source_not_found"),
+            ("/html/\(origin.url("/page.gif"))", 415, "not_a_gif"), ("/html,speed=x/http://a.test/", 400, "bad_option"),
+            ("/html", 400, "bad_source_url"), ("/media/none.html", 404, "source_not_found"),
+        ] {
+            for _ in 0..<2 {
+                let answer = try server.request("GET", target, headers: browser)
+                #expect(answer.status == status && answer["content-type"] == "text/html; charset=utf-8", "\(target)")
+                #expect(answer.text.contains("<code>\(code)</code>") && answer["vary"] == "Accept", "\(target)")
+                #expect(answer["content-security-policy"]?.hasPrefix("default-src 'none'; ") == true)
+            }
+            let json = try server.request("GET", target, headers: ["Accept: application/json, text/html;q=0.5"])
+            #expect(json.status == status && json["content-type"] == "application/problem+json" && json["vary"] == "Accept")
+        }
+        let video = try server.request("GET", "/mp4/\(origin.url("/none.gif"))", headers: browser)
+        #expect(video["content-type"] == "application/problem+json" && video["vary"] == nil)
+    }
+
+    @Test func aThumbnailIsWithinTheBoundsOfOEmbed() throws {
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+        defer { origin.stop() }
+        let server = try GifreelProcess()
+        let target = "/oembed?url=\(PercentText.encode(origin.url("/a.gif")))"
+        for (bounds, width, height) in [
+            ("&maxwidth=11", 11, 7), ("&maxheight=7&maxwidth=30", 11, 7), ("&maxwidth=100", 33, 21),
+        ] {
+            let found = try document(server.request("GET", target + bounds))
+            #expect(found["thumbnail_width"] as? Int == width && found["thumbnail_height"] as? Int == height, "\(found)")
+            let address = try #require(found["thumbnail_url"] as? String)
+            let picture = try server.request("GET", String(address.dropFirst("http://127.0.0.1".count)))
+            // The frame header of a baseline JPEG: height and width are bytes 5 to 8 after its marker.
+            let marker = try #require(picture.body.indices.first { picture.body[$0...].starts(with: [0xff, 0xc0]) })
+            #expect(Array(picture.body[marker + 5..<marker + 9]) == [0, UInt8(height), 0, UInt8(width)], "\(address)")
+        }
+        let none = try document(server.request("GET", target + "&maxwidth=1"))
+        #expect(none["thumbnail_url"] == nil && none["width"] as? Int == 1)
+    }
+
+    @Test func oEmbedTakesTheAddressesOfAMount() throws {
+        let origin = try LoopbackOrigin(["/up/a.gif": { _ in .ok(gif) }])
+        defer { origin.stop() }
+        let server = try GifreelProcess(["mounts.media.origin=\(origin.url("/up/"))", "mounts.media.negotiate=true"])
+        for path in ["a.gif", "a.mp4", "a.html", "a.jpg"] {
+            let address = "http://127.0.0.1/media/\(path)?width=20"
+            let answer = try server.request("GET", "/oembed?url=\(PercentText.encode(address))")
+            #expect(answer.status == 200 && answer["vary"] == nil, "\(answer.text)")
+            let found = try document(answer)
+            #expect((found["html"] as? String)?.contains("src=\"http://127.0.0.1/media/a.html?width=20\"") == true, "\(found)")
+            #expect(found["thumbnail_url"] as? String == "http://127.0.0.1/media/a.jpg?width=20")
+        }
+        for path in ["/media/a.json", "/metrics", "/media/a.exe"] {
+            #expect(try server.request("GET", "/oembed?url=\(PercentText.encode("http://127.0.0.1" + path))").status == 404)
+        }
+    }
+
+    @Test func errorsOfOEmbedAreLoggedWithTheSourceAndTheRequest() throws {
+        let origin = try LoopbackOrigin()
+        defer { origin.stop() }
+        let server = try GifreelProcess()
+        for target in ["/oembed?url=\(PercentText.encode(origin.url("/none.gif")))", "/html/\(origin.url("/other.gif"))"] {
+            let id = "the-id-\(target.prefix(5).dropFirst())"
+            #expect(try server.request("GET", target, headers: ["X-Request-Id: \(id)"]).status == 404)
+            try waitUntil {
+                server.log.split(separator: "\n").contains { line in
+                    line.contains("source_not_found") && line.contains("source_host=127.0.0.1") && line.contains(id)
+                }
+            }
+        }
     }
 
     @Test func oEmbedTellsHowAPageIsEmbedded() throws {

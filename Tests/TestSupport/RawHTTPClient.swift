@@ -93,6 +93,7 @@ package struct RawHTTPResponse: Sendable {
     /// Names in lower case.
     package let headers: [String: String]
     package var body: [UInt8] = []
+    private var counts: [String: Int] = [:]
 
     init?(head: String) {
         let lines = head.split(separator: "\r\n")
@@ -102,12 +103,16 @@ package struct RawHTTPResponse: Sendable {
         for line in lines.dropFirst() {
             let parts = line.split(separator: ":", maxSplits: 1)
             guard parts.count == 2 else { return nil }
+            counts[parts[0].lowercased(), default: 0] += 1
             headers[parts[0].lowercased()] = String(parts[1].drop { $0 == " " })
         }
         self.headers = headers
     }
 
     package subscript(_ name: String) -> String? { headers[name] }
+
+    /// How often a field occurs, by its name in lower case.
+    package func fieldCount(_ name: String) -> Int { counts[name] ?? 0 }
 
     /// The body as text.
     package var text: String { String(decoding: body, as: UTF8.self) }

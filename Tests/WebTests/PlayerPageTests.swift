@@ -13,15 +13,27 @@ import Testing
     ) throws -> PageLinks {
         var rendition = Rendition(format: .html)
         for (name, value) in options { try rendition.set(name, to: value) }
+        let url = try SourceURL(source)
+        var asked = ParsedTarget(.rendition(rendition, url))
+        if target.hasPrefix("/media/") {
+            asked.address = MountAddress(stem: String(target.prefix { $0 != "?" }.dropLast(".html".count)))
+        }
         return PageLinks(
             target: target, base: PageLinks.base(publicURL: publicURL, host: host),
-            root: publicURL.map(PageLinks.path) ?? "", video: rendition.inFormat(.mp4), poster: rendition.inFormat(.jpg),
-            of: try SourceURL(source), signer: nil, expires: nil)
+            root: publicURL.map(PageLinks.path) ?? "", RenditionAddresses(asked, of: url, keys: SigningKeys()),
+            video: rendition.inFormat(.mp4), poster: rendition.inFormat(.jpg))
     }
 
     private func contents(_ links: PageLinks, name: String = "a.gif", plays: Int? = nil) -> PlayerPage.Contents {
         PlayerPage.Contents(
             name: name, links: links, width: 34, height: 22, posterWidth: 33, posterHeight: 21, plays: plays)
+    }
+
+    private func query(_ maxWidth: Int?, _ maxHeight: Int?) throws -> OEmbed.Query {
+        var items = [QueryItem(name: "url", value: "u")]
+        if let maxWidth { items.append(QueryItem(name: "maxwidth", value: String(maxWidth))) }
+        if let maxHeight { items.append(QueryItem(name: "maxheight", value: String(maxHeight))) }
+        return try OEmbed.Query(items)
     }
 
     @Test func theVideoHasAllThatLetsItPlayWithoutAJump() throws {
@@ -56,7 +68,8 @@ import Testing
         #expect(
             !text.contains("<script>alert") && !text.contains("<b>") && !text.contains("\u{202e}") && !text.contains("\u{0}"))
         #expect(text.contains("<title>&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&#39;&amp;\u{fffd}\u{fffd}.gif</title>"))
-        let embed = OEmbed(contents(hostileLinks, name: hostile), maxWidth: nil, maxHeight: nil, maxAge: 60)
+        let embed = OEmbed(
+            contents(hostileLinks, name: hostile), try query(nil, nil), hasThumbnail: true, maxAge: 60)
         #expect(!embed.html.contains("<script>") && embed.html.hasPrefix("<iframe src=\"http://x&quot;&gt;&lt;b&gt;/html/"))
     }
 
@@ -92,6 +105,8 @@ import Testing
         #expect(
             Set(PageTemplate(PackageResources.home_html).places) == ["style", "script", "max_bytes", "max_size", "version"])
         #expect(Set(PageTemplate(PackageResources.signed_html).places) == ["style", "version"])
+        let error = ErrorPage().text(Problem(404, "source_not_found", "<b>"))
+        #expect(error.contains("&lt;b&gt;") && error.contains("Error 404") && !error.contains("{{"))
     }
 
     @Test(
@@ -101,8 +116,8 @@ import Testing
             _ maxWidth: Int?, _ maxHeight: Int?, _ width: Int, _ height: Int
         ) throws
     {
-        let embed = OEmbed(contents(try links()), maxWidth: maxWidth, maxHeight: maxHeight, maxAge: 60)
-        #expect(embed.width == width && embed.height == height)
+        let embed = OEmbed(contents(try links()), try query(maxWidth, maxHeight), hasThumbnail: false, maxAge: 60)
+        #expect(embed.width == width && embed.height == height && embed.thumbnailUrl == nil)
     }
 
     @Test func oEmbedIsAskedAsItsSpecificationHasIt() throws {

@@ -2,7 +2,7 @@ package import Cache
 internal import Fetch
 internal import HTTP
 
-/// Who may ask: the checks between reading a request and answering it.
+/// The checks between parsing a request and answering it: signatures, loops and rates.
 package struct AccessControl: Sendable {
     let signatures: SignatureCheck
     private let loop: LoopToken
@@ -15,26 +15,27 @@ package struct AccessControl: Sendable {
         limiter = configuration.rateLimit.map { RateLimiter($0, clock: clock) }
     }
 
-    /// Refuses a request that is not signed as it has to be, or that this service has made itself.
+    /// Refuses a request without a valid signature where it needs one, and a request of this service's own.
     ///
     /// - Throws: `bad_signature`, `expired_signature` or `source_not_allowed`.
     func check(_ asked: ParsedTarget, _ request: borrowing HTTPRequest) throws(Problem) {
-        guard let credentials = asked.credentials else { return }
-        // A loop can only go on where something is fetched, so hits and objects need not be looked at.
-        if loop.occurs(in: request.headers("CDN-Loop")) { throw .loop }
-        try check(asked, credentials)
+        guard asked.credentials != nil else { return }
+        try checkLoop(request)
+        try check(asked)
     }
 
-    /// The same for what a request names beside its target: a form's fields, the page that is to be embedded.
+    /// Refuses what has no valid signature where it needs one: an upload with the fields of its form, a page to embed.
     func check(_ asked: ParsedTarget) throws(Problem) {
-        if let credentials = asked.credentials { try check(asked, credentials) }
-    }
-
-    private func check(_ asked: ParsedTarget, _ credentials: Credentials) throws(Problem) {
+        guard let credentials = asked.credentials else { return }
         try signatures.check(credentials, of: asked.source, mount: asked.mount)
     }
 
-    /// What the request may have made.
+    /// Refuses a request of this service's own. Hits do not come here: without a fetch there is no loop.
+    func checkLoop(_ request: borrowing HTTPRequest) throws(Problem) {
+        if loop.occurs(in: request.headers("CDN-Loop")) { throw .loop }
+    }
+
+    /// What the request may cause to be made.
     func allowance(_ request: borrowing HTTPRequest) -> MissAllowance {
         guard let limiter else { return .unlimited }
         return MissAllowance(limiter: limiter, client: request.clientAddress.map(ClientNetwork.init))

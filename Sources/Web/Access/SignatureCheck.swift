@@ -1,7 +1,7 @@
 package import Cache
 internal import Fetch
 
-/// Whether requests have to be signed, and whether they are (API.md §4).
+/// Verifies the signatures of requests.
 package struct SignatureCheck: Sendable {
     private let keys: SigningKeys
     private let isRequired: Bool
@@ -25,9 +25,9 @@ package struct SignatureCheck: Sendable {
                 let isGood = credentials.texts(canonicalSource: source?.canonical).contains {
                     keys.verify(signature, of: $0)
                 }
-                guard isGood else { throw .badSignature("The signature does not fit the request.") }
+                guard isGood else { throw .badSignature("The signature does not match the request.") }
             } else if mount?.requiresSignature ?? isRequired {
-                throw .badSignature("The request has to be signed.")
+                throw .badSignature("The request needs a signature.")
             }
         }
         if let expires = credentials.expires, hasExpired(expires) { throw .expiredSignature }

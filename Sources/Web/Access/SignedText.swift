@@ -1,4 +1,4 @@
-/// What a signature covers (API.md §4): format, options and source, each as the client wrote it.
+/// The text that a signature covers: format, options and source, each as the client wrote it.
 ///
 /// Nothing is filled in or left out: `quality=60` is signed where it stands in the request, though it is the default.
 /// Names and values are taken after percent-decoding, so it does not matter which form of the request carries them.

@@ -3,7 +3,7 @@ internal import Crypto
 internal import Fetch
 internal import HTTP
 
-/// What only those who know the admin token may do (API.md §5).
+/// Answers the requests that need the admin token: purges, and the state of the cache.
 struct AdminDesk: Sendable {
     private let store: RenditionStore
     private let token: SHA256Digest?
@@ -13,21 +13,21 @@ struct AdminDesk: Sendable {
         self.token = token.map { SHA256.hash(data: Array($0.utf8)) }
     }
 
-    /// Without a token there is no admin: its paths do not exist.
+    /// Whether a token is configured. Without one the admin paths do not exist.
     var isOn: Bool { token != nil }
 
-    /// `PURGE` of a rendition's path: forgets every rendition of its source.
+    /// `PURGE` of a rendition's path: removes every rendition of its source.
     func purge(_ url: SourceURL, authorization: String?) throws(Problem) -> HTTPReply {
         try authorize(authorization)
         return purge(.url(url.canonical))
     }
 
-    /// `/cache`: GET tells of the cache, DELETE forgets.
+    /// `/cache`: GET answers with statistics, DELETE purges.
     func answer(_ method: HTTPMethod, _ query: [QueryItem], authorization: String?) throws(Problem) -> HTTPReply {
         try authorize(authorization)
         guard method == .delete else { return .now(statistics()) }
         guard query.count == 1, let item = query.first else {
-            throw .badRequest("DELETE /cache takes one of url, prefix and all=true.")
+            throw .badRequest("DELETE /cache takes exactly one parameter: url, prefix, or all=true.")
         }
         switch (item.name, item.value) {
         case ("url", let text):
@@ -38,22 +38,22 @@ struct AdminDesk: Sendable {
             }
         case ("prefix", let text) where !text.isEmpty: return purge(.prefix(Self.canonicalPrefix(text)))
         case ("all", "true"): return purge(.all)
-        default: throw .badRequest("DELETE /cache takes one of url, prefix and all=true.")
+        default: throw .badRequest("DELETE /cache takes exactly one parameter: url, prefix, or all=true.")
         }
     }
 
-    /// The prefix as it stands in canonical URLs: scheme, host and port in their usual form, the path as given.
+    /// The prefix with scheme, host and port in canonical form, and the path unchanged.
     private static func canonicalPrefix(_ text: String) -> String {
         let parts = text.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
         guard parts.count == 4, let origin = try? SourceURL(parts[0...2].joined(separator: "/") + "/") else { return text }
         return origin.canonical + parts[3]
     }
 
-    /// Compares digests, which takes the same time wherever they differ.
+    /// Compares digests, so the time does not depend on where a wrong token differs.
     ///
-    /// - Throws: ``Problem/notFound`` where admin is off, ``Problem/unauthorized``.
+    /// - Throws: `not_found` where the admin interface is off, `unauthorized`.
     func authorize(_ authorization: String?) throws(Problem) {
-        guard let token else { throw .notFound }
+        guard let token else { throw .notFound("The admin interface is off: no admin token is configured.") }
         let words = (authorization ?? "").split(separator: " ", maxSplits: 1)
         guard words.count == 2, words[0].lowercased() == "bearer", SHA256.hash(data: Array(words[1].utf8)) == token else {
             throw .unauthorized

@@ -38,6 +38,11 @@ package struct Problem: Error, Sendable, Equatable {
     static let loop = Problem(
         403, "source_not_allowed", "The source is this service itself.", cause: "CDN-Loop names this service")
 
+    /// - Parameter detail: Says what is missing and what would be found instead.
+    static func notFound(_ detail: String) -> Problem {
+        Problem(404, "not_found", detail)
+    }
+
     static func badSignature(_ detail: String) -> Problem {
         Problem(403, "bad_signature", detail)
     }

@@ -1,13 +1,17 @@
 internal import HTTP
 
-/// Errors as RFC 9457 has them: `application/problem+json`.
+/// Problems as JSON documents (RFC 9457).
 enum ProblemDocument {
     static let contentType = "application/problem+json"
 
-    /// The answer for a problem.
+    /// The response for a problem.
     ///
-    /// - Parameter headers: Fields to go with it, such as `Allow`.
-    static func response(_ problem: Problem, headers: HTTPHeaders = HTTPHeaders()) -> HTTPResponse {
+    /// - Parameters:
+    ///   - headers: Fields of the answer, such as `Allow`.
+    ///   - contentType: The media type, where the caller replaces the body.
+    static func response(
+        _ problem: Problem, headers: HTTPHeaders = HTTPHeaders(), contentType: String = contentType
+    ) -> HTTPResponse {
         var headers = headers
         headers.append("Cache-Control", cacheControl(problem.status))
         if let seconds = problem.retryAfter { headers.append("Retry-After", String(seconds)) }
@@ -16,7 +20,7 @@ enum ProblemDocument {
         return HTTPResponse(status: problem.status, headers: headers, body: .bytes(json(problem)))
     }
 
-    /// What is wrong with the source may be repeated by caches for a little while, all else may not.
+    /// Shared caches may repeat for a minute what is wrong with a source, and nothing else.
     private static func cacheControl(_ status: Int) -> String {
         switch status {
         case 404, 410, 415, 422: "public, max-age=60"

@@ -1,7 +1,8 @@
 internal import Cache
 internal import HTTP
+internal import Synchronization
 
-/// Turns renditions into answers (API.md §2).
+/// Builds the responses of renditions.
 struct RenditionAnswer: Sendable {
     /// How the answer was asked for: what a URL of a source gives may change, what a content id gives does not.
     enum Address {
@@ -9,17 +10,26 @@ struct RenditionAnswer: Sendable {
         case object
     }
 
-    /// What is prepared of an answer once and kept with the rendition.
+    /// The parts of an answer that are prepared once per rendition and stay attached to it.
     private final class Prepared: Sendable {
-        /// With all fields that no answer differs in.
+        /// With the fields that all answers have in common.
         let resource: HTTPResource
         /// `Cache-Control` and `Cache-Status` of a hit of a plain request.
         let hit: HTTPHeaders
+        /// A ``SizeComparison``, made when it is first asked for.
+        let comparison = Atomic(SizeComparison.unknown.rawValue)
 
         init(_ resource: HTTPResource, plain: HTTPHeaders) {
             self.resource = resource
             hit = RenditionAnswer.with(plain, .hit)
         }
+    }
+
+    /// A rendition's size beside that of its GIF.
+    private enum SizeComparison: UInt8 {
+        case unknown
+        case larger
+        case notLarger
     }
 
     private let common: HTTPHeaders
@@ -30,9 +40,11 @@ struct RenditionAnswer: Sendable {
     private static let composedMaxAge = 60
 
     /// - Parameter secondsLeft: Until a time in seconds since 1970.
-    init(_ configuration: ServiceConfiguration, secondsLeft: @escaping @Sendable (Int64) -> Int64) {
+    init(
+        _ configuration: ServiceConfiguration, crossOrigin: CrossOrigin, secondsLeft: @escaping @Sendable (Int64) -> Int64
+    ) {
         var common: HTTPHeaders = ["X-Content-Type-Options": "nosniff"]
-        if let origin = configuration.allowOrigin { common.append("Access-Control-Allow-Origin", origin) }
+        common.append(crossOrigin.fields)
         self.common = common
         maxAge = configuration.maxAge
         staleFor = configuration.cache.staleFor
@@ -48,7 +60,18 @@ struct RenditionAnswer: Sendable {
         return HTTPResponse(prepared.resource, headers: Self.with(fields(rendition.alias, address, terms), .hit))
     }
 
-    /// The answer of whatever was found or made.
+    /// Whether a rendition has more bytes than the GIF it was made from.
+    func isLargerThanSource(_ rendition: CachedRendition) -> Bool {
+        let prepared = prepared(rendition)
+        let known = SizeComparison(rawValue: prepared.comparison.load(ordering: .relaxed)) ?? .unknown
+        if known != .unknown { return known == .larger }
+        let facts = RenditionFacts(stored: rendition.facts)
+        let isLarger = facts.map { rendition.length > Int64($0.sourceBytes) } ?? false
+        prepared.comparison.store((isLarger ? SizeComparison.larger : .notLarger).rawValue, ordering: .relaxed)
+        return isLarger
+    }
+
+    /// The answer of a rendition that was found or made.
     func response(_ found: RenditionStore.Found, _ address: Address, _ terms: AnswerTerms = .plain) -> HTTPResponse {
         var headers =
             found.isStorable
@@ -105,7 +128,14 @@ struct RenditionAnswer: Sendable {
     /// What caches on the way may do: no more than the origin lets this one do, and not for longer than the request may be
     /// made at all.
     private func fields(_ alias: AliasRecord?, _ address: Address, _ terms: AnswerTerms) -> HTTPHeaders {
-        if address == .object { return Self.fields("public, max-age=31536000, immutable", varies: terms.varies) }
+        if address == .object {
+            let year: Int64 = 31_536_000
+            // An upload's address is signed like any other, though its answer never changes.
+            if let left = terms.expires.map(secondsLeft), left < year {
+                return Self.fields("public, max-age=\(left)", varies: terms.varies)
+            }
+            return Self.fields("public, max-age=\(year), immutable", varies: terms.varies)
+        }
         let age = min(Int64(terms.maxAge ?? maxAge), alias?.freshFor ?? .max)
         if let left = terms.expires.map(secondsLeft), left < age + staleFor {
             return Self.fields("public, max-age=\(min(age, left))", varies: terms.varies)

@@ -1,27 +1,24 @@
 internal import Cache
 internal import Crypto
-internal import Fetch
 internal import HTTP
 
-/// Answers `json`: what is stored of a GIF, and which of its renditions there are at the moment.
+/// Composes the body of `json`: the stored facts of a GIF, and which of its renditions are stored at the moment.
 ///
-/// Nothing is made for it. A rendition counts as made where its object is stored, whichever URL it was made for.
+/// It encodes nothing. A rendition counts as stored whichever URL it was made for.
 struct FactsDesk: Sendable {
-    /// Formats that are told of.
+    /// The formats that the document lists.
     private static let formats: [Rendition.Format] = [.mp4, .jpg, .png, .webp]
 
     let cache: Cache
-    let signer: TargetSigner
 
-    /// Where the facts' GIF is from.
-    enum Origin: Sendable {
-        /// - expires: Of the request's signature, and so of those that are given out; in seconds since 1970.
-        case url(SourceURL, expires: Int64?)
-        case upload
-    }
-
-    /// The body, and when something of it last changed, in seconds since 1970; nil where the stored facts cannot be read.
-    func document(_ stored: CachedRendition, _ origin: Origin) async -> (bytes: [UInt8], lastModified: Int)? {
+    /// Composes the document.
+    ///
+    /// - Parameter addresses: Of the source; nil for an upload.
+    /// - Returns: The body, and when something in it last changed, in seconds since 1970; nil where the stored facts cannot
+    ///   be read.
+    func document(
+        _ stored: CachedRendition, _ addresses: RenditionAddresses?
+    ) async -> (bytes: [UInt8], lastModified: Int)? {
         guard let facts = FactsFile.read(stored), let digest = SourceDigest(hex: facts.sha256) else { return nil }
         var lastModified = stored.created
         var renditions: [String: FactsDocument.Rendition] = [:]
@@ -29,26 +26,19 @@ struct FactsDesk: Sendable {
             let rendition = Rendition(format: format)
             let id = ObjectID(source: digest, rendition: rendition.canonicalText, encoderVersion: rendition.encoderVersion)
             let made = await cache.object(id, isFirstLook: false)
-            guard let url = url(of: format, made, origin) else { continue }
+            // An upload has no addresses but those of stored objects.
+            guard let url = addresses?.target(rendition) ?? made.map(RenditionAnswer.path) else { continue }
             renditions[format.rawValue] = Self.entry(url, made)
             lastModified = max(lastModified, made?.created ?? 0)
         }
-        let source = FactsDocument.Source(url: origin.url?.canonical, facts: facts)
+        let source = FactsDocument.Source(url: addresses?.sourceText, facts: facts)
         return (FactsDocument(source: source, renditions: renditions).encoded, Int(lastModified))
-    }
-
-    /// The address of a rendition. One of an upload has none before it is made.
-    private func url(of format: Rendition.Format, _ made: CachedRendition?, _ origin: Origin) -> String? {
-        switch origin {
-        case .url(let url, let expires): signer.target(format, of: url, expires: expires)
-        case .upload: made.map(RenditionAnswer.path)
-        }
     }
 
     private static func entry(_ url: String, _ made: CachedRendition?) -> FactsDocument.Rendition {
         guard let made else { return FactsDocument.Rendition(url: url) }
         var entry = FactsDocument.Rendition(url: url, bytes: made.length)
-        // What is not understood is left out: the address is what counts.
+        // Facts that an older version wrote differently are left out: the address is enough.
         guard let facts = RenditionFacts(stored: made.facts) else { return entry }
         entry.width = facts.width
         entry.height = facts.height
@@ -59,12 +49,5 @@ struct FactsDesk: Sendable {
     /// A strong entity tag for bytes.
     static func entityTag(_ bytes: [UInt8]) -> String {
         "\"" + SHA256.hash(data: bytes).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined() + "\""
-    }
-}
-
-extension FactsDesk.Origin {
-    var url: SourceURL? {
-        if case .url(let url, _) = self { return url }
-        return nil
     }
 }

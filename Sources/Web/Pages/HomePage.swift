@@ -1,13 +1,13 @@
 internal import Fetch
 internal import HTTP
 
-/// The page at `/`: tries the service on a GIF. Where requests have to be signed it says so instead, because a page
+/// The page at `/`, which converts a GIF for the visitor. Where requests have to be signed it says so instead, because a page
 /// must not know the key.
 struct HomePage: Sendable {
     private let resource: HTTPResource
 
-    /// - Parameter startedAt: When the page came to be what it is, in seconds since 1970.
-    init(_ configuration: ServiceConfiguration, startedAt: Int) {
+    /// - Parameter startedAt: The page's `Last-Modified`, in seconds since 1970.
+    init(_ configuration: ServiceConfiguration, crossOrigin: CrossOrigin, startedAt: Int) {
         let isSigned = configuration.requiresSignature
         let style = PackageResources.home_css
         let script = isSigned ? nil : PackageResources.home_js + PackageResources.home_result_js
@@ -20,20 +20,21 @@ struct HomePage: Sendable {
             ])
         let directives = [
             "connect-src 'self'", "form-action 'self'", "frame-ancestors 'none'", "media-src blob:",
-            // The GIF at hand, or the one whose address was pasted, which the browser fetches from there itself.
+            // The chosen file, or the GIF at a pasted address, which the browser fetches from there itself.
             "img-src blob: data: http: https:",
         ]
+        var headers: HTTPHeaders = [
+            "Cache-Control": "no-cache",
+            "Content-Security-Policy": PagePolicy.value(style: style, script: script, directives),
+            "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
+        ]
+        headers.append(crossOrigin.fields)
         resource = HTTPResource(
             bytes: Array(page.utf8), contentType: "text/html; charset=utf-8", entityTag: PageTag.of(page),
-            lastModified: startedAt,
-            headers: [
-                "Cache-Control": "no-cache",
-                "Content-Security-Policy": PagePolicy.value(style: style, script: script, directives),
-                "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
-            ])
+            lastModified: startedAt, headers: headers)
     }
 
-    /// Bytes in words, rounded down: `20 MB`.
+    /// A number of bytes for people, rounded down: `20 MB`.
     private static func size(_ bytes: Int) -> String {
         bytes >= 1_000_000 ? "\(bytes / 1_000_000) MB" : "\(bytes / 1000) KB"
     }

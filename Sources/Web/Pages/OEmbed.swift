@@ -1,15 +1,16 @@
 internal import HTTP
 
-/// What oEmbed tells of a page (oembed.com, section 2.3.4.2: the video type).
+/// The oEmbed document of a page (oembed.com, section 2.3.4.2: the video type).
 struct OEmbed: Encodable, Equatable {
     var type = "video"
     var version = "1.0"
     var providerName = "Gifreel"
     var title: String
     var cacheAge: Int
-    var thumbnailUrl: String
-    var thumbnailWidth: Int
-    var thumbnailHeight: Int
+    /// The three values of the thumbnail; nil where no poster is small enough for the bounds that the consumer gave.
+    var thumbnailUrl: String?
+    var thumbnailWidth: Int?
+    var thumbnailHeight: Int?
     var html: String
     var width: Int
     var height: Int
@@ -28,14 +29,14 @@ struct OEmbed: Encodable, Equatable {
         case height
     }
 
-    /// What a consumer asks for.
-    struct Query: Equatable {
-        /// The address of a player page, or of a GIF.
+    /// A consumer's request.
+    struct Query: Equatable, Sendable {
+        /// The address of a player page, of a video or poster of this server, or of a GIF.
         var url: String
         var maxWidth: Int?
         var maxHeight: Int?
 
-        /// - Throws: ``Problem``: 501 for formats other than JSON, as oembed.com has it; 400 for what makes no sense.
+        /// - Throws: ``Problem``: 501 for formats other than JSON, as oembed.com demands; 400 for invalid parameters.
         init(_ items: [QueryItem]) throws(Problem) {
             var url: String?
             for item in items {
@@ -47,33 +48,36 @@ struct OEmbed: Encodable, Equatable {
                 case "maxheight": maxHeight = try Self.size(item)
                 case "format":
                     guard item.value == "json" else {
-                        throw Problem(501, "not_implemented", "oEmbed is answered as JSON only.")
+                        throw Problem(501, "not_implemented", "oEmbed documents are available as JSON only.")
                     }
                 default: break  // Consumers may send parameters of their own.
                 }
             }
-            guard let url else { throw .badSourceURL("The URL is missing.") }
+            guard let url else { throw .badSourceURL("The parameter url is missing: the address of a page or of a GIF.") }
             self.url = url
         }
 
         private static func size(_ item: QueryItem) throws(Problem) -> Int {
             guard let size = DecimalText.whole(item.value), size > 0 else {
-                throw .badOption(item.name, "must be a whole number from 1 on")
+                throw .badOption(item.name, "must be a whole number of at least 1")
             }
             return size
         }
     }
 
     /// - Parameters:
-    ///   - contents: Of the player page, which goes into a frame.
-    ///   - maxAge: Seconds for which the answer holds.
-    init(_ contents: PlayerPage.Contents, maxWidth: Int?, maxHeight: Int?, maxAge: Int) {
+    ///   - contents: Of the player page; its poster is the thumbnail.
+    ///   - hasThumbnail: Whether the poster is within the bounds.
+    ///   - maxAge: Seconds for which the document holds.
+    init(_ contents: PlayerPage.Contents, _ query: Query, hasThumbnail: Bool, maxAge: Int) {
         title = contents.name
         cacheAge = maxAge
-        thumbnailUrl = contents.links.base + contents.links.poster
-        thumbnailWidth = contents.posterWidth
-        thumbnailHeight = contents.posterHeight
-        (width, height) = Self.fit(contents.width, contents.height, maxWidth, maxHeight)
+        if hasThumbnail {
+            thumbnailUrl = contents.links.base + contents.links.poster
+            thumbnailWidth = contents.posterWidth
+            thumbnailHeight = contents.posterHeight
+        }
+        (width, height) = Self.fit(contents.width, contents.height, query.maxWidth, query.maxHeight)
         html =
             "<iframe src=\"\(HTMLText.escape(contents.links.pageAddress))\" width=\"\(width)\" height=\"\(height)\""
             + " title=\"\(HTMLText.escape(contents.name))\" style=\"border:0\" allow=\"autoplay\" loading=\"lazy\"></iframe>"

@@ -4,26 +4,25 @@ internal import Glibc
 internal import HTTP
 internal import Sandbox
 
-/// Answers with pages: that at `/`, the player, and what oEmbed tells of it.
+/// Answers with pages: the home page, the player, and the player's oEmbed document.
 struct PageDesk: Sendable {
-    /// Who asks.
+    /// The client's part in a page.
     struct Visit: Sendable {
-        /// What the client calls this server; nil where it told nothing.
+        /// The client's name for this server; nil where it sent none.
         var host: String?
         var urgency: Urgency
         var allowance: MissAllowance
     }
 
-    /// A page that is asked for.
-    private struct Wanted {
-        var rendition: Rendition
-        var source: SourceURL
-        /// As it was asked for, and what stands before it.
-        var target: String
-        var base: String
-        /// Signs what the page shows; nil where the page is not signed either.
-        var signer: TargetSigner?
-        var terms: AnswerTerms
+    /// A player page that a request names.
+    struct Page: Sendable {
+        fileprivate var rendition: Rendition
+        let source: SourceURL
+        /// The page's own target, and what precedes it in an absolute address.
+        fileprivate var target: String
+        fileprivate var base: String
+        fileprivate var addresses: RenditionAddresses
+        fileprivate var terms: AnswerTerms
     }
 
     private let store: RenditionStore
@@ -33,38 +32,94 @@ struct PageDesk: Sendable {
     private let configuration: ServiceConfiguration
     private let homePage: HomePage?
     private let player = PlayerPage()
+    let errors = ErrorPage()
 
     init(
-        _ configuration: ServiceConfiguration, store: RenditionStore, answers: RenditionAnswer, parser: RouteParser,
-        access: AccessControl
+        _ configuration: ServiceConfiguration, store: RenditionStore, answers: RenditionAnswer, crossOrigin: CrossOrigin,
+        parser: RouteParser, access: AccessControl
     ) {
         self.configuration = configuration
         self.store = store
         self.answers = answers
         self.parser = parser
         self.access = access
-        homePage = configuration.hasHomePage ? HomePage(configuration, startedAt: time(nil)) : nil
+        homePage = configuration.hasHomePage ? HomePage(configuration, crossOrigin: crossOrigin, startedAt: time(nil)) : nil
     }
 
-    /// `/`.
+    /// The home page.
     ///
     /// - Throws: `not_found` where it is switched off.
     func home() throws(Problem) -> HTTPResponse {
-        guard let homePage else { throw .notFound }
+        guard let homePage else { throw .notFound("The home page is switched off.") }
         return homePage.response
     }
 
-    /// The player page. Nothing is encoded for it: the browser will ask for the video.
+    // MARK: Naming pages
+
+    /// The page that a target names.
     ///
-    /// - Parameter target: What was asked; `asked` is what it was read as.
+    /// - Parameters:
+    ///   - asked: The target after parsing.
+    ///   - target: The page's own target.
+    ///   - base: What precedes it; nil for the server's usual address.
+    func page(
+        _ asked: ParsedTarget, target: String, base: String? = nil, _ visit: Visit
+    ) throws(Problem) -> Page {
+        guard case .rendition(let rendition, let source) = asked.route else { throw Self.notAPage }
+        return Page(
+            rendition: rendition, source: source, target: target,
+            base: base ?? PageLinks.base(publicURL: configuration.publicURL, host: visit.host),
+            addresses: RenditionAddresses(asked, of: source, keys: configuration.signingKeys), terms: asked.terms)
+    }
+
+    /// The page that an address given to oEmbed means: that of the page itself, of a rendition of the same source, or of a GIF
+    /// anywhere.
+    ///
+    /// - Throws: The problem that a request for the page would have.
+    func page(embedding url: String, _ visit: Visit) throws(Problem) -> Page {
+        guard let (base, target) = ownTarget(url, visit) else {
+            let target: String
+            do throws(SourceURLError) {
+                target = "/\(Rendition.Format.html.rawValue)/\(try SourceURL(url).canonical)"
+            } catch {
+                throw .badSourceURL(error.description)
+            }
+            let asked = try parser.parse(target)
+            try access.check(asked)
+            return try page(asked, target: target, visit)
+        }
+        let asked = try parser.parse(target)
+        try access.check(asked)
+        var page = try page(asked, target: target, base: base, visit)
+        page.terms.varies = false
+        if page.rendition.format == .html { return page }
+        guard page.rendition.format.isAnsweredAsStored else { throw Self.notAPage }
+        page.rendition = page.rendition.inFormat(.html)
+        page.target = page.addresses.target(page.rendition)
+        return page
+    }
+
+    private static let notAPage = Problem.notFound(
+        "The address is neither a player page nor a video or picture of this server.")
+
+    /// The target of an address on this server, and what precedes it: the public URL, or the host that the client used.
+    private func ownTarget(_ url: String, _ visit: Visit) -> (base: String, target: String)? {
+        let bases = configuration.publicURL.map { [$0] } ?? visit.host.map { ["http://\($0)", "https://\($0)"] } ?? []
+        for base in bases where url.hasPrefix(base + "/") { return (base, String(url.dropFirst(base.count))) }
+        return nil
+    }
+
+    // MARK: Answers
+
+    /// Answers with the player page. It encodes nothing: the browser will ask for the video.
+    ///
     /// - Returns: Nil when the calling task was cancelled.
-    func player(_ asked: ParsedTarget, target: String, _ visit: Visit) async -> Result<HTTPResponse, Problem>? {
+    func player(_ page: Page, _ visit: Visit) async -> Result<HTTPResponse, Problem>? {
         do throws(Problem) {
-            let base = PageLinks.base(publicURL: configuration.publicURL, host: visit.host)
-            let wanted = try self.wanted(asked, target: target, base: base)
-            guard let (contents, found) = try await find(wanted, visit) else { return nil }
+            guard let (facts, found) = try await facts(of: page, visit) else { return nil }
+            let contents = contents(of: page, facts, poster: try facts.poster(of: page.rendition))
             return .success(
-                answers.response(found, wanted.terms) {
+                answers.response(found, page.terms) {
                     player.resource(contents, fields: $0, lastModified: Int(found.rendition.created))
                 })
         } catch {
@@ -72,16 +127,16 @@ struct PageDesk: Sendable {
         }
     }
 
-    /// `/oembed`: how a page is embedded. It is named by its own address, or by that of its GIF.
+    /// Answers with the oEmbed document of a page.
     ///
     /// - Returns: Nil when the calling task was cancelled.
-    func oembed(_ items: [QueryItem], _ visit: Visit) async -> Result<HTTPResponse, Problem>? {
+    func oembed(_ query: OEmbed.Query, _ page: Page, _ visit: Visit) async -> Result<HTTPResponse, Problem>? {
         do throws(Problem) {
-            let query = try OEmbed.Query(items)
-            let page = try self.page(named: query.url, visit)
-            guard let (contents, found) = try await find(page, visit) else { return nil }
-            let document = OEmbed(
-                contents, maxWidth: query.maxWidth, maxHeight: query.maxHeight, maxAge: configuration.maxAge)
+            guard let (facts, found) = try await facts(of: page, visit) else { return nil }
+            let poster = try facts.poster(of: page.rendition)
+            let thumbnail = try facts.bounded(poster, maxWidth: query.maxWidth, maxHeight: query.maxHeight)
+            let contents = contents(of: page, facts, poster: thumbnail ?? poster)
+            let document = OEmbed(contents, query, hasThumbnail: thumbnail != nil, maxAge: configuration.maxAge)
             return .success(
                 answers.response(found, page.terms) { fields in
                     let text = JSONText.encode(document)
@@ -96,63 +151,27 @@ struct PageDesk: Sendable {
         }
     }
 
-    // MARK: What is asked for
-
-    /// The page that an address given to oEmbed means.
-    private func page(named url: String, _ visit: Visit) throws(Problem) -> Wanted {
-        if let (base, target) = ownTarget(url, visit) {
-            let asked = try parser.parse(target)
-            guard case .rendition(let rendition, _) = asked.route, rendition.format == .html else { throw .notFound }
-            try access.check(asked)
-            return try wanted(asked, target: target, base: base)
-        }
-        let target: String
-        do throws(SourceURLError) {
-            target = "/\(Rendition.Format.html.rawValue)/\(try SourceURL(url).canonical)"
-        } catch {
-            throw .badSourceURL(error.description)
-        }
-        let asked = try parser.parse(target)
-        try access.check(asked)
-        return try wanted(asked, target: target, base: PageLinks.base(publicURL: configuration.publicURL, host: visit.host))
-    }
-
-    /// The target of an address on this server, and what stands before it: the public URL, or the host that the client used.
-    private func ownTarget(_ url: String, _ visit: Visit) -> (base: String, target: String)? {
-        let bases = configuration.publicURL.map { [$0] } ?? visit.host.map { ["http://\($0)", "https://\($0)"] } ?? []
-        for base in bases where url.hasPrefix(base + "/") { return (base, String(url.dropFirst(base.count))) }
-        return nil
-    }
-
-    private func wanted(_ asked: ParsedTarget, target: String, base: String) throws(Problem) -> Wanted {
-        guard case .rendition(let rendition, let source) = asked.route else { throw .notFound }
-        let isSigned = asked.credentials?.signature != nil && !configuration.signingKeys.isEmpty
-        return Wanted(
-            rendition: rendition, source: source, target: target, base: base,
-            signer: isSigned ? TargetSigner(keys: configuration.signingKeys) : nil, terms: asked.terms)
-    }
-
-    /// The facts of the GIF, and what the page shows by them.
-    private func find(
-        _ wanted: Wanted, _ visit: Visit
-    ) async throws(Problem) -> (PlayerPage.Contents, RenditionStore.Found)? {
+    /// The stored facts of the page's GIF.
+    private func facts(of page: Page, _ visit: Visit) async throws(Problem) -> (PageFacts, RenditionStore.Found)? {
         let facts = Rendition(format: .json)
-        guard let result = await store.find(facts, of: wanted.source, urgency: visit.urgency, visit.allowance) else {
+        guard let result = await store.find(facts, of: page.source, urgency: visit.urgency, visit.allowance) else {
             return nil
         }
         let found = try result.get()
         guard let known = PageFacts(found.rendition) else { throw .overloaded }
+        return (known, found)
+    }
+
+    private func contents(of page: Page, _ facts: PageFacts, poster: Rendition) -> PlayerPage.Contents {
         let links = PageLinks(
-            target: wanted.target, base: wanted.base, root: configuration.publicURL.map(PageLinks.path) ?? "",
-            video: wanted.rendition.inFormat(.mp4), poster: try known.poster(of: wanted.rendition), of: wanted.source,
-            signer: wanted.signer, expires: wanted.terms.expires)
-        let name = wanted.source.name
-        return (known.contents(of: wanted.rendition, name: name, links: links), found)
+            target: page.target, base: page.base, root: configuration.publicURL.map(PageLinks.path) ?? "", page.addresses,
+            video: page.rendition.inFormat(.mp4), poster: poster)
+        return facts.contents(of: page.rendition, poster: poster, name: page.source.name, links: links)
     }
 }
 
 extension SourceURL {
-    /// What a source is called: the last part of its path, or its host where that has no end.
+    /// The name of a source for people: the last segment of its path, or its host where the path has none.
     fileprivate var name: String {
         let last = path.split(separator: "/").last.map { PercentText.decode($0) ?? String($0) }
         return last ?? host

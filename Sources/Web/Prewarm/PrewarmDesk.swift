@@ -62,7 +62,7 @@ struct PrewarmDesk: Sendable {
 
     /// `GET` and `DELETE /prewarm/{id}`; the query's `from` asks for outcomes one by one.
     private func answer(_ method: HTTPMethod, _ id: String, _ query: [QueryItem]) throws(Problem) -> HTTPReply {
-        guard let job = queue.job(id) else { throw .notFound }
+        guard let job = queue.job(id) else { throw .notFound("There is no prewarm job with this id.") }
         var first: Int?
         for item in query {
             guard item.name == "from", let number = Int(item.value), number >= 0 else {

@@ -1,7 +1,7 @@
-/// Collects a rendition's options from wherever they stand; an option that comes twice is an error.
+/// Collects the options of a rendition from path, query and form. An option that is given twice is an error.
 struct OptionReader {
     private var rendition: Rendition
-    /// What was read, for the signature to cover; the source is for whoever reads it to set.
+    /// What a signature has to cover. The caller sets the source.
     var credentials: Credentials
     private var seen = Set<String>()
 
@@ -10,8 +10,16 @@ struct OptionReader {
         credentials = Credentials(format: format)
     }
 
+    /// Whether a parameter of this name is read as an option.
+    static func isOption(_ name: String) -> Bool {
+        name == "sig" || name == "expires" || RenditionOption(rawValue: name) != nil
+    }
+
     /// Reads `name=value` of a path.
     mutating func readPair(_ text: Substring) throws(Problem) {
+        guard !text.isEmpty else {
+            throw .badRequest("The path has a comma without an option after it: options are written “,name=value”.")
+        }
         let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, let name = PercentText.decode(parts[0]), let value = PercentText.decode(parts[1]) else {
             throw .badOption(String(text), "is not of the form name=value")
@@ -19,7 +27,9 @@ struct OptionReader {
         try read(name, value)
     }
 
-    /// Reads the parameters of a query, and returns that of `url`.
+    /// Reads the parameters of a query.
+    ///
+    /// - Returns: The value of `url`.
     mutating func readQuery(_ items: [QueryItem]) throws(Problem) -> String? {
         var url: String?
         for item in items {
@@ -33,7 +43,7 @@ struct OptionReader {
         return url
     }
 
-    /// The rendition with all that was read.
+    /// The rendition with the options read so far.
     func finish() throws(Problem) -> Rendition {
         try rendition.check()
         return rendition

@@ -1,7 +1,7 @@
 internal import Cache
 internal import Fetch
 
-/// Reads request targets (API.md §1, §5). A pure function of the target and the mounts.
+/// Parses request targets. A pure function of the target and the mounts.
 package struct RouteParser: Sendable {
     package let mounts: [String: Mount]
 
@@ -9,16 +9,18 @@ package struct RouteParser: Sendable {
         self.mounts = mounts
     }
 
-    /// What the target asks for.
+    /// Parses a target.
     ///
     /// - Parameters:
     ///   - target: Path and query as they were sent.
-    ///   - hasBody: Whether the request brings the source itself (POST).
-    ///   - fields: Options that the body brings, as a form does.
+    ///   - hasBody: Whether the body is the source (POST). It counts only where the target has a format and no source.
+    ///   - fields: Options in the body, which a form has.
     /// - Throws: ``Problem``: `not_found`, `bad_source_url` or `bad_option`.
     package func parse(_ target: String, hasBody: Bool = false, fields: [QueryItem] = []) throws(Problem) -> ParsedTarget {
-        // A mark that combines with a separator would make another character of it.
-        guard target.utf8.allSatisfy({ $0 < 0x80 }) else { throw .badRequest("The target holds characters outside ASCII.") }
+        // A combining mark would form another character together with a separator before it.
+        guard target.utf8.allSatisfy({ $0 < 0x80 }) else {
+            throw .badRequest("The request target has characters outside ASCII.")
+        }
         let path = target.prefix { $0 != "?" }
         let query = target.dropFirst(path.count)
         let segments = path.dropFirst()
@@ -41,9 +43,32 @@ package struct RouteParser: Sendable {
         if let word = words.first, let format = Rendition.Format.named(word) {
             return try rendition(format, options: words.dropFirst(), rest: rest, query: query, hasBody: hasBody, fields: fields)
         }
-        if let mount = mounts[String(first)], !hasBody { return try mounted(mount, path: rest, query: query) }
-        throw .notFound
+        if let mount = mounts[String(first)] {
+            return try mounted(mount, called: String(first), path: rest, query: query)
+        }
+        throw Self.unknown(first, rest)
     }
+
+    /// Whether the target has the form of a player page's address, be it valid or not.
+    func namesPage(_ target: String) -> Bool {
+        let path = target.prefix { $0 != "?" }
+        let first = path.dropFirst().prefix { $0 != "/" }
+        let page = Rendition.Format.html.rawValue
+        return first.prefix { $0 != "," } == page || (mounts[String(first)] != nil && path.lowercased().hasSuffix(".\(page)"))
+    }
+
+    /// Says what an unknown path would have to be.
+    private static func unknown(_ first: Substring, _ rest: Substring) -> Problem {
+        let name = first.prefix { $0 != "," }.prefix(64)
+        if first.contains(",") || verbatimURL(rest.drop { $0 == "/" }) != nil {
+            return .notFound("There is no format “\(name)”. The formats are \(formatNames).")
+        }
+        if !rest.isEmpty { return .notFound("There is no mount “\(name)”, and no format of that name: \(formatNames).") }
+        return .notFound(
+            "There is no resource at this path. A rendition is at /{format}/{source}, with one of the formats \(formatNames).")
+    }
+
+    private static let formatNames = Rendition.Format.allCases.map(\.rawValue).joined(separator: ", ")
 
     // MARK: Renditions
 
@@ -60,10 +85,13 @@ package struct RouteParser: Sendable {
                 guard url == nil else { throw .badOption("url", "does not go with a body") }
                 return ParsedTarget(.upload(try reader.finish()), credentials: reader.credentials)
             }
-            guard let url else { throw .badSourceURL("The source URL is missing.") }
+            guard let url else {
+                throw .badSourceURL(
+                    "The source URL is missing: ask for /\(format.rawValue)/{URL} or /\(format.rawValue)?url={URL}, or send a GIF with POST."
+                )
+            }
             return try Self.parsed(&reader, url)
         }
-        guard !hasBody else { throw .notFound }
         if let verbatim = Self.verbatimURL(source) {
             // The query belongs to the source.
             return try Self.parsed(&reader, verbatim + query)
@@ -82,7 +110,7 @@ package struct RouteParser: Sendable {
         return ParsedTarget(.rendition(try reader.finish(), try source(text)), credentials: reader.credentials)
     }
 
-    /// A URL as it stands in the path; one slash after the scheme is two that a proxy merged.
+    /// A URL that is not percent-encoded as a whole. One slash after the scheme stands for two that a proxy merged.
     private static func verbatimURL(_ text: Substring) -> String? {
         for scheme in ["http:/", "https:/"] where text.lowercased().hasPrefix(scheme) {
             let address = text.dropFirst(scheme.count)
@@ -101,30 +129,55 @@ package struct RouteParser: Sendable {
 
     // MARK: Mounts
 
-    /// The source is the same path under the mount's origin, ending in `.gif`; the extension says what is wanted.
-    private func mounted(_ mount: Mount, path: Substring, query: Substring) throws(Problem) -> ParsedTarget {
-        guard let dot = path.lastIndex(of: "."), !path[dot...].contains("/") else { throw .notFound }
-        let format: Rendition.Format
-        switch path[dot...].dropFirst() {
-        case "gif": format = .mp4
-        case let name:
-            guard let named = Rendition.Format.named(name) else { throw .notFound }
-            format = named
+    /// The source is the same path under the mount's origin, ending in `.gif`; the extension says what is wanted. A `GIF` in
+    /// another case stays as it is written, since paths of origins are case-sensitive.
+    private func mounted(
+        _ mount: Mount, called name: String, path: Substring, query: Substring
+    ) throws(Problem) -> ParsedTarget {
+        guard let dot = path.lastIndex(of: "."), !path[dot...].contains("/"),
+            let format = Rendition.Format.ofMount(extension: path[dot...].dropFirst())
+        else {
+            throw .notFound("A path of a mount ends in .gif, or in the name of a format: \(Self.formatNames).")
         }
+        let isGIF = path[dot...].lowercased() == ".gif"
         var reader = OptionReader(format: format)
-        guard try reader.readQuery(try Self.items(query.dropFirst())) == nil else {
-            throw .badOption("url", "does not go with a mount")
-        }
-        reader.credentials.source = mount.base + path[..<dot].dropFirst() + ".gif"
+        let forwarded = try Self.readQuery(query.dropFirst(), of: mount, called: name, into: &reader)
+        reader.credentials.source =
+            mount.base + path[..<dot].dropFirst() + (isGIF ? path[dot...] : ".gif")
+            + (forwarded.isEmpty ? "" : "?" + forwarded.joined(separator: "&"))
         let source = try Self.source(reader.credentials.source)
-        // Dot segments must not lead out of the mount, nor out of what is open of it; nor may a number sign, where a client
-        // sends it, cut the extension off.
-        guard source.canonical.hasPrefix(mount.base), source.canonical.hasSuffix(".gif"),
+        // Dot segments must not lead out of the mount, nor out of its allowed paths. A number sign that a client sends must
+        // not cut the extension off.
+        guard source.canonical.hasPrefix(mount.base), source.path.lowercased().hasSuffix(".gif"),
             mount.patterns.contains(where: { $0.matches(source) })
-        else { throw .notFound }
-        let isNegotiable = mount.negotiates && path[dot...] == ".gif"
+        else { throw .notFound("The mount “\(name)” does not serve this path.") }
         return ParsedTarget(
-            .rendition(try reader.finish(), source), credentials: reader.credentials, mount: mount, isNegotiable: isNegotiable)
+            .rendition(try reader.finish(), source), credentials: reader.credentials, mount: mount,
+            address: MountAddress(stem: "/\(name)\(path[..<dot])", forwarded: forwarded),
+            isNegotiable: mount.negotiates && isGIF)
+    }
+
+    /// Reads the options of a mount's query.
+    ///
+    /// - Returns: The parameters that go to the origin, as they were written.
+    private static func readQuery(
+        _ query: Substring, of mount: Mount, called name: String, into reader: inout OptionReader
+    ) throws(Problem) -> [String] {
+        var forwarded: [String] = []
+        for pair in query.split(separator: "&") {
+            let item = try item(pair)
+            if OptionReader.isOption(item.name) {
+                try reader.read(item.name, item.value)
+            } else if mount.query == .forward {
+                forwarded.append(String(pair))
+            } else if item.name == "url" {
+                throw .badOption("url", "does not go with a mount")
+            } else {
+                throw .badOption(
+                    item.name, "is not known; mounts.\(name).query: forward would send it to the origin")
+            }
+        }
+        return forwarded
     }
 
     // MARK: Objects
@@ -132,21 +185,30 @@ package struct RouteParser: Sendable {
     private func object(_ name: Substring) throws(Problem) -> Route {
         let parts = name.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 2, let id = ObjectID(hex: parts[0]), Rendition.Format(rawValue: String(parts[1])) != nil else {
-            throw .notFound
+            throw .notFound("The address of an object is /object/{id}.{extension}, with an id of 64 hexadecimal digits.")
         }
         return .object(id, fileExtension: String(parts[1]))
     }
 
     private static func items(_ query: Substring) throws(Problem) -> [QueryItem] {
         var items: [QueryItem] = []
-        for pair in query.split(separator: "&") {
-            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let name = PercentText.decode(parts[0]), let value = PercentText.decode(parts.count > 1 ? parts[1] : "")
-            else {
-                throw .badRequest("The query is not percent-encoded correctly.")
-            }
-            items.append(QueryItem(name: name, value: value))
-        }
+        for pair in query.split(separator: "&") { items.append(try item(pair)) }
         return items
+    }
+
+    private static func item(_ pair: Substring) throws(Problem) -> QueryItem {
+        let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let name = PercentText.decode(parts[0]), let value = PercentText.decode(parts.count > 1 ? parts[1] : "") else {
+            throw .badRequest("The query is not percent-encoded correctly.")
+        }
+        return QueryItem(name: name, value: value)
+    }
+}
+
+extension Rendition.Format {
+    /// The format that a mount's path asks for by its extension, in any case; `gif` asks for the video.
+    fileprivate static func ofMount(extension text: Substring) -> Rendition.Format? {
+        let name = text.lowercased()
+        return name == "gif" ? .mp4 : named(name)
     }
 }

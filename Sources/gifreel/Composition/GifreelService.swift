@@ -48,8 +48,9 @@ package final class GifreelService: Sendable {
             let current = CurrentGeneration(try Generation(configuration, rooms, logger: logger))
             self.current = current
             var http = configuration.http
-            http.errorResponse = { error in
-                ProblemDocument.response(Problem(error.status, error.code, error.sentence))
+            http.errorResponse = { [current] error in
+                current.value.door.crossOrigin.applied(
+                    to: ProblemDocument.response(Problem(error.status, error.code, error.sentence)))
             }
             let meter = RequestMeter(mounts: configuration.mounts.keys, factory: registry)
             self.meter = meter

@@ -51,6 +51,7 @@ extension ServiceConfiguration {
             mount.maxAge = Int(try settings.duration("\(name).max_age").components.seconds)
         }
         mount.negotiates = try settings.optionalFlag("\(name).negotiate") ?? false
+        mount.query = try settings.choice("\(name).query", Mount.Query.allCases)
         mount.requiresSignature = try settings.optionalFlag("\(name).require_signature")
         if mount.requiresSignature == true && signingKeys.isEmpty {
             throw ConfigurationError("\(name).require_signature is true but signing.keys holds no key.")

@@ -96,6 +96,7 @@ extension Setting {
         Setting("mounts.*.origin", .text),
         Setting("mounts.*.allow", .list),
         Setting("mounts.*.negotiate", .flag, "false"),
+        Setting("mounts.*.query", .text, "options"),
         Setting("mounts.*.fresh_for", .duration),
         Setting("mounts.*.max_age", .duration),
         Setting("mounts.*.require_signature", .flag),

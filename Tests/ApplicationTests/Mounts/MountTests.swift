@@ -9,7 +9,9 @@ import Testing
 @Suite(.timeLimit(.minutes(3))) struct MountTests {
     private let gif = GIFBuilder.animation(frames: 4)
 
-    @Test func aMountThatNegotiatesAnswersTheGIFToWhoeverDoesNotNameTheVideo() throws {
+    @Test func aMountThatNegotiatesAnswersTheGIFToClientsThatDoNotNameTheVideo() throws {
+        // Large enough for its video to be smaller.
+        let gif = GIFBuilder.animation(frames: 40, width: 160, height: 120)
         let origin = try LoopbackOrigin(["/up/a.gif": { _ in .ok(gif) }])
         defer { origin.stop() }
         let server = try GifreelProcess(["mounts.media.origin=\(origin.url("/up/"))", "mounts.media.negotiate=true"])
@@ -37,7 +39,7 @@ import Testing
         #expect(part.status == 206 && part.body == Array("GIF89a".utf8) && part["vary"] == "Accept")
         let head = try server.request("HEAD", "/media/a.gif")
         #expect(head["content-length"] == "\(gif.count)" && head["content-type"] == "image/gif")
-        // Whoever asks for the video by its name gets it, whatever it accepts; and GIF is no format to ask for.
+        // The video's own name is not negotiated, and GIF is not a format that a target can name.
         let video = try server.request("GET", "/media/a.mp4", headers: ["Accept: image/*"])
         #expect(video["content-type"] == "video/mp4" && video["vary"] == nil)
         #expect(try server.request("GET", "/gif/\(origin.url("/up/a.gif"))").status == 404)
@@ -65,6 +67,48 @@ import Testing
         for accept in ["image/*", "video/mp4"] {
             let answer = try server.request("GET", "/media/a.gif", headers: ["Accept: \(accept)"])
             #expect(answer.status == 415 && answer["vary"] == "Accept")
+        }
+    }
+
+    @Test func theFactsOfAMountShowNothingOfItsOriginAndSignNothing() throws {
+        let origin = try LoopbackOrigin(["/up/a.gif": { _ in .ok(gif) }])
+        defer { origin.stop() }
+        let server = try GifreelProcess([
+            "mounts.media.origin=\(origin.url("/up/"))", "mounts.media.query=forward",
+            "signing.keys=an-example-key-of-at-least-32-bytes", "mounts.media.require_signature=false",
+        ])
+        let facts = try server.request("GET", "/media/a.json?v=1")
+        #expect(facts.status == 200 && !facts.text.contains("http:") && !facts.text.contains("/up/"), "\(facts.text)")
+        #expect(!facts.text.contains("sig="))
+        #expect(facts.text.contains("\"url\":\"/media/a.gif?v=1\"") && facts.text.contains("\"url\":\"/media/a.mp4?v=1\""))
+        #expect(try server.request("GET", "/media/a.mp4?v=1").status == 200)
+    }
+
+    @Test func aMountForwardsVersionsToItsOriginAndCachesEachByItself() throws {
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+        defer { origin.stop() }
+        let server = try GifreelProcess(["mounts.media.origin=\(origin.url("/"))", "mounts.media.query=forward"])
+        for version in ["123", "124"] {
+            for status in ["gifreel; fwd=miss; stored", "gifreel; hit", "gifreel; hit"] {
+                #expect(try server.request("GET", "/media/a.mp4?v=\(version)&width=8")["cache-status"] == status)
+            }
+        }
+        #expect(origin.requests.map(\.target).sorted() == ["/a.gif?v=123", "/a.gif?v=124"])
+        let page = try server.request("GET", "/media/a.html?v=123&width=8").text
+        #expect(page.contains("<source src=\"/media/a.mp4?v=123&amp;width=8\""))
+    }
+
+    @Test func theNegotiatedAnswerIsTheGIFWhereTheVideoIsLarger() throws {
+        let small = GIFBuilder.animation(frames: 2, width: 4, height: 4)
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(small) }])
+        defer { origin.stop() }
+        let server = try GifreelProcess(["mounts.media.origin=\(origin.url("/"))", "mounts.media.negotiate=true"])
+        let video = try server.request("GET", "/media/a.mp4")
+        #expect(video["content-type"] == "video/mp4" && video.body.count > small.count)
+        for status in ["gifreel; fwd=miss; stored", "gifreel; hit", "gifreel; hit"] {
+            let answer = try server.request("GET", "/media/a.gif", headers: ["Accept: video/mp4"])
+            #expect(answer["content-type"] == "image/gif" && answer.body == small && answer["vary"] == "Accept")
+            #expect(answer["cache-status"] == status)
         }
     }
 
@@ -146,5 +190,26 @@ import Testing
                 .init(name: "a", parameters: ["x=\"1,2;3\"", "y"]), .init(name: "b", parameters: []),
                 .init(name: "c", parameters: ["z=\"\\\"\""]),
             ])
+    }
+}
+
+@Suite struct AcceptFieldTests {
+    @Test(arguments: [
+        ("video/mp4", true), ("VIDEO/MP4;codecs=\"a, b\"", true), ("image/avif, video/*;q=0.5, */*;q=0.1", true),
+        ("image/webp,image/avif,video/*;q=0.8,image/png,image/*;q=0.8,*/*;q=0.5", true),
+        ("video/mp4;q=0.8, image/gif;q=0.3, image/*", true), ("video/mp4;q=1.000, image/gif", true),
+        ("image/gif, video/mp4;q=0.5", false), ("image/*;q=0.9, video/*;q=0.8", false),
+        ("video/mp4;q=0.4, */*;q=0.5", false), ("video/mp4;q=0, video/*", false), ("video/mp4; q=0.000", false),
+        ("*/*", false), ("image/*", false), ("", false),
+    ]) func theWeightsOfAcceptDecideBetweenVideoAndGIF(_ accept: String, _ expected: Bool) {
+        #expect(AcceptField([accept]).prefersVideo == expected)
+    }
+
+    @Test(arguments: [
+        ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", true), ("text/*", true),
+        ("text/html;q=0.5, application/json", false), ("application/json", false), ("*/*", false), ("", false),
+        ("text/html;q=0", false),
+    ]) func aPageIsPreferredOnlyWhereItIsNamed(_ accept: String, _ expected: Bool) {
+        #expect(AcceptField([accept]).prefersPage == expected)
     }
 }

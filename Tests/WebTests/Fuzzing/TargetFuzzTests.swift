@@ -55,7 +55,7 @@ import Testing
 
     private func key(_ target: String) throws -> AliasKey {
         guard case .rendition(let rendition, let url) = try RouteParser(mounts: [:]).parse(target).route else {
-            throw Problem.notFound
+            throw Problem.badRequest("no rendition")
         }
         return AliasKey(sourceURL: url.canonical, rendition: rendition.canonicalText)
     }

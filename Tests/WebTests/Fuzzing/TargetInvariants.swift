@@ -35,7 +35,7 @@ enum TargetInvariants {
     private static func mounted(_ url: SourceURL) -> String? {
         let isOpen = ["https://media.example.com/up/open/", "https://media.example.com/up/more"].contains(
             where: url.canonical.hasPrefix)
-        return isOpen && url.path.hasSuffix(".gif") ? nil : "through the mount: \(url)"
+        return isOpen && url.path.lowercased().hasSuffix(".gif") ? nil : "through the mount: \(url)"
     }
 
     /// Making a target of what was read, and reading that, gives the same.

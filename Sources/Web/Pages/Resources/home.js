@@ -1,20 +1,20 @@
 "use strict";
 
-// The page at /: one GIF at a time goes to the service this page came from, and what comes back is shown beside it.
-// Without this script the two forms still work: they answer with the MP4 itself.
+// The home page: sends one GIF at a time to the service and shows the result beside it.
+// Without this script the two forms still work: their answer is the MP4 itself.
 
 const element = (id) => document.getElementById(id);
 const base = new URL(".", location.href);
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
-/** What is under way: an AbortController, or null. */
+/** The AbortController of the conversion in progress, or null. */
 let run = null;
-/** What was converted last: {url} or {file}. */
+/** The source of the last conversion: {url} or {file}. */
 let source = null;
 
 document.documentElement.classList.add("live");
 
-// MARK: What the user does
+// MARK: User actions
 
 element("link").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -24,7 +24,7 @@ element("link").addEventListener("submit", (event) => {
 element("file").addEventListener("change", (event) => {
   const [file] = event.target.files;
   if (file) begin({ file });
-  // Choosing the same file again is a change too.
+  // So that choosing the same file again fires the event again.
   event.target.value = "";
 });
 
@@ -68,7 +68,7 @@ element("options").addEventListener("submit", (event) => event.preventDefault())
 element("options").addEventListener("input", describeOptions);
 element("options").addEventListener("change", () => source && begin(source));
 element("options").addEventListener("reset", () => {
-  // The fields have their first values only after this event.
+  // The fields are reset only after this event.
   setTimeout(() => {
     describeOptions();
     if (source) begin(source);
@@ -87,7 +87,7 @@ function chosenOptions() {
 
 function describeOptions() {
   element("quality-value").value = element("quality").value;
-  // How to fit is a question only where both sides are given.
+  // The fit matters only with both width and height.
   element("fit").disabled = !element("width").value || !element("height").value;
   element("chosen").textContent = chosenOptions().map((pair) => pair.join("=")).join(", ");
 }
@@ -100,7 +100,7 @@ function address(format, url, only = () => true) {
 
 // MARK: Converting
 
-/** Converts a source and shows what came of it. A conversion under way is given up. */
+/** Converts a source and shows the result. Aborts a conversion in progress. */
 async function begin(what) {
   if (!element("options").reportValidity()) return;
   run?.abort();
@@ -118,7 +118,9 @@ async function begin(what) {
       say("Cancelled.");
     } else {
       say("");
-      element("error").textContent = error instanceof Refusal ? error.message : "The server cannot be reached.";
+      // The result of an earlier source must not appear to belong to this one.
+      hideResult();
+      element("error").textContent = error instanceof Refusal ? error.message : "The server could not be reached.";
     }
   } finally {
     if (run === mine) {
@@ -128,10 +130,10 @@ async function begin(what) {
   }
 }
 
-/** Why there is no video, in a sentence for people. */
+/** The reason why there is no video, as a sentence for the user. */
 class Refusal extends Error {}
 
-/** Asks for the MP4 of a URL, and for the GIF's facts at the same time: the service fetches it once for both. */
+/** Requests the MP4 of a URL and the facts of its GIF. The service fetches the GIF once for both. */
 async function ask(text, signal) {
   const url = readURL(text);
   say("Fetching and converting…");
@@ -146,24 +148,24 @@ async function ask(text, signal) {
   return { url, blob, elapsed, facts: (await facts)?.source, header: (name) => answer.headers.get(name) };
 }
 
-/** The URL as the service is asked for it: normalised, without what only browsers see. */
+/** The URL in the form that the service gets: normalised, without a fragment. */
 function readURL(text) {
   let url;
   try {
     url = new URL(text);
   } catch {
-    throw new Refusal("This is not the address of anything.");
+    throw new Refusal("This is not a valid URL.");
   }
   url.hash = "";
   return url.href;
 }
 
-/** Sends a file and waits for its MP4. */
+/** Uploads a file and waits for its MP4. */
 function upload(file, signal) {
   const limit = Number(document.body.dataset.maxBytes);
-  if (file.size > limit) throw new Refusal(`The file has ${bytes(file.size)}, and that is more than this server takes.`);
+  if (file.size > limit) throw new Refusal(`The file has ${bytes(file.size)}. This server accepts up to ${bytes(limit)}.`);
   say("Uploading…");
-  // fetch() does not tell how far an upload is.
+  // fetch() does not report the progress of an upload.
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     let started = performance.now();
@@ -194,7 +196,7 @@ function upload(file, signal) {
   });
 }
 
-/** What an error's document says (RFC 9457). */
+/** The error that a problem document describes (RFC 9457). */
 async function refusal(status, blob) {
   try {
     return new Refusal(JSON.parse(await blob.text()).detail);

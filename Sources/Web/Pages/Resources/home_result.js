@@ -1,6 +1,6 @@
-// What the page at / shows of a conversion: GIF and video side by side, what is saved, facts, snippets.
+// The result of a conversion on the home page: GIF and video side by side, sizes, facts and snippets.
 
-/** Object URLs that the page shows, to be given back. */
+/** Object URLs in use, to be revoked with the next result. */
 let held = [];
 
 // MARK: Showing
@@ -36,6 +36,12 @@ async function show(made) {
   element("result").scrollIntoView({ block: "nearest", behavior: reducedMotion.matches ? "auto" : "smooth" });
 }
 
+/** Removes the result from the page. */
+function hideResult() {
+  element("mp4").pause();
+  element("result").hidden = true;
+}
+
 function hold(blob) {
   const url = URL.createObjectURL(blob);
   held.push(url);
@@ -44,7 +50,7 @@ function hold(blob) {
 
 function showGIF(made, video) {
   const image = element("gif");
-  // As large as the GIF is, so that nothing moves when it comes.
+  // The size of the GIF, so that nothing moves when it loads.
   image.width = made.facts?.width ?? video.videoWidth;
   image.height = made.facts?.height ?? video.videoHeight;
   image.hidden = false;
@@ -62,7 +68,7 @@ function showGIF(made, video) {
 
 element("toggle").addEventListener("click", () => play(element("mp4").paused));
 
-/** Lets both move or stand still. */
+/** Plays or pauses both. */
 function play(moves) {
   element("toggle").textContent = moves ? "Pause both" : "Play both";
   if (moves) {
@@ -74,7 +80,7 @@ function play(moves) {
   }
 }
 
-/** Lays a picture of the GIF over the GIF: browsers have no way to stop one. */
+/** Covers the GIF with a picture of its current frame: browsers cannot pause a GIF. */
 function freeze() {
   const [image, still] = [element("gif"), element("still")];
   if (image.hidden || !image.naturalWidth) return;
@@ -88,13 +94,13 @@ function showFacts(made, video) {
   const stages = Object.fromEntries(
     [...(made.header("Server-Timing") ?? "").matchAll(/(\w+);dur=([\d.]+)/g)].map(([, name, time]) => [name, Number(time)]));
   const rows = [
-    ["Picture", `${video.videoWidth} × ${video.videoHeight}`],
+    ["Dimensions", `${video.videoWidth} × ${video.videoHeight}`],
     ["Duration", `${video.duration.toFixed(2)} s`],
     ["Frames", made.facts?.frames],
-    ["Fetched in", stages.fetch ? seconds(stages.fetch) : null],
-    ["Converted in", stages.transcode ? seconds(stages.transcode) : null],
-    ["Answered in", seconds(made.elapsed)],
-    ["Cache", /hit/.test(status) ? "had it" : "has it now"],
+    ["Fetch time", stages.fetch ? seconds(stages.fetch) : null],
+    ["Conversion time", stages.transcode ? seconds(stages.transcode) : null],
+    ["Total time", seconds(made.elapsed)],
+    ["Cache", /hit/.test(status) ? "hit" : "miss"],
   ];
   element("facts").replaceChildren(
     ...rows.filter(([, value]) => value).map(([name, value]) => {
@@ -125,18 +131,18 @@ function showSnippets(made, video) {
   if (mp4) {
     const poster = made.url ? `\n  poster="${attribute(address("jpg", made.url, still))}"` : "";
     list.push([
-      "Embed it", made.url ? "" : "This address holds as long as the cache keeps the video.",
+      "Embed the video", made.url ? "" : "The address works until the server removes the video from its cache.",
       `<video autoplay${loop} muted playsinline width="${width}" height="${height}"${poster}\n  src="${attribute(mp4)}"></video>`,
     ]);
   }
   if (made.url) {
     list.push([
-      "Embed the player", "A page of its own: a still where motion is not wanted, a button to stop it, the GIF's own number of loops.",
+      "Embed the player", "A separate page with a pause button. It respects reduced motion and the loop count of the GIF.",
       `<iframe src="${attribute(address("html", made.url))}" width="${width}" height="${height}"\n  title="${attribute(name)}" allow="autoplay" loading="lazy"></iframe>`,
     ]);
   }
   list.push([
-    "Ask for it", "",
+    "Download with curl", "",
     made.url
       ? `curl -o out.mp4 ${quote(address("mp4", made.url))}`
       : `curl -o out.mp4 --data-binary ${quote("@" + name)} ${quote(address("mp4"))}`,
@@ -156,13 +162,13 @@ function snippet([title, note, code]) {
   button.addEventListener("click", async () => {
     const isCopied = await copy(code, node.querySelector("code"));
     button.textContent = isCopied ? "Copied" : "Selected";
-    say(isCopied ? "Copied." : "Selected: copy it with the keyboard.");
+    say(isCopied ? "Copied." : "Selected. Press Ctrl+C or ⌘C to copy.");
     setTimeout(() => (button.textContent = "Copy"), 2000);
   });
   return node;
 }
 
-/** Copies a text, or selects it where a page may not copy (without TLS). */
+/** Copies a text. Without TLS a page may not copy, so the text is selected instead. */
 async function copy(text, node) {
   try {
     await navigator.clipboard.writeText(text);
@@ -173,7 +179,7 @@ async function copy(text, node) {
   }
 }
 
-// MARK: Words
+// MARK: Texts
 
 function say(text) {
   element("status").textContent = text;
@@ -185,8 +191,8 @@ function nameOf(made) {
 
 function saving(from, to) {
   const percent = Math.round(100 * Math.abs(1 - to / from));
-  if (percent === 0) return "As large as the GIF";
-  return `${percent} % ${to < from ? "smaller" : "larger"} than the GIF`;
+  if (percent === 0) return "The same size as the GIF";
+  return `${percent}% ${to < from ? "smaller" : "larger"} than the GIF`;
 }
 
 function bytes(count) {

@@ -1,17 +1,17 @@
 "use strict";
 
-// The player: the browser loops and shows the poster by itself. This adds a button to stop the motion, a still where
-// motion is not wanted, and the number of plays the GIF asks for.
+// The player. The browser loops the video and shows the poster by itself. This script adds a button that pauses, a still
+// picture for users who prefer reduced motion, and the loop count of the GIF.
 
 const player = document.getElementById("player");
 const video = document.getElementById("video");
 const toggle = document.getElementById("toggle");
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
-/** How often the video is to play; Infinity for always. */
+/** The number of plays; Infinity for an endless loop. */
 const plays = Number(video.dataset.plays || Infinity);
 let played = 0;
 
-/** Shows what the button does, and where it belongs. */
+/** Updates the button. */
 function show(isStill) {
   player.classList.toggle("still", isStill);
   toggle.ariaLabel = isStill ? "Play" : "Pause";
@@ -19,10 +19,10 @@ function show(isStill) {
 }
 
 function play() {
-  // A source that the reader's wish ruled out is taken all the same once they ask for it.
+  // The media attribute excludes the source for users who prefer reduced motion, until they press the button.
   if (!video.currentSrc) video.src = video.querySelector("source").src;
   if (video.ended) {
-    // Playing again begins with a seek, which is none of the plays.
+    // Playing again begins with a seek, which is not one of the plays.
     played = -1;
     video.loop = plays > 1;
   }
@@ -39,7 +39,7 @@ toggle.addEventListener("click", () => (video.paused ? play() : stop()));
 video.addEventListener("click", () => toggle.click());
 video.addEventListener("playing", () => show(false));
 video.addEventListener("ended", () => show(true));
-// Looping seeks to the start: nothing else on this page seeks.
+// Each loop seeks to the start; nothing else on this page seeks.
 video.addEventListener("seeking", () => {
   if (video.paused || !video.loop) return;
   played += 1;
@@ -52,5 +52,5 @@ if (reducedMotion.matches) {
 } else if (!video.paused) {
   show(false);
 }
-// Where the browser does not let the video begin by itself, it is a still with a button.
+// Where the browser blocks autoplay, the page shows a still picture with a button.
 addEventListener("load", () => setTimeout(() => video.paused && show(true), 500));

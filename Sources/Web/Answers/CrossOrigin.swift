@@ -1,0 +1,84 @@
+package import HTTP
+
+/// The fields that let scripts of other origins send every request and read every answer, errors too (Fetch standard,
+/// section 3.2: the CORS protocol).
+///
+/// They are encoded once. A response whose body is an ``HTTPResource`` has them in its prepared head; ``applied(to:)``
+/// adds them to every other one.
+package struct CrossOrigin: Sendable {
+    /// What goes with every answer; empty where no origin is allowed.
+    let fields: HTTPHeaders
+    private let preflightFields: HTTPHeaders
+
+    /// What scripts may read beside the fields that every script may read.
+    private static let exposed = "Content-Location, ETag, Cache-Status, Server-Timing, Location, Retry-After"
+
+    /// - Parameter origin: The value of `Access-Control-Allow-Origin`; nil allows no origin.
+    package init(allowing origin: String?) {
+        guard let origin else {
+            fields = HTTPHeaders()
+            preflightFields = HTTPHeaders()
+            return
+        }
+        fields = ["Access-Control-Allow-Origin": origin, "Access-Control-Expose-Headers": Self.exposed]
+        preflightFields = [
+            "Access-Control-Allow-Origin": origin,
+            // Every method, also where the route refuses it: then the script can read the answer that says so.
+            "Access-Control-Allow-Methods": "GET, HEAD, POST, DELETE, PURGE, OPTIONS",
+            // The wildcard does not cover Authorization.
+            "Access-Control-Allow-Headers": "*, Authorization", "Access-Control-Max-Age": "86400",
+        ]
+    }
+
+    /// Answers OPTIONS, which is how browsers send a preflight.
+    ///
+    /// - Parameter methods: Those of the route.
+    func preflight(allow methods: [HTTPMethod]) -> HTTPResponse {
+        var response = HTTPResponse.options(allow: methods)
+        response.headers.append(preflightFields)
+        return response
+    }
+
+    /// The response with the fields.
+    package func applied(to response: HTTPResponse) -> HTTPResponse {
+        if case .resource = response.body { return response }
+        var response = response
+        response.headers.append(fields)
+        return response
+    }
+
+    /// The reply with the fields, whenever its response is known.
+    func applied(to reply: HTTPReply) -> HTTPReply {
+        if fields.isEmpty { return reply }
+        return switch reply {
+        case .now(let response): .now(applied(to: response))
+        case .later(let work): .later { applied(to: await work()) }
+        case .receive(let sink): .receive(CrossOriginSink(sink, self))
+        }
+    }
+}
+
+/// A body sink whose answers have the fields of ``CrossOrigin``.
+private final class CrossOriginSink: HTTPBodySink {
+    private let sink: any HTTPBodySink
+    private let crossOrigin: CrossOrigin
+
+    init(_ sink: any HTTPBodySink, _ crossOrigin: CrossOrigin) {
+        self.sink = sink
+        self.crossOrigin = crossOrigin
+    }
+
+    var limit: Int { sink.limit }
+
+    func write(_ bytes: UnsafeRawBufferPointer) throws {
+        do {
+            try sink.write(bytes)
+        } catch let refusal as HTTPBodyRefusal {
+            throw HTTPBodyRefusal(crossOrigin.applied(to: refusal.response))
+        }
+    }
+
+    func finish() -> HTTPReply { crossOrigin.applied(to: sink.finish()) }
+
+    func abort() { sink.abort() }
+}
