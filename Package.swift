@@ -62,6 +62,16 @@ let package = Package(
         .target(
             name: "Logs", dependencies: ["SystemIO", .product(name: "Logging", package: "swift-log")], swiftSettings: strict),
 
+        // The table of settings, their reader and the documents made from it.
+        .target(
+            name: "Settings",
+            dependencies: [
+                .product(name: "Configuration", package: "swift-configuration"),
+                .product(name: "SystemPackage", package: "swift-system"),
+                .product(name: "Yams", package: "Yams"),
+            ],
+            swiftSettings: strict),
+
         // What Prometheus reads, behind swift-metrics.
         .target(
             name: "PrometheusMetrics", dependencies: [.product(name: "CoreMetrics", package: "swift-metrics")],
@@ -101,7 +111,7 @@ let package = Package(
             swiftSettings: strict),
         .executableTarget(
             name: "gifreel",
-            dependencies: ["Service", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            dependencies: ["Service", "Settings", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             exclude: ["Commands", "Composition", "Configuration", "Logging"],
             swiftSettings: strict),
 
@@ -123,6 +133,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(name: "PrometheusMetricsTests", dependencies: ["PrometheusMetrics"], swiftSettings: strict),
         .testTarget(name: "DocumentationTests", swiftSettings: strict),
+        .testTarget(name: "SettingsTests", dependencies: ["Settings", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "ServiceTests",
             dependencies: [

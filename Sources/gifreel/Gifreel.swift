@@ -11,7 +11,7 @@ struct GifreelCommand: ParsableCommand {
         version: "gifreel \(Gifreel.version)",
         subcommands: [
             ServeCommand.self, ConvertCommand.self, FramesCommand.self, PrewarmCommand.self, PurgeCommand.self,
-            SignCommand.self, ZygoteCommand.self,
+            SignCommand.self, SettingsCommand.self, ZygoteCommand.self,
         ])
 
     /// As ArgumentParser has it, but that a `prewarm` that makes no sense ends with 2: its other failures have 1.

@@ -1,0 +1,60 @@
+/// The environment variables that begin with `GIFREEL_`, told apart.
+struct EnvironmentVariables {
+    /// Variables that set a setting, by the setting's full name.
+    private(set) var settings: [String: (variable: String, value: String)] = [:]
+    /// Variables that Kubernetes injects for a service named `gifreel`, sorted.
+    private(set) var injected: [String] = []
+
+    /// - Throws: ``SettingsError`` for a variable that is neither.
+    init(_ environment: [String: String]) throws(SettingsError) {
+        for (variable, value) in environment.sorted(by: { $0.key < $1.key }) where variable.hasPrefix("GIFREEL_") {
+            if let name = Self.settingName(variable) {
+                settings[name] = (variable, value)
+            } else if Self.isInjected(variable, value) {
+                injected.append(variable)
+            } else {
+                let hint = Setting.nearestVariable(to: variable).map { "Did you mean \($0)?" } ?? "Unset it."
+                throw SettingsError(
+                    "The environment variable \(variable) sets no setting; each variable that begins with GIFREEL_ must. \(hint)"
+                )
+            }
+        }
+    }
+
+    /// The full name of the setting that a variable sets; nil for none.
+    private static func settingName(_ variable: String) -> String? {
+        for setting in Setting.all {
+            guard setting.hasChosenName else {
+                if setting.environmentName == variable { return setting.name }
+                continue
+            }
+            // The chosen name stands between the parts around `*`.
+            let parts = setting.environmentName.split(separator: "NAME", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, variable.hasPrefix(parts[0]), variable.hasSuffix(parts[1]),
+                variable.count > parts[0].count + parts[1].count
+            else { continue }
+            let chosen = variable.dropFirst(parts[0].count).dropLast(parts[1].count).lowercased()
+            return setting.name.replacing("*", with: chosen)
+        }
+        return nil
+    }
+
+    /// Whether Kubernetes injects the variable into the containers of a namespace with a service named `gifreel`: the
+    /// variables of Docker links, and `…_SERVICE_HOST` and `…_SERVICE_PORT[_NAME]`.
+    private static func isInjected(_ variable: String, _ value: String) -> Bool {
+        let words = variable.split(separator: "_", omittingEmptySubsequences: false).dropFirst().map(String.init)
+        let protocols = ["TCP", "UDP", "SCTP"]
+        switch words.first {
+        case "SERVICE":
+            return words.count == 2 && words[1] == "HOST" || words.count >= 2 && words[1] == "PORT"
+        case "PORT" where words.count == 1:
+            // `GIFREEL_PORT=9000` is a mistake of the operator.
+            return protocols.contains { value.hasPrefix($0.lowercased() + "://") }
+        case "PORT" where words.count == 3 || words.count == 4:
+            return UInt16(words[1]) != nil && protocols.contains(words[2])
+                && (words.count == 3 || ["PROTO", "PORT", "ADDR"].contains(words[3]))
+        default:
+            return false
+        }
+    }
+}

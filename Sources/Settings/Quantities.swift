@@ -1,0 +1,75 @@
+/// A number of bytes.
+package struct ByteCount: Sendable, Hashable, Comparable {
+    package var bytes: Int
+
+    package init(bytes: Int) {
+        self.bytes = bytes
+    }
+
+    package static let zero = ByteCount(bytes: 0)
+
+    package static func bytes(_ count: Int) -> ByteCount { ByteCount(bytes: count) }
+    package static func mebibytes(_ count: Int) -> ByteCount { ByteCount(bytes: count << 20) }
+    package static func gibibytes(_ count: Int) -> ByteCount { ByteCount(bytes: count << 30) }
+    package static func tebibytes(_ count: Int) -> ByteCount { ByteCount(bytes: count << 40) }
+
+    package static func < (left: ByteCount, right: ByteCount) -> Bool { left.bytes < right.bytes }
+
+    private static let units = [
+        Unit("TiB", 1 << 40), Unit("GiB", 1 << 30), Unit("MiB", 1 << 20), Unit("KiB", 1 << 10), Unit("B", 1), Unit("", 1),
+    ]
+
+    /// Parses `20MiB`, `1.5 GiB` or `1048576`. Nil for anything else, and for counts from 2^63 on.
+    package init?(settingText text: String) {
+        guard let count = Unit.parse(text, Self.units) else { return nil }
+        bytes = count
+    }
+
+    package var settingText: String { Unit.text(bytes, Self.units) }
+}
+
+extension Duration {
+    private static let units = [
+        Unit("d", 86_400_000), Unit("h", 3_600_000), Unit("m", 60_000), Unit("s", 1000), Unit("ms", 1), Unit("", 1000),
+    ]
+
+    /// Parses `500ms`, `10s`, `5m`, `1h`, `7d` or `90` (seconds), to the millisecond. Nil for anything else, and for times
+    /// from 2^63 ms on.
+    package init?(settingText text: String) {
+        guard let milliseconds = Unit.parse(text, Self.units) else { return nil }
+        self = .milliseconds(milliseconds)
+    }
+
+    package var settingText: String { Unit.text(Int(self / .milliseconds(1)), Self.units) }
+}
+
+/// A unit of a quantity and how many of the smallest unit it has.
+private struct Unit {
+    let name: String
+    let factor: Int
+
+    init(_ name: String, _ factor: Int) {
+        self.name = name
+        self.factor = factor
+    }
+
+    /// The quantity in the smallest unit, rounded; nil where the text is not a number with one of the units.
+    static func parse(_ text: String, _ units: [Unit]) -> Int? {
+        let digits = text.prefix { ("0"..."9").contains($0) || $0 == "." }
+        let name = text.dropFirst(digits.count).drop { $0 == " " }
+        guard !digits.isEmpty, let unit = units.first(where: { $0.name == name }) else { return nil }
+        if let whole = Int(digits) {
+            let (count, overflow) = whole.multipliedReportingOverflow(by: unit.factor)
+            return overflow ? nil : count
+        }
+        guard let number = Double(digits) else { return nil }
+        let count = (number * Double(unit.factor)).rounded()
+        return count < 9e18 ? Int(count) : nil
+    }
+
+    /// The quantity in the largest unit that divides it.
+    static func text(_ count: Int, _ units: [Unit]) -> String {
+        let unit = units.first { count % $0.factor == 0 && (count != 0 || $0.factor == 1) && !$0.name.isEmpty }
+        return unit.map { "\(count / $0.factor)\($0.name)" } ?? "\(count)"
+    }
+}

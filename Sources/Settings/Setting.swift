@@ -1,0 +1,203 @@
+/// One row of the table of settings: name, kind of value, range, default, unit, meaning, and the property that holds it.
+package struct Setting: Sendable {
+    /// The kind of a single value.
+    package enum Kind: Sendable, Equatable {
+        case text
+        /// A whole number.
+        case number
+        /// `true` or `false`.
+        case flag
+        /// A number with `B`, `KiB`, `MiB`, `GiB` or `TiB`.
+        case bytes
+        /// A number with `ms`, `s`, `m`, `h` or `d`.
+        case duration
+        /// One of these words.
+        case choice([String])
+    }
+
+    /// How many values a setting takes.
+    package enum Shape: Sendable {
+        /// Exactly one.
+        case single
+        /// One, or none where it is empty.
+        case optional
+        /// Any number, separated by commas.
+        case list
+    }
+
+    /// When a new value takes effect.
+    package enum Effect: String, Sendable {
+        /// On SIGHUP.
+        case live
+        /// After a restart only: the value is part of a socket, thread or file that lives as long as the process.
+        case restart
+    }
+
+    /// The name in files and flags, such as `sources.allow_private`. `*` stands for a name that the user chooses.
+    package let name: String
+    package let kind: Kind
+    package let shape: Shape
+    package let effect: Effect
+    /// Whether the value must never be printed or logged.
+    package let isSecret: Bool
+    /// The unit of a number; nil where the value carries its unit or has none.
+    package let unit: String?
+    /// What applies where the setting has no value; nil where that needs no words.
+    package let whenUnset: String?
+    /// A value for the documentation of a setting without a default.
+    package let example: String?
+    /// One sentence or two about the meaning, without markup.
+    package let summary: String
+    /// The bounds of a number, size or time, as texts.
+    package let range: (lower: String, upper: String)?
+    /// What a value must be, such as “a whole number from 0 to 65535”.
+    package let expectation: String
+
+    private let write: @Sendable (inout Settings, String, [String]) -> Rejection?
+    private let read: @Sendable (Settings, String) -> [String]
+    private let copy: @Sendable (Settings, inout Settings) -> Void
+
+    /// The text that ``set(_:chosenName:in:)`` does not accept.
+    package struct Rejection: Equatable, Sendable {
+        package let text: String
+    }
+
+    /// A row for a number, duration or size, which always has a range.
+    init<Value: SettingValue>(
+        _ name: String, _ path: any WritableKeyPath<Settings, Value> & Sendable, in range: ClosedRange<Value.Scalar>,
+        unit: String? = nil, _ effect: Effect, whenUnset: String? = nil, example: String? = nil, _ summary: String
+    ) where Value.Scalar: RangedScalar {
+        self.init(
+            name: name, Access(path), Rule(range), effect, isSecret: false, unit: unit, whenUnset: whenUnset,
+            example: example, summary)
+    }
+
+    /// A row for text, a flag or a choice.
+    init<Value: SettingValue>(
+        _ name: String, _ path: any WritableKeyPath<Settings, Value> & Sendable, isSecret: Bool = false, _ effect: Effect,
+        whenUnset: String? = nil, example: String? = nil, _ summary: String
+    ) where Value.Scalar: UnrangedScalar {
+        self.init(
+            name: name, Access(path), Rule(), effect, isSecret: isSecret, unit: nil, whenUnset: whenUnset, example: example,
+            summary)
+    }
+
+    /// A row for a duration of each mount.
+    init<Value: SettingValue>(
+        mount name: String, _ path: any WritableKeyPath<Settings.Mount, Value> & Sendable, in range: ClosedRange<Value.Scalar>,
+        _ effect: Effect, whenUnset: String? = nil, example: String? = nil, _ summary: String
+    ) where Value.Scalar: RangedScalar {
+        self.init(
+            name: "mounts.*.\(name)", Access(mount: path), Rule(range), effect, isSecret: false, unit: nil,
+            whenUnset: whenUnset, example: example, summary)
+    }
+
+    /// A row for text or a flag of each mount.
+    init<Value: SettingValue>(
+        mount name: String, _ path: any WritableKeyPath<Settings.Mount, Value> & Sendable, _ effect: Effect,
+        whenUnset: String? = nil, example: String? = nil, _ summary: String
+    ) where Value.Scalar: UnrangedScalar {
+        self.init(
+            name: "mounts.*.\(name)", Access(mount: path), Rule(), effect, isSecret: false, unit: nil, whenUnset: whenUnset,
+            example: example, summary)
+    }
+
+    private init<Value: SettingValue>(
+        name: String, _ access: Access<Value>, _ rule: Rule<Value.Scalar>, _ effect: Effect, isSecret: Bool, unit: String?,
+        whenUnset: String?, example: String?, _ summary: String
+    ) {
+        self.name = name
+        kind = Value.Scalar.kind
+        shape = Value.shape
+        self.effect = effect
+        self.isSecret = isSecret
+        self.unit = unit
+        self.whenUnset = whenUnset
+        self.example = example
+        self.summary = summary
+        range = rule.range
+        expectation = rule.expectation
+        write = { settings, chosenName, texts in
+            var scalars: [Value.Scalar] = []
+            for text in texts {
+                guard let scalar = Value.Scalar(settingText: text), rule.contains(scalar) else { return Rejection(text: text) }
+                scalars.append(scalar)
+            }
+            guard let value = Value(scalars) else { return Rejection(text: texts.joined(separator: ",")) }
+            access.set(&settings, chosenName, value)
+            return nil
+        }
+        read = { access.get($0, $1).scalars.map(\.settingText) }
+        copy = { source, target in access.set(&target, "", access.get(source, "")) }
+    }
+
+    /// Whether the user chooses a part of the name.
+    package var hasChosenName: Bool { name.contains("*") }
+
+    /// Sets the property from texts as they are written in files, variables and flags.
+    ///
+    /// - Parameters:
+    ///   - texts: One text, several for a list, or none.
+    ///   - chosenName: What stands for `*` in the name.
+    /// - Returns: The text that is not accepted; `settings` is unchanged then.
+    package func set(_ texts: [String], chosenName: String = "", in settings: inout Settings) -> Rejection? {
+        if shape == .single && texts.allSatisfy(\.isEmpty) { return Rejection(text: "") }
+        return write(&settings, chosenName, shape == .single ? texts : texts.filter { !$0.isEmpty })
+    }
+
+    /// The value as texts: one, several for a list, or none.
+    package func texts(_ settings: Settings, chosenName: String = "") -> [String] {
+        read(settings, chosenName)
+    }
+
+    /// The value as one text, list items joined by commas; empty for none.
+    package func text(_ settings: Settings, chosenName: String = "") -> String {
+        texts(settings, chosenName: chosenName).joined(separator: ",")
+    }
+
+    /// Sets the property in `target` to its value in `source`. Not for rows with a chosen name.
+    func copyValue(from source: Settings, to target: inout Settings) {
+        copy(source, &target)
+    }
+
+    /// The setting's full names in `settings`: one, or one per mount.
+    package func names(in settings: Settings) -> [(name: String, chosenName: String)] {
+        guard hasChosenName else { return [(name, "")] }
+        return settings.mounts.keys.sorted().map { (name.replacing("*", with: $0), $0) }
+    }
+}
+
+/// Reads and writes one property of ``Settings``.
+private struct Access<Value: SettingValue>: Sendable {
+    let get: @Sendable (Settings, String) -> Value
+    let set: @Sendable (inout Settings, String, Value) -> Void
+
+    init(_ path: any WritableKeyPath<Settings, Value> & Sendable) {
+        get = { settings, _ in settings[keyPath: path] }
+        set = { settings, _, value in settings[keyPath: path] = value }
+    }
+
+    init(mount path: any WritableKeyPath<Settings.Mount, Value> & Sendable) {
+        get = { settings, name in (settings.mounts[name] ?? Settings.Mount())[keyPath: path] }
+        set = { settings, name, value in settings.mounts[name, default: Settings.Mount()][keyPath: path] = value }
+    }
+}
+
+/// Which values of a type a setting accepts.
+private struct Rule<Scalar: SettingScalar>: Sendable {
+    let contains: @Sendable (Scalar) -> Bool
+    let range: (lower: String, upper: String)?
+    let expectation: String
+
+    init() where Scalar: UnrangedScalar {
+        contains = { _ in true }
+        range = nil
+        expectation = Scalar.expectation
+    }
+
+    init(_ range: ClosedRange<Scalar>) where Scalar: RangedScalar {
+        contains = { range.contains($0) }
+        self.range = (range.lowerBound.settingText, range.upperBound.settingText)
+        expectation = Scalar.expectation(range)
+    }
+}

@@ -1,0 +1,71 @@
+extension Setting {
+    /// The setting with this full name, such as `server.port` or `mounts.media.origin`.
+    package static func named(_ name: String) -> Setting? {
+        all.first { $0.matches(name) }
+    }
+
+    /// Whether a group of settings has this name, such as `server` or `mounts.media`.
+    static func isGroup(_ name: String) -> Bool {
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        return all.contains { setting in
+            let own = setting.name.split(separator: ".")
+            return parts.count < own.count && zip(own, parts).allSatisfy { $0 == "*" ? !$1.isEmpty : $0 == $1 }
+        }
+    }
+
+    /// The environment variable that sets the setting, such as `GIFREEL_SOURCES_ALLOW_PRIVATE`; a chosen name stands there
+    /// as `NAME`.
+    package var environmentName: String {
+        "GIFREEL_" + name.replacing("*", with: "NAME").uppercased().replacing(".", with: "_")
+    }
+
+    /// The name of the group: the part before the first dot.
+    package var group: Substring { name.prefix { $0 != "." } }
+
+    private func matches(_ candidate: String) -> Bool {
+        let own = name.split(separator: ".")
+        let parts = candidate.split(separator: ".", omittingEmptySubsequences: false)
+        return own.count == parts.count && zip(own, parts).allSatisfy { $0 == "*" ? !$1.isEmpty : $0 == $1 }
+    }
+
+    /// The name of the setting that `name` is most likely meant to be; nil where none is similar.
+    static func nearestName(to name: String) -> String? {
+        let parts = name.split(separator: ".")
+        let candidates = all.map { setting in
+            // A chosen name is right whatever it is.
+            parts.count == 3 ? setting.name.replacing("*", with: parts[1]) : setting.name
+        }
+        return nearest(to: name, among: candidates, separator: ".")
+    }
+
+    /// The environment variable that `variable` is most likely meant to be; nil where none is similar.
+    static func nearestVariable(to variable: String) -> String? {
+        nearest(to: variable, among: all.map(\.environmentName), separator: "_")
+    }
+
+    private static func nearest(to name: String, among candidates: [String], separator: Character) -> String? {
+        let distances = candidates.map { (name: $0, distance: editDistance(name, $0)) }
+        if let best = distances.min(by: { $0.distance < $1.distance }), best.distance <= max(2, name.count / 6) {
+            return best.name
+        }
+        // A group that was forgotten: `port` for `server.port`.
+        let last = separator == "_" ? name.dropFirst("GIFREEL_".count) : name.split(separator: separator).last ?? ""
+        return candidates.first { !last.isEmpty && $0.hasSuffix("\(separator)\(last)") }
+    }
+
+    /// The Levenshtein distance, compared over at most 100 characters.
+    private static func editDistance(_ first: String, _ second: String) -> Int {
+        let (first, second) = (Array(first.prefix(100)), Array(second.prefix(100)))
+        var row = Array(0...second.count)
+        for (i, left) in first.enumerated() {
+            var diagonal = row[0]
+            row[0] = i + 1
+            for (j, right) in second.enumerated() {
+                let substituted = diagonal + (left == right ? 0 : 1)
+                diagonal = row[j + 1]
+                row[j + 1] = min(substituted, row[j] + 1, row[j + 1] + 1)
+            }
+        }
+        return row[second.count]
+    }
+}

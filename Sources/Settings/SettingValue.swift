@@ -1,0 +1,116 @@
+/// A single value as it is written in files, environment variables and flags.
+package protocol SettingScalar: Equatable, Sendable {
+    static var kind: Setting.Kind { get }
+    /// Nil where the text is not such a value.
+    init?(settingText text: String)
+    /// The text from which ``init(settingText:)`` makes an equal value.
+    var settingText: String { get }
+}
+
+/// A scalar with an order. Its row in the table must give a range.
+package protocol RangedScalar: SettingScalar, Comparable {
+    /// What a value in `range` is, for error messages.
+    static func expectation(_ range: ClosedRange<Self>) -> String
+}
+
+/// A scalar without an order.
+package protocol UnrangedScalar: SettingScalar {
+    /// What a value is, for error messages.
+    static var expectation: String { get }
+}
+
+/// One of a few words.
+package protocol SettingChoice: UnrangedScalar, CaseIterable, RawRepresentable<String> {}
+
+/// What a setting's property can be: a scalar, an optional scalar or a list of scalars.
+package protocol SettingValue: Equatable, Sendable {
+    associatedtype Scalar: SettingScalar
+    static var shape: Setting.Shape { get }
+    /// Nil where the number of scalars does not fit the type.
+    init?(_ scalars: [Scalar])
+    var scalars: [Scalar] { get }
+}
+
+extension SettingScalar where Self: SettingValue, Scalar == Self {
+    package static var shape: Setting.Shape { .single }
+    package init?(_ scalars: [Self]) {
+        guard let first = scalars.first, scalars.count == 1 else { return nil }
+        self = first
+    }
+    package var scalars: [Self] { [self] }
+}
+
+extension Optional: SettingValue where Wrapped: SettingScalar {
+    package static var shape: Setting.Shape { .optional }
+    package init?(_ scalars: [Wrapped]) {
+        guard scalars.count <= 1 else { return nil }
+        self = scalars.first
+    }
+    package var scalars: [Wrapped] { map { [$0] } ?? [] }
+}
+
+extension Array: SettingValue where Element: SettingScalar {
+    package static var shape: Setting.Shape { .list }
+    package init?(_ scalars: [Element]) { self = scalars }
+    package var scalars: [Element] { self }
+}
+
+extension String: UnrangedScalar, SettingValue {
+    package typealias Scalar = String
+    package static var kind: Setting.Kind { .text }
+    package static var expectation: String { "text of at least one character, without control characters" }
+    package init?(settingText text: String) {
+        guard text.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7f }) else { return nil }
+        self = text
+    }
+    package var settingText: String { self }
+}
+
+extension Bool: UnrangedScalar, SettingValue {
+    package typealias Scalar = Bool
+    package static var kind: Setting.Kind { .flag }
+    package static var expectation: String { "true or false" }
+    package init?(settingText text: String) { self.init(text) }
+    package var settingText: String { description }
+}
+
+extension Int: RangedScalar, SettingValue {
+    package typealias Scalar = Int
+    package static var kind: Setting.Kind { .number }
+    package static func expectation(_ range: ClosedRange<Int>) -> String {
+        "a whole number from \(range.lowerBound) to \(range.upperBound)"
+    }
+    package init?(settingText text: String) { self.init(text) }
+    package var settingText: String { description }
+}
+
+extension Duration: RangedScalar, SettingValue {
+    package typealias Scalar = Duration
+    package static var kind: Setting.Kind { .duration }
+    package static func expectation(_ range: ClosedRange<Duration>) -> String {
+        "a time from \(range.lowerBound.settingText) to \(range.upperBound.settingText), such as 10s"
+    }
+}
+
+extension ByteCount: RangedScalar, SettingValue {
+    package typealias Scalar = ByteCount
+    package static var kind: Setting.Kind { .bytes }
+    package static func expectation(_ range: ClosedRange<ByteCount>) -> String {
+        "a size from \(range.lowerBound.settingText) to \(range.upperBound.settingText), such as 20MiB"
+    }
+}
+
+extension SettingChoice {
+    package static var kind: Setting.Kind { .choice(allCases.map(\.rawValue)) }
+    package static var expectation: String { "one of " + allCases.map(\.rawValue).joined(separator: ", ") }
+    package init?(settingText text: String) { self.init(rawValue: text) }
+    package var settingText: String { rawValue }
+}
+
+extension Settings.Log.Level: SettingValue {
+    package typealias Scalar = Self
+}
+
+extension Settings.Log.Format: SettingValue {
+    package typealias Scalar = Self
+}

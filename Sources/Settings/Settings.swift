@@ -1,0 +1,137 @@
+/// The value of every setting. `Settings()` holds the defaults.
+///
+/// This is a plain value: it knows no other target, and holds patterns, addresses and URLs as text. The composition root
+/// maps it to the configuration of each target. ``Setting/all`` has one row per property, with its meaning and its range.
+package struct Settings: Sendable, Equatable {
+    package var server = Server()
+    package var cache = Cache()
+    package var sources = Sources()
+    package var signing = Signing()
+    package var rateLimit = RateLimit()
+    package var transcode = Transcode()
+    package var sandbox = Sandbox()
+    package var limits = Limits()
+    /// Origins by the name of their mount.
+    package var mounts: [String: Mount] = [:]
+    package var pages = Pages()
+    package var admin = Admin()
+    package var prewarm = Prewarm()
+    package var metrics = Metrics()
+    package var log = Log()
+
+    package init() {}
+
+    package struct Server: Sendable, Equatable {
+        package var host: String? = "127.0.0.1"
+        package var port = 8080
+        package var portFile: String?
+        package var unixPath: String?
+        package var threads: Int?
+        package var maxConnections = 8192
+        package var headTimeout = Duration.seconds(10)
+        package var idleTimeout = Duration.seconds(75)
+        package var drainTimeout = Duration.seconds(20)
+        package var trustedProxies: [String] = []
+        package var allowOrigin: String? = "*"
+        package var publicURL: String?
+    }
+
+    package struct Cache: Sendable, Equatable {
+        package var dir = "var/cache"
+        package var maxBytes = ByteCount.gibibytes(10)
+        package var minFreeBytes = ByteCount.gibibytes(1)
+        package var freshFor = Duration.seconds(86_400)
+        package var staleFor = Duration.seconds(7 * 86_400)
+        package var obeyOrigin = true
+        package var minFreshFor = Duration.seconds(60)
+        package var maxFreshFor = Duration.seconds(30 * 86_400)
+        package var maxAge = Duration.seconds(86_400)
+    }
+
+    package struct Sources: Sendable, Equatable {
+        package var allow = ["*"]
+        package var allowPrivate: [String] = []
+        package var nat64Prefixes: [String] = []
+        package var ports = [80, 443, 8080, 8443]
+        package var maxBytes = ByteCount.mebibytes(20)
+        package var connectTimeout = Duration.seconds(3)
+        package var timeout = Duration.seconds(10)
+        package var maxRedirects = 5
+        package var concurrency = 64
+        package var requireSignature: Bool?
+        package var loopName = "gifreel"
+    }
+
+    package struct Signing: Sendable, Equatable {
+        package var keys: [String] = []
+    }
+
+    package struct RateLimit: Sendable, Equatable {
+        package var missesPerMinute = 0
+        package var burst = 30
+    }
+
+    package struct Transcode: Sendable, Equatable {
+        package var workers: Int?
+        package var queue = 64
+        package var queueTimeout = Duration.seconds(20)
+        package var queueBytes = ByteCount.gibibytes(1)
+    }
+
+    package struct Sandbox: Sendable, Equatable {
+        package var require = false
+    }
+
+    package struct Limits: Sendable, Equatable {
+        package var side = 4096
+        package var canvasPixels = 8_300_000
+        package var totalPixels = 1_000_000_000
+        package var pixelsPerByte = 1000
+        package var frames = 5000
+        package var duration = Duration.seconds(86_400)
+        package var cpu = Duration.seconds(30)
+        package var memory = ByteCount.mebibytes(512)
+    }
+
+    package struct Mount: Sendable, Equatable {
+        package var origin: String?
+        package var allow: [String] = []
+        package var negotiate = false
+        package var freshFor: Duration?
+        package var maxAge: Duration?
+        package var requireSignature: Bool?
+
+        package init() {}
+    }
+
+    package struct Pages: Sendable, Equatable {
+        package var home = true
+    }
+
+    package struct Admin: Sendable, Equatable {
+        package var token: String?
+    }
+
+    package struct Prewarm: Sendable, Equatable {
+        package var concurrency: Int?
+        package var maxURLs = 50_000
+    }
+
+    package struct Metrics: Sendable, Equatable {
+        package var allow = ["127.0.0.0/8", "::1", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "unix"]
+    }
+
+    package struct Log: Sendable, Equatable {
+        package var level = Level.info
+        package var format = Format.text
+
+        /// The levels of swift-log.
+        package enum Level: String, SettingChoice {
+            case trace, debug, info, notice, warning, error, critical
+        }
+
+        package enum Format: String, SettingChoice {
+            case text, json
+        }
+    }
+}

@@ -1,0 +1,129 @@
+internal import Foundation
+internal import SystemPackage
+internal import Yams
+
+/// The settings of a YAML file, as text.
+struct SettingsFile {
+    /// Where a setting stands in the file, and its texts: one, or several for a list.
+    struct Entry {
+        var origin: String
+        var texts: [String]
+    }
+
+    /// By the settings' full names.
+    private(set) var entries: [String: Entry] = [:]
+
+    /// Reads the file. Blocks.
+    ///
+    /// - Throws: ``SettingsError`` where the file cannot be read, is not YAML, or holds a name that no setting has.
+    init(path: String) throws(SettingsError) {
+        let root: Node?
+        do {
+            root = try Yams.compose(yaml: try Self.read(path))
+        } catch let error as SettingsError {
+            throw error
+        } catch let error as YamlError {
+            throw SettingsError("The configuration file \(path) is not valid YAML: \(Self.sentence(error)).")
+        } catch {
+            throw SettingsError("The configuration file \(path) is not valid YAML.")
+        }
+        guard let root, !Self.isNull(root) else { return }
+        guard let mapping = root.mapping else {
+            throw SettingsError("The configuration file \(path) must hold settings as “name: value”.")
+        }
+        try collect(mapping, prefix: "", path)
+    }
+
+    private mutating func collect(_ mapping: Node.Mapping, prefix: String, _ path: String) throws(SettingsError) {
+        for (key, node) in mapping {
+            let name = prefix + (key.string ?? "?")
+            let origin = "\(path)\(key.mark.map { ", line \($0.line)" } ?? "")"
+            if let setting = Setting.named(name) {
+                entries[name] = Entry(origin: origin, texts: try Self.texts(node, of: setting, name, origin))
+            } else if Setting.isGroup(name) {
+                if let inner = node.mapping {
+                    try collect(inner, prefix: name + ".", path)
+                } else if !Self.isNull(node) {
+                    throw SettingsError("\(origin): \(name) is a group of settings; it must hold names with values.")
+                }
+            } else {
+                throw .unknownName(name, origin: origin)
+            }
+        }
+    }
+
+    private static func texts(
+        _ node: Node, of setting: Setting, _ name: String, _ origin: String
+    ) throws(SettingsError) -> [String] {
+        if let sequence = node.sequence, setting.shape == .list {
+            let items = sequence.compactMap(\.scalar?.string)
+            guard items.count == sequence.count else {
+                throw SettingsError("\(origin): \(name) must be a list of plain values.")
+            }
+            return items
+        }
+        guard let scalar = node.scalar else {
+            throw SettingsError("\(origin): \(name) must be \(setting.shape == .list ? "a list" : "one value").")
+        }
+        guard !isNull(node) else {
+            throw SettingsError("\(origin): \(name) has no value; give it one or remove the line.")
+        }
+        return [scalar.string]
+    }
+
+    /// Whether nothing stands behind a name, or an explicit null.
+    private static func isNull(_ node: Node) -> Bool {
+        guard let scalar = node.scalar, scalar.style == .plain || scalar.style == .any else { return false }
+        return ["", "~", "null", "Null", "NULL"].contains(scalar.string)
+    }
+
+    private static func read(_ path: String) throws(SettingsError) -> String {
+        do throws(Errno) {
+            let file = try systemCall { try FileDescriptor.open(FilePath(path), .readOnly, options: .closeOnExec) }
+            defer { try? file.close() }
+            var bytes: [UInt8] = []
+            let chunk = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 1)
+            defer { chunk.deallocate() }
+            while bytes.count <= maximumBytes {
+                let count = try systemCall { try file.read(into: chunk) }
+                if count == 0 { break }
+                bytes += chunk[..<count]
+            }
+            guard bytes.count <= maximumBytes else { throw .fileTooLarge }
+            return String(decoding: bytes, as: UTF8.self)
+        } catch {
+            throw SettingsError("The configuration file \(path) cannot be read: \(error).")
+        }
+    }
+
+    /// A file over this is no configuration file, such as one named by mistake.
+    private static let maximumBytes = 1 << 20
+
+    /// The system calls of SystemPackage throw nothing but ``Errno``.
+    private static func systemCall<Value>(_ body: () throws -> Value) throws(Errno) -> Value {
+        do { return try body() } catch { throw error as? Errno ?? .ioError }
+    }
+
+    /// What is wrong, on one line.
+    private static func sentence(_ error: YamlError) -> String {
+        switch error {
+        case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
+            .composer(_, let problem, let mark, _):
+            return "line \(mark.line), column \(mark.column): \(problem)"
+        case .duplicatedKeysInMapping(let duplicates, let context):
+            return "line \(context.mark.line): the name \(duplicates.joined(separator: ", ")) stands there twice"
+        case .reader(let problem, let offset, _, _):
+            return offset.map { "byte \($0): \(problem)" } ?? problem
+        default:
+            return String("\(error)".prefix { $0 != "\n" })
+        }
+    }
+}
+
+extension SettingsError {
+    /// The error for a name that no setting has.
+    static func unknownName(_ name: String, origin: String) -> SettingsError {
+        let hint = Setting.nearestName(to: name).map { " Did you mean \($0)?" } ?? " gifreel settings lists all of them."
+        return SettingsError("\(origin): there is no setting named \(name).\(hint)")
+    }
+}

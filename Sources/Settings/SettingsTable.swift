@@ -1,0 +1,235 @@
+extension Setting {
+    /// Every setting. The reader, `config/gifreel.yaml`, `docs/configuration.md`, the manual page and the reload plan derive
+    /// from these rows.
+    package static let all: [Setting] =
+        server + cache + sources + signing + rateLimit + transcode + limits + mounts + pages + admin + prewarm + metrics + log
+
+    private static let day = Duration.seconds(86_400)
+    private static let decade = Duration.seconds(3650 * 86_400)
+    private static let millisecond = Duration.milliseconds(1)
+
+    private static let server = [
+        Setting(
+            "server.host", \.server.host, .restart,
+            "Address or host name to listen on. 0.0.0.0 or :: listens on all addresses; empty listens on unix_path only."),
+        Setting(
+            "server.port", \.server.port, in: 0...65535, .restart,
+            "TCP port to listen on. 0 selects a free port, which the first log line and port_file report."),
+        Setting(
+            "server.port_file", \.server.portFile, .restart, example: "var/port",
+            "File that the server writes its TCP port to once it listens."),
+        Setting(
+            "server.unix_path", \.server.unixPath, .restart, example: "var/gifreel.sock",
+            "Path of a Unix socket to listen on in addition to TCP; at most 107 bytes."),
+        Setting(
+            "server.threads", \.server.threads, in: 1...256, .restart, whenUnset: "one per processor", example: "2",
+            "Number of I/O threads."),
+        Setting(
+            "server.max_connections", \.server.maxConnections, in: 1...1_000_000, unit: "connections", .restart,
+            "Connections open at the same time. At the limit the server closes idle ones, then stops accepting."),
+        Setting(
+            "server.head_timeout", \.server.headTimeout, in: millisecond...day, .restart,
+            "Time within which the head of a request must arrive."),
+        Setting(
+            "server.idle_timeout", \.server.idleTimeout, in: millisecond...day, .restart,
+            "Time after which an idle connection between two requests is closed."),
+        Setting(
+            "server.drain_timeout", \.server.drainTimeout, in: .zero...day, .restart,
+            "Time that requests in progress have to finish after SIGTERM."),
+        Setting(
+            "server.trusted_proxies", \.server.trustedProxies, .restart, example: "10.0.0.0/8",
+            "Addresses, networks or unix (the Unix socket) whose Forwarded and X-Forwarded-… fields the server trusts."),
+        Setting(
+            "server.allow_origin", \.server.allowOrigin, .live,
+            "Value of Access-Control-Allow-Origin in responses; empty sends none."),
+        Setting(
+            "server.public_url", \.server.publicURL, .live, whenUnset: "http:// and the Host of the request",
+            example: "https://gifs.example.com",
+            "URL at which clients reach the server, used for links in pages."),
+    ]
+
+    private static let cache = [
+        Setting(
+            "cache.dir", \.cache.dir, .restart,
+            "Directory of the cache. Each server needs its own directory."),
+        Setting(
+            "cache.max_bytes", \.cache.maxBytes, in: .mebibytes(1) ... .tebibytes(1 << 20), .restart,
+            "Size of the cache. Renditions that are not requested are evicted first."),
+        Setting(
+            "cache.min_free_bytes", \.cache.minFreeBytes, in: .zero ... .tebibytes(1 << 20), .restart,
+            "Free space to leave on the file system. Below it, renditions are evicted and new ones are not stored."),
+        Setting(
+            "cache.fresh_for", \.cache.freshFor, in: .zero...decade, .restart,
+            "Time after which the server asks the origin again whether a source has changed."),
+        Setting(
+            "cache.stale_for", \.cache.staleFor, in: .zero...decade, .restart,
+            "Time after that in which a stale rendition may be served while the origin is asked or does not respond."),
+        Setting(
+            "cache.obey_origin", \.cache.obeyOrigin, .live,
+            "Whether Cache-Control and Expires of the origin override fresh_for, within the two limits below."),
+        Setting(
+            "cache.min_fresh_for", \.cache.minFreshFor, in: .zero...decade, .live,
+            "Lower limit for the lifetime that an origin sets."),
+        Setting(
+            "cache.max_fresh_for", \.cache.maxFreshFor, in: .zero...decade, .live,
+            "Upper limit for the lifetime that an origin sets."),
+        Setting(
+            "cache.max_age", \.cache.maxAge, in: .zero...decade, .live,
+            "max-age of Cache-Control in responses; shorter where the source is fresh for less."),
+    ]
+
+    private static let sources = [
+        Setting(
+            "sources.allow", \.sources.allow, .live,
+            "Patterns of the sources that may be fetched, such as *.example.com or https://cdn.example.com/gifs/."),
+        Setting(
+            "sources.allow_private", \.sources.allowPrivate, .live, example: "127.0.0.1, 10.0.0.0/8",
+            "Addresses, networks or hosts that may be fetched from although they are private."),
+        Setting(
+            "sources.nat64_prefixes", \.sources.nat64Prefixes, .live, example: "64:ff9b::/96",
+            "NAT64 prefixes of this network (RFC 6052). The server checks the IPv4 address inside an address with one of them."),
+        Setting(
+            "sources.ports", \.sources.ports, in: 1...65535, .live,
+            "Ports that may be connected to."),
+        Setting(
+            "sources.max_bytes", \.sources.maxBytes, in: .bytes(64) ... .gibibytes(2), .live,
+            "Size of the largest source, fetched or uploaded."),
+        Setting(
+            "sources.connect_timeout", \.sources.connectTimeout, in: millisecond...day, .live,
+            "Time for the DNS lookup, the connection and the TLS handshake together."),
+        Setting(
+            "sources.timeout", \.sources.timeout, in: millisecond...day, .live,
+            "Time for a whole fetch, redirects included."),
+        Setting(
+            "sources.max_redirects", \.sources.maxRedirects, in: 0...50, .live,
+            "Redirects that a fetch follows. Each target is checked like the first URL."),
+        Setting(
+            "sources.concurrency", \.sources.concurrency, in: 1...4096, unit: "fetches", .live,
+            "Fetches that run at the same time."),
+        Setting(
+            "sources.require_signature", \.sources.requireSignature, .live,
+            whenUnset: "true if signing.keys holds a key", example: "true",
+            "Whether requests must be signed. false accepts unsigned requests while clients are changed over."),
+        Setting(
+            "sources.loop_name", \.sources.loopName, .live,
+            "Name of this server in CDN-Loop. Requests that carry it are loops and are refused."),
+    ]
+
+    private static let signing = [
+        Setting(
+            "signing.keys", \.signing.keys, isSecret: true, .live,
+            "Secrets of 32 random bytes or more, without commas. The first one signs; all of them verify.")
+    ]
+
+    private static let rateLimit = [
+        Setting(
+            "rate_limit.misses_per_minute", \.rateLimit.missesPerMinute, in: 0...60_000, unit: "per minute", .live,
+            "Cache misses that one IPv4 address or IPv6 /64 network may cause; 0 sets no limit."),
+        Setting(
+            "rate_limit.burst", \.rateLimit.burst, in: 1...100_000, unit: "misses", .live,
+            "Cache misses that a client may cause at once after a pause."),
+    ]
+
+    private static let transcode = [
+        Setting(
+            "transcode.workers", \.transcode.workers, in: 1...256, .restart, whenUnset: "one per processor", example: "2",
+            "Conversions that run at the same time, each in its own process."),
+        Setting(
+            "transcode.queue", \.transcode.queue, in: 0...100_000, unit: "conversions", .restart,
+            "Conversions that may wait for a worker. Further requests get 503."),
+        Setting(
+            "transcode.queue_timeout", \.transcode.queueTimeout, in: .zero...day, .live,
+            "Time that a conversion may wait for a worker before the request gets 503."),
+        Setting(
+            "transcode.queue_bytes", \.transcode.queueBytes, in: .mebibytes(1) ... .tebibytes(1), .live,
+            "Memory for the sources of all conversions in progress. A fetch reserves sources.max_bytes until its size is known."
+        ),
+        Setting(
+            "sandbox.require", \.sandbox.require, .restart,
+            "Whether the server refuses to start on a kernel without seccomp or landlock. Otherwise it logs a warning."),
+    ]
+
+    private static let limits = [
+        Setting(
+            "limits.side", \.limits.side, in: 1...16384, unit: "pixels", .live,
+            "Longest side of a source."),
+        Setting(
+            "limits.canvas_pixels", \.limits.canvasPixels, in: 1...134_217_728, unit: "pixels", .live,
+            "Pixels of one frame."),
+        Setting(
+            "limits.total_pixels", \.limits.totalPixels, in: 1...1_000_000_000_000_000, unit: "pixels", .live,
+            "Pixels of all frames together."),
+        Setting(
+            "limits.pixels_per_byte", \.limits.pixelsPerByte, in: 1...1_000_000_000, unit: "pixels per byte", .live,
+            "Pixels per byte of image data, once all frames exceed canvas_pixels. LZW reaches 1500; real GIFs stay below 100."),
+        Setting(
+            "limits.frames", \.limits.frames, in: 1...1_000_000, unit: "frames", .live,
+            "Number of frames."),
+        Setting(
+            "limits.duration", \.limits.duration, in: .milliseconds(10)...decade, .live,
+            "Sum of all delays."),
+        Setting(
+            "limits.cpu", \.limits.cpu, in: .seconds(1)...day, .live,
+            "Processor time of one conversion."),
+        Setting(
+            "limits.memory", \.limits.memory, in: .mebibytes(32) ... .tebibytes(1), .live,
+            "Memory of one conversion."),
+    ]
+
+    private static let mounts = [
+        Setting(
+            mount: "origin", \.origin, .live, example: "https://media.example.com/uploads/",
+            "URL that the paths of the mount are appended to."),
+        Setting(
+            mount: "allow", \.allow, .live, whenUnset: "all paths", example: "avatars/, posts/",
+            "Paths below the origin that may be requested."),
+        Setting(
+            mount: "negotiate", \.negotiate, .live, example: "true",
+            "Whether .gif answers with a video only if Accept names one; other clients get the GIF itself."),
+        Setting(
+            mount: "fresh_for", \.freshFor, in: .zero...decade, .live, whenUnset: "cache.fresh_for", example: "1h",
+            "Time after which the server asks this origin again whether a source has changed."),
+        Setting(
+            mount: "max_age", \.maxAge, in: .zero...decade, .live, whenUnset: "cache.max_age", example: "1h",
+            "max-age of Cache-Control in responses of this mount."),
+        Setting(
+            mount: "require_signature", \.requireSignature, .live, whenUnset: "sources.require_signature", example: "false",
+            "Whether requests of this mount must be signed."),
+    ]
+
+    private static let pages = [
+        Setting(
+            "pages.home", \.pages.home, .live,
+            "Whether / answers with a page on which to try the service.")
+    ]
+
+    private static let admin = [
+        Setting(
+            "admin.token", \.admin.token, isSecret: true, .live, whenUnset: "admin requests are off",
+            "Bearer token of admin requests (PURGE, /cache, /prewarm).")
+    ]
+
+    private static let prewarm = [
+        Setting(
+            "prewarm.concurrency", \.prewarm.concurrency, in: 1...256, .restart, whenUnset: "half the workers", example: "1",
+            "Renditions of prewarm lists that are made at the same time, at lower priority than requests."),
+        Setting(
+            "prewarm.max_urls", \.prewarm.maxURLs, in: 1...1_000_000, unit: "renditions", .restart,
+            "Renditions that may wait to be prewarmed. Longer lists are refused."),
+    ]
+
+    private static let metrics = [
+        Setting(
+            "metrics.allow", \.metrics.allow, .live,
+            "Addresses, networks or unix (the Unix socket) that may read /metrics without the admin token.")
+    ]
+
+    private static let log = [
+        Setting(
+            "log.level", \.log.level, .live,
+            "Lowest level that is logged. Requests are logged at info."),
+        Setting(
+            "log.format", \.log.format, .restart,
+            "Format of the log."),
+    ]
+}

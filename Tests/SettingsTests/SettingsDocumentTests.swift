@@ -1,0 +1,44 @@
+import Foundation
+import Testing
+
+@testable import Settings
+
+@Suite("Documents made from the table of settings") struct SettingsDocumentTests {
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    @Test(arguments: [(SettingsDocument.yaml, "config/gifreel.yaml"), (.markdown, "docs/configuration.md")])
+    func aDocumentInTheRepositoryIsUpToDate(_ document: SettingsDocument, _ path: String) throws {
+        let text = try String(contentsOf: Self.root.appendingPathComponent(path), encoding: .utf8)
+        #expect(text == document.text, "Run: gifreel settings --format \(document.rawValue) >\(path)")
+    }
+
+    @Test func theDefaultFileHoldsEverySettingAndChangesNone() throws {
+        let path = Self.root.appendingPathComponent("config/gifreel.yaml").path
+        #expect(try SettingsReader.read(file: path, environment: [:], flags: []).settings == Settings())
+        // Uncommented, the examples are accepted too.
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("settings-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let lines = SettingsDocument.yaml.text.split(separator: "\n").map { line in
+            line.replacing(/^(  |)# ( *[a-z0-9_]+:( |$))/) { "\($0.1)\($0.2)" }.replacing(/^#     (# .*)/) { "    \($0.1)" }
+        }
+        let file = directory.appendingPathComponent("all.yaml")
+        try lines.joined(separator: "\n").write(to: file, atomically: true, encoding: .utf8)
+        let settings = try SettingsReader.read(
+            file: file.path, environment: ["GIFREEL_SIGNING_KEYS": "key"], flags: []
+        ).settings
+        #expect(settings.mounts["media"]?.origin != nil && settings.server.portFile != nil)
+        for setting in Setting.all where setting.example != nil {
+            #expect(!setting.text(settings, chosenName: "media").isEmpty, "\(setting.name)")
+        }
+    }
+
+    @Test func everyDocumentNamesEverySetting() {
+        for setting in Setting.all {
+            let name = setting.name.replacing("*", with: "NAME")
+            #expect(SettingsDocument.markdown.text.contains("| `\(name)`<br>`\(setting.environmentName)` |"))
+            #expect(SettingsDocument.man.text.contains("\n.B \(name.replacing("-", with: "\\-"))\n"))
+        }
+    }
+}

@@ -1,0 +1,202 @@
+import Foundation
+import Testing
+
+@testable import Settings
+
+@Suite("Reading settings") final class SettingsReaderTests {
+    private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("settings-\(UUID().uuidString)")
+
+    init() throws {
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: directory) }
+
+    private func file(_ text: String) throws -> String {
+        let url = directory.appendingPathComponent("settings.yaml")
+        try text.write(to: url, atomically: true, encoding: .utf8)
+        return url.path
+    }
+
+    private func read(
+        _ yaml: String? = nil, _ environment: [String: String] = [:], _ flags: [String] = []
+    ) throws -> Settings {
+        try SettingsReader.read(file: yaml.map { try file($0) }, environment: environment, flags: flags).settings
+    }
+
+    private func complaint(
+        _ yaml: String? = nil, _ environment: [String: String] = [:], _ flags: [String] = []
+    ) throws -> String {
+        do throws(SettingsError) {
+            let path = try? yaml.map { try file($0) }
+            _ = try SettingsReader.read(file: path ?? nil, environment: environment, flags: flags)
+            return ""
+        } catch {
+            #expect(!error.description.contains("\n") && !error.description.contains("Error Domain"))
+            return error.description.replacingOccurrences(of: directory.path, with: "DIR")
+        }
+    }
+
+    @Test func aFlagOverridesAVariableWhichOverridesTheFileWhichOverridesTheDefault() throws {
+        let yaml = "server:\n  port: 1\n  threads: 2\n  max_connections: 3\n"
+        let variables = ["GIFREEL_SERVER_PORT": "4", "GIFREEL_SERVER_THREADS": "5", "OTHER": "x"]
+        let settings = try read(yaml, variables, ["server.port=6", "server.port=7"])
+        #expect(settings.server.port == 7 && settings.server.threads == 5 && settings.server.maxConnections == 3)
+        #expect(settings.server.idleTimeout == .seconds(75))
+    }
+
+    @Test func listsAreYAMLListsOrSeparatedByCommas() throws {
+        #expect(try read("sources:\n  ports: [80, 81]\n").sources.ports == [80, 81])
+        #expect(try read("sources:\n  ports: 80, 81\n").sources.ports == [80, 81])
+        #expect(try read(nil, ["GIFREEL_SOURCES_PORTS": "80,81"]).sources.ports == [80, 81])
+        #expect(try read(nil, [:], ["sources.ports=80, 81"]).sources.ports == [80, 81])
+        #expect(try read("signing:\n  keys: []\n").signing.keys == [])
+    }
+
+    @Test func anEmptyValueUnsetsWhatCanBeUnset() throws {
+        let settings = try read("server:\n  allow_origin: \"\"\nadmin:\n  token: \"\"\n", ["GIFREEL_TRANSCODE_WORKERS": ""])
+        #expect(settings.server.allowOrigin == nil && settings.admin.token == nil && settings.transcode.workers == nil)
+    }
+
+    @Test func anEmptyCacheDirectoryIsRefused() throws {
+        #expect(try complaint(nil, [:], ["cache.dir="]).hasPrefix("cache.dir (--set) is empty; it must be "))
+    }
+
+    @Test func mountsAreReadFromEverySource() throws {
+        let settings = try read(
+            "mounts:\n  a_b:\n    origin: https://a/\n    fresh_for: 1h\n", ["GIFREEL_MOUNTS_A_B_NEGOTIATE": "true"],
+            ["mounts.c.origin=https://c/", "mounts.c.allow=x/,y/"])
+        #expect(settings.mounts["a_b"]?.origin == "https://a/" && settings.mounts["a_b"]?.negotiate == true)
+        #expect(settings.mounts["a_b"]?.freshFor == .seconds(3600) && settings.mounts["c"]?.allow == ["x/", "y/"])
+        #expect(try complaint(nil, [:], ["mounts.c.negotiate=true"]) == "mounts.c.origin is missing; a mount needs an origin.")
+    }
+
+    @Test func aWrongValueIsNamedWithItsOriginAndWhatItMustBe() throws {
+        #expect(
+            try complaint("a:\n", [:], []).hasPrefix("DIR/settings.yaml, line 1: there is no setting named a."))
+        #expect(
+            try complaint("server:\n  port: eighty\n")
+                == "server.port (DIR/settings.yaml, line 2) is “eighty”; it must be a whole number from 0 to 65535.")
+        #expect(
+            try complaint(nil, ["GIFREEL_CACHE_MAX_AGE": "1 week"])
+                == "cache.max_age (GIFREEL_CACHE_MAX_AGE) is “1 week”; it must be a time from 0ms to 3650d, such as 10s.")
+        #expect(
+            try complaint(nil, [:], ["sources.max_bytes=3GiB"])
+                == "sources.max_bytes (--set) is “3GiB”; it must be a size from 64B to 2GiB, such as 20MiB.")
+        #expect(try complaint(nil, [:], ["log.format=xml"]) == "log.format (--set) is “xml”; it must be one of text, json.")
+        #expect(try complaint(nil, [:], ["sources.ports=80,0"]).hasPrefix("sources.ports (--set) is “0”; it must be "))
+    }
+
+    @Test func aSecretIsInNoMessage() throws {
+        let message = try complaint(nil, ["GIFREEL_ADMIN_TOKEN": "hunter2\n"])
+        #expect(message.hasPrefix("admin.token (GIFREEL_ADMIN_TOKEN) has a wrong value") && !message.contains("hunter2"))
+        #expect(try !read(nil, ["GIFREEL_ADMIN_TOKEN": "hunter2"]).lines.contains { $0.contains("hunter2") })
+    }
+
+    @Test func anUnknownNameSuggestsTheNearest() throws {
+        #expect(
+            try complaint(nil, [:], ["server.prot=1"])
+                == "--set: there is no setting named server.prot. Did you mean server.port?")
+        #expect(try complaint(nil, [:], ["max_age=1"]).hasSuffix("Did you mean cache.max_age?"))
+        #expect(
+            try complaint("mounts:\n  a:\n    orign: x\n").hasSuffix(
+                "line 3: there is no setting named mounts.a.orign. Did you mean mounts.a.origin?"))
+        #expect(try complaint(nil, ["GIFREEL_SERVR_PORT": "1"]).hasSuffix("Did you mean GIFREEL_SERVER_PORT?"))
+        #expect(try complaint(nil, [:], ["quite.another=1"]).hasSuffix("gifreel settings lists all of them."))
+    }
+
+    @Test func variablesThatKubernetesInjectsAreIgnoredAndReported() throws {
+        let injected = [
+            "GIFREEL_PORT": "tcp://10.0.0.1:8080", "GIFREEL_SERVICE_HOST": "10.0.0.1", "GIFREEL_SERVICE_PORT": "8080",
+            "GIFREEL_SERVICE_PORT_HTTP_METRICS": "8080", "GIFREEL_PORT_8080_TCP": "tcp://10.0.0.1:8080",
+            "GIFREEL_PORT_8080_TCP_PROTO": "tcp", "GIFREEL_PORT_8080_TCP_PORT": "8080",
+            "GIFREEL_PORT_8080_TCP_ADDR": "10.0.0.1",
+        ]
+        let result = try SettingsReader.read(file: nil, environment: injected, flags: [])
+        #expect(result.settings == Settings() && result.ignoredVariables == injected.keys.sorted())
+        // No setting can be mistaken for one of them.
+        #expect(Setting.all.allSatisfy { !["service", "port"].contains($0.group) })
+    }
+
+    @Test(arguments: ["GIFREEL_PORT", "GIFREEL_PORT_8080", "GIFREEL_PORT_X_TCP", "GIFREEL_SERVICE", "GIFREEL_SERVICE_HOSTS"])
+    func otherVariablesStopTheStart(_ variable: String) throws {
+        let message = try complaint(nil, [variable: "9000"])
+        #expect(message.hasPrefix("The environment variable \(variable) sets no setting"))
+        if variable == "GIFREEL_PORT" { #expect(message.hasSuffix("Did you mean GIFREEL_SERVER_PORT?")) }
+    }
+
+    @Test(arguments: [
+        "server: [unclosed", "server:\n  port: 1\n bad: 2\n", "a: \"b", "server:\n  port: 1\n  port: 2\n", "\tx: 1",
+        "- a\n- b\n", "server: 5\n", "server:\n  port:\n", "server:\n  port: [1, 2]\n", "server:\n  port: {a: 1}\n", "&a *b",
+    ])
+    func aFileThatIsWrongIsNamedOnOneLine(_ yaml: String) throws {
+        let message = try complaint(yaml)
+        #expect(message.contains("DIR/settings.yaml"), "\(message)")
+    }
+
+    @Test func aFileThatCannotBeReadIsNamedWithTheReason() throws {
+        do throws(SettingsError) {
+            _ = try SettingsReader.read(file: "/no/such.yaml", environment: [:], flags: [])
+            Issue.record("It was read.")
+        } catch {
+            #expect(error.description == "The configuration file /no/such.yaml cannot be read: No such file or directory.")
+        }
+    }
+
+    @Test func emptyFilesAndGroupsKeepTheDefaults() throws {
+        #expect(try read("") == Settings())
+        #expect(try read("# nothing\n") == Settings())
+        #expect(try read("cache:\n  # dir: x\nserver: ~\n") == Settings())
+    }
+
+    @Test func combinationsThatCannotWorkAreRefused() throws {
+        #expect(try complaint(nil, [:], ["server.host="]).contains("server.unix_path"))
+        #expect(try complaint(nil, [:], ["server.host=", "server.unix_path=x"]) == "")
+        #expect(try complaint(nil, [:], ["server.unix_path=" + String(repeating: "x", count: 108)]).contains("108 bytes"))
+        #expect(try complaint(nil, [:], ["cache.min_fresh_for=2h", "cache.max_fresh_for=1h"]).contains("(2h) is longer"))
+        #expect(try complaint(nil, [:], ["sources.require_signature=true"]).contains("signing.keys"))
+        #expect(try complaint(nil, [:], ["sources.ports="]).contains("sources.ports is empty"))
+    }
+}
+
+@Suite("Quantities") struct QuantityTests {
+    @Test func sizesAndTimesAreWrittenAsTheyAreRead() {
+        for text in ["0B", "1B", "1KiB", "1500MiB", "10GiB", "3TiB"] {
+            #expect(ByteCount(settingText: text)?.settingText == text)
+        }
+        for text in ["0ms", "1ms", "1500ms", "90s", "5m", "36h", "7d"] {
+            #expect(Duration(settingText: text)?.settingText == text)
+        }
+        #expect(ByteCount(settingText: "1.5 GiB")?.bytes == 1536 << 20)
+        #expect(Duration(settingText: "90") == .seconds(90))
+    }
+
+    @Test(arguments: ["", "x", "-1", "1 week", "1e3", "½", "٣", "9223372036854775807TiB", "99999999999999999999", "1..2", "."])
+    func otherTextsAreRefused(_ text: String) {
+        #expect(ByteCount(settingText: text) == nil && Duration(settingText: text) == nil)
+    }
+}
+
+@Suite("The plan of a reload") struct ReloadPlanTests {
+    @Test func liveSettingsChangeAndOthersKeepTheirValue() {
+        var old = Settings()
+        old.mounts["a"] = Settings.Mount()
+        var new = Settings()
+        new.cache.maxAge = .seconds(1)
+        new.cache.dir = "elsewhere"
+        new.mounts["b"] = Settings.Mount()
+        new.mounts["b"]?.origin = "https://b/"
+        let plan = ReloadPlan(from: old, to: new)
+        #expect(plan.waiting == ["cache.dir"])
+        #expect(plan.changed.contains("cache.max_age") && plan.changed.contains("mounts.b.origin"))
+        #expect(plan.settings.cache.dir == old.cache.dir && plan.settings.cache.maxAge == .seconds(1))
+        #expect(plan.settings.mounts == new.mounts)
+    }
+
+    @Test func aSettingThatWaitsIsReportedAgain() {
+        var new = Settings()
+        new.cache.dir = "elsewhere"
+        let first = ReloadPlan(from: Settings(), to: new)
+        #expect(ReloadPlan(from: first.settings, to: new).waiting == ["cache.dir"])
+    }
+}
