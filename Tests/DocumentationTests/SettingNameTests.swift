@@ -48,13 +48,12 @@ import Testing
 
     @Test func environmentVariablesInDocumentsAreThoseOfSettings() throws {
         let variables = Set(try settings().map { "GIFREEL_" + $0.uppercased().replacing(".", with: "_") })
-        // What Kubernetes injects for a service of this name, which the server ignores.
-        let injected: Set<String> = ["GIFREEL_PORT", "GIFREEL_SERVICE_HOST", "GIFREEL_PORT_8080_TCP_ADDR"]
         for document in try Document.all() {
-            for match in document.text.matches(of: /GIFREEL_[A-Z0-9_]+/) {
-                let name = String(match.0)
-                guard !name.hasSuffix("_"), !injected.contains(name) else { continue }
-                #expect(variables.contains(name), "\(document): \(name)")
+            for match in document.text.matches(of: /GIFREEL_[A-Z0-9_]*[A-Z0-9]/) {
+                let name = String(match.0).replacing(/GIFREEL_MOUNTS_[A-Z0-9]+_/, with: "GIFREEL_MOUNTS_*_")
+                // Kubernetes injects these for a service of this name; the server ignores them.
+                if name.wholeMatch(of: /GIFREEL_(PORT|SERVICE)(_.*)?/) != nil { continue }
+                #expect(variables.contains(name), "\(document): \(match.0)")
             }
         }
     }

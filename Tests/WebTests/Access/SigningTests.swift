@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    /// Worked out with `openssl dgst -sha256 -hmac`, so that the README's example holds for other programs.
+    /// Worked out with `openssl dgst -sha256 -hmac`, so that the example in docs/access.md holds for other programs.
     @Test(arguments: [
         "/mp4,sig=C1Ga782pRjzHCXQjEwh0YeZDmUsH6bFdbPuOj40Sj7k/https://example.com/a.gif?v=2",
         "/mp4,quality=80,expires=2000000000,sig=jGUjKO449NlYUJPjfzSwfP7s5L0Q_Nr9guBiPvozIJc/https://example.com/a.gif?v=2",
