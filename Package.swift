@@ -120,6 +120,7 @@ let package = Package(
 
         // Tests mirror the targets.
         .target(name: "TestSupport", dependencies: ["SystemIO", "CLinux"], path: "Tests/TestSupport", swiftSettings: strict),
+        .testTarget(name: "StructureTests", swiftSettings: strict),
         .testTarget(name: "SystemIOTests", dependencies: ["SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "MediaTests", dependencies: ["Media", "TestSupport"], exclude: ["Fuzzing/Corpus", "Fuzzing/gif.dict"],

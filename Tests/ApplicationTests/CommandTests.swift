@@ -4,30 +4,10 @@ import Testing
 
 /// `gifreel convert` and `gifreel frames`.
 @Suite(.timeLimit(.minutes(2))) struct CommandTests {
-    private struct Outcome {
-        var code: Int32
-        var output: [UInt8]
-        var log: String
-    }
-
     private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
 
-    private func gifreel(_ arguments: [String], input: [UInt8] = []) throws -> Outcome {
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        let process = Process()
-        process.executableURL = GifreelProcess.executable
-        process.arguments = arguments
-        let file = directory.appendingPathComponent("stdin-\(UUID().uuidString)")
-        try Data(input).write(to: file)
-        process.standardInput = try FileHandle(forReadingFrom: file)
-        let (output, log) = (Pipe(), Pipe())
-        process.standardOutput = output
-        process.standardError = log
-        try process.run()
-        let bytes = try output.fileHandleForReading.readToEnd() ?? Data()
-        let text = try log.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        return Outcome(code: process.terminationStatus, output: [UInt8](bytes), log: String(decoding: text, as: UTF8.self))
+    private func gifreel(_ arguments: [String], input: [UInt8] = []) throws -> ChildProcess.Outcome {
+        try GifreelCommandLine.run(arguments, input: input)
     }
 
     private func write(_ name: String, _ bytes: [UInt8]) throws -> String {
@@ -62,7 +42,7 @@ import Testing
         defer { try? FileManager.default.removeItem(at: directory) }
         let outcome = try gifreel(["convert", "-", "-", "--quality", "30"], input: GIFBuilder.animation(frames: 3))
         #expect(outcome.code == 0)
-        #expect(try MP4Boxes(outcome.output).durations == [10, 10, 10])
+        #expect(try MP4Boxes(outcome.bytes).durations == [10, 10, 10])
     }
 
     @Test func theExtensionOrTheFormatSaysWhatIsMade() throws {
@@ -73,9 +53,9 @@ import Testing
         #expect(try gifreel(["convert", input, output.path, "--width", "20", "--frame", "1"]).code == 0)
         #expect(try FFmpeg.stream(of: output)["width"] == "20")
         let piped = try gifreel(["convert", "-", "-", "--format", "webp"], input: gif)
-        #expect(piped.code == 0 && piped.output.starts(with: Array("RIFF".utf8)))
+        #expect(piped.code == 0 && piped.bytes.starts(with: Array("RIFF".utf8)))
         let facts = try gifreel(["convert", "-", "-", "--format", "json"], input: gif)
-        #expect(String(decoding: facts.output, as: UTF8.self).contains("\"delays\":[0.1,0.1,0.1]"))
+        #expect(facts.output.contains("\"delays\":[0.1,0.1,0.1]"))
         let folder = directory.appendingPathComponent("many").path
         #expect(try gifreel(["convert", "--to", folder, "--format", "jpg", input]).code == 0)
         #expect(try Data(contentsOf: URL(fileURLWithPath: folder + "/a.jpg")).starts(with: [0xff, 0xd8]))
@@ -132,7 +112,7 @@ import Testing
         let (with, without) = (try gifreel(["serve", "--check", "--config", file]), try gifreel(["serve", "--check"]))
         #expect(with.code == 0 && with.output == without.output)
         let text = try String(contentsOfFile: file, encoding: .utf8)
-        for line in String(decoding: without.output, as: UTF8.self).split(separator: "\n") {
+        for line in without.output.split(separator: "\n") {
             let name = line.split(separator: ":")[0].split(separator: ".").last ?? ""
             #expect(text.contains("\(name):"), "\(line)")
         }
@@ -140,6 +120,6 @@ import Testing
 
     @Test func secretsAreNotShown() throws {
         let outcome = try gifreel(["serve", "--check", "--set", "admin.token=hunter2"])
-        #expect(outcome.code == 0 && !String(decoding: outcome.output, as: UTF8.self).contains("hunter2"))
+        #expect(outcome.code == 0 && !outcome.output.contains("hunter2"))
     }
 }

@@ -62,7 +62,7 @@ import Testing
         let origin = try LoopbackOrigin(["/a.gif": { _ in LoopbackAnswer.ok(gif).after(gate) }])
         defer { origin.stop() }
         let server = try GifreelProcess()
-        let answers = try concurrently(20) { index in
+        let answers = try atOnce(20) { index in
             // All are waiting before the origin answers.
             if index == 19 { gate.open() }
             return try server.mp4(origin.url("/a.gif"))
@@ -135,31 +135,4 @@ import Testing
         let kept = try second.mp4(origin.url("/a.gif"))
         #expect(kept["cache-status"] == "gifreel; hit" && kept.body == made.body)
     }
-
-    /// Runs `work` on threads of its own, so that all are under way at once.
-    private func concurrently<Value: Sendable>(_ count: Int, _ work: @escaping @Sendable (Int) throws -> Value) throws
-        -> [Value]
-    {
-        let results = Results<Value>()
-        let threads = (0..<count).map { index in
-            let thread = Thread {
-                results.add(Result { try work(index) })
-            }
-            thread.start()
-            return thread
-        }
-        while results.count < threads.count { usleep(1000) }
-        return try results.all.map { try $0.get() }
-    }
-}
-
-/// What threads have come to.
-private final class Results<Value: Sendable>: @unchecked Sendable {
-    // Safe: reached under the lock only.
-    private let lock = NSLock()
-    private var values: [Result<Value, any Error>] = []
-
-    func add(_ value: Result<Value, any Error>) { lock.withLock { values.append(value) } }
-    var count: Int { lock.withLock { values.count } }
-    var all: [Result<Value, any Error>] { lock.withLock { values } }
 }

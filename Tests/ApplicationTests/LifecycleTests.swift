@@ -28,9 +28,9 @@ import Testing
         let server = try GifreelProcess()
         var client = try RawHTTPClient(port: server.port)
         try client.send(Array("GET /mp4/\(origin.url("/a.gif")) HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
-        while origin.count("/a.gif") == 0 { usleep(1000) }
+        try origin.waitForRequests(for: "/a.gif")
         kill(server.identifier, SIGTERM)
-        while !server.log.contains("draining") { usleep(1000) }
+        try server.waitForLog("draining")
         gate.open()
         let answer = try client.readResponse()
         #expect(answer.status == 200 && answer["connection"] == "close")
@@ -81,7 +81,7 @@ import Testing
         let stale = try server.mp4(origin.url("/a.gif"))
         #expect(stale.status == 200 && stale.body == first.body)
         #expect(stale["cache-status"]?.hasPrefix("gifreel; hit; ttl=-") == true)
-        while origin.count("/a.gif") < 2 { usleep(1000) }
+        try origin.waitForRequests(2, for: "/a.gif")
         #expect(origin.requests.last?.headers["if-none-match"] == "\"1\"")
     }
 }

@@ -11,16 +11,12 @@ extension OperationsTests {
 
         /// Reads the metrics until `sample` has the value, since requests are counted after they are answered.
         private func metrics(_ server: GifreelProcess, until sample: String, is wanted: Double) throws -> String {
-            let deadline = Date().addingTimeInterval(30)
-            while true {
-                let text = try server.request("GET", "/metrics").text
-                if value(sample, in: text) == wanted { return text }
-                guard Date() < deadline else {
-                    Issue.record("\(sample) is not \(wanted):\n\(text)")
-                    return text
-                }
-                usleep(10_000)
+            var text = ""
+            try waitUntil("\(sample) \(wanted) among the metrics:\n\(text)") {
+                text = try server.request("GET", "/metrics").text
+                return value(sample, in: text) == wanted
             }
+            return text
         }
 
         @Test func requestsFetchesAndConversionsAreCounted() throws {
@@ -78,18 +74,10 @@ extension OperationsTests {
             defer { origin.stop() }
             let server = try GifreelProcess()
             _ = try server.mp4(origin.url("/a.gif"))
-            let file = server.directory.appendingPathComponent("metrics")
-            try server.request("GET", "/metrics").text.write(to: file, atomically: true, encoding: .utf8)
-            let tool = Process()
-            tool.executableURL = URL(fileURLWithPath: "/usr/bin/promtool")
-            tool.arguments = ["check", "metrics"]
-            tool.standardInput = try FileHandle(forReadingFrom: file)
-            let output = Pipe()
-            (tool.standardOutput, tool.standardError) = (output, output)
-            try tool.run()
-            let said = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
-            tool.waitUntilExit()
-            #expect(tool.terminationStatus == 0 && said.isEmpty, "\(said)")
+            let metrics = try server.request("GET", "/metrics").text
+            let tool = URL(fileURLWithPath: "/usr/bin/promtool")
+            let outcome = try ChildProcess(tool, ["check", "metrics"], input: Array(metrics.utf8)).finish()
+            #expect(outcome.code == 0 && outcome.bytes.isEmpty && outcome.log.isEmpty, "\(outcome.output)\(outcome.log)")
         }
     }
 }

@@ -18,12 +18,9 @@ import Testing
 
     @Test func withFewDescriptorsEveryClientIsAnsweredInTheEnd() throws {
         let server = try GifreelProcess()
-        let limiting = Process()
-        limiting.executableURL = URL(fileURLWithPath: "/usr/bin/prlimit")
-        limiting.arguments = ["--pid", "\(server.identifier)", "--nofile=64:64"]
-        try limiting.run()
-        limiting.waitUntilExit()
-        try #require(limiting.terminationStatus == 0)
+        let limiting = try ChildProcess(
+            URL(fileURLWithPath: "/usr/bin/prlimit"), ["--pid", "\(server.identifier)", "--nofile=64:64"])
+        try #require(try limiting.finish().code == 0)
         let clients = try (0..<120).map { _ in try Client(port: server.port) }
         for client in clients { try client.send("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n") }
         for client in clients { #expect(try client.connection.readResponse().status == 200) }
@@ -56,7 +53,7 @@ import Testing
         // A head is under way, so the connection is not idle when listening stops.
         try client.send(Array("GET /readyz HTTP/1.1\r\nHost: a\r\n".utf8))
         kill(server.identifier, SIGTERM)
-        while !server.log.contains("draining") { usleep(1000) }
+        try server.waitForLog("draining")
         try client.send(Array("\r\n".utf8))
         let answer = try client.readResponse()
         #expect(answer.status == 503 && answer["retry-after"] != nil)

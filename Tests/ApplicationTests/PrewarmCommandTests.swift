@@ -6,37 +6,17 @@ import Testing
 extension OperationsTests {
     /// `gifreel prewarm`.
     @Suite(.timeLimit(.minutes(3))) struct PrewarmCommandTests {
-        private struct Outcome {
-            var code: Int32
-            var output: String
-            var log: String
-        }
-
         private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
 
-        private func start(_ arguments: [String]) throws -> (process: Process, output: Pipe, log: Pipe) {
+        private func start(_ arguments: [String]) throws -> ChildProcess {
             try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-            let process = Process()
-            process.executableURL = GifreelProcess.executable
-            process.arguments = ["prewarm"] + arguments
-            process.environment = ["XDG_STATE_HOME": directory.path, "PATH": "/usr/bin"]
-            let (output, log) = (Pipe(), Pipe())
-            (process.standardOutput, process.standardError) = (output, log)
-            process.standardInput = FileHandle.nullDevice
-            try process.run()
-            return (process, output, log)
+            return try ChildProcess(
+                GifreelProcess.executable, ["prewarm"] + arguments,
+                environment: ["XDG_STATE_HOME": directory.path, "PATH": "/usr/bin"])
         }
 
-        private func prewarm(_ arguments: [String]) throws -> Outcome {
-            let (process, output, log) = try start(arguments)
-            return try finish(process, output, log)
-        }
-
-        private func finish(_ process: Process, _ output: Pipe, _ log: Pipe) throws -> Outcome {
-            let text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
-            let errors = String(decoding: try log.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
-            process.waitUntilExit()
-            return Outcome(code: process.terminationStatus, output: text, log: errors)
+        private func prewarm(_ arguments: [String]) throws -> ChildProcess.Outcome {
+            try start(arguments).finish()
         }
 
         private func list(_ urls: [String]) throws -> String {
@@ -103,10 +83,10 @@ extension OperationsTests {
             let arguments =
                 [try list(["/a.gif", "/b.gif", "/c.gif"].map { origin.url($0) }), "--concurrency", "1", "--journal", journal]
                 + settings(directory.path + "/cache")
-            let (process, output, log) = try start(arguments)
-            while origin.count("/c.gif") == 0 && process.isRunning { usleep(1000) }
-            kill(process.processIdentifier, SIGINT)
-            let first = try finish(process, output, log)
+            let run = try start(arguments)
+            try origin.waitForRequests(for: "/c.gif")
+            kill(run.identifier, SIGINT)
+            let first = try run.finish()
             #expect(first.code == 130 && first.log.contains("goes on with the 1 that are left"), "\(first)")
             #expect(first.output.contains("2 of 3 URLs"))
             gate.open()
@@ -125,7 +105,7 @@ extension OperationsTests {
             let outcome = try prewarm([
                 file, "--dry-run", "--option", "quality=70", "--set", "cache.dir=\(directory.path)/cache",
             ])
-            #expect(outcome.code == 1 && outcome.output == "mp4,quality=70 \(origin.url("/a.gif"))\n")
+            #expect(outcome.code == 1 && outcome.output == "mp4,quality=70 \(origin.url("/a.gif"))")
             #expect(outcome.log.contains("nonsense: bad_source_url"))
             #expect(origin.requests.isEmpty && !FileManager.default.fileExists(atPath: directory.path + "/cache"))
         }
@@ -137,7 +117,7 @@ extension OperationsTests {
             let gif = origin.url("/a.gif")
             origin.on("/1.xml", .ok(Array("<urlset><url><loc>\(gif)</loc></url></urlset>".utf8)))
             let file = try list(["<sitemapindex><sitemap><loc>\(origin.url("/1.xml"))</loc></sitemap></sitemapindex>"])
-            #expect(try prewarm([file, "--dry-run"]).output == "mp4 \(gif)\n")
+            #expect(try prewarm([file, "--dry-run"]).output == "mp4 \(gif)")
         }
 
         @Test(arguments: [

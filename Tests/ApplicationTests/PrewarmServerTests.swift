@@ -44,16 +44,12 @@ extension OperationsTests {
         }
 
         private func wait(_ server: GifreelProcess, _ id: String, until isReached: (Report) -> Bool) throws -> Report {
-            let deadline = Date().addingTimeInterval(60)
-            while true {
-                let now = try report(server, id)
-                if isReached(now) { return now }
-                guard Date() < deadline else {
-                    Issue.record("\(now)")
-                    return now
-                }
-                usleep(10_000)
+            var now = try report(server, id)
+            try waitUntil("the state of the job, which is \(now)") {
+                now = try report(server, id)
+                return isReached(now)
             }
+            return now
         }
 
         private func lines(_ urls: [String]) -> String {
@@ -122,7 +118,7 @@ extension OperationsTests {
             let first = try GifreelProcess(["admin.token=secret", "prewarm.concurrency=1"])
             let id = try begin(first, lines(["/a.gif", "/b.gif", "/c.gif"].map { origin.url($0) }))
             _ = try wait(first, id) { $0.done == 1 }
-            while origin.count("/b.gif") == 0 { usleep(1000) }
+            try origin.waitForRequests(for: "/b.gif")
             first.kill()
             gate.open()
             let second = try GifreelProcess(["admin.token=secret", "prewarm.concurrency=1"], directory: first.directory)
@@ -138,7 +134,7 @@ extension OperationsTests {
             defer { origin.stop() }
             let server = try GifreelProcess(["admin.token=secret", "prewarm.concurrency=1"])
             let id = try begin(server, lines([origin.url("/a.gif"), origin.url("/b.gif")]))
-            while origin.count("/a.gif") == 0 { usleep(1000) }
+            try origin.waitForRequests(for: "/a.gif")
             #expect(try server.request("DELETE", "/prewarm/\(id)", headers: [Self.admin]).status == 200)
             gate.open()
             let over = try wait(server, id) { $0.done == 1 }

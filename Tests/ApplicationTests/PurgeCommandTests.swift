@@ -6,18 +6,10 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct PurgeCommandTests {
     private let gif = GIFBuilder.animation()
 
-    private func purge(_ arguments: [String], token: String? = nil) throws -> (code: Int32, output: String, log: String) {
-        let process = Process()
-        process.executableURL = GifreelProcess.executable
-        process.arguments = ["purge"] + arguments
-        process.environment = token.map { ["GIFREEL_ADMIN_TOKEN": $0] } ?? [:]
-        let (output, log) = (Pipe(), Pipe())
-        process.standardOutput = output
-        process.standardError = log
-        try process.run()
-        let texts = try [output, log].map { String(decoding: try $0.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self) }
-        process.waitUntilExit()
-        return (process.terminationStatus, texts[0], texts[1])
+    private func purge(_ arguments: [String], token: String? = nil) throws -> ChildProcess.Outcome {
+        try ChildProcess(
+            GifreelProcess.executable, ["purge"] + arguments, environment: token.map { ["GIFREEL_ADMIN_TOKEN": $0] } ?? [:]
+        ).finish()
     }
 
     @Test func sourcesAreForgottenByURLPrefixAndAltogether() throws {

@@ -18,14 +18,7 @@ extension OperationsTests {
 
         private func reload(_ server: GifreelProcess, until said: String) throws {
             kill(server.identifier, SIGHUP)
-            let deadline = Date().addingTimeInterval(30)
-            while !server.log.contains(said) {
-                guard Date() < deadline else {
-                    Issue.record("\(server.log)")
-                    return
-                }
-                usleep(5000)
-            }
+            try server.waitForLog(said)
         }
 
         @Test func allowListsTokensAndLimitsAreReadAgain() throws {
@@ -68,7 +61,7 @@ extension OperationsTests {
             let (server, file) = try start("sources:\n  allow: ['*']\n")
             var client = try RawHTTPClient(port: server.port)
             try client.send(Array("GET /mp4/\(origin.url("/a.gif")) HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
-            while origin.count("/a.gif") == 0 { usleep(1000) }
+            try origin.waitForRequests(for: "/a.gif")
             try "sources:\n  allow: [example.com]\n".write(to: file, atomically: true, encoding: .utf8)
             try reload(server, until: "settings read again")
             gate.open()

@@ -37,21 +37,9 @@ package enum FFmpeg {
         }
     }
 
-    private static func run(_ arguments: [String]) throws -> Data {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = arguments
-        process.standardInput = FileHandle.nullDevice
-        let output = Pipe()
-        let log = Pipe()
-        process.standardOutput = output
-        process.standardError = log
-        try process.run()
-        let data = try output.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else {
-            throw Failed(log: String(decoding: try log.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self))
-        }
-        return data
+    private static func run(_ arguments: [String]) throws -> [UInt8] {
+        let outcome = try ChildProcess(URL(fileURLWithPath: "/usr/bin/env"), arguments).finish()
+        guard outcome.code == 0 else { throw Failed(log: outcome.log) }
+        return outcome.bytes
     }
 }

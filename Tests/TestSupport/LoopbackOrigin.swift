@@ -51,6 +51,13 @@ package final class LoopbackOrigin: Sendable {
         state.withLock { $0.counts[path, default: 0] }
     }
 
+    /// Blocks until `path` (without query) was asked for `count` times.
+    package func waitForRequests(_ count: Int = 1, for path: String, file: String = #fileID, line: Int = #line) throws {
+        try waitUntil("\(count) requests for \(path), of which \(self.count(path)) came", file: file, line: line) {
+            self.count(path) >= count
+        }
+    }
+
     /// All requests so far, in order.
     package var requests: [LoopbackRequest] {
         state.withLock { $0.requests }

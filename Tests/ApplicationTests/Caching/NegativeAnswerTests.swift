@@ -71,9 +71,9 @@ import Testing
         #expect(try server.mp4(origin.url("/a.gif")).status == 200)
         origin.on("/a.gif", .status(410))
         #expect(try server.mp4(origin.url("/a.gif")).status == 200)
-        try waitUntil { try server.mp4(origin.url("/a.gif")).status == 410 }
+        try waitUntil("410") { try server.mp4(origin.url("/a.gif")).status == 410 }
         #expect(origin.count("/a.gif") == 2)
-        try waitUntil { server.storedObjects().isEmpty }
+        try waitUntil("an empty cache") { server.storedObjects().isEmpty }
     }
 
     @Test func anOriginThatFailsLeavesTheStaleAnswer() throws {
@@ -84,7 +84,7 @@ import Testing
         let first = try server.mp4(origin.url("/a.gif"))
         origin.on("/a.gif", .status(500))
         for _ in 0..<50 { #expect(try server.mp4(origin.url("/a.gif")).body == first.body) }
-        try waitUntil { origin.count("/a.gif") == 2 }
+        try origin.waitForRequests(2, for: "/a.gif")
         for _ in 0..<50 { #expect(try server.mp4(origin.url("/a.gif")).status == 200) }
         #expect(origin.count("/a.gif") == 2)
     }

@@ -61,7 +61,7 @@ import Testing
         let server = try GifreelProcess(["cache.min_fresh_for=0s"])
         _ = try server.mp4(origin.url("/a.gif"))
         #expect(try server.mp4(origin.url("/a.gif"))["cache-status"]?.hasPrefix("gifreel; hit; ttl=-") == true)
-        try waitUntil { origin.count("/a.gif") == 2 }
+        try origin.waitForRequests(2, for: "/a.gif")
     }
 
     @Test func renewalIsToldFromAMiss() throws {

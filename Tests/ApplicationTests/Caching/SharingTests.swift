@@ -20,7 +20,7 @@ import Testing
         let server = try GifreelProcess(["admin.token=secret"])
         var plain = try ask(server, "/mp4/\(origin.url("/a.gif"))")
         var coarse = try ask(server, "/mp4,quality=5/\(origin.url("/a.gif"))")
-        try waitUntil { try making(server) == 2 }
+        try waitUntil("two renditions in progress") { try making(server) == 2 }
         gate.open()
         let answers = (try plain.readResponse(), try coarse.readResponse())
         #expect(answers.0.status == 200 && answers.1.status == 200 && answers.0["etag"] != answers.1["etag"])
@@ -36,10 +36,10 @@ import Testing
         let server = try GifreelProcess(["admin.token=secret"])
         do {
             let clients = try (0..<3).map { _ in Holder(try ask(server, "/mp4/\(origin.url("/a.gif"))")) }
-            try waitUntil { origin.count("/a.gif") == 1 }
+            try origin.waitForRequests(for: "/a.gif")
             withExtendedLifetime(clients) {}
         }
-        try waitUntil { try making(server) == 0 }
+        try waitUntil("the end of all work") { try making(server) == 0 }
         #expect(try server.mp4(origin.url("/a.gif")).status == 200)
         #expect(origin.count("/a.gif") == 2)
     }
@@ -55,7 +55,8 @@ import Testing
         #expect(try server.mp4(origin.url("/hit.gif")).status == 200)
         var first = try ask(server, "/mp4/\(origin.url("/a.gif"))")
         var second = try ask(server, "/mp4/\(origin.url("/b.gif"))")
-        try waitUntil { origin.count("/a.gif") + origin.count("/b.gif") == 2 }
+        try origin.waitForRequests(for: "/a.gif")
+        try origin.waitForRequests(for: "/b.gif")
         for _ in 0..<5 {
             let refused = try server.mp4(origin.url("/c.gif"))
             #expect(refused.status == 503 && refused.text.contains("overloaded") && refused["retry-after"] != nil)
@@ -80,7 +81,7 @@ import Testing
         origin.on("/b.gif", .ok(gif))
         let server = try GifreelProcess(["sources.max_bytes=1MiB", "transcode.queue_bytes=1500KiB"])
         var first = try ask(server, "/mp4/\(origin.url("/a.gif"))")
-        try waitUntil { origin.count("/a.gif") == 1 }
+        try origin.waitForRequests(for: "/a.gif")
         #expect(try server.mp4(origin.url("/b.gif")).status == 503)
         #expect(origin.count("/b.gif") == 0)
         gate.open()
@@ -100,7 +101,7 @@ import Testing
             "admin.token=secret",
         ])
         var busy = try ask(server, "/mp4/\(origin.url("/long.gif"))")
-        try waitUntil { server.workerCount > 0 }
+        try waitUntil("a running worker") { server.workerCount > 0 }
         let answer = try server.mp4(origin.url("/a.gif"))
         #expect(answer.status == 503 && answer["retry-after"] != nil)
         // The one that runs goes on to its end, and then all is as before.
@@ -119,7 +120,7 @@ import Testing
         let server = try GifreelProcess(["admin.token=secret"])
         let target = "/mp4/\(origin.url("/a.gif"))"
         var before = try ask(server, target)
-        try waitUntil { origin.count("/a.gif") == 1 }
+        try origin.waitForRequests(for: "/a.gif")
         #expect(try server.request("PURGE", target, headers: ["Authorization: Bearer secret"]).status == 200)
         // It does not join what was begun before the purge.
         let after = try server.request("GET", target)

@@ -16,14 +16,23 @@ import Testing
 
     private static let settings = ["limits.total_pixels=100000000000", "limits.cpu=60s"]
 
-    /// Milliseconds after its beginning: before, within and behind the encoder's first pictures.
+    /// Processor time of a process, which the kernel counts in hundredths of a second (proc_pid_stat(5)).
+    private static func processorMilliseconds(of process: Int32) throws -> Int {
+        let text = try String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
+        // The name in parentheses may contain spaces; user and system time are the 12th and 13th field after it.
+        let fields = text.split(separator: ")").last?.split(separator: " ").map(String.init) ?? []
+        return try #require(fields.count > 12 ? Int(fields[11]) : nil) * 10 + (Int(fields[12]) ?? 0) * 10
+    }
+
+    /// Milliseconds of processor time after the worker's start: before, during and after the encoder's first pictures.
     @Test(arguments: [0, 30, 400]) func nothingIsStoredOfAWorkerThatIsKilledAndTheNextJobIsFine(_ delay: Int) throws {
         let server = try GifreelProcess(Self.settings)
         var client = try RawHTTPClient(port: server.port)
         try client.send(Array("POST /mp4 HTTP/1.1\r\nHost: a\r\nContent-Length: \(Self.long.count)\r\n\r\n".utf8))
         try client.send(Self.long)
-        try waitUntil { !server.workers.isEmpty }
-        usleep(UInt32(delay) * 1000)
+        try waitUntil("\(delay) ms of processor time of a worker") {
+            try server.workers.contains { try Self.processorMilliseconds(of: $0) >= delay }
+        }
         for worker in server.workers { kill(worker, SIGKILL) }
         let answer = try client.readResponse()
         #expect(answer.status == 503 && answer["retry-after"] != nil && answer["cache-control"] == "no-store")

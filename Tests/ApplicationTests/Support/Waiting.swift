@@ -1,14 +1,11 @@
 import Crypto
 import Foundation
+import TestSupport
 import Testing
 
-/// Waits until the condition holds, by looking again and again.
-func waitUntil(_ condition: () throws -> Bool, sourceLocation: SourceLocation = #_sourceLocation) throws {
-    let deadline = Date().addingTimeInterval(40)
-    while try !condition() {
-        try #require(Date() < deadline, "waited too long", sourceLocation: sourceLocation)
-        usleep(3000)
-    }
+/// Waits until the condition holds.
+func waitUntil(file: String = #fileID, line: Int = #line, _ condition: () throws -> Bool) throws {
+    try waitUntil("the condition", file: file, line: line, condition)
 }
 
 /// The SHA-256 in hexadecimal.

@@ -1,13 +1,15 @@
-import Foundation
-import Synchronization
+internal import Foundation
+internal import Synchronization
 
-/// Runs `work` on threads of its own, so that all are under way at once, and returns what they have come to, in order.
-func atOnce<Value: Sendable>(_ count: Int, _ work: @escaping @Sendable (Int) throws -> Value) throws -> [Value] {
+/// Runs `work` on one thread per index, all at the same time, and returns the results in the order of the indices.
+///
+/// - Throws: The first error of `work`, or ``WaitTimedOut`` where a thread does not end within two minutes.
+package func atOnce<Value: Sendable>(_ count: Int, _ work: @escaping @Sendable (Int) throws -> Value) throws -> [Value] {
     let results = AtOnceResults<Value>(count)
     for index in 0..<count {
         Thread { results.set(index, Result { try work(index) }) }.start()
     }
-    while results.missing > 0 { usleep(1000) }
+    try waitUntil("\(results.missing) of \(count) threads end", within: .seconds(120)) { results.missing == 0 }
     return try results.all.map { try $0.get() }
 }
 

@@ -1,32 +1,32 @@
-import Foundation
-import Glibc
-import TestSupport
+package import Foundation
+internal import Glibc
 
-/// The built `gifreel` as a process of its own, with a cache directory of its own.
-final class GifreelProcess: Sendable {
-    struct NotStarted: Error {
-        let log: String
+/// The built `gifreel` as a server in a process of its own, with a cache directory of its own.
+package final class GifreelProcess: Sendable {
+    /// The error for a server that ended, or did not listen within 30 seconds.
+    package struct NotStarted: Error {
+        package let log: String
     }
 
-    /// Where `gifreel` was built: beside the tests.
-    static let executable: URL = {
+    /// The executable that was built beside the tests.
+    package static let executable: URL = {
         let bundle = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
         return bundle.appendingPathComponent("gifreel")
     }()
 
-    let directory: URL
-    let port: Int
+    package let directory: URL
+    package let port: Int
     private let process: Process
 
     /// Starts a server that may fetch from loopback, and waits until it listens.
     ///
     /// - Parameters:
-    ///   - settings: `name=value`, over those that every test has.
-    ///   - configuration: A settings file.
-    ///   - directory: Of an earlier server, to start again on its cache.
+    ///   - settings: `name=value`, after the settings that every test has.
+    ///   - configuration: The path of a settings file.
+    ///   - directory: The directory of an earlier server, to start again on its cache.
     ///   - environment: Variables besides the test's own.
     ///   - standardError: A file in the directory by default, which ``log`` reads.
-    init(
+    package init(
         _ settings: [String] = [], configuration: String? = nil, directory: URL? = nil, environment: [String: String] = [:],
         standardOutput: FileHandle = .nullDevice, standardError: FileHandle? = nil
     ) throws {
@@ -35,12 +35,11 @@ final class GifreelProcess: Sendable {
         let portFile = folder.appendingPathComponent("port")
         try? FileManager.default.removeItem(at: portFile)
         let log = folder.appendingPathComponent("log")
-        FileManager.default.createFile(atPath: log.path, contents: nil)
+        try Data().write(to: log)
         let all =
             [
                 "server.port=0", "server.port_file=\(portFile.path)", "cache.dir=\(folder.path)/cache",
-                "cache.min_free_bytes=0",
-                "sources.allow_private=127.0.0.1", "sources.ports=1-65535", "transcode.workers=2",
+                "cache.min_free_bytes=0", "sources.allow_private=127.0.0.1", "sources.ports=1-65535", "transcode.workers=2",
             ] + settings
         let process = Process()
         process.executableURL = Self.executable
@@ -50,12 +49,11 @@ final class GifreelProcess: Sendable {
         process.standardOutput = standardOutput
         try process.run()
         var found: Int?
-        let deadline = Date().addingTimeInterval(30)
-        while found == nil && process.isRunning && Date() < deadline {
+        try? waitUntil("the port file", within: .seconds(30)) {
             found = (try? String(contentsOf: portFile, encoding: .utf8)).flatMap {
                 Int($0.trimmingCharacters(in: .whitespacesAndNewlines))
             }
-            if found == nil { usleep(5000) }
+            return found != nil || !process.isRunning
         }
         guard let found else {
             process.terminate()
@@ -71,27 +69,31 @@ final class GifreelProcess: Sendable {
         try? FileManager.default.removeItem(at: directory)
     }
 
-    /// One request on a connection of its own.
-    func request(
+    // MARK: Requests
+
+    /// Sends one request on a connection of its own.
+    package func request(
         _ method: String = "GET", _ target: String, headers: [String] = [], body: [UInt8] = []
     ) throws -> RawHTTPResponse {
         var client = try RawHTTPClient(port: port)
         return try client.request(method, target, headers: headers, body: body)
     }
 
-    /// The MP4 of a source, asked for by its path.
-    func mp4(_ url: String, headers: [String] = []) throws -> RawHTTPResponse {
+    /// Requests the MP4 of a source by its path.
+    package func mp4(_ url: String, headers: [String] = []) throws -> RawHTTPResponse {
         try request("GET", "/mp4/\(url)", headers: headers)
     }
 
-    /// The process' number.
-    var identifier: Int32 { process.processIdentifier }
+    // MARK: Observing
 
-    /// How many workers it has at this moment that have a job: children of its zygote.
-    var workerCount: Int { workers.count }
+    package var identifier: Int32 { process.processIdentifier }
+    package var isRunning: Bool { process.isRunning }
 
-    /// The processes of these workers.
-    var workers: [Int32] {
+    /// The number of workers that run a job now.
+    package var workerCount: Int { workers.count }
+
+    /// The processes of workers that run a job: children of the zygote.
+    package var workers: [Int32] {
         Self.children(of: identifier).flatMap(Self.children).filter { child in
             (try? String(contentsOfFile: "/proc/\(child)/comm", encoding: .utf8)) == "gifreel-job\n"
         }
@@ -108,33 +110,51 @@ final class GifreelProcess: Sendable {
         }
     }
 
-    var isRunning: Bool { process.isRunning }
+    /// A value of `/proc/PID/status` in bytes, such as `VmHWM`, the peak of resident memory.
+    package func memory(_ name: String) throws -> Int {
+        let text = try String(contentsOfFile: "/proc/\(identifier)/status", encoding: .utf8)
+        guard let line = text.split(separator: "\n").first(where: { $0.hasPrefix(name + ":") }),
+            let kilobytes = line.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first.flatMap({ Int($0) })
+        else { throw NoSuchLine(name: name) }
+        return kilobytes * 1024
+    }
 
-    /// What it has written to standard error.
-    var log: String { (try? String(contentsOf: directory.appendingPathComponent("log"), encoding: .utf8)) ?? "" }
+    /// The error for a value that `/proc` does not have.
+    package struct NoSuchLine: Error {
+        package let name: String
+    }
+
+    /// What the server has written to standard error so far.
+    package var log: String { (try? String(contentsOf: directory.appendingPathComponent("log"), encoding: .utf8)) ?? "" }
+
+    /// Waits until the log contains `text`.
+    package func waitForLog(_ text: String, file: String = #fileID, line: Int = #line) throws {
+        try waitUntil("“\(text)” in the log:\n\(log)", file: file, line: line) { log.contains(text) }
+    }
+
+    /// Paths of the stored MP4 renditions.
+    package func storedObjects() -> [String] {
+        let all = FileManager.default.enumerator(atPath: directory.path + "/cache")?.allObjects as? [String] ?? []
+        return all.filter { $0.hasSuffix(".mp4") }
+    }
+
+    // MARK: Ending
 
     /// Sends SIGTERM, waits for the end, and returns the exit code.
-    func terminate() -> Int32 {
+    package func terminate() -> Int32 {
         process.terminate()
         return waitForExit()
     }
 
-    /// Waits for the end, and returns the exit code.
-    func waitForExit() -> Int32 {
-        process.waitUntilExit()
-        return process.terminationStatus
+    /// Waits for the end, and returns the exit code: 9 for a server that does not end within a minute and is killed.
+    package func waitForExit() -> Int32 {
+        process.waitForEnd(within: .seconds(60))
     }
 
-    /// Ends it at once.
-    func kill() {
+    /// Kills the server.
+    package func kill() {
         guard process.isRunning else { return }
         Glibc.kill(process.processIdentifier, SIGKILL)
-        process.waitUntilExit()
-    }
-
-    /// Paths of the stored renditions.
-    func storedObjects() -> [String] {
-        let all = FileManager.default.enumerator(atPath: directory.path + "/cache")?.allObjects as? [String] ?? []
-        return all.filter { $0.hasSuffix(".mp4") }
+        _ = process.waitForEnd(within: .seconds(60))
     }
 }

@@ -1,0 +1,63 @@
+import Foundation
+import Testing
+
+@Suite("Rules of the project that a compiler does not check") struct RuleTests {
+    private let sources: SourceTree
+
+    init() throws {
+        sources = try SourceTree(below: "Sources")
+    }
+
+    @Test(arguments: ["Media", "Fetch", "Cache", "HTTP"]) func theLeavesDoNotImportOneAnother(_ target: String) {
+        let own: Set = ["SystemIO", "CLinux", "CGIF", "CAV", "CCurl", target]
+        #expect(sources.targets.contains(target))
+        #expect(sources.imports(of: target).intersection(sources.targets).subtracting(own).isEmpty)
+    }
+
+    @Test func theCoreDoesNotKnowHTTP() {
+        #expect(sources.imports(of: "Renditions").isDisjoint(with: ["HTTP", "Web", "Prewarm", "Settings", "Service"]))
+    }
+
+    @Test func settingsAreIndependentOfWhatTheyConfigure() {
+        #expect(sources.imports(of: "Settings").isDisjoint(with: sources.targets))
+    }
+
+    @Test(arguments: ["Media", "Sandbox"]) func theWorkerRunsWithoutFoundation(_ target: String) {
+        #expect(!sources.imports(of: target).contains("Foundation"))
+    }
+
+    @Test func swiftNIOIsNoDependency() throws {
+        let resolved = try Project.text("Package.resolved")
+        #expect(resolved.contains("grdb.swift"))
+        #expect(!resolved.lowercased().contains("swift-nio"))
+    }
+
+    /// A reader who follows a reference must find the document.
+    @Test func documentsThatSourcesMentionExist() throws {
+        let names = /[A-Za-z0-9_][A-Za-z0-9_.\/-]*\.md\b/
+        for file in sources.files {
+            for match in file.text.matches(of: names) where !Self.awaited.contains(String(match.output)) {
+                #expect(Project.exists(String(match.output)), "\(file.path) mentions \(match.output)")
+            }
+        }
+    }
+
+    /// Documents that sources mention and that do not exist yet, or references that are still to be replaced.
+    private static let awaited: Set<String> = ["API.md", "DESIGN.md", "QUALITY.md", "docs/api.md"]
+
+    /// A renamed source would otherwise only fail the next run of a fuzzer.
+    @Test func sourcesThatTheFuzzersCompileExist() throws {
+        let rows = try Project.text("scripts/fuzz").split(separator: "\n").filter { $0.contains("Invariants.violation|") }
+        #expect(rows.count >= 4)
+        for row in rows {
+            let patterns = try #require(row.split(separator: "|").last).split(separator: " ")
+            #expect(!patterns.isEmpty)
+            for pattern in patterns {
+                // Only the last component may be a pattern.
+                let path = Project.root.appendingPathComponent(String(pattern))
+                let names = try FileManager.default.contentsOfDirectory(atPath: path.deletingLastPathComponent().path)
+                #expect(names.contains { fnmatch(path.lastPathComponent, $0, 0) == 0 }, "\(pattern)")
+            }
+        }
+    }
+}

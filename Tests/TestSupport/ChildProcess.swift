@@ -1,0 +1,75 @@
+package import Foundation
+internal import Glibc
+
+/// A program that runs beside a test. Its output goes to files, so that it never blocks on a full pipe.
+package final class ChildProcess: Sendable {
+    /// The result of a run.
+    package struct Outcome: Sendable {
+        /// The exit code, or the signal's number where a signal ended the program.
+        package let code: Int32
+        /// Standard output.
+        package let bytes: [UInt8]
+        /// Standard error.
+        package let log: String
+
+        /// Standard output as text, without the newlines at its end.
+        package var output: String { String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .newlines) }
+    }
+
+    private let process: Process
+    private let folder: URL
+
+    /// Starts a program.
+    ///
+    /// - Parameters:
+    ///   - environment: All its variables; nil for those of the test.
+    ///   - input: Its standard input.
+    package init(
+        _ executable: URL, _ arguments: [String], environment: [String: String]? = nil, input: [UInt8] = []
+    ) throws {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-run-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        for (name, bytes) in [("input", input), ("output", []), ("log", [])] {
+            try Data(bytes).write(to: folder.appendingPathComponent(name))
+        }
+        process = Process()
+        process.executableURL = executable
+        process.arguments = arguments
+        if let environment { process.environment = environment }
+        process.standardInput = try FileHandle(forReadingFrom: folder.appendingPathComponent("input"))
+        process.standardOutput = try FileHandle(forWritingTo: folder.appendingPathComponent("output"))
+        process.standardError = try FileHandle(forWritingTo: folder.appendingPathComponent("log"))
+        try process.run()
+    }
+
+    deinit {
+        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    package var identifier: Int32 { process.processIdentifier }
+    package var isRunning: Bool { process.isRunning }
+
+    /// What the program has written to standard error so far.
+    package var log: String {
+        (try? Data(contentsOf: folder.appendingPathComponent("log"))).map { String(decoding: $0, as: UTF8.self) } ?? ""
+    }
+
+    /// Waits for the program's end. A program that runs for more than two minutes is killed: its code is 9.
+    package func finish() throws -> Outcome {
+        let code = process.waitForEnd(within: .seconds(120))
+        return Outcome(
+            code: code, bytes: [UInt8](try Data(contentsOf: folder.appendingPathComponent("output"))), log: log)
+    }
+}
+
+extension Process {
+    /// Waits for the end of the process, kills it where that does not come in time, and returns the exit code or the
+    /// signal's number.
+    package func waitForEnd(within limit: Duration) -> Int32 {
+        let name = executableURL?.lastPathComponent ?? "a process"
+        if (try? waitUntil("the end of \(name)", within: limit) { !isRunning }) == nil { kill(processIdentifier, SIGKILL) }
+        waitUntilExit()
+        return terminationStatus
+    }
+}

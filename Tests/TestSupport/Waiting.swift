@@ -1,0 +1,43 @@
+internal import Glibc
+
+/// The error for a condition that did not hold in time.
+package struct WaitTimedOut: Error, CustomStringConvertible {
+    package let description: String
+}
+
+/// Blocks the calling thread until `condition` holds, and polls it every two milliseconds.
+///
+/// - Parameters:
+///   - what: The event the test waits for, for the error. It is evaluated when the time is over.
+///   - limit: The longest wait. It is far above what the event takes, so that a busy machine does not fail the test.
+/// - Throws: ``WaitTimedOut``, which names the event and the line, or an error of `condition`.
+package func waitUntil(
+    _ what: @autoclosure () -> String, within limit: Duration = .seconds(60), file: String = #fileID, line: Int = #line,
+    _ condition: () throws -> Bool
+) throws {
+    let deadline = ContinuousClock.now + limit
+    while try !condition() {
+        guard ContinuousClock.now < deadline else {
+            throw WaitTimedOut(description: "\(file):\(line): not within \(limit): \(what())")
+        }
+        usleep(2000)
+    }
+}
+
+/// Suspends the calling task until `condition` holds, and polls it every two milliseconds.
+///
+/// The parameters are those of the blocking form.
+///
+/// - Throws: ``WaitTimedOut``, an error of `condition`, or `CancellationError`.
+package func waitUntil(
+    _ what: @autoclosure () -> String, within limit: Duration = .seconds(60), isolation: isolated (any Actor)? = #isolation,
+    file: String = #fileID, line: Int = #line, _ condition: () async throws -> Bool
+) async throws {
+    let deadline = ContinuousClock.now + limit
+    while try await !condition() {
+        guard ContinuousClock.now < deadline else {
+            throw WaitTimedOut(description: "\(file):\(line): not within \(limit): \(what())")
+        }
+        try await Task.sleep(for: .milliseconds(2))
+    }
+}
