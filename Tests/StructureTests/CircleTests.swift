@@ -32,6 +32,7 @@ import Testing
         ("Media", ["Compose", "GIF", "HeapBuffer.swift", "MediaLimits.swift", "Options", "TranscodeError.swift"]),
         ("Media", ["Facts", "Poster", "Transcoder.swift"]),
         ("Sandbox", ["Job", "Message", "Statistics", "Worker", "Zygote"]),
+        ("gifreel", ["Composition", "Configuration", "Logging"]),
         ("Web", ["Access", "Answers", "Facts", "Mounts", "Routing"]),
     ]
 }
