@@ -29,8 +29,13 @@ import Testing
         ("Cache", ["Cache.swift", "Housekeeping"]),
         ("Fetch", ["Address", "URL"]),
         ("HTTP", ["AccessLog", "Client", "Message", "Parsing", "Representation", "Server"]),
-        ("Media", ["Compose", "GIF", "HeapBuffer.swift", "MediaLimits.swift", "Options", "TranscodeError.swift"]),
-        ("Media", ["Facts", "Poster", "Transcoder.swift"]),
+        (
+            "Media",
+            [
+                "Compose", "Encode", "Facts", "GIF", "HeapBuffer.swift", "MediaLimits.swift", "Mux", "Options", "Poster",
+                "Scale", "TranscodeError.swift", "TranscodeResult.swift", "Transcoder.swift",
+            ]
+        ),
         ("Sandbox", ["Job", "Message", "Statistics", "Worker", "Zygote"]),
         ("gifreel", ["Composition", "Configuration", "Logging"]),
         ("Web", ["Access", "Answers", "Facts", "Mounts", "Routing"]),

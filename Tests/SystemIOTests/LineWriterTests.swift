@@ -1,5 +1,6 @@
 import Glibc
 import SystemIO
+import TestSupport
 import Testing
 
 /// A pipe whose ends are closed with it.
@@ -100,8 +101,7 @@ extension Pipe {
             Array("missing \($0)\n".utf8)
         }
         writer.append(Array("a\nb\n".utf8))
-        let end = ContinuousClock.now + .seconds(10)
-        while writer.droppedLines < 2, .now < end { usleep(200) }
+        try waitUntil("two dropped lines") { writer.droppedLines == 2 }
         // The same descriptor now stands for a pipe, as if the disk had room again.
         #expect(dup2(pipe.writeEnd, number) == number)
         writer.append(Array("c\n".utf8))

@@ -100,7 +100,7 @@ package final class GifreelProcess: Sendable {
     }
 
     /// The zygotes.
-    var zygotes: [Int32] { Self.children(of: identifier) }
+    package var zygotes: [Int32] { Self.children(of: identifier) }
 
     private static func children(of process: Int32) -> [Int32] {
         let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")) ?? []

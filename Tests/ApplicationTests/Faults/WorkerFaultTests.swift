@@ -59,7 +59,7 @@ import Testing
         for _ in 0..<2 {
             var client = try RawHTTPClient(port: server.port)
             try client.send(Array("GET /mp4/\(origin.url("/a.gif")) HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
-            try waitUntil { !server.workers.isEmpty }
+            try waitUntil("a running worker") { !server.workers.isEmpty }
             for worker in server.workers { kill(worker, SIGSTOP) }
             let answer = try client.readResponse()
             #expect(answer.status == 503 && answer["retry-after"] != nil && answer["cache-control"] == "no-store")
@@ -87,7 +87,7 @@ import Testing
         let zygote = try #require(server.zygotes.first)
         kill(zygote, SIGKILL)
         #expect(try server.request("POST", "/mp4", body: GIFBuilder.animation(frames: 4)).status == 200)
-        try waitUntil { server.log.contains("lost the zygote process") }
+        try server.waitForLog("lost the zygote process")
         let metrics = try server.request("GET", "/metrics")
         #expect(String(decoding: metrics.body, as: UTF8.self).contains("gifreel_zygote_replacements_total 1"))
     }
