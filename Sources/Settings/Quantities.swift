@@ -43,6 +43,30 @@ extension Duration {
     package var settingText: String { Unit.text(Int(self / .milliseconds(1)), Self.units) }
 }
 
+/// TCP ports from 1 to 65535: one, or a range.
+package struct PortRange: Sendable, Equatable, UnrangedScalar, SettingValue {
+    package typealias Scalar = PortRange
+    package static let kind = Setting.Kind.text
+    package static let expectation = "a port from 1 to 65535, or a range such as 8000-8999"
+
+    package let ports: ClosedRange<Int>
+
+    init(_ ports: ClosedRange<Int>) {
+        self.ports = ports
+    }
+
+    /// Parses `80` or `8000-8999`.
+    package init?(settingText text: String) {
+        let bounds = text.split(separator: "-", omittingEmptySubsequences: false).map { UInt16($0).map(Int.init) ?? 0 }
+        guard (1...2).contains(bounds.count), bounds[0] >= 1, bounds[0] <= bounds[bounds.count - 1] else { return nil }
+        ports = bounds[0]...bounds[bounds.count - 1]
+    }
+
+    package var settingText: String {
+        ports.count == 1 ? "\(ports.lowerBound)" : "\(ports.lowerBound)-\(ports.upperBound)"
+    }
+}
+
 /// A unit of a quantity and how many of the smallest unit it has.
 private struct Unit {
     let name: String

@@ -52,7 +52,7 @@ package struct Settings: Sendable, Equatable {
         package var allow = ["*"]
         package var allowPrivate: [String] = []
         package var nat64Prefixes: [String] = []
-        package var ports = [80, 443, 8080, 8443]
+        package var ports = [80, 443, 8080, 8443].map { PortRange($0...$0) }
         package var maxBytes = ByteCount.mebibytes(20)
         package var connectTimeout = Duration.seconds(3)
         package var timeout = Duration.seconds(10)
@@ -100,8 +100,17 @@ package struct Settings: Sendable, Equatable {
         package var freshFor: Duration?
         package var maxAge: Duration?
         package var requireSignature: Bool?
+        package var query = Query.options
 
         package init() {}
+
+        /// What parameters that are no options mean.
+        package enum Query: String, SettingChoice {
+            /// An error.
+            case options
+            /// A part of the source's URL.
+            case forward
+        }
     }
 
     package struct Pages: Sendable, Equatable {

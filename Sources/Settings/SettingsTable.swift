@@ -84,13 +84,13 @@ extension Setting {
             "Patterns of the sources that may be fetched, such as *.example.com or https://cdn.example.com/gifs/."),
         Setting(
             "sources.allow_private", \.sources.allowPrivate, .live, example: "127.0.0.1, 10.0.0.0/8",
-            "Addresses, networks or hosts that may be fetched from although they are private."),
+            "Addresses, networks or hosts that may be fetched from although they are private, at the ports below."),
         Setting(
             "sources.nat64_prefixes", \.sources.nat64Prefixes, .live, example: "64:ff9b::/96",
             "NAT64 prefixes of this network (RFC 6052). The server checks the IPv4 address inside an address with one of them."),
         Setting(
-            "sources.ports", \.sources.ports, in: 1...65535, .live,
-            "Ports that may be connected to."),
+            "sources.ports", \.sources.ports, .live,
+            "Ports, or ranges of ports such as 8000-8999, that may be connected to."),
         Setting(
             "sources.max_bytes", \.sources.maxBytes, in: .bytes(64) ... .gibibytes(2), .live,
             "Size of the largest source, fetched or uploaded."),
@@ -167,7 +167,7 @@ extension Setting {
             "Number of frames."),
         Setting(
             "limits.duration", \.limits.duration, in: .milliseconds(10)...decade, .live,
-            "Sum of all delays."),
+            "Sum of all delays. Many GIFs end with a delay of 655.35 s, which means that the animation stops there."),
         Setting(
             "limits.cpu", \.limits.cpu, in: .seconds(1)...day, .live,
             "Processor time of one conversion."),
@@ -195,6 +195,10 @@ extension Setting {
         Setting(
             mount: "require_signature", \.requireSignature, .live, whenUnset: "sources.require_signature", example: "false",
             "Whether requests of this mount must be signed."),
+        Setting(
+            mount: "query", \.query, .live, example: "options",
+            "Query parameters that are no options: options refuses them, forward sends them to the origin as a part of the URL."
+        ),
     ]
 
     private static let pages = [
