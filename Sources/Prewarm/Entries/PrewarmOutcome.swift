@@ -32,6 +32,27 @@ package struct PrewarmOutcome: Sendable, Hashable, Codable {
     /// Bytes that the rendition is smaller than its GIF.
     package var saved: Int { max(0, sourceBytes - bytes) }
 
+    /// Reads an outcome from a journal or a server's report.
+    ///
+    /// - Throws: An error for byte counts out of range, which sums over outcomes could not hold.
+    package init(from decoder: any Decoder) throws {
+        let fields = try decoder.container(keyedBy: CodingKeys.self)
+        kind = try fields.decode(Kind.self, forKey: .kind)
+        bytes = try Self.byteCount(fields, .bytes)
+        sourceBytes = try Self.byteCount(fields, .sourceBytes)
+        code = try fields.decodeIfPresent(String.self, forKey: .code)
+        detail = try fields.decodeIfPresent(String.self, forKey: .detail)
+    }
+
+    private static func byteCount(_ fields: KeyedDecodingContainer<CodingKeys>, _ key: CodingKeys) throws -> Int {
+        let count = try fields.decode(Int.self, forKey: key)
+        // Far above any file, and 2²³ of them do not overflow an Int.
+        guard (0...1 << 40).contains(count) else {
+            throw DecodingError.dataCorruptedError(forKey: key, in: fields, debugDescription: "\(count) bytes")
+        }
+        return count
+    }
+
     private enum CodingKeys: String, CodingKey {
         case kind = "result"
         case bytes

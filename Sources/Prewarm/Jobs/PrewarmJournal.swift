@@ -32,21 +32,39 @@ final class PrewarmJournal {
         folder = cacheDirectory + "/prewarm"
     }
 
-    /// The jobs on disk, in the order in which they came. A file that is not whole was never accepted, and is removed.
-    func load() -> [PrewarmJob] {
+    /// Damage in a job's file.
+    struct Damage: Error, Equatable {
+        /// The name of the file.
+        var file: String
+        var cause: String
+        /// Whether the whole job is lost. Otherwise single outcomes are, and their entries are pending again.
+        var isDropped: Bool
+    }
+
+    /// Reads the jobs on disk, in the order of their creation.
+    ///
+    /// Files that were not complete when a server stopped were never accepted, and are removed. So are files whose order or
+    /// entries cannot be read or are out of range: a start never fails for them.
+    func load() -> (jobs: [PrewarmJob], damages: [Damage]) {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
         var jobs: [(created: Double, job: PrewarmJob)] = []
-        for name in names {
+        var damages: [Damage] = []
+        for name in names.sorted() {
             let path = folder + "/" + name
-            guard name.hasSuffix(Self.suffix), let text = try? Data(contentsOf: URL(fileURLWithPath: path)),
-                let read = Self.read(text)
-            else {
-                unlink(path)
+            guard name.hasSuffix(Self.suffix) else {
+                if name.hasSuffix(Self.partialSuffix) { unlink(path) }
                 continue
             }
-            jobs.append(read)
+            do throws(Damage) {
+                let read = try Self.read(path, name)
+                jobs.append((read.created, read.job))
+                if let damage = read.damage { damages.append(damage) }
+            } catch {
+                damages.append(error)
+                unlink(path)
+            }
         }
-        return jobs.sorted { $0.created < $1.created }.map(\.job)
+        return (jobs.sorted { $0.created < $1.created }.map(\.job), damages)
     }
 
     /// Writes a new job down, durably.
@@ -57,7 +75,7 @@ final class PrewarmJournal {
             concurrency: order.concurrency)
         var text = Data(JSONText.encode(head))
         for entry in order.entries { text.append(contentsOf: JSONText.encode(entry)) }
-        let partial = path(order.id) + ".part"
+        let partial = path(order.id) + Self.partialSuffix
         try text.write(to: URL(fileURLWithPath: partial))
         let file = try FileHandle(forUpdating: URL(fileURLWithPath: partial))
         try file.seekToEnd()
@@ -88,6 +106,9 @@ final class PrewarmJournal {
     // MARK: Helpers
 
     private static let suffix = ".ndjson"
+    private static let partialSuffix = ".part"
+    /// The most entries of a job that was written. `prewarm.max_urls` may have been lowered since.
+    private static let entryLimit = 1 << 22
 
     private func path(_ id: String) -> String { folder + "/" + id + Self.suffix }
 
@@ -103,24 +124,48 @@ final class PrewarmJournal {
         try file.write(contentsOf: Data(JSONText.encode(line)))
     }
 
-    /// Nil where the order or an entry is missing or not what it should be. Outcomes after a line that broke off are lost.
-    private static func read(_ text: Data) -> (created: Double, job: PrewarmJob)? {
+    /// Reads a job's file.
+    ///
+    /// Lines of outcomes that cannot be read are ignored: the last one may have been cut off when a machine stopped.
+    private static func read(
+        _ path: String, _ name: String
+    ) throws(Damage) -> (created: Double, job: PrewarmJob, damage: Damage?) {
+        func damage(_ cause: String) -> Damage { Damage(file: name, cause: cause, isDropped: true) }
+        guard let text = try? Data(contentsOf: URL(fileURLWithPath: path)) else { throw damage("it cannot be read") }
         var lines = text.split(separator: UInt8(ascii: "\n")).makeIterator()
         let decoder = JSONDecoder()
-        guard let first = lines.next(), let head = try? decoder.decode(Head.self, from: first) else { return nil }
+        guard let first = lines.next(), let head = try? decoder.decode(Head.self, from: first) else {
+            throw damage("its first line is not an order")
+        }
+        guard head.id + suffix == name else { throw damage("its order has the id of another job") }
+        guard (1...entryLimit).contains(head.total), head.retries >= 0, head.concurrency > 0 else {
+            throw damage("its order has a number that is out of range")
+        }
         var entries: [PrewarmEntry] = []
-        for _ in 0..<head.total {
-            guard let line = lines.next(), let entry = try? decoder.decode(PrewarmEntry.self, from: line) else { return nil }
+        for number in 0..<head.total {
+            guard let line = lines.next(), let entry = try? decoder.decode(PrewarmEntry.self, from: line) else {
+                throw damage("entry \(number) of \(head.total) is missing or not an entry")
+            }
             entries.append(entry)
         }
         var outcomes: [(Int, PrewarmOutcome)] = []
         var isCancelled = false
-        while let line = lines.next(), let read = try? decoder.decode(Line.self, from: line) {
-            if let number = read.number, let outcome = read.outcome { outcomes.append((number, outcome)) }
-            if read.cancelled == true { isCancelled = true }
+        var ignored = 0
+        while let line = lines.next() {
+            let read = try? decoder.decode(Line.self, from: line)
+            if let number = read?.number, let outcome = read?.outcome, entries.indices.contains(number) {
+                outcomes.append((number, outcome))
+            } else if read?.cancelled == true {
+                isCancelled = true
+            } else {
+                ignored += 1
+            }
         }
         let order = PrewarmJob.Order(
             id: head.id, entries: entries, retries: head.retries, concurrency: head.concurrency)
-        return (head.created, PrewarmJob(order, outcomes: outcomes, isCancelled: isCancelled))
+        return (
+            head.created, PrewarmJob(order, outcomes: outcomes, isCancelled: isCancelled),
+            ignored == 0 ? nil : Damage(file: name, cause: "\(ignored) outcomes cannot be read", isDropped: false)
+        )
     }
 }

@@ -52,7 +52,12 @@ package final class PrewarmQueue: Sendable {
 
     /// Reads what an earlier server left, so that whoever asks finds it. Blocks; to be done before requests come.
     func load() {
-        let jobs = journal.withLock { $0.load() }
+        let (jobs, damages) = journal.withLock { $0.load() }
+        for damage in damages {
+            logger.warning(
+                damage.isDropped ? "a damaged prewarm job was dropped" : "a prewarm job is damaged",
+                metadata: ["file": "\(damage.file)", "cause": "\(damage.cause)"])
+        }
         let open = jobs.reduce(0) { $0 + $1.remaining }
         if open > 0 { logger.info("prewarming goes on", metadata: ["urls": "\(open)"]) }
         state.withLock { $0.jobs = jobs }
