@@ -123,7 +123,8 @@ let package = Package(
         .testTarget(name: "StructureTests", swiftSettings: strict),
         .testTarget(name: "SystemIOTests", dependencies: ["SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "MediaTests", dependencies: ["Media", "TestSupport"], exclude: ["Fuzzing/Corpus", "Fuzzing/gif.dict"],
+            name: "MediaTests", dependencies: ["Media", "SystemIO", "TestSupport"],
+            exclude: ["Fuzzing/Corpus", "Fuzzing/gif.dict"],
             swiftSettings: strict),
         .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "CLinux", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "FetchTests", dependencies: ["Fetch", "TestSupport"], swiftSettings: strict),

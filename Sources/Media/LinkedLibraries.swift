@@ -27,7 +27,7 @@ package struct LinkedLibraries: Sendable {
                 Library(name: "libavformat", loaded: avformat_version(), built: gifreel_avformat_built),
                 Library(name: "libavutil", loaded: avutil_version(), built: gifreel_avutil_built),
             ],
-            hasEncoder: { $0 == .mp4 ? H264Encoder.isAvailable : PosterEncoder.isAvailable($0) })
+            hasEncoder: { $0.traits.encoder.map { avcodec_find_encoder_by_name($0) != nil } ?? true })
     }
 
     /// Checks once, before the first job. WebP may be missing: then its posters are refused.
@@ -42,7 +42,9 @@ package struct LinkedLibraries: Sendable {
                     "\(library.name) \(Self.text(library.loaded)) is too old: this program was built with \(Self.text(library.built)). Install FFmpeg's libraries of that version or newer, or build it again."
             )
         }
-        for format in [OutputFormat.mp4, .jpg, .png] where !hasEncoder(format) { throw TranscodeError.encoderMissing(format) }
+        for format in OutputFormat.allCases where format.traits.isRequired && !hasEncoder(format) {
+            throw TranscodeError.encoderMissing(format)
+        }
     }
 
     private static func text(_ version: UInt32) -> String {

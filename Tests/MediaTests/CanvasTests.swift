@@ -110,7 +110,7 @@ import Testing
             var canvas = try Canvas(width: 8, height: 8, format: .rgba)
             var areas: [Int] = []
             while try reader.next(), let indices = try reader.readPixels() {
-                let changed = try canvas.draw(reader, indices: indices)
+                let changed = try canvas.draw(reader, indices)
                 areas.append(changed.width * changed.height)
             }
             #expect(areas == [64, 16, 0])
@@ -146,7 +146,7 @@ import Testing
             var before = Array(repeating: Composing.clear, count: canvasWidth * height)
             for picture in pictures {
                 _ = try reader.next()
-                let changed = try canvas.draw(reader, indices: try #require(try reader.readPixels()))
+                let changed = try canvas.draw(reader, try #require(try reader.readPixels()))
                 for index in picture.indices where picture[index] != before[index] {
                     let (column, row) = (index % canvasWidth, index / canvasWidth)
                     #expect((changed.x..<changed.x + changed.width).contains(column))

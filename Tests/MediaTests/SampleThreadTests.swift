@@ -29,7 +29,8 @@ import Testing
     ) throws -> Outcome {
         try gif.withUnsafeBytes { bytes in
             let limits = MediaLimits()
-            let source = try SampleSource(bytes, GIFSummary(scanning: bytes, limits: limits), limits: limits, options: options)
+            let source = try SampleSource<GIFReader>(
+                bytes, AnimationSummary(scanning: bytes, by: GIFReader.self, limits: limits), limits: limits, options: options)
             let luma = try SamplePlane(width: source.width, height: source.height)
             let cb = try SamplePlane(width: source.width / 2, height: source.height / 2)
             let cr = try SamplePlane(width: source.width / 2, height: source.height / 2)

@@ -129,7 +129,7 @@ import Testing
 
     @Test func anMP4ThatIsALittleLargerThanItsGIFIsEncodedOnceMore() throws {
         let gif = GIFBuilder.noise(frames: 6, width: 96, height: 96)
-        try #require(gif.count > Transcoder.smallGIF)
+        try #require(gif.count > VideoOutput.smallSource)
         var attempts: [Int: Int] = [:]
         for quality in stride(from: 20, through: 100, by: 8) {
             let transcoder = Transcoder(options: TranscodeOptions(quality: quality))

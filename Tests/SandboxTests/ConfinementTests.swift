@@ -111,7 +111,6 @@ extension SerialTests {
         ])
         func whatIsMissingHasAName(_ confinement: Confinement, _ missing: [String]) {
             #expect(confinement.missing == missing)
-            #expect(WorkerMessage(confinement).confinement == confinement)
         }
     }
 }

@@ -138,39 +138,5 @@ extension SerialTests {
             zygote = nil
             #expect(SandboxFixture.eventually { !SandboxFixture.isAlive(process) })
         }
-
-        @Test func everyMessageSurvivesItsJourney() throws {
-            let job = WorkerJob(
-                transcoder: Transcoder(
-                    output: .webp,
-                    options: TranscodeOptions(
-                        quality: 33, background: RGB(red: 1, green: 2, blue: 3),
-                        size: SizeOptions(width: 4, height: 5, fit: .fill),
-                        time: TimeOptions(speed: 6, ceiling: 7, start: 8, end: 9, loops: 10), frame: 11),
-                    limits: MediaLimits(side: 1, canvasPixels: 2, totalPixels: 3, pixelsPerByte: 12, frames: 4, duration: 5),
-                    threads: 7),
-                allowance: WorkerJob.Allowance(cpu: 8, memory: 9, output: 10, wall: 11))
-            #expect(WorkerMessage(job).job == job)
-            let plain = WorkerJob(transcoder: Transcoder())
-            #expect(WorkerMessage(plain).job == plain)
-            let errors: [TranscodeError] = [
-                .notAGIF, .incomplete, .corrupt(.header), .corrupt(.noCanvas), .tooLarge(.frames, value: 1 << 40, maximum: 9),
-                .encoderMissing(.webp), .startPastEnd(start: 5, duration: 3), .failed(.mux, code: -28), .outOfMemory,
-            ]
-            for error in errors { #expect(WorkerMessage(error).failure == error) }
-            for loop in [nil, 0, 7] {
-                let result = TranscodeResult(
-                    sourceWidth: 1, sourceHeight: 2, width: 3, height: 4, frames: 5, samples: 6, duration: 7, timescale: 300,
-                    loopCount: loop, isTransparent: loop == 0, bytes: 8)
-                #expect(WorkerMessage(result).result == result)
-            }
-        }
-
-        @Test func bytesThatAreNoMessageAreNone() {
-            for count in [0, 8, WorkerMessage.byteCount - 1, WorkerMessage.byteCount] {
-                let bytes = [UInt8](repeating: 0xff, count: count)
-                #expect(bytes.withUnsafeBytes { WorkerMessage($0) } == nil)
-            }
-        }
     }
 }

@@ -25,7 +25,7 @@ package struct Rendition: Sendable, Hashable {
     }
 
     /// What changes the bytes beside the source and the canonical text.
-    var encoderVersion: String { format.output.map(Transcoder.version) ?? "" }
+    var encoderVersion: String { format.output?.traits.version ?? "" }
 
     /// Sets an option from its text. After the last one, ``check()`` is to be called.
     ///

@@ -22,20 +22,3 @@ extension WorkerExit {
             cpuMicroseconds: Int(exit.user_microseconds + exit.system_microseconds), peakBytes: Int(exit.peak_bytes))
     }
 }
-
-extension WorkerMessage {
-    init(_ exit: WorkerExit) {
-        self.init(
-            .exit,
-            [Int64(exit.code ?? -1), Int64(exit.signal ?? 0), Int64(exit.cpuMicroseconds), Int64(exit.peakBytes)])
-    }
-
-    /// The end that the message tells of; nil when it tells of none.
-    var exit: WorkerExit? {
-        guard kind == .exit else { return nil }
-        return WorkerExit(
-            code: self[0] < 0 ? nil : Int32(truncatingIfNeeded: self[0]),
-            signal: self[1] == 0 ? nil : Int32(truncatingIfNeeded: self[1]),
-            cpuMicroseconds: self[2], peakBytes: self[3])
-    }
-}

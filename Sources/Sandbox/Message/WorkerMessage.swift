@@ -2,12 +2,21 @@ internal import Media
 
 /// A message between the server, the zygote and a worker: a fixed number of 64-bit words.
 ///
-/// Nothing in it has a length of its own, so there is nothing to parse: a message of another size is not one.
-struct WorkerMessage: Equatable {
-    static let wordCount = 32
+/// The fields of each payload are listed once, in a `visitFields` function that both writes and reads them. Nothing has a length
+/// of its own, so there is nothing to parse: bytes of another length are no message.
+enum WorkerMessage: Equatable {
+    case job(WorkerJob)
+    case result(TranscodeResult)
+    case failure(TranscodeError)
+    case exit(WorkerExit)
+    /// The zygote is ready, and so confined.
+    case ready(Confinement)
+
+    static let wordCount = 48
     static let byteCount = wordCount * MemoryLayout<Int64>.stride
 
-    enum Kind: Int64 {
+    /// The first word.
+    private enum Kind: Int64 {
         case job = 1
         case result
         case failure
@@ -15,143 +24,204 @@ struct WorkerMessage: Equatable {
         case ready
     }
 
-    var words: [Int64]
-
-    /// A message of `kind` with up to 31 words of contents.
-    init(_ kind: Kind, _ contents: [Int64]) {
-        words = [kind.rawValue] + contents
-        words += Array(repeating: 0, count: Self.wordCount - words.count)
+    /// The message as ``wordCount`` words.
+    var words: [Int64] {
+        let kind: Kind
+        var coder = FieldCoder()
+        switch self {
+        case .job(var job):
+            kind = .job
+            job.visitFields(&coder)
+        case .result(var result):
+            kind = .result
+            result.visitFields(&coder)
+        case .failure(let failure):
+            kind = .failure
+            failure.write(&coder)
+        case .exit(var exit):
+            kind = .exit
+            exit.visitFields(&coder)
+        case .ready(var confinement):
+            kind = .ready
+            confinement.visitFields(&coder)
+        }
+        precondition(coder.words.count < Self.wordCount, "a message with too many fields")
+        return [kind.rawValue] + coder.words + Array(repeating: 0, count: Self.wordCount - 1 - coder.words.count)
     }
 
-    /// Reads a message; nil when the bytes are none.
+    /// Reads a message; nil where the bytes are none.
     init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count == Self.byteCount else { return nil }
-        words = (0..<Self.wordCount).map {
+        let words = (0..<Self.wordCount).map {
             bytes.loadUnaligned(fromByteOffset: $0 * MemoryLayout<Int64>.stride, as: Int64.self)
         }
-        guard kind != nil else { return nil }
-    }
-
-    var kind: Kind? { Kind(rawValue: words[0]) }
-
-    /// The contents at an index, as a number that an `Int` holds.
-    subscript(_ index: Int) -> Int { Int(truncatingIfNeeded: words[index + 1]) }
-}
-
-// MARK: - Jobs
-
-extension WorkerMessage {
-    init(_ job: WorkerJob) {
-        let transcoder = job.transcoder
-        let options = transcoder.options
-        let background = options.background
-        self.init(
-            .job,
-            [
-                Int(transcoder.output.rawValue), transcoder.threads,
-                transcoder.limits.side, transcoder.limits.canvasPixels, transcoder.limits.totalPixels,
-                transcoder.limits.frames, transcoder.limits.duration,
-                job.allowance.cpu, job.allowance.memory, job.allowance.output, job.allowance.wall,
-                options.quality, Int(background.red) << 16 | Int(background.green) << 8 | Int(background.blue), options.frame,
-                options.size.width ?? -1, options.size.height ?? -1, Int(options.size.fit.rawValue),
-                options.time.speed, options.time.ceiling ?? -1, options.time.start, options.time.end ?? -1, options.time.loops,
-                transcoder.limits.pixelsPerByte,
-                job.fault?.rawValue ?? 0,
-            ].map(Int64.init))
-    }
-
-    /// The job that the message holds; nil when it holds none.
-    var job: WorkerJob? {
-        guard kind == .job, let output = OutputFormat(rawValue: UInt8(truncatingIfNeeded: self[0])), let options else {
-            return nil
+        guard let kind = Kind(rawValue: words[0]) else { return nil }
+        var coder = FieldCoder(reading: words[1...])
+        switch kind {
+        case .job:
+            var job = WorkerJob(transcoder: Transcoder())
+            job.visitFields(&coder)
+            self = .job(job)
+        case .result:
+            var result = TranscodeResult(
+                sourceWidth: 0, sourceHeight: 0, width: 0, height: 0, frames: 0, samples: 0, duration: 0, loopCount: nil,
+                bytes: 0)
+            result.visitFields(&coder)
+            self = .result(result)
+        case .failure:
+            guard let failure = TranscodeError(reading: &coder) else { return nil }
+            self = .failure(failure)
+        case .exit:
+            var exit = WorkerExit(code: nil, signal: nil, cpuMicroseconds: 0, peakBytes: 0)
+            exit.visitFields(&coder)
+            self = .exit(exit)
+        case .ready:
+            var confinement = Confinement(filtersCalls: false, landlockVersion: 0)
+            confinement.visitFields(&coder)
+            self = .ready(confinement)
         }
-        return WorkerJob(
-            transcoder: Transcoder(
-                output: output, options: options,
-                limits: MediaLimits(
-                    side: self[2], canvasPixels: self[3], totalPixels: self[4], pixelsPerByte: self[22], frames: self[5],
-                    duration: self[6]),
-                threads: self[1]),
-            allowance: WorkerJob.Allowance(cpu: self[7], memory: self[8], output: self[9], wall: self[10]),
-            fault: WorkerFault(rawValue: self[23]))
+        if !coder.isValid { return nil }
     }
 
-    private var options: TranscodeOptions? {
-        guard let fit = SizeOptions.Fit(rawValue: UInt8(truncatingIfNeeded: self[16])) else { return nil }
-        return TranscodeOptions(
-            quality: self[11],
-            background: RGB(
-                red: UInt8(truncatingIfNeeded: self[12] >> 16), green: UInt8(truncatingIfNeeded: self[12] >> 8),
-                blue: UInt8(truncatingIfNeeded: self[12])),
-            size: SizeOptions(width: optional(14), height: optional(15), fit: fit),
-            time: TimeOptions(
-                speed: self[17], ceiling: optional(18), start: self[19], end: optional(20), loops: self[21]),
-            frame: self[13])
-    }
-
-    /// The contents at an index where nothing is below 0.
-    fileprivate func optional(_ index: Int) -> Int? { self[index] < 0 ? nil : self[index] }
+    var job: WorkerJob? { if case .job(let job) = self { job } else { nil } }
+    var result: TranscodeResult? { if case .result(let result) = self { result } else { nil } }
+    var failure: TranscodeError? { if case .failure(let failure) = self { failure } else { nil } }
+    var exit: WorkerExit? { if case .exit(let exit) = self { exit } else { nil } }
+    var confinement: Confinement? { if case .ready(let confinement) = self { confinement } else { nil } }
 }
 
-// MARK: - Results
+// MARK: - The fields of each payload
 
-extension WorkerMessage {
-    init(_ result: TranscodeResult) {
-        self.init(
-            .result,
-            [
-                result.sourceWidth, result.sourceHeight, result.width, result.height, result.frames, result.samples,
-                result.duration, result.timescale, result.loopCount ?? -1, result.isTransparent ? 1 : 0, result.bytes,
-            ].map(Int64.init))
-    }
-
-    /// The result that the message holds; nil when it holds none.
-    var result: TranscodeResult? {
-        guard kind == .result else { return nil }
-        return TranscodeResult(
-            sourceWidth: self[0], sourceHeight: self[1], width: self[2], height: self[3], frames: self[4],
-            samples: self[5], duration: self[6], timescale: self[7], loopCount: optional(8), isTransparent: self[9] == 1,
-            bytes: self[10])
+extension WorkerJob {
+    fileprivate mutating func visitFields(_ coder: inout FieldCoder) {
+        coder.value(&transcoder.output)
+        coder.number(&transcoder.threads)
+        transcoder.options.visitFields(&coder)
+        transcoder.limits.visitFields(&coder)
+        coder.number(&allowance.cpu)
+        coder.number(&allowance.memory)
+        coder.number(&allowance.output)
+        coder.number(&allowance.wall)
+        coder.optionalValue(&fault)
     }
 }
 
-// MARK: - Failures
+extension TranscodeOptions {
+    fileprivate mutating func visitFields(_ coder: inout FieldCoder) {
+        coder.number(&quality)
+        coder.number(&background.red)
+        coder.number(&background.green)
+        coder.number(&background.blue)
+        coder.optionalNumber(&size.width)
+        coder.optionalNumber(&size.height)
+        coder.value(&size.fit)
+        coder.number(&time.speed)
+        coder.optionalNumber(&time.ceiling)
+        coder.number(&time.start)
+        coder.optionalNumber(&time.end)
+        coder.number(&time.loops)
+        coder.number(&frame)
+    }
+}
 
-extension WorkerMessage {
-    init(_ error: TranscodeError) {
-        let contents: [Int] =
-            switch error {
-            case .notAGIF: [1]
-            case .incomplete: [2]
-            case .corrupt(let flaw): [3, Int(flaw.rawValue)]
-            case .tooLarge(let name, let value, let maximum): [4, Int(name.rawValue), value, maximum]
-            case .encoderMissing(let format): [5, Int(format.rawValue)]
-            case .failed(let stage, let code): [6, Int(stage.rawValue), Int(code)]
-            case .outOfMemory: [7]
-            case .startPastEnd(let start, let duration): [8, 0, start, duration]
+extension MediaLimits {
+    fileprivate mutating func visitFields(_ coder: inout FieldCoder) {
+        coder.number(&side)
+        coder.number(&canvasPixels)
+        coder.number(&totalPixels)
+        coder.number(&pixelsPerByte)
+        coder.number(&frames)
+        coder.number(&duration)
+    }
+}
+
+extension TranscodeResult {
+    fileprivate mutating func visitFields(_ coder: inout FieldCoder) {
+        coder.number(&sourceWidth)
+        coder.number(&sourceHeight)
+        coder.number(&width)
+        coder.number(&height)
+        coder.number(&frames)
+        coder.number(&samples)
+        coder.number(&duration)
+        coder.number(&timescale)
+        coder.optionalNumber(&loopCount)
+        coder.flag(&isTransparent)
+        coder.number(&bytes)
+    }
+}
+
+extension WorkerExit {
+    fileprivate mutating func visitFields(_ coder: inout FieldCoder) {
+        coder.optionalNumber(&code)
+        coder.optionalNumber(&signal)
+        coder.number(&cpuMicroseconds)
+        coder.number(&peakBytes)
+    }
+}
+
+extension Confinement {
+    fileprivate mutating func visitFields(_ coder: inout FieldCoder) {
+        coder.flag(&filtersCalls)
+        coder.number(&landlockVersion)
+    }
+}
+
+extension TranscodeError {
+    /// The cases, so that neither writing nor reading can leave one out.
+    private enum Code: Int {
+        case notAGIF = 1
+        case incomplete
+        case corrupt
+        case tooLarge
+        case encoderMissing
+        case failed
+        case outOfMemory
+        case startPastEnd
+    }
+
+    fileprivate func write(_ coder: inout FieldCoder) {
+        func write(_ code: Code, _ details: Int...) {
+            for number in [code.rawValue] + details {
+                var number = number
+                coder.number(&number)
             }
-        self.init(.failure, contents.map(Int64.init))
+        }
+        switch self {
+        case .notAGIF: write(.notAGIF)
+        case .incomplete: write(.incomplete)
+        case .corrupt(let flaw): write(.corrupt, Int(flaw.rawValue))
+        case .tooLarge(let name, let value, let maximum): write(.tooLarge, Int(name.rawValue), value, maximum)
+        case .encoderMissing(let format): write(.encoderMissing, Int(format.rawValue))
+        case .failed(let stage, let code): write(.failed, Int(stage.rawValue), Int(code))
+        case .outOfMemory: write(.outOfMemory)
+        case .startPastEnd(let start, let duration): write(.startPastEnd, start, duration)
+        }
     }
 
-    /// The error that the message holds; nil when it holds none.
-    var failure: TranscodeError? {
-        guard kind == .failure else { return nil }
-        let detail = UInt8(truncatingIfNeeded: self[1])
-        switch self[0] {
-        case 1: return .notAGIF
-        case 2: return .incomplete
-        case 3: return TranscodeError.Flaw(rawValue: detail).map { .corrupt($0) }
-        case 4:
-            guard self[2] >= 0, self[3] >= 0 else { return nil }
-            return MediaLimits.Name(rawValue: detail).map { .tooLarge($0, value: self[2], maximum: self[3]) }
-        case 5: return OutputFormat(rawValue: detail).map { .encoderMissing($0) }
-        case 6:
-            return TranscodeError.Stage(rawValue: detail).map { .failed($0, code: Int32(truncatingIfNeeded: self[2])) }
-        case 7: return .outOfMemory
-        case 8:
-            guard FactRange.duration.contains(self[2]), FactRange.duration.contains(self[3]) else { return nil }
-            return .startPastEnd(start: self[2], duration: self[3])
-        default: return nil
+    /// Nil where the fields are those of no error, or a number is outside its range.
+    fileprivate init?(reading coder: inout FieldCoder) {
+        var fields = [0, 0, 0, 0]
+        for index in fields.indices { coder.number(&fields[index]) }
+        guard let code = Code(rawValue: fields[0]), let detail = UInt8(exactly: fields[1] & 0xff) else { return nil }
+        let found: TranscodeError?
+        switch code {
+        case .notAGIF: found = .notAGIF
+        case .incomplete: found = .incomplete
+        case .corrupt: found = Flaw(rawValue: detail).map { .corrupt($0) }
+        case .tooLarge:
+            guard fields[2] >= 0, fields[3] >= 0 else { return nil }
+            found = MediaLimits.Name(rawValue: detail).map { .tooLarge($0, value: fields[2], maximum: fields[3]) }
+        case .encoderMissing: found = OutputFormat(rawValue: detail).map { .encoderMissing($0) }
+        case .failed:
+            guard let number = Int32(exactly: fields[2]) else { return nil }
+            found = Stage(rawValue: detail).map { .failed($0, code: number) }
+        case .outOfMemory: found = .outOfMemory
+        case .startPastEnd:
+            guard FactRange.duration.contains(fields[1]), FactRange.duration.contains(fields[2]) else { return nil }
+            found = .startPastEnd(start: fields[1], duration: fields[2])
         }
+        guard let found else { return nil }
+        self = found
     }
 }

@@ -15,15 +15,3 @@ package struct Confinement: Sendable, Equatable {
         (filtersCalls ? [] : ["seccomp"]) + (landlockVersion > 0 ? [] : ["landlock"])
     }
 }
-
-extension WorkerMessage {
-    init(_ confinement: Confinement) {
-        self.init(.ready, [confinement.filtersCalls ? 1 : 0, Int64(confinement.landlockVersion)])
-    }
-
-    /// The confinement that the message tells of; nil when it tells of none.
-    var confinement: Confinement? {
-        guard kind == .ready else { return nil }
-        return Confinement(filtersCalls: self[0] == 1, landlockVersion: self[1])
-    }
-}

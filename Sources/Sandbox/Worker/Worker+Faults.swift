@@ -73,14 +73,14 @@
             case .noMessage: sendBytes(3)
             case .shortMessage: sendBytes(WorkerMessage.byteCount - 8)
             case .unknownMessage:
-                var garbled = reply
-                garbled.words[0] = 77
-                send(garbled)
+                var words = reply.words
+                words[0] = 77
+                words.withUnsafeBytes { _ = clinux_send_message(channel, $0.baseAddress, $0.count, nil, 0) }
             case .flood: while true { send(reply) }
-            case .forgedExit: send(WorkerMessage(WorkerExit(code: 0, signal: nil, cpuMicroseconds: 0, peakBytes: 0)))
+            case .forgedExit: send(WorkerMessage.exit(WorkerExit(code: 0, signal: nil, cpuMicroseconds: 0, peakBytes: 0)))
             case .sentDescriptor: try? MessageChannel(socket: channel).send(reply, descriptors: [output])
             case .negativeFailureValue:
-                send(WorkerMessage(TranscodeError.startPastEnd(start: 0, duration: .min)))
+                send(WorkerMessage.failure(.startPastEnd(start: 0, duration: .min)))
                 _exit(0)
             case .wrongLength, .wrongSize, .wrongDuration, .wrongSampleCount, .absurdSourceWidth, .absurdSourceHeight,
                 .absurdLoopCount:
@@ -94,7 +94,7 @@
                 case .absurdLoopCount: result.loopCount = .max
                 default: result.samples += 1
                 }
-                send(WorkerMessage(result))
+                send(WorkerMessage.result(result))
                 _exit(0)
             default: break
             }

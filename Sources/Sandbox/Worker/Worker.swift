@@ -53,7 +53,7 @@ enum Worker {
         else { _exit(ExitCode.setUpFailed.rawValue) }
         guard let gif = mapInput() else { _exit(ExitCode.inputUnreadable.rawValue) }
         for descriptor in [0, 1, 2, input] { close(descriptor) }
-        if GIFSummary.screenPixels(of: gif) <= pixelsInLargePages { clinux_use_large_pages(heap) }
+        if GIFReader.screenPixels(of: gif) <= pixelsInLargePages { clinux_use_large_pages(heap) }
         guard setLimits(job, home, input: gif.count), setFilter(job, home) else { _exit(ExitCode.setUpFailed.rawValue) }
         #if DEBUG
             commit(job.fault, at: .confined)
@@ -74,11 +74,11 @@ enum Worker {
     private static func convert(_ gif: UnsafeRawBufferPointer, _ job: WorkerJob) -> WorkerMessage {
         errno = 0
         do throws(TranscodeError) {
-            return WorkerMessage(try job.transcoder.convert(gif, to: output))
+            return WorkerMessage.result(try job.transcoder.convert(gif, to: output))
         } catch {
             // x264 has one code for all that can go wrong, but what failed inside it left its mark.
-            if case .failed = error, errno == ENOMEM { return WorkerMessage(TranscodeError.outOfMemory) }
-            return WorkerMessage(error)
+            if case .failed = error, errno == ENOMEM { return WorkerMessage.failure(.outOfMemory) }
+            return WorkerMessage.failure(error)
         }
     }
 

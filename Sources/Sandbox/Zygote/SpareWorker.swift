@@ -30,7 +30,7 @@ struct SpareWorker {
     /// - Parameter descriptors: Input, output and channel. They stay the caller's.
     func begin(_ job: WorkerJob, descriptors: [Int32]) -> Bool {
         defer { close(socket) }
-        let sent: Void? = try? MessageChannel(socket: socket).send(WorkerMessage(job), descriptors: descriptors)
+        let sent: Void? = try? MessageChannel(socket: socket).send(WorkerMessage.job(job), descriptors: descriptors)
         return sent != nil
     }
 

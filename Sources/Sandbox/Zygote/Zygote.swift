@@ -158,11 +158,11 @@ package final class Zygote: Sendable {
         let descriptors = [input.number, output.number, workerEnd.number, zygoteEnd.number]
         var control = state.withLock { $0.running.control }
         do throws(SystemError) {
-            try MessageChannel(socket: control.number).send(WorkerMessage(job), descriptors: descriptors)
+            try MessageChannel(socket: control.number).send(WorkerMessage.job(job), descriptors: descriptors)
         } catch {
             guard error.code == EPIPE || error.code == ECONNRESET || error.code == ENOTCONN else { throw error }
             control = try replacement(for: control)
-            try MessageChannel(socket: control.number).send(WorkerMessage(job), descriptors: descriptors)
+            try MessageChannel(socket: control.number).send(WorkerMessage.job(job), descriptors: descriptors)
         }
         return Launched(channel: channel, guardian: guardian, control: control)
     }

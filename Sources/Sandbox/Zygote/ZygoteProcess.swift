@@ -52,7 +52,7 @@ struct ZygoteProcess {
         guard let confinement = confine() else { _exit(71) }
         let home = Worker.Home(zygote: getpid(), memory: memory, confinement: confinement)
         var zygote = ZygoteProcess(control: 3, signals: signals, home: home, warmUp: warmUp >= 0 ? warmUp : nil)
-        try? MessageChannel(socket: zygote.control).send(WorkerMessage(confinement))
+        try? MessageChannel(socket: zygote.control).send(WorkerMessage.ready(confinement))
         zygote.serve()
         zygote.end()
     }
@@ -157,7 +157,7 @@ struct ZygoteProcess {
 
     private func tell(_ exit: WorkerExit, _ guardian: Int32) {
         // Where the server has left there is nobody to tell.
-        try? MessageChannel(socket: guardian).send(WorkerMessage(exit))
+        try? MessageChannel(socket: guardian).send(WorkerMessage.exit(exit))
         close(guardian)
     }
 }

@@ -31,12 +31,12 @@ package enum FrameDump {
         // A dump is for looking at: only what does not fit into memory is refused.
         let limits = MediaLimits(side: Int(UInt16.max), canvasPixels: 100_000_000, pixelsPerByte: .max)
         return try gif.withUnsafeBytes { bytes in
-            let summary = try GIFSummary(scanning: bytes, limits: limits)
+            let summary = try AnimationSummary(scanning: bytes, by: GIFReader.self, limits: limits)
             var reader = try GIFReader(bytes, limits: limits)
             var canvas = try Canvas(width: summary.width, height: summary.height, format: .rgba)
             var delays: [Int] = []
-            while try reader.next(), let indices = try reader.readPixels() {
-                _ = try canvas.draw(reader, indices: indices)
+            while try reader.next(), let pixels = try reader.readPixels() {
+                _ = try canvas.draw(reader, pixels)
                 let number = String(delays.count)
                 let name = "frame_" + String(repeating: "0", count: max(0, 3 - number.count)) + number + ".rgba"
                 try canvas.withBytes { Data($0) }.write(to: folder.appendingPathComponent(name))

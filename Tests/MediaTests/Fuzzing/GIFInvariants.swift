@@ -16,7 +16,7 @@ enum GIFInvariants {
     static func violation(_ bytes: UnsafeRawBufferPointer) -> String? {
         if let violation = strings(bytes) { return violation }
         do throws(TranscodeError) {
-            let summary = try GIFSummary(scanning: bytes, limits: limits)
+            let summary = try AnimationSummary(scanning: bytes, by: GIFReader.self, limits: limits)
             if let violation = shape(summary) { return violation }
             // The canvas is composed twice: memory that nobody wrote to would hardly hold the same both times.
             var first = Composed()
@@ -32,7 +32,7 @@ enum GIFInvariants {
         }
     }
 
-    private static func shape(_ summary: GIFSummary) -> String? {
+    private static func shape(_ summary: AnimationSummary) -> String? {
         guard summary.width > 0, summary.height > 0, max(summary.width, summary.height) <= limits.side,
             summary.width * summary.height <= limits.canvasPixels
         else { return "a canvas of \(summary.width)×\(summary.height)" }
@@ -50,7 +50,7 @@ enum GIFInvariants {
     }
 
     private static func compose(
-        _ bytes: UnsafeRawBufferPointer, _ summary: GIFSummary, _ format: PixelFormat, into result: inout Composed
+        _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary, _ format: PixelFormat, into result: inout Composed
     ) throws(TranscodeError) -> String? {
         var reader = try GIFReader(bytes, limits: limits)
         var canvas = try Canvas(width: summary.width, height: summary.height, format: format)
@@ -62,7 +62,7 @@ enum GIFInvariants {
             guard result.frames < summary.delays.count, frame.delay == Int(summary.delays[result.frames]) else {
                 return "frame \(result.frames) is not the one that was scanned"
             }
-            let changed = try canvas.draw(reader, indices: indices)
+            let changed = try canvas.draw(reader, indices)
             let after = canvas.words
             if let violation = difference(before, after, outside: changed, in: summary) { return violation }
             if case .yuv = format, after.contains(where: { !(16...235).contains($0 & 255) }) { return "luma out of range" }
@@ -79,7 +79,7 @@ enum GIFInvariants {
 
     /// A rectangle that lies on the canvas, outside of which nothing changed.
     private static func difference(
-        _ before: [UInt32], _ after: [UInt32], outside changed: Rectangle, in summary: GIFSummary
+        _ before: [UInt32], _ after: [UInt32], outside changed: Rectangle, in summary: AnimationSummary
     ) -> String? {
         if changed.isEmpty { return before == after ? nil : "the canvas changed" }
         guard changed.x >= 0, changed.y >= 0, changed.maxX <= summary.width, changed.maxY <= summary.height else {

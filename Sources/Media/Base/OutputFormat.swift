@@ -1,0 +1,32 @@
+/// What a worker can make of an animation. The raw value crosses the process border.
+///
+/// ``OutputFormat/traits`` describes each case.
+package enum OutputFormat: UInt8, Sendable, CaseIterable {
+    /// H.264 in MP4.
+    case mp4 = 1
+    /// One frame as JPEG.
+    case jpg
+    /// One frame as PNG.
+    case png
+    /// One frame as WebP.
+    case webp
+    /// The facts of the animation: the delays of its frames, two bytes each.
+    case facts
+}
+
+/// A group of the options of ``TranscodeOptions``.
+package struct OptionGroups: OptionSet, Sendable {
+    package let rawValue: UInt8
+
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// Width, height and fit.
+    package static let size = OptionGroups(rawValue: 1)
+    /// The colour behind transparent pixels.
+    package static let background = OptionGroups(rawValue: 2)
+    package static let quality = OptionGroups(rawValue: 4)
+    /// Start, end, speed, frame rate and loops.
+    package static let time = OptionGroups(rawValue: 8)
+    /// The frame of a poster.
+    package static let frame = OptionGroups(rawValue: 16)
+}

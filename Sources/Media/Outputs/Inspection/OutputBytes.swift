@@ -1,0 +1,73 @@
+internal import Glibc
+internal import SystemIO
+
+/// A file of which parts are read, each within bounds that are checked.
+struct OutputBytes {
+    private let file: SharedDescriptor
+    let count: Int
+
+    init(_ file: SharedDescriptor) throws(OutputFlaw) {
+        self.file = file
+        do throws(SystemError) {
+            count = try file.size()
+        } catch {
+            throw .unreadable
+        }
+    }
+
+    /// Reads a part. Its end is known to lie in the file, so `range` may not be larger than the caller wants to hold.
+    func read(_ range: Range<Int>) throws(OutputFlaw) -> ByteReader {
+        guard range.lowerBound >= 0, range.upperBound <= count else { throw .malformed }
+        var bytes = [UInt8](repeating: 0, count: range.count)
+        var read = 0
+        while read < bytes.count {
+            let got = bytes.withUnsafeMutableBytes { buffer in
+                pread(file.number, buffer.baseAddress.map { $0 + read }, buffer.count - read, off_t(range.lowerBound + read))
+            }
+            if got < 0 && errno == EINTR { continue }
+            guard got > 0 else { throw .unreadable }
+            read += got
+        }
+        return ByteReader(bytes[...])
+    }
+}
+
+/// Takes numbers and slices off the front of bytes; never beyond their end.
+struct ByteReader {
+    private(set) var rest: ArraySlice<UInt8>
+
+    init(_ bytes: ArraySlice<UInt8>) {
+        rest = bytes
+    }
+
+    var isAtEnd: Bool { rest.isEmpty }
+    var count: Int { rest.count }
+
+    /// The next `count` bytes.
+    mutating func take(_ count: Int) throws(OutputFlaw) -> ArraySlice<UInt8> {
+        guard count >= 0, count <= rest.count else { throw .malformed }
+        defer { rest = rest.dropFirst(count) }
+        return rest.prefix(count)
+    }
+
+    mutating func skip(_ count: Int) throws(OutputFlaw) {
+        _ = try take(count)
+    }
+
+    /// The next `count` bytes, at most 7, as an unsigned number whose most significant byte comes first.
+    mutating func number(_ count: Int) throws(OutputFlaw) -> Int {
+        try take(count).reduce(0) { $0 << 8 | Int($1) }
+    }
+
+    /// The same with the least significant byte first.
+    mutating func littleEndian(_ count: Int) throws(OutputFlaw) -> Int {
+        try take(count).reversed().reduce(0) { $0 << 8 | Int($1) }
+    }
+
+    /// Whether `text` comes next, which is then passed over.
+    mutating func skip(_ text: String) -> Bool {
+        guard rest.starts(with: text.utf8) else { return false }
+        rest = rest.dropFirst(text.utf8.count)
+        return true
+    }
+}

@@ -1,0 +1,159 @@
+internal import CAV
+
+/// libx264 behind libavcodec: takes 4:2:0 frames at exact times, gives packets in decoding order.
+///
+/// The planes of ``planes`` persist from frame to frame, so only what changed needs to be written.
+/// Not thread-safe; the encoder starts threads of its own where `threads` is above 1.
+struct H264Encoder: ~Copyable {
+    /// The encoder's name in libavcodec.
+    static let name = "libx264"
+
+    private let context: UnsafeMutablePointer<AVCodecContext>
+    private let frame: UnsafeMutablePointer<AVFrame>
+    private let packet: UnsafeMutablePointer<AVPacket>
+
+    /// Opens the encoder.
+    ///
+    /// - Parameters:
+    ///   - width: Even, in pixels.
+    ///   - height: Even, in pixels.
+    ///   - shortestFrame: The shortest time a frame is shown, in units of the settings' timescale; the level follows from it.
+    /// - Throws: ``TranscodeError/encoderMissing(_:)``, ``TranscodeError/failed(_:code:)`` or `outOfMemory`.
+    init(width: Int, height: Int, shortestFrame: Int, settings: H264Settings) throws(TranscodeError) {
+        let parts = Parts()
+        do {
+            try parts.open(width: width, height: height, shortestFrame: shortestFrame, settings: settings)
+        } catch {
+            parts.free()
+            throw error
+        }
+        guard let context = parts.context, let frame = parts.frame, let packet = parts.packet else {
+            parts.free()
+            throw .outOfMemory
+        }
+        self.context = context
+        self.frame = frame
+        self.packet = packet
+    }
+
+    deinit {
+        Parts(context: context, frame: frame, packet: packet).free()
+    }
+
+    /// The planes to write the next frame into. They hold the frame before.
+    mutating func planes() throws(TranscodeError) -> PixelConverter.Planes {
+        // The encoder copies what it is given; should it hold a reference all the same, this makes a copy of its own.
+        guard av_frame_make_writable(frame) >= 0,
+            let luma = frame.pointee.data.0, let cb = frame.pointee.data.1, let cr = frame.pointee.data.2
+        else { throw .outOfMemory }
+        return PixelConverter.Planes(
+            luma: luma, cb: cb, cr: cr, lumaStride: Int(frame.pointee.linesize.0),
+            cbStride: Int(frame.pointee.linesize.1), crStride: Int(frame.pointee.linesize.2))
+    }
+
+    /// Encodes the planes as the frame shown at `time`, and hands the packets that are ready to `sink`.
+    mutating func encode(at time: Int, _ sink: (UnsafeMutablePointer<AVPacket>) throws(TranscodeError) -> Void)
+        throws(TranscodeError)
+    {
+        frame.pointee.pts = Int64(time)
+        frame.pointee.pict_type = time == 0 ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
+        let sent = avcodec_send_frame(context, frame)
+        guard sent >= 0 else { throw .library(.encode, code: sent) }
+        try drain(sink)
+    }
+
+    /// Ends the stream, and hands the remaining packets to `sink`.
+    mutating func finish(_ sink: (UnsafeMutablePointer<AVPacket>) throws(TranscodeError) -> Void)
+        throws(TranscodeError)
+    {
+        let sent = avcodec_send_frame(context, nil)
+        guard sent >= 0 else { throw .library(.encode, code: sent) }
+        try drain(sink)
+    }
+
+    private func drain(_ sink: (UnsafeMutablePointer<AVPacket>) throws(TranscodeError) -> Void) throws(TranscodeError) {
+        while true {
+            let received = avcodec_receive_packet(context, packet)
+            if received == gifreel_averror_again || received == gifreel_averror_eof { return }
+            guard received >= 0 else { throw .library(.encode, code: received) }
+            defer { av_packet_unref(packet) }
+            try sink(packet)
+        }
+    }
+
+    /// Copies what the container must know of the stream.
+    func describe(_ parameters: UnsafeMutablePointer<AVCodecParameters>) throws(TranscodeError) {
+        let copied = avcodec_parameters_from_context(parameters, context)
+        guard copied >= 0 else { throw .library(.openMuxer, code: copied) }
+    }
+}
+
+/// What an encoder is made of while it is not yet sure that it can be made.
+private struct Parts {
+    var context: UnsafeMutablePointer<AVCodecContext>?
+    var frame: UnsafeMutablePointer<AVFrame>?
+    var packet: UnsafeMutablePointer<AVPacket>?
+
+    init(
+        context: UnsafeMutablePointer<AVCodecContext>?, frame: UnsafeMutablePointer<AVFrame>?,
+        packet: UnsafeMutablePointer<AVPacket>?
+    ) {
+        self.context = context
+        self.frame = frame
+        self.packet = packet
+    }
+
+    init() {
+        context = avcodec_find_encoder_by_name(H264Encoder.name).flatMap { avcodec_alloc_context3($0) }
+        frame = av_frame_alloc()
+        packet = av_packet_alloc()
+    }
+
+    func open(width: Int, height: Int, shortestFrame: Int, settings: H264Settings) throws(TranscodeError) {
+        guard let codec = avcodec_find_encoder_by_name(H264Encoder.name) else { throw .encoderMissing(.mp4) }
+        guard let context, let frame else { throw .outOfMemory }
+        let budget = EncoderBudget(pixels: width * height, threads: settings.threads)
+        describe(context, width: width, height: height, shortestFrame: shortestFrame, settings)
+        context.pointee.thread_count = Int32(budget.threads)
+        av_opt_set(context.pointee.priv_data, "preset", H264Settings.preset, 0)
+        av_opt_set_double(context.pointee.priv_data, "crf", settings.rateFactor, 0)
+        let options = settings.allOptions + ":rc-lookahead=\(budget.lookahead)" + InstructionSet.option
+        av_opt_set(context.pointee.priv_data, "x264-params", options, 0)
+        let opened = avcodec_open2(context, codec, nil)
+        guard opened >= 0 else { throw .library(.openEncoder, code: opened) }
+
+        frame.pointee.format = AV_PIX_FMT_YUV420P.rawValue
+        frame.pointee.width = Int32(width)
+        frame.pointee.height = Int32(height)
+        frame.pointee.color_range = AVCOL_RANGE_MPEG
+        frame.pointee.colorspace = AVCOL_SPC_BT709
+        guard av_frame_get_buffer(frame, 0) >= 0 else { throw .outOfMemory }
+    }
+
+    private func describe(
+        _ context: UnsafeMutablePointer<AVCodecContext>, width: Int, height: Int, shortestFrame: Int, _ settings: H264Settings
+    ) {
+        context.pointee.width = Int32(width)
+        context.pointee.height = Int32(height)
+        context.pointee.pix_fmt = AV_PIX_FMT_YUV420P
+        context.pointee.time_base = AVRational(num: 1, den: Int32(settings.timescale))
+        // x264 takes the level from this rate, not from the time base.
+        context.pointee.framerate = AVRational(num: Int32(settings.timescale), den: Int32(max(1, shortestFrame)))
+        context.pointee.sample_aspect_ratio = AVRational(num: 1, den: 1)
+        context.pointee.color_range = AVCOL_RANGE_MPEG
+        context.pointee.colorspace = AVCOL_SPC_BT709
+        context.pointee.color_primaries = AVCOL_PRI_BT709
+        context.pointee.color_trc = AVCOL_TRC_BT709
+        context.pointee.profile = 100  // High; the constant's name changed with FFmpeg 6.1
+        context.pointee.flags |= AV_CODEC_FLAG_GLOBAL_HEADER
+    }
+
+    func free() {
+        var context = context
+        var frame = frame
+        var packet = packet
+        av_packet_free(&packet)
+        av_frame_free(&frame)
+        avcodec_free_context(&context)
+    }
+}

@@ -1,0 +1,110 @@
+internal import CAV
+internal import Glibc
+
+/// How frames are encoded. What was measured to choose these values stands in the README.
+package struct H264Settings: Sendable, Equatable {
+    /// x264's constant rate factor: lower is better and larger.
+    package var rateFactor: Double
+    /// Encoder threads at most; see ``EncoderBudget/threads``.
+    package var threads: Int
+    /// Units a second of the times that frames are given.
+    package var timescale = FrameClock.timescale
+    /// Makes only the first frame one from which decoding can begin. Two such frames in a row, the last of one round and the
+    /// first of the next, would have to differ in their `idr_pic_id` (ITU-T H.264 §7.4.3), and rounds are copies.
+    package var hasOneKeyframe = false
+
+    package init(rateFactor: Double, threads: Int) {
+        self.rateFactor = rateFactor
+        self.threads = threads
+    }
+
+    /// The name by which this way of encoding goes into an object's name. To be changed with anything that changes
+    /// the bytes that come out.
+    package static let version = "x264-5"
+
+    /// The named preset that the options start from.
+    static let preset = "medium"
+
+    /// Options over the preset, in x264's own words.
+    ///
+    /// GIFs are drawings, screens and dithered film: mode decision by rate and distortion (`subme` above 2) and 8×8
+    /// transforms cost a third of the time there and save next to nothing. Frames come in a fixed pattern of B-frames
+    /// (`b-adapt=0`): the search for a better one costs more than anything else and finds a worse one. Psychovisual
+    /// optimisation is off: it adds grain to what has none.
+    ///
+    /// A flat scaling matrix that is written down changes no sample: it makes the stream one of High profile, which x264
+    /// otherwise calls Main where there are no 8×8 transforms.
+    static let options =
+        "psy=0:weightp=0:scenecut=0:b-adapt=0:subme=2:trellis=1:8x8dct=0:"
+        + "cqm4=16,16,16,16,16,16,16,16,16,16,16,16,16,16,16,16"
+
+    /// ``options`` and what the settings add to them.
+    var allOptions: String {
+        hasOneKeyframe ? Self.options + ":keyint=infinite:min-keyint=1000000" : Self.options
+    }
+
+    /// The rate factor for `quality` 1…100: two straight lines that meet at the default, 60 ↦ 22.3.
+    /// 100 ↦ 10.3 (no loss to be seen), 1 ↦ 45.9.
+    package static func rateFactor(quality: Int) -> Double {
+        let distance = Double(quality - 60)
+        return distance >= 0 ? 22.3 - distance * 0.3 : 22.3 - distance * 0.4
+    }
+
+    /// How many steps of the rate factor to go coarser for a file that is too large, by the factor `excess`; nil where it is not
+    /// too large, or where ``mostSteps`` do not get there.
+    ///
+    /// Six steps halve the bytes, roughly; one more makes up for what that misses. A file that would need more than
+    /// ``mostSteps`` stays as it is: text becomes illegible before it becomes small.
+    static func coarserSteps(excess: Double) -> Double? {
+        guard excess > 1 else { return nil }
+        let steps = 6 * log2(excess)
+        return steps <= mostSteps ? min(mostSteps, steps + 1) : nil
+    }
+
+    private static let mostSteps = 4.0
+}
+
+/// What an encoder may hold of a canvas of some size, so that a job stays within 64 MB and 60 bytes a pixel.
+///
+/// Measured with x264 0.164: 46 bytes a pixel in any case, 3 for each frame of lookahead, 24 for a second thread, beside
+/// 40 MB of libraries, tables and what large pages leave unused. Lookahead makes small files, by a tenth at 25 against 5, and hardly more beyond;
+/// a second thread makes only a quick answer.
+struct EncoderBudget: Equatable {
+    /// Frames that x264 sees before it decides.
+    let lookahead: Int
+    /// Threads of x264, at most what was asked for.
+    let threads: Int
+
+    private static let pixelsWithTwoThreads = 600_000
+    private static let shared = 24_000_000
+    private static let perPixel = 60 - 46
+    private static let perThread = 24
+    private static let perLookahead = 3
+
+    /// - Parameters:
+    ///   - pixels: Width times height, above 0.
+    ///   - threads: Threads that are free for this job.
+    init(pixels: Int, threads: Int) {
+        // The lookahead follows from the size alone: how busy the machine is must not be seen in the picture.
+        let allowsTwo = pixels <= Self.pixelsWithTwoThreads
+        let left = Self.perPixel - (allowsTwo ? Self.perThread : 0) + Self.shared / pixels
+        lookahead = min(25, max(5, left / Self.perLookahead))
+        self.threads = allowsTwo ? min(2, threads) : 1
+    }
+}
+
+/// Which of its machine code x264 is to use.
+enum InstructionSet {
+    /// What x264's options say of it, with a colon before it; empty where x264 chooses well by itself.
+    ///
+    /// With AVX-512, x264 (0.164) weighs macroblocks by memory that nothing has written: where B-frames and macroblock trees
+    /// meet, the same frames give other bytes from one process to the next (up to 1.5 % more; shown by
+    /// glibc's `MALLOC_PERTURB_`, gone with AVX2). An object is named for its bytes and is to be the same wherever it is made. AVX2
+    /// is no slower: 4 % faster in the median of 26 GIFs on a processor that has both.
+    static let option = isWide(flags: av_get_cpu_flags()) ? ":asm=avx2" : ""
+
+    /// Whether x264 would use AVX-512; not to be told of AVX2 where there is none.
+    static func isWide(flags: Int32) -> Bool {
+        flags & AV_CPU_FLAG_AVX512 != 0 && flags & AV_CPU_FLAG_AVX2 != 0
+    }
+}

@@ -1,0 +1,106 @@
+/// Inspects an MP4 (ISO/IEC 14496-12): `ftyp`, `moov` and `mdat` fill the file in this order, and the one track is H.264
+/// of the claimed size, duration and samples, all of which lie in `mdat`.
+enum MP4Inspection {
+    /// Bytes of an index that is looked at; one of a million samples has half of it.
+    private static let largestIndex = 64 << 20
+
+    static func inspect(_ bytes: OutputBytes, _ claim: OutputClaim) throws(OutputFlaw) {
+        let outline = try Outline(bytes)
+        let tracks = try MP4Box.all(in: outline.index).filter { $0.kind == "trak" }
+        guard tracks.count == 1, let track = tracks.first else { throw .missingPart }
+        let media = try track.child("mdia")
+        try inspectHeader(try media.child("mdhd"), claim)
+        let information = try media.child("minf")
+        try inspectReferences(try information.child("dinf").child("dref"))
+        let table = try information.child("stbl").children()
+        try inspectEntry(try MP4Box.only("stsd", in: table), claim)
+        try inspectTimes(try MP4Box.only("stts", in: table), claim)
+        try MP4SampleTable(table, samples: claim.samples).inspect(within: outline.data)
+    }
+
+    /// Where the parts lie.
+    private struct Outline {
+        var index: ByteReader
+        var data: Range<Int>
+
+        init(_ bytes: OutputBytes) throws(OutputFlaw) {
+            var parts: [(kind: String, range: Range<Int>)] = []
+            var position = 0
+            while position < bytes.count {
+                // Nothing but the few that are expected, so the walk is short whatever the file says.
+                guard position + 16 <= bytes.count, parts.count < 8 else { throw .malformed }
+                var head = try bytes.read(position..<position + 16)
+                var size = try head.number(4)
+                let kind = String(decoding: try head.take(4), as: UTF8.self)
+                if parts.isEmpty && kind != "ftyp" { throw .wrongSignature }
+                var begin = position + 8
+                if size == 1 {
+                    // A size of 64 bits, whose first would make it negative.
+                    guard try head.number(1) == 0 else { throw .malformed }
+                    size = try head.number(7)
+                    begin += 8
+                }
+                guard size >= begin - position, size <= bytes.count - position else { throw .malformed }
+                parts.append((kind, begin..<position + size))
+                position += size
+            }
+            guard parts.filter({ $0.kind != "free" }).map(\.kind) == ["ftyp", "moov", "mdat"] else { throw .missingPart }
+            guard let moov = parts.first(where: { $0.kind == "moov" })?.range,
+                let mdat = parts.first(where: { $0.kind == "mdat" })?.range, moov.count <= MP4Inspection.largestIndex
+            else { throw .malformed }
+            index = try bytes.read(moov)
+            data = mdat
+        }
+    }
+
+    /// `mdhd`: timescale and duration (§8.4.2).
+    private static func inspectHeader(_ box: MP4Box, _ claim: OutputClaim) throws(OutputFlaw) {
+        var (version, content) = try box.versioned()
+        try content.skip(version == 1 ? 16 : 8)
+        let timescale = try content.number(4)
+        if version == 1 { guard try content.number(1) == 0 else { throw .wrongDuration } }
+        let duration = try content.number(version == 1 ? 7 : 4)
+        guard timescale == claim.timescale, duration == claim.duration else { throw .wrongDuration }
+    }
+
+    /// `dref`: all data lies in this file (§8.7.2), so that no player goes and fetches something.
+    private static func inspectReferences(_ box: MP4Box) throws(OutputFlaw) {
+        var (_, content) = try box.versioned()
+        try content.skip(4)
+        for reference in try MP4Box.all(in: content) {
+            var content = reference.content
+            guard reference.kind == "url ", try content.number(4) == 1, content.isAtEnd else { throw .foreignData }
+        }
+    }
+
+    /// `stsd`: one entry, `avc1`, of the claimed size (§8.5.2, §12.1.3; ISO/IEC 14496-15 §5.4).
+    private static func inspectEntry(_ box: MP4Box, _ claim: OutputClaim) throws(OutputFlaw) {
+        var (_, content) = try box.versioned()
+        guard try content.number(4) == 1 else { throw .wrongCodec }
+        let entries = try MP4Box.all(in: content)
+        guard entries.count == 1, let entry = entries.first, entry.kind == "avc1" else { throw .wrongCodec }
+        var fields = entry.content
+        try fields.skip(24)
+        guard try fields.number(2) == claim.width, try fields.number(2) == claim.height else { throw .wrongSize }
+        try fields.skip(50)
+        var configuration = try MP4Box.only("avcC", in: try MP4Box.all(in: fields)).content
+        // Version 1, and High profile.
+        guard try configuration.number(1) == 1, try configuration.number(1) == 100 else { throw .wrongCodec }
+    }
+
+    /// `stts`: the samples' durations come to the whole (§8.6.1.2).
+    private static func inspectTimes(_ box: MP4Box, _ claim: OutputClaim) throws(OutputFlaw) {
+        var (_, content) = try box.versioned()
+        var samples = 0
+        var duration = 0
+        for _ in 0..<(try content.number(4)) {
+            let count = try content.number(4)
+            samples += count
+            guard samples <= claim.samples else { throw .wrongSampleCount }
+            duration += try content.number(4) * count
+            guard duration <= claim.duration else { throw .wrongDuration }
+        }
+        guard samples == claim.samples else { throw .wrongSampleCount }
+        guard duration == claim.duration else { throw .wrongDuration }
+    }
+}

@@ -1,0 +1,225 @@
+internal import CAV
+
+/// Writes one H.264 track into an MP4 whose index comes first, through libavformat.
+///
+/// Decoding times are the frames' own times in order, so the sample durations are exactly the frames' and their sum is
+/// exactly the animation's. Where B-frames make decoding run ahead of showing, the composition offsets are signed
+/// (`ctts` version 1, ISO/IEC 14496-12 §8.6.1.3): the first frame is shown at media time 0 and no edit list is
+/// needed that a player could overlook. Not thread-safe.
+struct MP4Muxer: ~Copyable {
+    /// How far decoding times are set back, so that libavformat sees none that is later than its composition time. It writes
+    /// them relative to the first, so the distance is not in the file. Composition times differ from decoding times by less
+    /// than this (``Timeline/longestSample``); the difference and this together stay within 31 bits, which libavformat takes.
+    private static let decodingLead: Int64 = 1 << 30
+
+    private let context: UnsafeMutablePointer<AVFormatContext>
+    private let stream: UnsafeMutablePointer<AVStream>
+    private let output: FileOutput
+    private let timescale: Int
+    /// What has been written, where it is to be repeated; nil where it is not.
+    private var stored: [StoredPacket]?
+    /// Packets that wait, in decoding order: the last one, and from the one on whose frame is shown last, because
+    /// how long the last sample and the last frame last is known only at the end. Hardly ever more than four.
+    private var waiting: [UnsafeMutablePointer<AVPacket>] = []
+    private var isFirst = true
+    /// When the frame announced last is shown.
+    private var newest: Int64 = 0
+    /// Times of the frames that went into the encoder and whose packets have not come yet, oldest first.
+    private var times = TimeQueue()
+
+    /// Opens the container and writes its head.
+    ///
+    /// - Parameters:
+    ///   - descriptor: An empty, seekable file open for reading and writing.
+    ///   - timescale: Units a second of all times.
+    ///   - repeats: Whether ``finish(end:rounds:)`` is to write several rounds.
+    ///   - describe: Fills in the stream's parameters.
+    init(
+        descriptor: Int32, timescale: Int = FrameClock.timescale, repeats: Bool = false,
+        describe: (UnsafeMutablePointer<AVCodecParameters>) throws(TranscodeError) -> Void
+    ) throws(TranscodeError) {
+        var allocated: UnsafeMutablePointer<AVFormatContext>?
+        let status = avformat_alloc_output_context2(&allocated, nil, "mp4", "")
+        guard status >= 0, let context = allocated else { throw .library(.openMuxer, code: status) }
+        let output = FileOutput(descriptor: descriptor)
+        guard let stream = avformat_new_stream(context, nil), let io = output.makeWriter() else {
+            avformat_free_context(context)
+            throw .outOfMemory
+        }
+        context.pointee.pb = io
+        context.pointee.opaque = Unmanaged.passUnretained(output).toOpaque()
+        context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO | AVFMT_FLAG_BITEXACT
+        // The pass that moves the index to the front opens the file a second time, for reading.
+        context.pointee.io_open = { format, io, _, _, _ in
+            guard let opaque = format?.pointee.opaque else { return gifreel_averror_nomem }
+            let output = Unmanaged<FileOutput>.fromOpaque(opaque).takeUnretainedValue()
+            io?.pointee = output.makeReader()
+            return io?.pointee == nil ? gifreel_averror_nomem : 0
+        }
+        context.pointee.io_close2 = { _, io in
+            if let io { FileOutput.free(io) }
+            return 0
+        }
+        context.pointee.avoid_negative_ts = 0
+        stream.pointee.time_base = AVRational(num: 1, den: Int32(timescale))
+        do {
+            try describe(stream.pointee.codecpar)
+            try Self.writeHeader(context, timescale)
+        } catch {
+            FileOutput.free(io)
+            avformat_free_context(context)
+            throw error
+        }
+        self.context = context
+        self.stream = stream
+        self.output = output
+        self.timescale = timescale
+        stored = repeats ? [] : nil
+    }
+
+    deinit {
+        if let io = context.pointee.pb { FileOutput.free(io) }
+        avformat_free_context(context)
+        for packet in waiting { Self.free(packet) }
+    }
+
+    private static func free(_ packet: UnsafeMutablePointer<AVPacket>) {
+        var packet: UnsafeMutablePointer<AVPacket>? = packet
+        av_packet_free(&packet)
+    }
+
+    private static func writeHeader(
+        _ context: UnsafeMutablePointer<AVFormatContext>, _ timescale: Int
+    ) throws(TranscodeError) {
+        var options: OpaquePointer?
+        defer { av_dict_free(&options) }
+        av_dict_set(&options, "movflags", "faststart+negative_cts_offsets", 0)
+        av_dict_set(&options, "use_editlist", "0", 0)
+        av_dict_set_int(&options, "video_track_timescale", Int64(timescale), 0)
+        // The movie's own duration is in these; the usual thousandths do not hold a third of a second.
+        if 1000 % timescale != 0 { av_dict_set_int(&options, "movie_timescale", Int64(timescale), 0) }
+        let status = avformat_write_header(context, &options)
+        guard status >= 0 else { throw .library(.openMuxer, code: status) }
+    }
+
+    /// Bytes written so far.
+    var length: Int { Int(avio_tell(context.pointee.pb)) }
+
+    /// Announces a frame, in the order of showing, before its packet can come.
+    mutating func expect(time: Int) {
+        newest = Int64(time)
+        times.append(newest)
+    }
+
+    /// Takes the next packet in decoding order. Its contents are moved away.
+    mutating func append(_ packet: UnsafeMutablePointer<AVPacket>) throws(TranscodeError) {
+        if isFirst { dropUserData(packet) }
+        isFirst = false
+        guard let copy = av_packet_alloc() else { throw .outOfMemory }
+        av_packet_move_ref(copy, packet)
+        copy.pointee.dts = times.popFirst() - Self.decodingLead
+        copy.pointee.stream_index = 0
+        waiting.append(copy)
+        while waiting.count > 1 && waiting[0].pointee.pts < newest {
+            try write(waiting.removeFirst(), duration: 0)
+        }
+    }
+
+    /// Writes the last packets, the rounds that are yet to come, and the index.
+    ///
+    /// - Parameters:
+    ///   - end: When the animation ends; the last frame's sample lasts until then, and the next round begins.
+    ///   - rounds: How often the animation stands in the file.
+    /// - Returns: The file's length in bytes.
+    mutating func finish(end: Int, rounds: Int = 1) throws(TranscodeError) -> Int {
+        // The track's length is the latest end of a packet, its last sample's that of the last packet: both get what the
+        // last frame lasts. The other samples' durations are the distances of the decoding times.
+        while !waiting.isEmpty { try write(waiting.removeFirst(), duration: Int64(end) - newest) }
+        for round in 1..<max(1, rounds) { try repeatAll(after: Int64(round) * Int64(end)) }
+        let status = av_write_trailer(context)
+        guard status >= 0 else { throw .library(.mux, code: status) }
+        avio_flush(context.pointee.pb)
+        let failure = context.pointee.pb.pointee.error
+        guard failure >= 0 else { throw .library(.write, code: failure) }
+        return Int(output.length)
+    }
+
+    private mutating func write(_ packet: UnsafeMutablePointer<AVPacket>, duration: Int64) throws(TranscodeError) {
+        defer { Self.free(packet) }
+        packet.pointee.duration = duration
+        let timeBase = AVRational(num: 1, den: Int32(timescale))
+        av_packet_rescale_ts(packet, timeBase, stream.pointee.time_base)
+        let position = avio_tell(context.pointee.pb)
+        let status = av_write_frame(context, packet)
+        guard status >= 0 else { throw .library(.mux, code: status) }
+        stored?.append(
+            StoredPacket(
+                position: position, size: Int(avio_tell(context.pointee.pb) - position), presentation: packet.pointee.pts,
+                decoding: packet.pointee.dts, duration: duration, flags: packet.pointee.flags))
+    }
+
+    /// Writes everything once more, so much later. The data is read back from the file: memory holds one packet.
+    private func repeatAll(after time: Int64) throws(TranscodeError) {
+        avio_flush(context.pointee.pb)
+        guard let copy = av_packet_alloc() else { throw .outOfMemory }
+        defer { Self.free(copy) }
+        for packet in stored ?? [] {
+            guard av_new_packet(copy, Int32(packet.size)) >= 0, let data = copy.pointee.data else { throw .outOfMemory }
+            defer { av_packet_unref(copy) }
+            let bytes = UnsafeMutableBufferPointer(start: data, count: packet.size)
+            try output.read(at: packet.position, into: UnsafeMutableRawBufferPointer(bytes))
+            // The track was described by start codes, so the muxer expects them.
+            guard AnnexB.replaceLengths(bytes) else { throw .failed(.mux, code: gifreel_averror(EILSEQ)) }
+            copy.pointee.pts = packet.presentation + time
+            copy.pointee.dts = packet.decoding + time
+            copy.pointee.duration = packet.duration
+            copy.pointee.flags = packet.flags
+            copy.pointee.stream_index = 0
+            let status = av_write_frame(context, copy)
+            guard status >= 0 else { throw .library(.mux, code: status) }
+        }
+    }
+
+    /// Takes the encoder's own description (SEI, user data) out of the first packet: it tells a player nothing.
+    private func dropUserData(_ packet: UnsafeMutablePointer<AVPacket>) {
+        guard let data = packet.pointee.data else { return }
+        let kept = AnnexB.removeSupplementalInformation(
+            UnsafeMutableBufferPointer(start: data, count: Int(packet.pointee.size)))
+        av_shrink_packet(packet, Int32(kept))
+    }
+}
+
+/// Where a packet's data lies in the file, and its times in units of the track; so that it can be written once more.
+struct StoredPacket {
+    var position: Int64
+    var size: Int
+    var presentation: Int64
+    var decoding: Int64
+    var duration: Int64
+    var flags: Int32
+}
+
+/// A first-in first-out queue of times in a ring that only grows to the most it ever held at once.
+struct TimeQueue {
+    private var ring: [Int64] = Array(repeating: 0, count: 64)
+    private var head = 0
+    private var count = 0
+
+    mutating func append(_ time: Int64) {
+        if count == ring.count {
+            ring = (0..<count).map { ring[(head + $0) % ring.count] } + Array(repeating: 0, count: count)
+            head = 0
+        }
+        ring[(head + count) % ring.count] = time
+        count += 1
+    }
+
+    /// Takes the oldest time. There must be one: every packet was a frame first.
+    mutating func popFirst() -> Int64 {
+        precondition(count > 0, "a packet without a frame")
+        let time = ring[head]
+        head = (head + 1) % ring.count
+        count -= 1
+        return time
+    }
+}

@@ -1,0 +1,90 @@
+package import SystemIO
+
+/// Everything that the program has to know about an output format: one row of the table ``OutputFormat/traits``.
+///
+/// Routes, media types, options, versions, inspection, facts and pages derive from it. Without a row, a new case of
+/// ``OutputFormat`` does not compile.
+package struct OutputTraits: Sendable {
+    package enum Kind: Sendable {
+        case video
+        /// A still picture of one frame.
+        case poster
+        /// Numbers, from which a document is composed.
+        case facts
+    }
+
+    /// The name in paths and the file extension: `a`…`z` and digits.
+    package let name: String
+    package let mediaType: String
+    package let kind: Kind
+    /// The options that have an effect.
+    package let options: OptionGroups
+    /// The name of the way it is encoded, which becomes part of an object's name. To be changed with anything that changes the
+    /// bytes that come out.
+    package let version: String
+    /// The encoder's name in libavcodec; nil where none is needed.
+    let encoder: String?
+    /// Whether the program refuses to start without the encoder.
+    let isRequired: Bool
+    let make: @Sendable (Transcoder, UnsafeRawBufferPointer, Int32) throws(TranscodeError) -> TranscodeResult
+    let inspect: @Sendable (OutputBytes, OutputClaim) throws(OutputFlaw) -> Void
+}
+
+extension OutputFormat {
+    /// The format's row of the table.
+    package var traits: OutputTraits {
+        switch self {
+        case .mp4: .mp4
+        case .jpg: .jpg
+        case .png: .png
+        case .webp: .webp
+        case .facts: .facts
+        }
+    }
+}
+
+extension OutputTraits {
+    fileprivate static let mp4 = OutputTraits(
+        name: "mp4", mediaType: "video/mp4", kind: .video, options: [.size, .background, .quality, .time],
+        version: H264Settings.version, encoder: H264Encoder.name, isRequired: true, make: VideoOutput.convert,
+        inspect: MP4Inspection.inspect)
+    fileprivate static let jpg = OutputTraits(
+        name: "jpg", mediaType: "image/jpeg", kind: .poster, options: [.size, .background, .quality, .frame],
+        version: PosterEncoder.version, encoder: PosterCodec.jpeg.encoder, isRequired: true, make: JPEGOutput.convert,
+        inspect: JPEGInspection.inspect)
+    fileprivate static let png = OutputTraits(
+        name: "png", mediaType: "image/png", kind: .poster, options: [.size, .frame],
+        version: PosterEncoder.version, encoder: PosterCodec.png.encoder, isRequired: true, make: PNGOutput.convert,
+        inspect: PNGInspection.inspect)
+    fileprivate static let webp = OutputTraits(
+        name: "webp", mediaType: "image/webp", kind: .poster, options: [.size, .quality, .frame],
+        version: PosterEncoder.version, encoder: PosterCodec.webp.encoder, isRequired: false, make: WebPOutput.convert,
+        inspect: WebPInspection.inspect)
+    fileprivate static let facts = OutputTraits(
+        name: "json", mediaType: "application/json", kind: .facts, options: [],
+        version: FactsOutput.version, encoder: nil, isRequired: false, make: FactsOutput.convert,
+        inspect: FactsOutput.inspect)
+}
+
+/// Makes one output, whatever the source format.
+protocol OutputMaker {
+    /// - Parameters:
+    ///   - bytes: The whole source file; stays in place during the call.
+    ///   - descriptor: An empty, seekable file, open for reading and writing.
+    static func make<Decoder: AnimationDecoder & ~Copyable>(
+        _ transcoder: Transcoder, _ decoder: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
+    ) throws(TranscodeError) -> TranscodeResult
+}
+
+extension OutputMaker {
+    /// Makes the output of a file by the decoder of its format.
+    static func convert(
+        _ transcoder: Transcoder, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
+    ) throws(TranscodeError) -> TranscodeResult {
+        // Each decoder is named here, so that the whole pipeline is compiled for it.
+        switch SourceFormat(of: bytes) {
+        case .gif: try make(transcoder, GIFReader.self, bytes, to: descriptor)
+        case nil: throw .notAGIF
+        }
+    }
+}

@@ -1,0 +1,59 @@
+/// Writes a poster: frames are decoded up to the one that is asked for, and no further.
+protocol PosterMaker: OutputMaker {
+    static var codec: PosterCodec { get }
+}
+
+extension PosterMaker {
+    static func make<Decoder: AnimationDecoder & ~Copyable>(
+        _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
+    ) throws(TranscodeError) -> TranscodeResult {
+        let options = transcoder.options
+        var walk = try FrameWalk<Decoder>(bytes, limits: transcoder.limits)
+        while walk.frames <= options.frame, try walk.next() {}
+        guard walk.frames > 0 else { throw .incomplete }
+        let (width, height) = (walk.canvas.width, walk.canvas.height)
+        let geometry = PictureGeometry(width: width, height: height, options: options.size)
+        let picture = try StillPicture(walk.canvas, geometry, background: codec.hasAlpha ? nil : options.background)
+        var length = 0
+        try PosterEncoder.encode(picture, by: codec, as: transcoder.output, quality: options.quality) {
+            file throws(TranscodeError) in
+            try FileOutput.write(file, to: descriptor)
+            length = file.count
+        }
+        return TranscodeResult(
+            sourceWidth: width, sourceHeight: height, width: picture.width, height: picture.height,
+            frames: walk.frames, samples: 1, duration: 0, loopCount: walk.loopCount, isTransparent: picture.hasTransparency,
+            bytes: length)
+    }
+}
+
+/// A codec of still pictures.
+enum PosterCodec {
+    case jpeg
+    case png
+    case webp
+
+    /// The encoder's name in libavcodec.
+    var encoder: String {
+        switch self {
+        case .jpeg: "mjpeg"
+        case .png: "png"
+        case .webp: "libwebp"
+        }
+    }
+
+    /// Whether transparent pixels stay transparent.
+    var hasAlpha: Bool { self != .jpeg }
+}
+
+enum JPEGOutput: PosterMaker {
+    static let codec = PosterCodec.jpeg
+}
+
+enum PNGOutput: PosterMaker {
+    static let codec = PosterCodec.png
+}
+
+enum WebPOutput: PosterMaker {
+    static let codec = PosterCodec.webp
+}

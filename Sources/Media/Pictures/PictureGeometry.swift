@@ -1,0 +1,77 @@
+/// Which part of a canvas a picture shows, and how large. Never larger than the canvas.
+package struct PictureGeometry: Sendable, Equatable {
+    /// What is shown of the canvas.
+    let source: Rectangle
+    /// In pixels; may be odd.
+    package let width: Int
+    package let height: Int
+
+    /// The size of a video, whose sides are even: an odd side gets one more pixel, a copy of its edge.
+    package var evenWidth: Int { Self.even(width) }
+    package var evenHeight: Int { Self.even(height) }
+
+    /// A side rounded up to an even number.
+    private static func even(_ side: Int) -> Int { (side + 1) & ~1 }
+
+    /// Nothing is cut off and nothing resized.
+    let isIdentity: Bool
+
+    /// - Parameters:
+    ///   - width: Of the canvas.
+    ///   - height: Of the canvas.
+    package init(width: Int, height: Int, options: SizeOptions) {
+        let canvas = Rectangle(x: 0, y: 0, width: width, height: height)
+        var source = canvas
+        var size = (width: width, height: height)
+        switch (options.width, options.height, options.fit) {
+        case (nil, nil, _):
+            break
+        case (let wanted?, nil, _):
+            if wanted < width { size = (wanted, Self.scale(height, by: wanted, over: width)) }
+        case (nil, let wanted?, _):
+            if wanted < height { size = (Self.scale(width, by: wanted, over: height), wanted) }
+        case (let boxWidth?, let boxHeight?, .contain):
+            size = Self.contained((width, height), in: (boxWidth, boxHeight))
+        case (let boxWidth?, let boxHeight?, .cover):
+            // A box larger than the canvas is made smaller, in its own shape, until the canvas covers it as it is.
+            size = Self.contained((boxWidth, boxHeight), in: (width, height))
+            source = Self.covering(size, of: canvas)
+        case (let boxWidth?, let boxHeight?, .fill):
+            size = (min(boxWidth, width), min(boxHeight, height))
+        }
+        self.source = source
+        self.width = size.width
+        self.height = size.height
+        isIdentity = source == canvas && size == (width, height)
+    }
+
+    /// The size in its own shape that fits into the box, and is not larger than it was.
+    private static func contained(
+        _ size: (width: Int, height: Int), in box: (width: Int, height: Int)
+    ) -> (width: Int, height: Int) {
+        if size.width <= box.width && size.height <= box.height { return size }
+        // The side that sticks out further decides.
+        if size.width * box.height >= box.width * size.height {
+            return (box.width, scale(size.height, by: box.width, over: size.width))
+        }
+        return (scale(size.width, by: box.height, over: size.height), box.height)
+    }
+
+    /// The largest part of the canvas that has the shape of `size`, in its middle.
+    private static func covering(_ size: (width: Int, height: Int), of canvas: Rectangle) -> Rectangle {
+        var part = canvas
+        if canvas.width * size.height >= size.width * canvas.height {
+            part.width = min(canvas.width, scale(size.width, by: canvas.height, over: size.height))
+        } else {
+            part.height = min(canvas.height, scale(size.height, by: canvas.width, over: size.width))
+        }
+        part.x = (canvas.width - part.width) / 2
+        part.y = (canvas.height - part.height) / 2
+        return part
+    }
+
+    /// A side times a fraction, rounded to the nearest and at least 1.
+    private static func scale(_ side: Int, by numerator: Int, over denominator: Int) -> Int {
+        max(1, (2 * side * numerator + denominator) / (2 * denominator))
+    }
+}

@@ -1,0 +1,80 @@
+/// How a canvas keeps a pixel in 32 bits. The palette's entries are converted once each; composing then moves words.
+package enum PixelFormat: Sendable {
+    /// Bytes R, G, B, A in memory order; transparent pixels are 0.
+    case rgba
+    /// Bits 0–7: luma; 8–19 and 20–31: Cb and Cr with four fractional bits. BT.709, limited range.
+    /// Transparent pixels are the background.
+    case yuv(background: RGB)
+
+    /// An opaque pixel of the colour.
+    func pack(_ color: RGB) -> UInt32 {
+        switch self {
+        case .rgba:
+            UInt32(color.red) | UInt32(color.green) << 8 | UInt32(color.blue) << 16 | 0xff00_0000
+        case .yuv:
+            Self.packYUV(color)
+        }
+    }
+
+    /// What an untouched or cleared pixel is.
+    var clear: UInt32 {
+        switch self {
+        case .rgba: 0
+        case .yuv(let background): Self.packYUV(background)
+        }
+    }
+
+    /// What a pixel of the canvas becomes when a colour with alpha is drawn.
+    ///
+    /// - Parameter word: R, G, B, A from the lowest byte on, straight alpha.
+    func draw(_ word: UInt32, _ blend: AnimationFrame.Blend, over old: UInt32) -> UInt32 {
+        let alpha = word >> 24
+        let color = RGB(
+            red: UInt8(truncatingIfNeeded: word), green: UInt8(truncatingIfNeeded: word >> 8),
+            blue: UInt8(truncatingIfNeeded: word >> 16))
+        switch (self, alpha) {
+        case (_, 255): return pack(color)
+        case (_, 0): return blend == .over ? old : clear
+        case (.yuv, _):
+            // What is under a frame that replaces the canvas is the background.
+            return Self.mix(pack(color), blend == .over ? old : clear, alpha, fields: [(0, 0xff), (8, 0xfff), (20, 0xfff)])
+        case (.rgba, _):
+            return blend == .over ? Self.over(word, old) : word
+        }
+    }
+
+    /// The mean of two words' bit fields, weighted by alpha and its complement.
+    private static func mix(_ new: UInt32, _ old: UInt32, _ alpha: UInt32, fields: [(shift: UInt32, mask: UInt32)]) -> UInt32 {
+        fields.reduce(0) { word, field in
+            let (first, second) = (new >> field.shift & field.mask, old >> field.shift & field.mask)
+            return word | ((first * alpha + second * (255 - alpha) + 127) / 255) << field.shift
+        }
+    }
+
+    /// A translucent pixel over another; both with straight alpha (Porter and Duff 1984, «over»).
+    private static func over(_ new: UInt32, _ old: UInt32) -> UInt32 {
+        let (alpha, below) = (new >> 24, old >> 24)
+        // In 255ths of 255ths.
+        let rest = below * (255 - alpha)
+        let total = alpha * 255 + rest
+        var word = ((total + 127) / 255) << 24
+        for shift in stride(from: UInt32(0), to: 24, by: 8) {
+            let sum = (new >> shift & 255) * alpha * 255 + (old >> shift & 255) * rest
+            word |= ((sum + total / 2) / total) << shift
+        }
+        return word
+    }
+
+    /// ITU-R BT.709-6 §3, 8 bit: Y' = 16 + 219 E'y, Cb = 128 + 224 (E'b − E'y) / 1.8556, Cr = 128 + 224 (E'r − E'y) / 1.5748,
+    /// in fixed point with 16 fractional bits of the coefficients scaled by 1/255.
+    private static func packYUV(_ color: RGB) -> UInt32 {
+        let red = Int32(color.red)
+        let green = Int32(color.green)
+        let blue = Int32(color.blue)
+        let luma = (11_966 * red + 40_254 * green + 4_064 * blue + (16 << 16) + (1 << 15)) >> 16
+        // The rows of each chroma coefficient sum to zero, so that grey has no colour.
+        let cb = (-6_596 * red - 22_189 * green + 28_785 * blue + (128 << 16) + (1 << 11)) >> 12
+        let cr = (28_784 * red - 26_145 * green - 2_639 * blue + (128 << 16) + (1 << 11)) >> 12
+        return UInt32(luma) | UInt32(cb) << 8 | UInt32(cr) << 20
+    }
+}

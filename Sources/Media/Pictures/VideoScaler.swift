@@ -1,0 +1,104 @@
+/// Writes a part of a canvas into the encoder's planes at another size.
+///
+/// The canvas' converted colours are taken apart into three planes of its own size, and each is scaled. A frame that changes
+/// anything is scaled as a whole: a filter reaches beyond the rectangle that changed, and libswscale has no windows.
+/// Chroma is scaled to the picture's size first and halved like that of any other frame, so that an odd side's last
+/// column and row are right. Not thread-safe.
+final class VideoScaler {
+    private let geometry: PictureGeometry
+    private let scaler: PlaneScaler
+    private let luma: SamplePlane
+    private let cb: SamplePlane
+    private let cr: SamplePlane
+    /// A chroma plane of the picture's size.
+    private let chroma: SamplePlane
+    private var isFirst = true
+
+    /// - Throws: ``TranscodeError``: memory could not be had.
+    init(_ geometry: PictureGeometry) throws(TranscodeError) {
+        let source = geometry.source
+        self.geometry = geometry
+        scaler = try PlaneScaler(from: (source.width, source.height), to: (geometry.width, geometry.height))
+        luma = try SamplePlane(width: source.width, height: source.height)
+        cb = try SamplePlane(width: source.width, height: source.height)
+        cr = try SamplePlane(width: source.width, height: source.height)
+        chroma = try SamplePlane(width: geometry.width, height: geometry.height)
+    }
+
+    /// Writes the picture if something of it changed.
+    ///
+    /// - Parameters:
+    ///   - canvas: Of the format ``PixelFormat/yuv(background:)``.
+    ///   - rectangle: Outside of it the canvas is as it was in the call before; the first call takes all of it.
+    ///   - planes: Hold what the call before wrote.
+    /// - Returns: Whether something of the picture changed.
+    func convert(
+        _ canvas: borrowing Canvas, _ rectangle: Rectangle, into planes: PixelConverter.Planes
+    ) throws(TranscodeError) -> Bool {
+        let changed = rectangle.intersection(geometry.source)
+        guard unpack(canvas, isFirst ? geometry.source : changed) || isFirst else { return false }
+        isFirst = false
+        try scaler.scale(luma, into: planes.luma, stride: planes.lumaStride)
+        padLuma(planes)
+        try scaler.scale(cb, into: chroma.samples, stride: chroma.stride)
+        halveChroma(into: planes.cb, stride: planes.cbStride)
+        try scaler.scale(cr, into: chroma.samples, stride: chroma.stride)
+        halveChroma(into: planes.cr, stride: planes.crStride)
+        return true
+    }
+
+    /// Takes the rectangle's words apart; returns whether a sample is another than it was.
+    private func unpack(_ canvas: borrowing Canvas, _ rectangle: Rectangle) -> Bool {
+        let source = geometry.source
+        var difference: UInt8 = 0
+        for y in rectangle.y..<rectangle.maxY {
+            let words = canvas.pixels + (y * canvas.width + rectangle.x)
+            let offset = (y - source.y) * luma.stride + rectangle.x - source.x
+            let (luma, cb, cr) = (luma.samples + offset, cb.samples + offset, cr.samples + offset)
+            for x in 0..<rectangle.width {
+                let word = words[x]
+                let y8 = UInt8(truncatingIfNeeded: word)
+                // Chroma has four fractional bits.
+                let cb8 = UInt8(truncatingIfNeeded: ((word >> 8 & 0xfff) &+ 8) >> 4)
+                let cr8 = UInt8(truncatingIfNeeded: ((word >> 20) &+ 8) >> 4)
+                difference |= (luma[x] ^ y8) | (cb[x] ^ cb8) | (cr[x] ^ cr8)
+                luma[x] = y8
+                cb[x] = cb8
+                cr[x] = cr8
+            }
+        }
+        return difference != 0
+    }
+
+    /// Repeats the last column and the last row of an odd side.
+    private func padLuma(_ planes: PixelConverter.Planes) {
+        if geometry.width & 1 == 1 {
+            for y in 0..<geometry.height {
+                let row = planes.luma + y * planes.lumaStride
+                row[geometry.width] = row[geometry.width - 1]
+            }
+        }
+        if geometry.height & 1 == 1 {
+            let last = planes.luma + (geometry.height - 1) * planes.lumaStride
+            (last + planes.lumaStride).update(from: last, count: (geometry.width + 1) & ~1)
+        }
+    }
+
+    /// Each 2×2 block's rounded mean; an odd side's last column and row stand twice.
+    private func halveChroma(into target: UnsafeMutablePointer<UInt8>, stride: Int) {
+        for y in 0..<(geometry.height + 1) / 2 {
+            let upper = chroma.row(2 * y)
+            let lower = chroma.row(min(2 * y + 1, geometry.height - 1))
+            let row = target + y * stride
+            for x in 0..<geometry.width / 2 {
+                let sum =
+                    UInt16(upper[2 &* x]) &+ UInt16(upper[2 &* x &+ 1]) &+ UInt16(lower[2 &* x]) &+ UInt16(lower[2 &* x &+ 1])
+                row[x] = UInt8(truncatingIfNeeded: (sum &+ 2) >> 2)
+            }
+            if geometry.width & 1 == 1 {
+                let last = geometry.width - 1
+                row[last / 2] = UInt8(truncatingIfNeeded: (UInt16(upper[last]) &+ UInt16(lower[last]) &+ 1) >> 1)
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+/// A decoder of one source format: reads an animation frame by frame.
+///
+/// The pipeline is generic over its decoder, so that calls per frame cost nothing. A decoder is used in this order: ``next()``
+/// reads the head of a frame; then the caller takes its pixels with ``readPixels()`` or passes over them with ``skipPixels()``.
+/// Memory must not grow with the number of frames. Not thread-safe.
+package protocol AnimationDecoder: ~Copyable {
+    /// Opens the file and checks its canvas.
+    ///
+    /// - Parameter bytes: The whole file. They stay in place as long as the decoder lives.
+    /// - Throws: ``TranscodeError``; `tooLarge` for a canvas over the limits.
+    init(_ bytes: UnsafeRawBufferPointer, limits: MediaLimits) throws(TranscodeError)
+
+    /// Whether a file begins as the decoder's format does.
+    static func recognizes(_ bytes: UnsafeRawBufferPointer) -> Bool
+
+    /// The canvas in pixels. Known after the first call of ``next()``.
+    var canvasSize: (width: Int, height: Int) { get }
+    /// The raw loop count, as far as the file was read; nil without one, 0 for endless.
+    var loopCount: Int? { get }
+    /// How the file ended; nil before its end.
+    var ending: AnimationEnding? { get }
+    /// Bytes of image data that were decoded or passed over so far.
+    var dataBytes: Int { get }
+    /// The frame that ``next()`` read last.
+    var frame: AnimationFrame { get }
+
+    /// Reads the head of the next frame.
+    ///
+    /// - Returns: Whether there is one; after false, ``ending`` is set.
+    /// - Throws: ``TranscodeError``; `tooLarge` for a frame over the limits.
+    mutating func next() throws(TranscodeError) -> Bool
+    /// Passes over the frame's pixels. Returns whether all of their data was there.
+    mutating func skipPixels() -> Bool
+    /// Decodes the frame's pixels. They are valid until the next call. Nil where the file ends inside the frame.
+    mutating func readPixels() throws(TranscodeError) -> FramePixels?
+    /// Calls `body` for each entry of the palette of the current frame, at most 256, in order. Decoders whose pixels are colours
+    /// have none.
+    func forEachPaletteColor(_ body: (_ index: Int, _ color: RGB) -> Void)
+}
+
+/// How the frames of a file came to an end.
+package enum AnimationEnding: Sendable {
+    /// The file says that it ends.
+    case complete
+    /// The file ends early, or goes on with bytes that cannot be read; the whole frames before count.
+    case brokenOff
+}
+
+/// The pixels of one frame.
+package enum FramePixels {
+    /// Palette indices, row by row as they are coded; fewer than the frame has where its data ends early.
+    case indices(UnsafeBufferPointer<UInt8>)
+    /// Bytes R, G, B, A in 32-bit words with straight alpha, rows from top to bottom; all of the frame.
+    case colors(UnsafeBufferPointer<UInt32>)
+
+    /// The number of pixels.
+    package var count: Int {
+        switch self {
+        case .indices(let indices): indices.count
+        case .colors(let colors): colors.count
+        }
+    }
+}
+
+/// The head of one frame of an animation.
+package struct AnimationFrame: Sendable, Equatable {
+    /// What becomes of the frame's rectangle before the next frame is drawn.
+    package enum Disposal: UInt8, Sendable {
+        case unspecified = 0
+        case keep = 1
+        /// The rectangle becomes transparent.
+        case clear = 2
+        /// The rectangle becomes what it was before the frame.
+        case restore = 3
+    }
+
+    /// How a frame with alpha is drawn.
+    package enum Blend: Sendable {
+        /// Over what is on the canvas.
+        case over
+        /// In place of what is on the canvas.
+        case replace
+    }
+
+    /// The frame's rectangle on the canvas; it may lie partly or wholly outside of it.
+    package var rectangle: Rectangle
+    /// Whether rows are coded in four passes (GIF89a Appendix E).
+    package var isInterlaced = false
+    /// The delay as coded, in hundredths of a second. ``FrameClock`` tells how long the frame is shown.
+    package var delay: Int
+    package var disposal: Disposal
+    package var blend = Blend.over
+    /// The palette index that leaves the canvas as it is.
+    package var transparentIndex: UInt8?
+    package var hasLocalPalette = false
+}

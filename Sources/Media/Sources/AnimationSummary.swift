@@ -1,0 +1,95 @@
+/// The facts of an animation that need no decoding of pixels.
+package struct AnimationSummary: Sendable, Equatable {
+    /// The canvas, in pixels: the logical screen, or the first frame's size where the screen has none.
+    package var width = 0
+    package var height = 0
+    /// Each image's delay as coded, in hundredths of a second.
+    package var delays: [UInt16] = []
+    /// The raw loop count; nil for «once», 0 for «for ever».
+    package var loopCount: Int?
+    /// Whether some frame has a transparent index or leaves part of the canvas untouched or cleared.
+    package var hasTransparency = false
+    /// Whether the file has no trailer.
+    package var isBrokenOff = false
+
+    /// Reads all frames without decoding them, and checks each against the limits.
+    ///
+    /// - Throws: ``TranscodeError``; a file without a frame, or without one that has a pixel, is `incomplete` or `corrupt`.
+    package init<Decoder: AnimationDecoder & ~Copyable>(
+        scanning bytes: UnsafeRawBufferPointer, by _: Decoder.Type, limits: MediaLimits
+    ) throws(TranscodeError) {
+        var decoder = try Decoder(bytes, limits: limits)
+        var pixels = 0
+        var density = PixelDensity()
+        var duration = 0
+        while try decoder.next() {
+            let frame = decoder.frame
+            if delays.isEmpty {
+                (width, height) = try Self.checkedSize(decoder, limits)
+                hasTransparency = frame.rectangle != Rectangle(x: 0, y: 0, width: width, height: height)
+            }
+            if frame.transparentIndex != nil || frame.disposal == .clear { hasTransparency = true }
+            try limits.check(.frames, delays.count + 1)
+            try append(UInt16(frame.delay))
+            density.add(frame)
+            pixels += max(width * height, frame.rectangle.width * frame.rectangle.height)
+            try limits.check(.totalPixels, pixels)
+            duration += FrameClock.shownDelay(frame.delay)
+            try limits.check(.duration, duration)
+            _ = decoder.skipPixels()
+        }
+        loopCount = decoder.loopCount
+        isBrokenOff = decoder.ending == .brokenOff
+        if delays.isEmpty { throw Self.errorWithoutFrames(decoder.ending) }
+        if width == 0 || height == 0 { throw .corrupt(.noCanvas) }
+        if density.isEmpty { throw .corrupt(.emptyFrames) }
+        // Only at the end: a film may well begin with a few blank frames.
+        try density.check(limits, dataBytes: decoder.dataBytes)
+    }
+
+    /// Appends a delay. An array that cannot grow ends the process, so before it grows it is tried whether it can.
+    private mutating func append(_ delay: UInt16) throws(TranscodeError) {
+        if delays.count == delays.capacity {
+            let wanted = max(256, 2 * delays.count)
+            _ = try HeapBuffer<UInt16>(count: wanted + 64)
+            delays.reserveCapacity(wanted)
+        }
+        delays.append(delay)
+    }
+
+    /// The size of a decoder's canvas, once it has read the head of its first frame.
+    ///
+    /// - Throws: ``TranscodeError/tooLarge(_:value:maximum:)``.
+    static func checkedSize<Decoder: AnimationDecoder & ~Copyable>(
+        _ decoder: borrowing Decoder, _ limits: MediaLimits
+    ) throws(TranscodeError) -> (width: Int, height: Int) {
+        let size = decoder.canvasSize
+        try limits.check(.side, max(size.width, size.height))
+        try limits.check(.canvasPixels, size.width * size.height)
+        return size
+    }
+
+    /// The error for a file that ends before its first frame.
+    static func errorWithoutFrames(_ ending: AnimationEnding?) -> TranscodeError {
+        ending == .brokenOff ? .incomplete : .corrupt(.noFrames)
+    }
+}
+
+/// The pixels of all frames of a file, to be held against the bytes that make them.
+struct PixelDensity {
+    private var codedPixels = 0
+
+    mutating func add(_ frame: AnimationFrame) {
+        codedPixels += frame.rectangle.width * frame.rectangle.height
+    }
+
+    /// Whether no frame has a pixel.
+    var isEmpty: Bool { codedPixels == 0 }
+
+    /// - Throws: ``TranscodeError/tooLarge(_:value:maximum:)`` for ``MediaLimits/pixelsPerByte``.
+    func check(_ limits: MediaLimits, dataBytes: Int) throws(TranscodeError) {
+        if codedPixels > limits.canvasPixels {
+            try limits.check(.pixelsPerByte, codedPixels / max(1, dataBytes))
+        }
+    }
+}

@@ -1,0 +1,24 @@
+/// The ambiguities of the GIF format, each decided as browsers decide it.
+package enum GIFQuirks {
+    /// Delays of 0 and 1 hundredths last ten: Chromium, Firefox and Safari read «as fast as possible» so.
+    package static let shortestHonouredDelay = 2
+    /// What a shorter delay lasts, in hundredths of a second.
+    package static let replacementDelay = 10
+
+    /// Applications whose extension carries a loop count. NETSCAPE2.0 is the common one; ANIMEXTS1.0 is the same
+    /// block under another name, written by some early tools.
+    static let loopingApplications: [[UInt8]] = [Array("NETSCAPE2.0".utf8), Array("ANIMEXTS1.0".utf8)]
+
+    /// LZW minimum code sizes that images can be decoded with. GIF89a Appendix F has 2…8; encoders wrote 1 for two
+    /// colours, and up to 11 leaves room for literals in codes of 12 bits. With any other an image draws nothing, and
+    /// keeps its time.
+    static let codeSizes = 1...11
+
+    /// A pixel whose index the palette does not have is opaque black.
+    static let missingColor = RGB(red: 0, green: 0, blue: 0)
+
+    /// Disposal values 4…7 are reserved (GIF89a §23); they are read as «leave in place».
+    static func disposal(_ raw: UInt8) -> AnimationFrame.Disposal {
+        AnimationFrame.Disposal(rawValue: raw) ?? .keep
+    }
+}

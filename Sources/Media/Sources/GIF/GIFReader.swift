@@ -1,0 +1,220 @@
+internal import CGIF
+
+/// Reads a GIF record by record: giflib parses the container, ``LZWDecoder`` the pixels.
+///
+/// Memory is one frame's indices, however many frames there are. ``next()`` stands at a frame's data; the caller then
+/// takes its pixels with ``readPixels()`` or passes over them with ``skipPixels()``.
+/// Not thread-safe. The bytes must stay in place as long as the reader lives.
+package struct GIFReader: AnimationDecoder, ~Copyable {
+    private let source: GIFSource
+    private let limits: MediaLimits
+    private var decoder: LZWDecoder
+    /// Room for one frame's indices and the decoder's slack; made large enough on first need.
+    private var indices: HeapBuffer<UInt8>
+
+    /// The control block that waits for its image (GIF89a §23).
+    private var control = Control()
+    /// The LZW minimum code size of the image whose data comes next; nil when none does.
+    private var codeSize: Int?
+
+    /// Size of the logical screen as coded; a side may be 0.
+    package let screenWidth: Int
+    package let screenHeight: Int
+    /// The raw loop count of the last looping extension seen so far; nil without one, 0 for «for ever».
+    package private(set) var loopCount: Int?
+    /// How the records ended; nil before the end.
+    package private(set) var ending: AnimationEnding?
+    /// Bytes of image data that have been passed over or decoded so far.
+    package private(set) var dataBytes = 0
+    /// The frame whose data is next or was read last.
+    package private(set) var frame = AnimationFrame(rectangle: .empty, delay: 0, disposal: .unspecified)
+
+    private var firstFrame = Rectangle.empty
+    private var hasFrame = false
+
+    private struct Control {
+        var delay = 0
+        var disposal = AnimationFrame.Disposal.unspecified
+        var transparentIndex: UInt8?
+    }
+
+    /// «GIF» and a version of «87a» or «89a» (GIF89a §17).
+    package static func recognizes(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        bytes.starts(with: "GIF87a".utf8) || bytes.starts(with: "GIF89a".utf8)
+    }
+
+    /// Width times height of the logical screen (GIF89a §18), as far as bytes that may be no GIF say; 0 where they are too few.
+    package static func screenPixels(of bytes: UnsafeRawBufferPointer) -> Int {
+        guard bytes.count >= 10 else { return 0 }
+        func word(_ at: Int) -> Int { Int(bytes[at]) | Int(bytes[at + 1]) << 8 }
+        return word(6) * word(8)
+    }
+
+    /// Opens the GIF and checks its canvas.
+    ///
+    /// - Throws: ``TranscodeError/notAGIF``, `incomplete`, `corrupt`, `outOfMemory`, or `tooLarge` for the canvas.
+    package init(_ bytes: UnsafeRawBufferPointer, limits: MediaLimits) throws(TranscodeError) {
+        let source = try GIFSource(bytes)
+        let width = Int(source.handle.pointee.SWidth)
+        let height = Int(source.handle.pointee.SHeight)
+        try limits.check(.side, max(width, height))
+        try limits.check(.canvasPixels, width * height)
+        let decoder = try LZWDecoder()
+        let indices = try HeapBuffer<UInt8>(count: LZWDecoder.slack)
+        screenWidth = width
+        screenHeight = height
+        self.source = source
+        self.limits = limits
+        self.decoder = decoder
+        self.indices = indices
+    }
+
+    /// Goes on to the next image descriptor and reads it, its palette and the control block before it.
+    ///
+    /// - Returns: Whether there is one; after false, ``ending`` tells why not.
+    /// - Throws: ``TranscodeError/tooLarge(_:value:maximum:)`` for a frame over the limits, or `outOfMemory`.
+    package mutating func next() throws(TranscodeError) -> Bool {
+        if codeSize != nil { _ = skipPixels() }
+        while ending == nil {
+            var record = UNDEFINED_RECORD_TYPE
+            guard DGifGetRecordType(source.handle, &record) == GIF_OK else {
+                ending = .brokenOff
+                break
+            }
+            switch record {
+            case IMAGE_DESC_RECORD_TYPE:
+                if try readDescriptor() { return true }
+            case EXTENSION_RECORD_TYPE:
+                if !readExtension() { ending = .brokenOff }
+            case TERMINATE_RECORD_TYPE:
+                ending = .complete
+            default:
+                ending = .brokenOff
+            }
+        }
+        return false
+    }
+
+    private mutating func readDescriptor() throws(TranscodeError) -> Bool {
+        let status = gifreel_gif_image_header(source.handle)
+        if status != GIF_OK && source.isOutOfMemory { throw .outOfMemory }
+        // The code size is the last byte of the head. giflib refuses more than 8, after it has read it; the data behind
+        // it can still be had block by block.
+        guard let size = source.lastByte, status == GIF_OK || size > 8, !source.isAtEnd else {
+            ending = .brokenOff
+            return false
+        }
+        let image = source.handle.pointee.Image
+        frame = AnimationFrame(
+            rectangle: Rectangle(x: Int(image.Left), y: Int(image.Top), width: Int(image.Width), height: Int(image.Height)),
+            isInterlaced: image.Interlace,
+            delay: control.delay,
+            disposal: control.disposal,
+            transparentIndex: control.transparentIndex,
+            hasLocalPalette: image.ColorMap != nil)
+        control = Control()
+        if !hasFrame { firstFrame = frame.rectangle }
+        hasFrame = true
+        try limits.check(.canvasPixels, frame.rectangle.width * frame.rectangle.height)
+        codeSize = Int(size)
+        return true
+    }
+
+    private mutating func readExtension() -> Bool {
+        var label: Int32 = 0
+        var block: UnsafeMutablePointer<GifByteType>?
+        guard DGifGetExtension(source.handle, &label, &block) == GIF_OK else { return false }
+        var isLooping = false
+        var isFirst = true
+        while let current = block {
+            let data = UnsafeBufferPointer(start: current + 1, count: Int(current[0]))
+            switch label {
+            case GRAPHICS_EXT_FUNC_CODE where isFirst && data.count >= 4:
+                control.disposal = GIFQuirks.disposal(data[0] >> 2 & 7)
+                control.delay = Int(data[1]) | Int(data[2]) << 8
+                control.transparentIndex = data[0] & 1 == 1 ? data[3] : nil
+            case APPLICATION_EXT_FUNC_CODE where isFirst:
+                isLooping = GIFQuirks.loopingApplications.contains { data.elementsEqual($0) }
+            case APPLICATION_EXT_FUNC_CODE where isLooping && data.count >= 3 && data[0] & 7 == 1:
+                loopCount = Int(data[1]) | Int(data[2]) << 8
+            case PLAINTEXT_EXT_FUNC_CODE:
+                // Plain text is a graphic of its own and uses the control block up (GIF89a §25).
+                control = Control()
+            default:
+                break
+            }
+            isFirst = false
+            guard DGifGetExtensionNext(source.handle, &block) == GIF_OK else { return false }
+        }
+        return true
+    }
+
+    /// Passes over the frame's data; returns whether all of it was there.
+    package mutating func skipPixels() -> Bool {
+        forEachBlock { _, _ in }
+    }
+
+    /// Decodes the frame's data.
+    ///
+    /// - Returns: The frame's palette indices, row by row as they are coded (interlaced rows in their coded order),
+    ///   valid until the next call; fewer than the frame has where its data ends early. Nil where the file breaks off
+    ///   inside the frame.
+    /// - Throws: ``TranscodeError/outOfMemory``.
+    package mutating func readPixels() throws(TranscodeError) -> FramePixels? {
+        let pixels = frame.rectangle.width * frame.rectangle.height
+        if indices.count < pixels + LZWDecoder.slack {
+            // Hardly a frame is larger than the screen, so that this happens once.
+            indices = try HeapBuffer(count: max(pixels, screenWidth * screenHeight) + LZWDecoder.slack)
+        }
+        let output = indices.base
+        var decoded = 0
+        let isWhole = forEachBlock { decoder, event in
+            switch event {
+            case .begin(let codeSize): decoder.begin(minimumCodeSize: codeSize, output: output, pixels: pixels)
+            case .data(let block): decoder.decode(block)
+            }
+            decoded = decoder.count
+        }
+        if !isWhole && decoded < pixels { return nil }
+        return .indices(UnsafeBufferPointer(start: output, count: decoded))
+    }
+
+    private enum BlockEvent {
+        case begin(codeSize: Int)
+        case data(UnsafeBufferPointer<UInt8>)
+    }
+
+    /// Hands the frame's data sub-blocks to `body`; returns whether they came to their terminator.
+    private mutating func forEachBlock(_ body: (inout LZWDecoder, BlockEvent) -> Void) -> Bool {
+        guard let size = codeSize else { return false }
+        codeSize = nil
+        var block: UnsafeMutablePointer<GifByteType>?
+        let decodes = GIFQuirks.codeSizes.contains(size)
+        if decodes { body(&decoder, .begin(codeSize: size)) }
+        var status = DGifGetCodeNext(source.handle, &block)
+        while status == GIF_OK {
+            guard let current = block else { return true }
+            dataBytes += Int(current[0])
+            if decodes { body(&decoder, .data(UnsafeBufferPointer(start: current + 1, count: Int(current[0])))) }
+            status = DGifGetCodeNext(source.handle, &block)
+        }
+        ending = .brokenOff
+        return false
+    }
+
+    /// The logical screen. Browsers take the first frame's size where the screen has none.
+    package var canvasSize: (width: Int, height: Int) {
+        (screenWidth == 0 ? firstFrame.maxX : screenWidth, screenHeight == 0 ? firstFrame.maxY : screenHeight)
+    }
+
+    /// The frame's own palette, or else the global one; empty where there is none.
+    package func forEachPaletteColor(_ body: (_ index: Int, _ color: RGB) -> Void) {
+        guard let map = source.handle.pointee.Image.ColorMap ?? source.handle.pointee.SColorMap,
+            let colors = map.pointee.Colors
+        else { return }
+        for index in 0..<min(256, Int(map.pointee.ColorCount)) {
+            let color = colors[index]
+            body(index, RGB(red: color.Red, green: color.Green, blue: color.Blue))
+        }
+    }
+}

@@ -1,0 +1,62 @@
+internal import CGIF
+
+/// An opened GIF in memory: giflib's handle and the cursor it reads by.
+///
+/// Not thread-safe. The bytes must stay in place as long as the source lives.
+struct GIFSource: ~Copyable {
+    /// Where giflib's read callback stands in the file.
+    private struct Cursor {
+        let start: UnsafeRawPointer
+        var rest: UnsafeRawBufferPointer
+    }
+
+    let handle: UnsafeMutablePointer<GifFileType>
+    private let cursor: HeapBuffer<Cursor>
+
+    /// Reads signature, screen descriptor and global palette (GIF89a §17–19).
+    ///
+    /// - Throws: ``TranscodeError/notAGIF``, `incomplete`, `corrupt` or `outOfMemory`.
+    init(_ bytes: UnsafeRawBufferPointer) throws(TranscodeError) {
+        guard GIFReader.recognizes(bytes), let start = bytes.baseAddress else { throw .notAGIF }
+        let cursor = try HeapBuffer<Cursor>(count: 1)
+        cursor.base.initialize(to: Cursor(start: start, rest: bytes))
+        var code: Int32 = 0
+        let opened = DGifOpen(
+            cursor.base,
+            { gif, target, count in
+                guard let target, count > 0, let cursor = gif?.pointee.UserData?.assumingMemoryBound(to: Cursor.self)
+                else { return 0 }
+                let taken = min(Int(count), cursor.pointee.rest.count)
+                if let base = cursor.pointee.rest.baseAddress {
+                    UnsafeMutableRawPointer(target).copyMemory(from: base, byteCount: taken)
+                }
+                let rest = cursor.pointee.rest
+                cursor.pointee.rest = UnsafeRawBufferPointer(
+                    start: rest.baseAddress.map { $0 + taken }, count: rest.count - taken)
+                return Int32(taken)
+            }, &code)
+        guard let opened else {
+            let atEnd = cursor.base.pointee.rest.isEmpty
+            throw code == D_GIF_ERR_NOT_ENOUGH_MEM ? .outOfMemory : atEnd ? .incomplete : .corrupt(.header)
+        }
+        handle = opened
+        self.cursor = consume cursor
+    }
+
+    deinit {
+        var code: Int32 = 0
+        DGifCloseFile(handle, &code)
+    }
+
+    /// Whether giflib has come to the end of the bytes.
+    var isAtEnd: Bool { cursor.base.pointee.rest.isEmpty }
+
+    /// Whether what failed last failed because memory was out.
+    var isOutOfMemory: Bool { handle.pointee.Error == D_GIF_ERR_NOT_ENOUGH_MEM }
+
+    /// The byte that giflib read last; nil at the beginning.
+    var lastByte: UInt8? {
+        guard let base = cursor.base.pointee.rest.baseAddress, base > cursor.base.pointee.start else { return nil }
+        return (base - 1).load(as: UInt8.self)
+    }
+}

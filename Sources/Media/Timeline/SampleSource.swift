@@ -1,0 +1,80 @@
+/// The pictures of a GIF that become samples of a video: reader ▸ canvas ▸ clock ▸ timeline ▸ converter.
+///
+/// A frame that looks like the one before, lies outside the wanted time or comes too soon becomes none. Not thread-safe.
+final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
+    /// Of the video, both even, in pixels.
+    let width: Int
+    let height: Int
+    /// Frames read so far.
+    private(set) var frames = 0
+    /// Samples given so far.
+    private(set) var samples = 0
+
+    private var decoder: Decoder
+    private var canvas: Canvas
+    private let scaler: VideoScaler?
+    private var timeline: Timeline
+    private var clock = FrameClock()
+    /// What the planes do not have yet: all at first, later what frames changed that did not become samples.
+    private var area: Rectangle
+
+    /// - Parameter bytes: The whole file. It stays in place as long as the source is used.
+    init(
+        _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary, limits: MediaLimits, options: TranscodeOptions
+    ) throws(TranscodeError) {
+        let geometry = PictureGeometry(width: summary.width, height: summary.height, options: options.size)
+        decoder = try Decoder(bytes, limits: limits)
+        canvas = try Canvas(width: summary.width, height: summary.height, format: .yuv(background: options.background))
+        scaler = geometry.isIdentity ? nil : try VideoScaler(geometry)
+        timeline = Timeline(options.time)
+        width = geometry.evenWidth
+        height = geometry.evenHeight
+        area = Rectangle(x: 0, y: 0, width: summary.width, height: summary.height)
+    }
+
+    /// Hundredths of a second that the frames read so far last.
+    var elapsed: Int { clock.now }
+
+    /// Reads frames until one becomes a sample, and writes its picture; nil where no more come.
+    ///
+    /// - Parameter planes: Called when there is a picture to write; they hold the sample before.
+    func next(
+        _ meter: inout some StageMeter, into planes: () throws(TranscodeError) -> PixelConverter.Planes
+    ) throws(TranscodeError) -> Sample? {
+        while !timeline.isOver(at: clock.now), try decoder.next(), let pixels = try decoder.readPixels() {
+            meter.decoded(pixels: decoder.frame.rectangle.width * decoder.frame.rectangle.height)
+            meter.worked(at: .decode)
+            area = area.union(try canvas.draw(decoder, pixels))
+            meter.worked(at: .compose)
+            let shown = clock.advance(by: decoder.frame.delay)
+            frames += 1
+            guard let time = timeline.place(time: shown.start, duration: shown.duration), timeline.admits(time) else {
+                continue
+            }
+            let changed = area
+            area = .empty
+            let hasChanged = try convert(changed, into: try planes())
+            meter.worked(at: .convert)
+            // A frame that looks like the one before lengthens its sample, up to what a sample may last.
+            guard hasChanged || samples == 0 || timeline.isOverdue(time) else { continue }
+            samples += 1
+            timeline.note(time)
+            let whole = Rectangle(x: 0, y: 0, width: width, height: height)
+            return Sample(time: time, area: scaler == nil ? changed : whole)
+        }
+        return nil
+    }
+
+    private func convert(_ area: Rectangle, into planes: PixelConverter.Planes) throws(TranscodeError) -> Bool {
+        if let scaler { return try scaler.convert(canvas, area, into: planes) }
+        return PixelConverter.convert(canvas, area, into: planes)
+    }
+}
+
+/// A picture of a video.
+struct Sample {
+    /// When it is shown, in units of the timeline.
+    var time: Int
+    /// The part of the picture that may differ from the sample before.
+    var area: Rectangle
+}

@@ -1,0 +1,18 @@
+internal import CAV
+
+extension Transcoder {
+    /// Keeps libav from writing to standard error. Errors are returned as values.
+    package static func silenceLibraries() {
+        av_log_set_level(AV_LOG_QUIET)
+    }
+
+    /// Makes the output. Blocks.
+    ///
+    /// - Parameters:
+    ///   - source: The whole file; stays in place during the call.
+    ///   - descriptor: An empty, seekable file, open for reading and writing. It is written by position and stays open.
+    /// - Throws: ``TranscodeError``; the file's contents are then worthless.
+    package func convert(_ source: UnsafeRawBufferPointer, to descriptor: Int32) throws(TranscodeError) -> TranscodeResult {
+        try output.traits.make(self, source, descriptor)
+    }
+}

@@ -1,0 +1,73 @@
+/// Writes fields into words, or reads them back in the same order.
+///
+/// A payload lists its fields in one function that serves both directions, so the two cannot differ.
+struct FieldCoder {
+    /// The words written so far, or those to read.
+    private(set) var words: [Int64]
+    /// The next word to read; nil where words are written.
+    private var position: Int?
+    /// False once a word was read that is no value of its field.
+    private(set) var isValid = true
+
+    /// A coder that writes.
+    init() {
+        words = []
+    }
+
+    /// A coder that reads.
+    init(reading words: ArraySlice<Int64>) {
+        self.words = Array(words)
+        position = 0
+    }
+
+    /// Writes the word, or reads the next one.
+    private mutating func exchange(_ word: Int64) -> Int64 {
+        guard let position else {
+            words.append(word)
+            return word
+        }
+        guard position < words.count else {
+            isValid = false
+            return word
+        }
+        self.position = position + 1
+        return words[position]
+    }
+
+    /// An integer.
+    mutating func number<Number: FixedWidthInteger>(_ number: inout Number) {
+        let word = exchange(Int64(truncatingIfNeeded: number))
+        if let read = Number(exactly: word) { number = read } else { isValid = false }
+    }
+
+    /// A flag, as 0 or 1.
+    mutating func flag(_ flag: inout Bool) {
+        var number = flag ? 1 : 0
+        self.number(&number)
+        if number == 0 || number == 1 { flag = number == 1 } else { isValid = false }
+    }
+
+    /// A case of an enumeration.
+    mutating func value<Value: RawRepresentable>(_ value: inout Value) where Value.RawValue: FixedWidthInteger {
+        var raw = value.rawValue
+        number(&raw)
+        if let read = Value(rawValue: raw) { value = read } else { isValid = false }
+    }
+
+    /// A number or nil: two words.
+    mutating func optionalNumber<Number: FixedWidthInteger>(_ number: inout Number?) {
+        var isPresent = number != nil
+        var value = number ?? 0
+        flag(&isPresent)
+        self.number(&value)
+        number = isPresent ? value : nil
+    }
+
+    /// A case of an enumeration or nil: two words.
+    mutating func optionalValue<Value: RawRepresentable>(_ value: inout Value?) where Value.RawValue: FixedWidthInteger {
+        var raw = value?.rawValue
+        optionalNumber(&raw)
+        guard let raw else { return value = nil }
+        if let read = Value(rawValue: raw) { value = read } else { isValid = false }
+    }
+}

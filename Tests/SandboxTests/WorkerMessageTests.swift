@@ -1,0 +1,142 @@
+import Media
+import TestSupport
+import Testing
+
+@testable import Sandbox
+
+/// Messages hold every field of what they carry.
+@Suite struct WorkerMessageTests {
+    private func received(_ message: WorkerMessage) -> WorkerMessage? {
+        message.words.withUnsafeBytes { WorkerMessage($0) }
+    }
+
+    /// The stored properties of a value at every depth, by their names.
+    private static func leaves(_ value: Any, _ path: String = "") -> [(path: String, value: String)] {
+        let mirror = Mirror(reflecting: value)
+        switch mirror.displayStyle {
+        case .optional: return [(path, "\(value)")]
+        case .struct where !mirror.children.isEmpty:
+            return mirror.children.flatMap { leaves($0.value, path + "." + ($0.label ?? "")) }
+        default: return [(path, "\(value)")]
+        }
+    }
+
+    private func job(_ numbers: inout SeededNumbers) -> WorkerJob {
+        func number() -> Int { Int.random(in: 1...(1 << 40), using: &numbers) }
+        func optional() -> Int? { Bool.random(using: &numbers) ? number() : nil }
+        func byte() -> UInt8 { UInt8.random(in: 1...254, using: &numbers) }
+        return WorkerJob(
+            transcoder: Transcoder(
+                output: OutputFormat.allCases.randomElement(using: &numbers) ?? .mp4,
+                options: TranscodeOptions(
+                    quality: number(), background: RGB(red: byte(), green: byte(), blue: byte()),
+                    size: SizeOptions(
+                        width: optional(), height: optional(),
+                        fit: SizeOptions.Fit.allCases.randomElement(using: &numbers) ?? .fill),
+                    time: TimeOptions(speed: number(), ceiling: optional(), start: number(), end: optional(), loops: number()),
+                    frame: number()),
+                limits: MediaLimits(
+                    side: number(), canvasPixels: number(), totalPixels: number(), pixelsPerByte: number(), frames: number(),
+                    duration: number()),
+                threads: number()),
+            allowance: WorkerJob.Allowance(cpu: number(), memory: number(), output: number(), wall: number()),
+            fault: Bool.random(using: &numbers) ? WorkerFault.allCases.randomElement(using: &numbers) : nil)
+    }
+
+    private func result(_ numbers: inout SeededNumbers) -> TranscodeResult {
+        func number() -> Int { Int.random(in: 1...(1 << 40), using: &numbers) }
+        return TranscodeResult(
+            sourceWidth: number(), sourceHeight: number(), width: number(), height: number(), frames: number(),
+            samples: number(), duration: number(), timescale: number(),
+            loopCount: Bool.random(using: &numbers) ? number() : nil, isTransparent: Bool.random(using: &numbers),
+            bytes: number())
+    }
+
+    @Test func jobsAndResultsComeBackFromAllTheirFields() {
+        var numbers = SeededNumbers(seed: 17)
+        for _ in 0..<300 {
+            let job = job(&numbers)
+            #expect(received(.job(job)) == .job(job))
+            let result = result(&numbers)
+            #expect(received(.result(result)) == .result(result))
+        }
+    }
+
+    /// A new stored property that is not visited keeps its default on the other side. Every property of these two jobs differs
+    /// from that of a plain one, so each that is left out is found, and named.
+    @Test func noPropertyIsLeftOut() throws {
+        var numbers = SeededNumbers(seed: 18)
+        var plain = WorkerJob(transcoder: Transcoder(output: .facts))
+        plain.transcoder.options.size.fit = .cover
+        var seen: Set<String> = []
+        for _ in 0..<200 {
+            let sent = job(&numbers)
+            let back = try #require(received(.job(sent))?.job)
+            for ((path, value), (other, original)) in zip(
+                Self.leaves(back), zip(Self.leaves(sent), Self.leaves(plain)).map { ($0.0.value, $0.1.value) })
+            {
+                #expect(value == other, "\(path)")
+                if value != original { seen.insert(path) }
+            }
+        }
+        let missing = Set(Self.leaves(plain).map(\.path)).subtracting(seen)
+        #expect(missing.isEmpty, "these never differ in the test, so extend it: \(missing)")
+        let fields = Set(Self.leaves(result(&numbers)).map(\.path))
+        #expect(fields.count == 11, "extend the test by the new field of results: \(fields)")
+    }
+
+    /// Every error there is, one after the other: a new case does not compile here until it is listed.
+    private func next(after error: TranscodeError?) -> TranscodeError? {
+        switch error {
+        case nil: .notAGIF
+        case .notAGIF: .incomplete
+        case .incomplete: .corrupt(.noCanvas)
+        case .corrupt: .tooLarge(.frames, value: 1 << 40, maximum: 9)
+        case .tooLarge: .encoderMissing(.webp)
+        case .encoderMissing: .failed(.mux, code: -28)
+        case .failed: .outOfMemory
+        case .outOfMemory: .startPastEnd(start: 500, duration: 300)
+        case .startPastEnd: nil
+        }
+    }
+
+    @Test func errorsExitsAndConfinementsComeBack() {
+        var error = next(after: nil)
+        while let current = error {
+            #expect(received(.failure(current)) == .failure(current))
+            error = next(after: current)
+        }
+        for (code, signal): (Int32?, Int32?) in [(0, nil), (69, nil), (nil, 9)] {
+            let exit = WorkerExit(code: code, signal: signal, cpuMicroseconds: 5, peakBytes: 1 << 33)
+            #expect(received(.exit(exit)) == .exit(exit))
+        }
+        for filters in [false, true] {
+            let confinement = Confinement(filtersCalls: filters, landlockVersion: 4)
+            #expect(received(.ready(confinement)) == .ready(confinement))
+        }
+    }
+
+    @Test func wordsThatAreNoValueOfTheirFieldMakeNoMessage() {
+        let message = WorkerMessage.job(WorkerJob(transcoder: Transcoder()))
+        for word: Int64 in [.min, .max] {
+            var refused = 0
+            for index in message.words.indices {
+                var words = message.words
+                words[index] = word
+                if words.withUnsafeBytes({ WorkerMessage($0) }) == nil { refused += 1 }
+            }
+            // Kind, output, three colours, fit, and the flags of what may be nil.
+            #expect(refused >= 11)
+        }
+        for error in [TranscodeError.tooLarge(.side, value: -1, maximum: 1), .startPastEnd(start: .min, duration: 1)] {
+            #expect(received(.failure(error)) == nil)
+        }
+    }
+
+    @Test func bytesThatAreNoMessageAreNone() {
+        for count in [0, 8, WorkerMessage.byteCount - 1, WorkerMessage.byteCount] {
+            let bytes = [UInt8](repeating: 0xff, count: count)
+            #expect(bytes.withUnsafeBytes { WorkerMessage($0) } == nil)
+        }
+    }
+}
