@@ -28,19 +28,11 @@ extension SerialTests {
             }
         }
 
-        private func waitUntil(_ condition: () -> Bool) async throws {
-            let deadline = ContinuousClock.now + .seconds(30)
-            while !condition() {
-                try #require(ContinuousClock.now < deadline, "waited too long")
-                try await Task.sleep(for: .milliseconds(1))
-            }
-        }
-
         @Test func cancellingEndsTheWorkerThatRuns() async throws {
             let zygote = try SandboxFixture.zygote()
             let pool = pool(zygote)
             let running = Task { try await run(pool, SandboxFixture.long) }
-            try await waitUntil { !SandboxFixture.workers(of: zygote.process).isEmpty }
+            try await waitUntil("a worker") { !SandboxFixture.workers(of: zygote.process).isEmpty }
             running.cancel()
             #expect(try await running.value == .cancelled)
             #expect(SandboxFixture.workers(of: zygote.process).isEmpty)
@@ -58,7 +50,7 @@ extension SerialTests {
             let gif = GIFBuilder.noise(frames: 40, width: 300, height: 300)
             try await withThrowingTaskGroup(of: SandboxError?.self) { group in
                 for _ in 0..<2 { group.addTask { try await run(pool, gif) } }
-                try await waitUntil { SandboxFixture.workers(of: zygote.process).count == 2 }
+                try await waitUntil("two workers") { SandboxFixture.workers(of: zygote.process).count == 2 }
                 for _ in 0..<6 { group.addTask { try await run(pool, GIFBuilder.animation(frames: 2, width: 16, height: 16)) } }
                 kill(zygote.process, SIGKILL)
                 for try await error in group { #expect(error == nil) }

@@ -92,12 +92,8 @@ enum SandboxFixture {
     /// The kernel's version of landlock, found without confining this thread.
     static let landlockVersion = Int(clinux_landlock_version())
 
-    /// Waits until the condition holds; false after a long time.
+    /// Waits until the condition holds; false after twenty seconds.
     static func eventually(_ condition: () -> Bool) -> Bool {
-        for _ in 0..<4000 {
-            if condition() { return true }
-            usleep(5000)
-        }
-        return false
+        (try? waitUntil("the condition", within: .seconds(20)) { condition() }) != nil
     }
 }

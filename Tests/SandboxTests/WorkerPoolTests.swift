@@ -32,14 +32,6 @@ extension SerialTests {
             return fstat(file.number, &status) == 0 ? status.st_mtim.tv_sec * 1_000_000_000 + status.st_mtim.tv_nsec : -1
         }
 
-        private func waitUntil(_ condition: () -> Bool) async throws {
-            let deadline = ContinuousClock.now + .seconds(30)
-            while !condition() {
-                try #require(ContinuousClock.now < deadline, "waited too long")
-                try await Task.sleep(for: .milliseconds(2))
-            }
-        }
-
         @Test func jobsMoreThanWorkersAllGetDone() async throws {
             let pool = try pool(workers: 2, queue: 20)
             let errors = try await withThrowingTaskGroup(of: SandboxError?.self) { group in
@@ -56,9 +48,9 @@ extension SerialTests {
         @Test func aFullQueueRefusesAtOnce() async throws {
             let pool = try pool(queue: 1)
             let running = Task { try await error(pool, SandboxFixture.long, wall: 5) }
-            try await waitUntil { pool.load.running == 1 }
+            try await waitUntil("the load of the pool") { pool.load.running == 1 }
             let waiting = Task { try await error(pool, GIFBuilder.animation()) }
-            try await waitUntil { pool.load.waiting == 1 }
+            try await waitUntil("the load of the pool") { pool.load.waiting == 1 }
             let began = ContinuousClock.now
             #expect(try await error(pool, GIFBuilder.animation()) == .queueFull)
             #expect(began.duration(to: .now) < .seconds(1))
@@ -74,7 +66,7 @@ extension SerialTests {
             let outputs = try turns.map { _ in try SandboxFixture.output() }
             let input = try SandboxFixture.input(GIFBuilder.animation(frames: 12, width: 60, height: 60))
             let running = Task { try await error(pool, SandboxFixture.long, wall: 8) }
-            try await waitUntil { pool.load.running == 1 }
+            try await waitUntil("the load of the pool") { pool.load.running == 1 }
             var tasks: [Task<Void, any Error>] = []
             for (turn, output) in zip(turns, outputs) {
                 let waiting = pool.load.waiting
@@ -82,7 +74,7 @@ extension SerialTests {
                     Task {
                         _ = try await pool.run(SandboxFixture.job(), turn: turn, input: input, output: output)
                     })
-                try await waitUntil { pool.load.waiting == waiting + 1 }
+                try await waitUntil("the load of the pool") { pool.load.waiting == waiting + 1 }
             }
             turns[1].raise(to: Urgency(level: 1))
             turns[2].raise(to: .prewarm)
@@ -100,9 +92,9 @@ extension SerialTests {
         @Test func aCancelledJobLeavesTheQueue() async throws {
             let pool = try pool()
             let running = Task { try await error(pool, SandboxFixture.long, wall: 3) }
-            try await waitUntil { pool.load.running == 1 }
+            try await waitUntil("the load of the pool") { pool.load.running == 1 }
             let waiting = Task { try await error(pool, GIFBuilder.animation()) }
-            try await waitUntil { pool.load.waiting == 1 }
+            try await waitUntil("the load of the pool") { pool.load.waiting == 1 }
             waiting.cancel()
             #expect(try await waiting.value == .cancelled)
             #expect(pool.load.waiting == 0)
@@ -113,15 +105,15 @@ extension SerialTests {
         @Test func cancelledJobsMakeRoomInTheQueue() async throws {
             let pool = try pool(queue: 2)
             let running = Task { try await error(pool, SandboxFixture.long) }
-            try await waitUntil { pool.load.running == 1 }
+            try await waitUntil("the load of the pool") { pool.load.running == 1 }
             for _ in 0..<6 {
                 let dropped = Task { try await error(pool, GIFBuilder.animation()) }
-                try await waitUntil { pool.load.waiting == 1 }
+                try await waitUntil("the load of the pool") { pool.load.waiting == 1 }
                 dropped.cancel()
                 #expect(try await dropped.value == .cancelled)
             }
             let next = Task { try await error(pool, GIFBuilder.animation()) }
-            try await waitUntil { pool.load.waiting == 1 }
+            try await waitUntil("the load of the pool") { pool.load.waiting == 1 }
             running.cancel()
             #expect(try await running.value == .cancelled)
             #expect(try await next.value == nil)

@@ -1,5 +1,3 @@
-package import SystemIO
-
 /// Everything that the program has to know about an output format: one row of the table ``OutputFormat/traits``.
 ///
 /// Routes, media types, options, versions, inspection, facts and pages derive from it. Without a row, a new case of
@@ -64,27 +62,4 @@ extension OutputTraits {
         name: "json", mediaType: "application/json", kind: .facts, options: [],
         version: FactsOutput.version, encoder: nil, isRequired: false, make: FactsOutput.convert,
         inspect: FactsOutput.inspect)
-}
-
-/// Makes one output, whatever the source format.
-protocol OutputMaker {
-    /// - Parameters:
-    ///   - bytes: The whole source file; stays in place during the call.
-    ///   - descriptor: An empty, seekable file, open for reading and writing.
-    static func make<Decoder: AnimationDecoder & ~Copyable>(
-        _ transcoder: Transcoder, _ decoder: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
-    ) throws(TranscodeError) -> TranscodeResult
-}
-
-extension OutputMaker {
-    /// Makes the output of a file by the decoder of its format.
-    static func convert(
-        _ transcoder: Transcoder, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
-    ) throws(TranscodeError) -> TranscodeResult {
-        // Each decoder is named here, so that the whole pipeline is compiled for it.
-        switch SourceFormat(of: bytes) {
-        case .gif: try make(transcoder, GIFReader.self, bytes, to: descriptor)
-        case nil: throw .notAGIF
-        }
-    }
 }

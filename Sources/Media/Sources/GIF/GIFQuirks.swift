@@ -1,10 +1,5 @@
 /// The ambiguities of the GIF format, each decided as browsers decide it.
 package enum GIFQuirks {
-    /// Delays of 0 and 1 hundredths last ten: Chromium, Firefox and Safari read «as fast as possible» so.
-    package static let shortestHonouredDelay = 2
-    /// What a shorter delay lasts, in hundredths of a second.
-    package static let replacementDelay = 10
-
     /// Applications whose extension carries a loop count. NETSCAPE2.0 is the common one; ANIMEXTS1.0 is the same
     /// block under another name, written by some early tools.
     static let loopingApplications: [[UInt8]] = [Array("NETSCAPE2.0".utf8), Array("ANIMEXTS1.0".utf8)]

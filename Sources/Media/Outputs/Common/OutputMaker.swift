@@ -1,0 +1,22 @@
+/// Makes one output, whatever the source format.
+protocol OutputMaker {
+    /// - Parameters:
+    ///   - bytes: The whole source file; stays in place during the call.
+    ///   - descriptor: An empty, seekable file, open for reading and writing.
+    static func make<Decoder: AnimationDecoder & ~Copyable>(
+        _ transcoder: Transcoder, _ decoder: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
+    ) throws(TranscodeError) -> TranscodeResult
+}
+
+extension OutputMaker {
+    /// Makes the output of a file by the decoder of its format.
+    static func convert(
+        _ transcoder: Transcoder, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
+    ) throws(TranscodeError) -> TranscodeResult {
+        // Each decoder is named here, so that the whole pipeline is compiled for it.
+        switch SourceFormat(of: bytes) {
+        case .gif: try make(transcoder, GIFReader.self, bytes, to: descriptor)
+        case nil: throw .notAGIF
+        }
+    }
+}
