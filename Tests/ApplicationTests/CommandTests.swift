@@ -2,8 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `gifreel convert` and `gifreel frames`.
-@Suite(.timeLimit(.minutes(2))) struct CommandTests {
+@Suite("gifreel convert and gifreel frames", .timeLimit(.minutes(2))) struct CommandTests {
     private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
 
     private func gifreel(_ arguments: [String], input: [UInt8] = []) throws -> ChildProcess.Outcome {

@@ -3,8 +3,7 @@ import Testing
 
 @testable import Service
 
-/// What is said and done at the start where the kernel lacks something.
-@Suite struct ConfinementCheckTests {
+@Suite("The start checks how far workers are confined") struct ConfinementCheckTests {
     private let whole = Confinement(filtersCalls: true, landlockVersion: 1)
     private let weak = Confinement(filtersCalls: true, landlockVersion: 0)
 

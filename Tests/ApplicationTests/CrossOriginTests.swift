@@ -2,8 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What scripts of pages of other origins can do (Fetch standard, section 3.2).
-@Suite(.timeLimit(.minutes(3))) struct CrossOriginTests {
+@Suite("Pages of other origins may use every answer", .timeLimit(.minutes(3))) struct CrossOriginTests {
     private let gif = GIFBuilder.animation(frames: 3)
 
     private func expectReadable(_ answer: RawHTTPResponse, _ target: String, origin: String = "*") {

@@ -2,8 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What a client gets when there is no MP4 to be had.
-@Suite(.timeLimit(.minutes(3))) struct ErrorTests {
+@Suite("Errors are problem documents", .timeLimit(.minutes(3))) struct ErrorTests {
     private struct Problem: Decodable {
         var type: String
         var title: String

@@ -4,8 +4,7 @@ import Testing
 
 @testable import Service
 
-/// GIFs that are sent by forms, as browsers send them.
-@Suite(.timeLimit(.minutes(3))) struct FormUploadTests {
+@Suite("Uploads by forms", .timeLimit(.minutes(3))) struct FormUploadTests {
     private let gif = GIFBuilder.animation(frames: 6, width: 33, height: 21, delay: 7)
     private let type = "Content-Type: multipart/form-data; boundary=----WebKitFormBoundary7MA4YWxkTrZu0gW"
 

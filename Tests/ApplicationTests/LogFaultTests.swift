@@ -4,8 +4,7 @@ import TestSupport
 import Testing
 
 extension OperationsTests {
-    /// Outputs of the logs that fail or stall.
-    @Suite(.timeLimit(.minutes(3))) struct LogFaultTests {
+    @Suite("A log that cannot be written does not affect answers", .timeLimit(.minutes(3))) struct LogFaultTests {
         private let gif = GIFBuilder.animation(frames: 3)
 
         /// Uploads that are all misses, each of which logs a line.

@@ -5,8 +5,7 @@ import Testing
 
 @testable import Service
 
-/// The player page and oEmbed through the service.
-@Suite(.timeLimit(.minutes(3))) struct PlayerTests {
+@Suite("Player pages and oEmbed over a socket", .timeLimit(.minutes(3))) struct PlayerTests {
     private let gif = GIFBuilder.animation(frames: 6, width: 33, height: 21, delay: 7)
 
     private func document(_ answer: RawHTTPResponse) throws -> [String: Any] {

@@ -3,8 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Many clients, few descriptors, slow clients, and the end: short forms of what `scripts/check-http` does at length.
-@Suite(.timeLimit(.minutes(3))) struct PressureTests {
+@Suite("The server under pressure: many clients, few descriptors, slow clients", .timeLimit(.minutes(3))) struct PressureTests {
     /// A client that a collection can hold.
     private final class Client {
         var connection: RawHTTPClient

@@ -3,8 +3,7 @@ import TestSupport
 import Testing
 
 extension OperationsTests {
-    /// `POST /prewarm` and what is below it.
-    @Suite(.timeLimit(.minutes(3))) struct PrewarmServerTests {
+    @Suite("Prewarm jobs over HTTP", .timeLimit(.minutes(3))) struct PrewarmServerTests {
         private struct Report: Decodable {
             struct Failure: Decodable {
                 var url: String

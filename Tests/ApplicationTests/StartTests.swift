@@ -9,8 +9,7 @@ import Testing
 @testable import Service
 
 extension OperationsTests {
-    /// Each way a start can fail ends with a sentence that says what to change.
-    @Suite(.timeLimit(.minutes(3))) struct StartTests {
+    @Suite("A start that fails says what to change", .timeLimit(.minutes(3))) struct StartTests {
         private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
 
         /// What a server says that must not start.

@@ -2,7 +2,7 @@ import Service
 import Testing
 
 extension OperationsTests {
-    @Suite struct PrewarmListTests {
+    @Suite("Lists of sources in every form") struct PrewarmListTests {
         private func urls(_ text: String, format: PrewarmList.Format? = nil, base: String? = nil) throws -> [String] {
             try PrewarmList(Array(text.utf8), format: format, base: base).entries.map(\.url)
         }

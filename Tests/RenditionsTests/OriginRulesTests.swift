@@ -3,7 +3,7 @@ import Testing
 
 @testable import Service
 
-@Suite struct OriginRulesTests {
+@Suite("Rules about the freshness of sources") struct OriginRulesTests {
     private let rules = OriginRules(shortest: 60, longest: 1000)
 
     @Test(

@@ -2,8 +2,7 @@ import Testing
 
 @testable import Service
 
-/// Options become one canonical text, or an error that names the option.
-@Suite struct RenditionTests {
+@Suite("Renditions and their canonical text") struct RenditionTests {
     private func canonical(_ format: Rendition.Format, _ options: String) throws -> String {
         try made(format, options).canonicalText
     }

@@ -2,7 +2,7 @@ import Synchronization
 import SystemIO
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct DeadlineTests {
+@Suite("Deadlines run their action once", .timeLimit(.minutes(1))) struct DeadlineTests {
     /// What a deadline's action holds.
     private final class Held: Sendable {}
 

@@ -1,7 +1,7 @@
 import SystemIO
 import Testing
 
-@Suite struct IPAddressTests {
+@Suite("IP addresses and networks") struct IPAddressTests {
     @Test(arguments: ["127.0.0.1", "255.255.255.255", "::1", "2001:db8::1", "fe80::1:2:3"])
     func goesThereAndBack(text: String) {
         #expect(IPAddress(text)?.description == text)

@@ -46,7 +46,7 @@ extension Pipe {
     }
 }
 
-@Suite struct LineWriterTests {
+@Suite("Lines are written by a thread of their own, or dropped and counted") struct LineWriterTests {
     private func writer(_ descriptor: Int32, capacity: Int = 1 << 20) throws -> LineWriter {
         try LineWriter(duplicating: descriptor, capacity: capacity, name: "test-log") { Array("missing \($0)\n".utf8) }
     }

@@ -3,7 +3,7 @@ import Glibc
 import SystemIO
 import Testing
 
-@Suite struct MemoryFileTests {
+@Suite("Sealed memory files") struct MemoryFileTests {
     @Test func sealedFileKeepsWhatWasWrittenAndRefusesMore() throws {
         var file = try MemoryFile(name: "test")
         try Array("GIF".utf8).withUnsafeBytes { try file.append($0) }

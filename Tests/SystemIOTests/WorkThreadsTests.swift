@@ -3,8 +3,7 @@ import Testing
 
 @testable import SystemIO
 
-/// Threads that do blocking work.
-@Suite struct WorkThreadsTests {
+@Suite("Work threads run blocking work") struct WorkThreadsTests {
     private final class Captured: Sendable {}
 
     @Test func finishedWorkKeepsNothingAlive() async throws {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Service
 
-@Suite struct MultipartParserTests {
+@Suite("Multipart bodies are parsed from pieces of any size") struct MultipartParserTests {
     /// What a parser makes of a body that arrives in pieces of a size.
     private struct Parts: Equatable {
         var parts: [MultipartPart] = []

@@ -3,8 +3,7 @@ import Testing
 
 @testable import Service
 
-/// The player page as text; what it does in a browser is for `scripts/check-pages`.
-@Suite struct PlayerPageTests {
+@Suite("The player page as HTML") struct PlayerPageTests {
     private let hostile = "\"><script>alert(1)</script>'&\u{202e}\u{0}.gif"
 
     private func links(

@@ -4,7 +4,7 @@ import Testing
 @testable import Cache
 @testable import Service
 
-@Suite struct RouteMemoTests {
+@Suite("The memo of parsed targets") struct RouteMemoTests {
     private func with<Result>(_ text: String, _ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try Array(text.utf8).withUnsafeBytes(body)
     }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Service
 
-@Suite struct RouteNamesTests {
+@Suite("Routes have names in the metrics") struct RouteNamesTests {
     /// The route before is remembered, and must not be taken for another's.
     @Test func everyTargetHasItsOwnRouteWhateverCameBefore() {
         var names = RouteNames(mounts: ["pictures", "exactly-16-bytes"])

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Service
 
-@Suite struct RouteParserTests {
+@Suite("Request targets are parsed into routes") struct RouteParserTests {
     private func parse(_ target: String, mounts: [String: String] = [:], hasBody: Bool = false) throws -> Route {
         try RouteParser(mounts: mounts.mapValues { Mount(origin: try SourceURL($0)) }).parse(target, hasBody: hasBody).route
     }

@@ -4,8 +4,7 @@ import Testing
 
 @testable import Service
 
-/// Who is let in, over a real socket.
-@Suite(.timeLimit(.minutes(3))) struct AccessTests {
+@Suite("Access control over a socket", .timeLimit(.minutes(3))) struct AccessTests {
     private static let key = "an-example-key-of-at-least-32-bytes"
     private let gif = GIFBuilder.animation(frames: 3)
 

@@ -1,8 +1,7 @@
 import TestSupport
 import Testing
 
-/// Sources that do not work are not asked again by every visitor.
-@Suite(.timeLimit(.minutes(3))) struct NegativeAnswerTests {
+@Suite("Failures are remembered for a limited time", .timeLimit(.minutes(3))) struct NegativeAnswerTests {
     private let authorization = ["Authorization: Bearer secret"]
 
     @Test func aFailingSourceIsAskedOnceHoweverManyAsk() throws {

@@ -2,8 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What becomes of a request whose origin is at fault: the right error, in time, and nothing kept of it.
-@Suite(.timeLimit(.minutes(4))) struct OriginFaultTests {
+@Suite("Faulty origins end in the documented errors", .timeLimit(.minutes(4))) struct OriginFaultTests {
     /// One frame of noise: the first half of the file holds no whole frame.
     private static let gif = GIFBuilder.noise(frames: 1, width: 64, height: 64)
 

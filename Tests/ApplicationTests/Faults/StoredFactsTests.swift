@@ -8,8 +8,7 @@ import Testing
 
 @testable import Service
 
-/// Stored facts whose numbers are damaged.
-@Suite(.serialized) struct StoredFactsTests {
+@Suite("Damaged facts in the cache do not affect answers", .serialized) struct StoredFactsTests {
     private static func document(
         width: String = "16", height: String = "16", frames: String = "1", loopCount: String = "0", delays: String = "[0.1]",
         bytes: String = "100", duration: String = "0.1"

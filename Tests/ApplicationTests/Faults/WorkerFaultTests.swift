@@ -3,8 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What a server makes of workers that end before their time.
-@Suite(.serialized) struct WorkerFaultTests {
+@Suite("Workers that end early leave nothing behind", .serialized) struct WorkerFaultTests {
     /// Keeps an encoder busy for many seconds: a dot that blinks on a large canvas.
     private static let long: [UInt8] = {
         var builder = GIFBuilder(width: 2000, height: 2000)

@@ -5,8 +5,7 @@ import Testing
 
 @testable import Service
 
-/// Names that stand for origins.
-@Suite(.timeLimit(.minutes(3))) struct MountTests {
+@Suite("Mounts map paths to origins", .timeLimit(.minutes(3))) struct MountTests {
     private let gif = GIFBuilder.animation(frames: 4)
 
     @Test func aMountThatNegotiatesAnswersTheGIFToClientsThatDoNotNameTheVideo() throws {
@@ -167,7 +166,7 @@ import Testing
     }
 }
 
-@Suite struct MountTimeTests {
+@Suite("Freshness settings of mounts") struct MountTimeTests {
     @Test func theNearestMountsTimeHoldsWhereTheOriginSaysNothing() throws {
         var rules = OriginRules()
         rules.freshFor = ["https://a.test/up/": 300, "https://a.test/up/x/": 700]
@@ -182,7 +181,7 @@ import Testing
     }
 }
 
-@Suite struct ListFieldTests {
+@Suite("Fields that are lists are split as RFC 9110 says") struct ListFieldTests {
     @Test func separatorsInQuotesDivideNothing() {
         let elements = ListField.elements(["A;x=\"1,2;3\" ; Y , b", "c;z=\"\\\"\""])
         #expect(
@@ -193,7 +192,7 @@ import Testing
     }
 }
 
-@Suite struct AcceptFieldTests {
+@Suite("Accept decides between the video and the GIF") struct AcceptFieldTests {
     @Test(arguments: [
         ("video/mp4", true), ("VIDEO/MP4;codecs=\"a, b\"", true), ("image/avif, video/*;q=0.5, */*;q=0.1", true),
         ("image/webp,image/avif,video/*;q=0.8,image/png,image/*;q=0.8,*/*;q=0.5", true),

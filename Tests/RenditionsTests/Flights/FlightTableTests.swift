@@ -5,7 +5,7 @@ import Testing
 
 @testable import Service
 
-@Suite(.timeLimit(.minutes(2))) struct FlightTableTests {
+@Suite("Single flight: callers share work per key", .timeLimit(.minutes(2))) struct FlightTableTests {
     private typealias Table = FlightTable<String, Int>
 
     private func table(patience: Duration = .seconds(600), lifetime: Duration = .seconds(600)) -> Table {

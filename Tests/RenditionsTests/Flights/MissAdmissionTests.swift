@@ -4,7 +4,7 @@ import Testing
 
 @testable import Service
 
-@Suite struct MissAdmissionTests {
+@Suite("Admission of misses is bounded") struct MissAdmissionTests {
     private func origin(_ text: String = "https://a.test/") throws -> MissAdmission.Origin {
         MissAdmission.Origin(try SourceURL(text))
     }

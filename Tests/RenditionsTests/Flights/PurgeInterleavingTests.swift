@@ -12,7 +12,7 @@ import Testing
 ///
 /// The rule that is tested: after a purge has answered, nobody who asks then gets a version, or hears of a failure, that is
 /// older than the purge.
-@Suite(.serialized, .timeLimit(.minutes(10))) struct PurgeInterleavingTests {
+@Suite("Purges interleaved with all work in progress", .serialized, .timeLimit(.minutes(10))) struct PurgeInterleavingTests {
     /// `GIFREEL_INTERLEAVINGS=10000` tries more of them.
     private static let count = ProcessInfo.processInfo.environment["GIFREEL_INTERLEAVINGS"].flatMap { UInt64($0) } ?? 300
 

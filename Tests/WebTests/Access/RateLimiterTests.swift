@@ -6,7 +6,7 @@ import Testing
 
 @testable import Service
 
-@Suite struct RateLimiterTests {
+@Suite("Token buckets per client network") struct RateLimiterTests {
     private final class Seconds: Sendable {
         let value = Mutex<Double>(1000)
 
@@ -68,7 +68,7 @@ import Testing
     }
 }
 
-@Suite struct LoopTokenTests {
+@Suite("CDN-Loop names this service") struct LoopTokenTests {
     @Test(arguments: [
         (["gifreel"], true), (["GIFREEL"], true), (["a.example, gifreel"], true),
         (["a.example;v=\"1,gifreel\", gifreel;x=1"], true),

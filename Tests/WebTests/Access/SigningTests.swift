@@ -4,7 +4,7 @@ import Testing
 
 @testable import Service
 
-@Suite struct SigningTests {
+@Suite("Signatures cover format, options and source") struct SigningTests {
     private static let key = "an-example-key-of-at-least-32-bytes"
     private static let other = "another-example-key-of-32-bytes-or-more"
 
@@ -144,7 +144,7 @@ import Testing
     }
 }
 
-@Suite struct Base64URLTests {
+@Suite("base64url without padding") struct Base64URLTests {
     /// RFC 4648 section 10, less the padding.
     @Test(arguments: [("", ""), ("f", "Zg"), ("fo", "Zm8"), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")])
     func encodesAsTheStandardHasIt(text: String, encoded: String) {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Service
 
-@Suite struct TargetFuzzTests {
+@Suite("Mutated request targets are parsed or refused") struct TargetFuzzTests {
     @Test func theSeedsHoldNoViolation() {
         for seed in TargetSeeds.all { check(seed) }
     }
@@ -23,8 +23,7 @@ import Testing
     }
 }
 
-/// Keys of renditions, over all formats and options that there are.
-@Suite struct RenditionKeyTests {
+@Suite("Equal renditions have equal keys") struct RenditionKeyTests {
     /// Values of each option, the first in several spellings of the same.
     private static func spellings(_ option: RenditionOption) -> [[String]] {
         switch option {
