@@ -72,47 +72,62 @@ let package = Package(
             ],
             swiftSettings: strict),
 
-        // What Prometheus reads, behind swift-metrics.
+        // Metric families, meters and Prometheus' text format, behind swift-metrics, which has a target called Metrics already.
         .target(
-            name: "PrometheusMetrics", dependencies: [.product(name: "CoreMetrics", package: "swift-metrics")],
-            path: "Sources/Metrics", exclude: ["Families.swift", "LabelledCounter.swift", "ProcessReadings.swift"],
+            name: "PrometheusMetrics", dependencies: ["CLinux", .product(name: "CoreMetrics", package: "swift-metrics")],
             swiftSettings: strict),
 
         // The worker process around Media.
         .target(name: "Sandbox", dependencies: ["Media", "CLinux", "SystemIO"], swiftSettings: strict),
 
-        // The composition root and the executable.
+        // The core: from the rendition that is requested to its finished file. It knows nothing of HTTP.
         .target(
-            name: "Service",
+            name: "Renditions",
             dependencies: [
-                "Media", "Sandbox", "Fetch", "Cache", "HTTP", "Logs", "PrometheusMetrics", "SystemIO", "CLinux",
+                "Media", "Sandbox", "Fetch", "Cache", "PrometheusMetrics", "SystemIO",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "Instrumentation", package: "swift-distributed-tracing"),
+            ],
+            swiftSettings: strict),
+
+        // Lists of renditions to make in advance: jobs of a server and runs of the command line.
+        .target(
+            name: "Prewarm",
+            dependencies: [
+                "Renditions", "Sandbox", "Fetch", "Cache", "CCurl", "CLinux", "PrometheusMetrics", "SystemIO",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict),
+
+        // The HTTP interface: routes, access control, responses, uploads, pages, administration.
+        .target(
+            name: "Web",
+            dependencies: [
+                "Renditions", "Prewarm", "HTTP", "Media", "Sandbox", "Fetch", "Cache", "PrometheusMetrics", "SystemIO",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Instrumentation", package: "swift-distributed-tracing"),
+            ],
+            // Embedded in the executable, which then needs no files beside it.
+            resources: [.embedInCode("Pages/Resources")],
+            swiftSettings: strict),
+
+        // The commands and the composition root.
+        .executableTarget(
+            name: "gifreel",
+            dependencies: [
+                "Renditions", "Web", "Prewarm", "HTTP", "Media", "Sandbox", "Fetch", "Cache", "Logs", "PrometheusMetrics",
+                "Settings",
+                "SystemIO", "CLinux",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "SystemPackage", package: "swift-system"),
                 .product(name: "Yams", package: "Yams"),
             ],
-            path: "Sources",
-            sources: [
-                "Renditions", "Web/Access", "Web/Admin", "Web/Answers", "Web/Facts", "Web/FrontDoor+Pages.swift",
-                "Web/FrontDoor.swift", "Web/Metrics", "Web/Mounts", "Web/Pages/ErrorPage.swift", "Web/Pages/HTMLText.swift",
-                "Web/Pages/HomePage.swift",
-                "Web/Pages/OEmbed.swift", "Web/Pages/PageDesk.swift", "Web/Pages/PageFacts.swift", "Web/Pages/PageLinks.swift",
-                "Web/Pages/PagePolicy.swift", "Web/Pages/PageTag.swift", "Web/Pages/PageTemplate.swift",
-                "Web/Pages/PlayerPage.swift", "Web/Prewarm", "Web/Routing", "Web/Tracing", "Web/Uploads", "Prewarm",
-                "Metrics/Families.swift", "Metrics/LabelledCounter.swift",
-                "Metrics/ProcessReadings.swift", "gifreel/Commands", "gifreel/Composition", "gifreel/Configuration",
-                "gifreel/Logging",
-            ],
-            // In the program itself, so that it needs no files beside it.
-            resources: [.embedInCode("Web/Pages/Resources")],
-            swiftSettings: strict),
-        .executableTarget(
-            name: "gifreel",
-            dependencies: ["Service", "Settings", .product(name: "ArgumentParser", package: "swift-argument-parser")],
-            exclude: ["Commands", "Composition", "Configuration", "Logging"],
             swiftSettings: strict),
 
         // What scripts/bench runs.
@@ -137,12 +152,30 @@ let package = Package(
         .testTarget(name: "DocumentationTests", swiftSettings: strict),
         .testTarget(name: "SettingsTests", dependencies: ["Settings", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "ServiceTests",
+            name: "RenditionsTests",
             dependencies: [
-                "Service", "Cache", "Fetch", "HTTP", "Media", "Sandbox", "SystemIO", "TestSupport",
+                "Renditions", "Cache", "Fetch", "Media", "Sandbox", "SystemIO", "TestSupport",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "WebTests",
+            dependencies: [
+                "Web", "Renditions", "Cache", "Fetch", "HTTP", "Media", "Sandbox", "TestSupport",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
-            path: "Tests", sources: ["ApplicationTests", "PrewarmTests", "RenditionsTests", "WebTests"],
+            swiftSettings: strict),
+        .testTarget(name: "PrewarmTests", dependencies: ["Prewarm", "Fetch", "TestSupport"], swiftSettings: strict),
+        // The built program, over its interfaces.
+        .testTarget(
+            name: "ApplicationTests",
+            dependencies: [
+                "gifreel", "Renditions", "Web", "Prewarm", "Cache", "Fetch", "HTTP", "Media", "Sandbox", "SystemIO",
+                "TestSupport",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
             swiftSettings: strict),
     ]
 )

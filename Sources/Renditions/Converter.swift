@@ -1,12 +1,12 @@
-internal import Cache
+package import Cache
 internal import Glibc
-internal import Media
-internal import Sandbox
+package import Media
+package import Sandbox
 
 /// Has a worker make a rendition of a GIF, into a file of the cache or, where the disk is full, in memory.
-struct Converter: Sendable {
+package struct Converter: Sendable {
     /// What a conversion gave.
-    struct Conversion: Sendable {
+    package struct Conversion: Sendable {
         var file: StagedFile
         var report: WorkerReport
     }
@@ -17,20 +17,32 @@ struct Converter: Sendable {
     let allowance: WorkerJob.Allowance
     let meter: WorkMeter
 
+    package init(cache: Cache, pool: WorkerPool, limits: MediaLimits, allowance: WorkerJob.Allowance, meter: WorkMeter) {
+        self.cache = cache
+        self.pool = pool
+        self.limits = limits
+        self.allowance = allowance
+        self.meter = meter
+    }
+
     /// Runs a worker. When the disk fills up under it, it runs once more with a file in memory.
-    func convert(_ source: Source, to rendition: Rendition, _ flight: Flight) async -> Result<Conversion, Problem> {
-        guard let output = rendition.format.output else { return .failure(.notFound) }
+    package func convert(_ source: Source, to rendition: Rendition, _ flight: Flight) async -> Result<
+        Conversion, RenditionError
+    > {
+        guard let output = rendition.format.output else {
+            return .failure(.invalidOption(name: "format", reason: "is not one that can be made"))
+        }
         let job = WorkerJob(
             transcoder: Transcoder(output: output, options: rendition.options, limits: limits),
             allowance: allowance)
         flight.waitsForWorker()
-        do throws(Problem) {
+        do throws(RenditionError) {
             let file = try stage { () throws(CacheError) in try cache.stage(expecting: Int64(source.count)) }
             if let report = try await run(job, source, into: file, flight) {
                 return .success(try finish(Conversion(file: file, report: report), source, output))
             }
             let memory = try stage { () throws(CacheError) in try cache.stageInMemory() }
-            guard let report = try await run(job, source, into: memory, flight) else { throw .overloaded }
+            guard let report = try await run(job, source, into: memory, flight) else { throw .overloaded(cause: nil) }
             return .success(try finish(Conversion(file: memory, report: report), source, output))
         } catch {
             return .failure(error)
@@ -38,7 +50,7 @@ struct Converter: Sendable {
     }
 
     /// What a worker writes is what is stored, but for facts, whose numbers become a document here.
-    private func finish(_ made: Conversion, _ source: Source, _ output: OutputFormat) throws(Problem) -> Conversion {
+    private func finish(_ made: Conversion, _ source: Source, _ output: OutputFormat) throws(RenditionError) -> Conversion {
         guard output == .facts else { return made }
         var made = made
         made.report.result.bytes = try FactsFile.write(
@@ -49,24 +61,24 @@ struct Converter: Sendable {
     /// Nil where the disk filled up.
     private func run(
         _ job: WorkerJob, _ source: Source, into file: StagedFile, _ flight: Flight
-    ) async throws(Problem) -> WorkerReport? {
+    ) async throws(RenditionError) -> WorkerReport? {
         do throws(SandboxError) {
             let report = try await pool.run(job, turn: flight.turn, input: source.bytes, output: file.descriptor)
             meter.converted(report, sourceBytes: source.count)
             return report
         } catch {
             if case .rejected(.failed(_, let code)) = error, code == -ENOSPC, !file.isInMemory { return nil }
-            let problem = Problem(error, limit: allowance)
-            meter.conversionFailed(error, problem)
-            throw problem
+            let failure = RenditionError.conversionFailed(error, allowance: allowance)
+            meter.conversionFailed(error, failure)
+            throw failure
         }
     }
 
-    private func stage(_ make: () throws(CacheError) -> StagedFile) throws(Problem) -> StagedFile {
+    private func stage(_ make: () throws(CacheError) -> StagedFile) throws(RenditionError) -> StagedFile {
         do throws(CacheError) {
             return try make()
         } catch {
-            throw Problem(error)
+            throw RenditionError(error)
         }
     }
 }

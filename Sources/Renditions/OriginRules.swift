@@ -1,4 +1,4 @@
-internal import Fetch
+package import Fetch
 
 /// How far an origin's word on keeping its answers goes (RFC 9111 section 5.2.2).
 package struct OriginRules: Sendable, Equatable {

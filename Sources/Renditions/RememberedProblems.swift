@@ -1,23 +1,19 @@
-internal import Cache
+package import Cache
 internal import Fetch
 
-/// What is wrong with sources, kept in memory for as long as ``Problem/lifetime`` says, so that a broken one is not asked
+/// What is wrong with sources, kept in memory for as long as ``RenditionError/lifetime`` says, so that a broken one is not asked
 /// again by every visitor.
-struct RememberedProblems: Sendable {
-    private let problems: NegativeCache<Problem>
+package struct RememberedProblems: Sendable {
+    private let problems: NegativeCache<RenditionError>
 
-    init(clock: CacheClock) {
+    package init(clock: CacheClock) {
         problems = NegativeCache(clock: clock)
     }
 
     /// What is known to be wrong with the source, or with this rendition of it.
-    func problem(with url: SourceURL, _ rendition: Rendition) -> Problem? {
+    func problem(with url: SourceURL, _ rendition: Rendition) -> RenditionError? {
         let found = problems.failure(for: Self.key(url, nil)) ?? problems.failure(for: Self.key(url, rendition))
-        guard let found else { return nil }
-        var problem = found.failure
-        problem.cacheStatus = "gifreel; hit; detail=negative"
-        if problem.status >= 500 { problem.retryAfter = Int(found.remaining) }
-        return problem
+        return found.map { .remembered($0.failure, remaining: $0.remaining) }
     }
 
     /// To be noted before the origin is asked.
@@ -26,7 +22,7 @@ struct RememberedProblems: Sendable {
     /// Remembers a problem, if it is one that lasts and its source was not purged since `epoch`.
     ///
     /// - Parameter rendition: The one that cannot be made; nil where the source itself is at fault.
-    func remember(_ problem: Problem, with url: SourceURL, _ rendition: Rendition? = nil, since epoch: Epoch) {
+    func remember(_ problem: RenditionError, with url: SourceURL, _ rendition: Rendition? = nil, since epoch: Epoch) {
         guard let lifetime = problem.lifetime else { return }
         problems.remember(
             problem, for: Self.key(url, rendition), sourceURL: url.canonical, lifetime: lifetime, since: epoch)
@@ -38,7 +34,7 @@ struct RememberedProblems: Sendable {
     }
 
     /// Problems remembered, those included whose time is over.
-    var count: Int { problems.count }
+    package var count: Int { problems.count }
 
     private static func key(_ url: SourceURL, _ rendition: Rendition?) -> AliasKey {
         AliasKey(sourceURL: url.canonical, rendition: rendition?.canonicalText ?? "")

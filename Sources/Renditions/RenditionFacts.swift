@@ -2,18 +2,18 @@ internal import Foundation
 internal import Media
 
 /// The numbers that are stored beside a rendition.
-struct RenditionFacts: Codable, Equatable {
-    var width: Int
-    var height: Int
-    var sourceWidth: Int
-    var sourceHeight: Int
-    var sourceBytes: Int
-    var frames: Int
+package struct RenditionFacts: Codable, Equatable {
+    package var width: Int
+    package var height: Int
+    package var sourceWidth: Int
+    package var sourceHeight: Int
+    package var sourceBytes: Int
+    package var frames: Int
     /// In units of ``timescale``; 0 for a poster.
-    var duration: Int
+    package var duration: Int
     /// Units per second.
-    var timescale: Int
-    var loopCount: Int?
+    package var timescale: Int
+    package var loopCount: Int?
 
     init(_ result: TranscodeResult, sourceBytes: Int) {
         width = result.width
@@ -28,7 +28,7 @@ struct RenditionFacts: Codable, Equatable {
     }
 
     /// Reads what ``encoded`` wrote; nil where it is damaged, which includes a number outside its range.
-    init?(stored bytes: [UInt8]) {
+    package init?(stored bytes: [UInt8]) {
         guard let facts = try? JSONDecoder().decode(RenditionFacts.self, from: Data(bytes)), facts.isInRange else { return nil }
         self = facts
     }
@@ -40,5 +40,5 @@ struct RenditionFacts: Codable, Equatable {
             && loopCount.map(FactRange.loopCount.contains) ?? true
     }
 
-    var encoded: [UInt8] { JSONText.encode(self) }
+    package var encoded: [UInt8] { JSONText.encode(self) }
 }

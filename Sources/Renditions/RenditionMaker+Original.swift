@@ -6,7 +6,7 @@ extension RenditionMaker {
     func keep(
         _ source: Source, as id: ObjectID, _ alias: AliasRecord?, epoch: Epoch, _ keeping: OriginRules.Keeping,
         _ times: StageTimes
-    ) async -> Result<Made, Problem> {
+    ) async -> Result<Made, RenditionError> {
         do throws(CacheError) {
             let file = try await cache.stage(copyOf: source.bytes, count: source.count)
             let outcome = try await cache.publish(
@@ -14,7 +14,7 @@ extension RenditionMaker {
                 storing: keeping.isAllowed)
             return .success(Made(rendition: outcome.rendition, provenance: Self.provenance(outcome), times: times))
         } catch {
-            return .failure(Problem(error))
+            return .failure(RenditionError(error))
         }
     }
 }

@@ -1,13 +1,13 @@
-internal import Cache
+package import Cache
 internal import Fetch
-internal import Logging
+package import Logging
 internal import Sandbox
 
 /// Makes what the cache does not have: find a place ▸ fetch ▸ look for the object ▸ convert ▸ publish.
 ///
 /// Stateless but for what it was given; any number of calls may be under way. Each is the work of one ``Flight``.
-struct RenditionMaker: Sendable {
-    typealias Convert = @Sendable (Source, Rendition, Flight) async -> Result<Converter.Conversion, Problem>
+package struct RenditionMaker: Sendable {
+    package typealias Convert = @Sendable (Source, Rendition, Flight) async -> Result<Converter.Conversion, RenditionError>
 
     /// What a making came to.
     struct Made: Sendable {
@@ -19,7 +19,7 @@ struct RenditionMaker: Sendable {
     let cache: Cache
     let clock: CacheClock
     let rules: OriginRules
-    let remembered: RememberedProblems
+    package let remembered: RememberedProblems
     let admission: MissAdmission
     /// The largest GIF there may be, in bytes.
     let largest: Int
@@ -27,8 +27,24 @@ struct RenditionMaker: Sendable {
     let convert: Convert
     let logger: Logger
 
+    /// - Parameter largest: The largest GIF, in bytes.
+    package init(
+        cache: Cache, clock: CacheClock, rules: OriginRules, remembered: RememberedProblems, admission: MissAdmission,
+        largest: Int, fetches: SourceFetches, convert: @escaping Convert, logger: Logger
+    ) {
+        self.cache = cache
+        self.clock = clock
+        self.rules = rules
+        self.remembered = remembered
+        self.admission = admission
+        self.largest = largest
+        self.fetches = fetches
+        self.convert = convert
+        self.logger = logger
+    }
+
     /// Fetches the source and makes the rendition, unless it is stored by now or the origin says that what is stored is right.
-    func make(_ rendition: Rendition, of url: SourceURL, _ flight: Flight) async -> Result<Made, Problem> {
+    func make(_ rendition: Rendition, of url: SourceURL, _ flight: Flight) async -> Result<Made, RenditionError> {
         let key = AliasKey(sourceURL: url.canonical, rendition: rendition.canonicalText)
         // Looked up again inside the flight: one that landed just now may have brought it.
         let known = await cache.alias(key, isFirstLook: false)
@@ -36,7 +52,7 @@ struct RenditionMaker: Sendable {
         if let problem = remembered.problem(with: url, rendition) { return .failure(problem) }
         // Before anything is fetched: what cannot be done now is refused at once.
         guard let place = admission.admit(MissAdmission.Origin(url), bytes: largest, urgency: flight.turn.urgency) else {
-            return .failure(.overloaded)
+            return .failure(.overloaded(cause: nil))
         }
         // Held to the end, whatever the compiler thinks of it.
         defer { withExtendedLifetime(place) {} }
@@ -44,10 +60,10 @@ struct RenditionMaker: Sendable {
         let outcome = await fetches.fetch(
             url, validators: SourceValidators(etag: validators?.etag, lastModified: validators?.lastModified))
         switch outcome {
-        case .failed(let problem):
+        case .failed(let failure):
             // Gone is an answer, not a failure: what is stored is no more to be given out than if it had been purged.
-            if known != nil, problem.status == 404 || problem.status == 410 { await forget(url) }
-            return .failure(problem)
+            if known != nil, failure.isSourceMissing { await forget(url) }
+            return .failure(failure)
         case .notModified(let unmodified, let epoch):
             return await renew(rendition, of: url, known, unmodified, epoch)
         case .fetched(let gif):
@@ -69,7 +85,7 @@ struct RenditionMaker: Sendable {
     func make(
         _ rendition: Rendition, of source: Source, epoch: Epoch, keeping: OriginRules.Keeping = OriginRules.Keeping(),
         _ flight: Flight, _ times: StageTimes = StageTimes()
-    ) async -> Result<Made, Problem> {
+    ) async -> Result<Made, RenditionError> {
         let id = ObjectID(
             source: source.digest, rendition: rendition.canonicalText, encoderVersion: rendition.encoderVersion)
         let alias = keeping.isAllowed ? source.alias(rendition, freshFor: keeping.freshFor) : nil
@@ -78,7 +94,7 @@ struct RenditionMaker: Sendable {
             return .success(Made(rendition: present.rendition, provenance: provenance, times: times))
         }
         if rendition.format == .gif { return await keep(source, as: id, alias, epoch: epoch, keeping, times) }
-        do throws(Problem) {
+        do throws(RenditionError) {
             let conversion = try await convert(source, rendition, flight).get()
             let report = conversion.report
             var times = times
@@ -92,7 +108,7 @@ struct RenditionMaker: Sendable {
                     conversion.file, as: id, fileExtension: rendition.format.rawValue, facts: facts.encoded, alias: alias,
                     epoch: epoch, storing: keeping.isAllowed)
             } catch {
-                throw Problem(error)
+                throw RenditionError(error)
             }
             MakingLog(logger).made(rendition, source, report, outcome)
             return .success(Made(rendition: outcome.rendition, provenance: Self.provenance(outcome), times: times))
@@ -106,9 +122,9 @@ struct RenditionMaker: Sendable {
     /// The origin says that what is stored is right.
     private func renew(
         _ rendition: Rendition, of url: SourceURL, _ known: CachedRendition?, _ unmodified: UnmodifiedSource, _ epoch: Epoch
-    ) async -> Result<Made, Problem> {
+    ) async -> Result<Made, RenditionError> {
         // Only what is known is asked about, and that is held open.
-        guard let known, let alias = known.alias else { return .failure(.overloaded) }
+        guard let known, let alias = known.alias else { return .failure(.overloaded(cause: nil)) }
         let times = StageTimes(fetch: unmodified.duration)
         let keeping = rules.keeping(unmodified.cacheDirectives, of: url)
         guard keeping.isAllowed else {

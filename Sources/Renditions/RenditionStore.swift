@@ -1,12 +1,12 @@
-internal import Cache
-internal import Fetch
-internal import Sandbox
+package import Cache
+package import Fetch
+package import Sandbox
 
 /// Finds renditions, or has them made: the order on a miss, and what is done with what is stale. What is purged here is out
 /// of reach everywhere.
-struct RenditionStore: Sendable {
+package struct RenditionStore: Sendable {
     /// Where an answer came from, for `Cache-Status` (RFC 9211).
-    enum Provenance: Sendable, Equatable {
+    package enum Provenance: Sendable, Equatable {
         case hit
         /// Out of date for so many seconds, and being renewed.
         case stale(Int64)
@@ -19,12 +19,12 @@ struct RenditionStore: Sendable {
         case collapsed
     }
 
-    struct Found: Sendable {
-        var rendition: CachedRendition
-        var provenance: Provenance
+    package struct Found: Sendable {
+        package var rendition: CachedRendition
+        package var provenance: Provenance
         /// Whether caches on the way may keep it.
-        var isStorable = true
-        var times = StageTimes()
+        package var isStorable = true
+        package var times = StageTimes()
     }
 
     /// A rendition of a source.
@@ -33,12 +33,12 @@ struct RenditionStore: Sendable {
         let rendition: Rendition
     }
 
-    let cache: Cache
-    let maker: RenditionMaker
-    private let flights: FlightTable<Key, Result<Made, Problem>>
+    package let cache: Cache
+    package let maker: RenditionMaker
+    private let flights: FlightTable<Key, Result<Made, RenditionError>>
     /// Uploads on their way in. Bounded apart from what is being made: clients that send slowly hold up other uploads only.
     private let arrivals: MissAdmission
-    private let uploads: FlightTable<ObjectID, Result<Made, Problem>>
+    private let uploads: FlightTable<ObjectID, Result<Made, RenditionError>>
     private typealias Made = RenditionMaker.Made
 
     /// - Parameters:
@@ -46,7 +46,7 @@ struct RenditionStore: Sendable {
     ///   - patience: How long a caller waits for a worker.
     ///   - lifetime: How long a making may take in all; far more than it ever should.
     ///   - executor: Runs what is in flight; nil for Swift's own.
-    init(
+    package init(
         cache: Cache, maker: RenditionMaker, arrivals: MissAdmission, patience: Duration, lifetime: Duration,
         executor: (any TaskExecutor)? = nil
     ) {
@@ -58,7 +58,7 @@ struct RenditionStore: Sendable {
     }
 
     /// What can be answered at once without waiting for anything; nil sends the caller to ``find(_:of:urgency:_:)``.
-    func hot(_ key: AliasKey) -> CachedRendition? {
+    package func hot(_ key: AliasKey) -> CachedRendition? {
         guard let found = cache.hotAlias(key), case .fresh = cache.freshness(of: found) else { return nil }
         return found
     }
@@ -69,11 +69,13 @@ struct RenditionStore: Sendable {
     ///   - urgency: Whose turn it is where several wait for a worker: ``Urgency/prewarm`` for what nobody has asked
     ///     for yet.
     ///   - allowance: Used where neither the cache nor the memory of problems has anything to answer with.
-    func find(
+    package func find(
         _ rendition: Rendition, of url: SourceURL, urgency: Urgency = .visitor, _ allowance: MissAllowance = .unlimited
-    ) async -> Result<Found, Problem>? {
+    ) async -> Result<Found, RenditionError>? {
         let key = Key(url: url, rendition: rendition)
-        let work: @Sendable (Flight) async -> Result<Made, Problem> = { [maker] in await maker.make(rendition, of: url, $0) }
+        let work: @Sendable (Flight) async -> Result<Made, RenditionError> = { [maker] in
+            await maker.make(rendition, of: url, $0)
+        }
         let alias = AliasKey(sourceURL: url.canonical, rendition: rendition.canonicalText)
         if let known = await usable(await cache.alias(alias), rendition) {
             switch cache.freshness(of: known) {
@@ -88,23 +90,23 @@ struct RenditionStore: Sendable {
             }
         }
         if let problem = maker.remembered.problem(with: url, rendition) { return .failure(problem) }
-        if let problem = allowance.use() { return .failure(problem) }
+        if let refusal = allowance.use() { return .failure(refusal) }
         return Self.found(await flights.outcome(of: key, urgency: urgency, work))
     }
 
     /// The rendition of an uploaded GIF. Nil when the calling task was cancelled.
-    func find(
+    package func find(
         _ rendition: Rendition, of source: Source, urgency: Urgency = .visitor, _ allowance: MissAllowance = .unlimited
-    ) async -> Result<Found, Problem>? {
+    ) async -> Result<Found, RenditionError>? {
         let id = ObjectID(
             source: source.digest, rendition: rendition.canonicalText, encoderVersion: rendition.encoderVersion)
         if let known = await usable(await cache.object(id), rendition) {
             return .success(Found(rendition: known, provenance: .hit))
         }
-        if let problem = allowance.use() { return .failure(problem) }
+        if let refusal = allowance.use() { return .failure(refusal) }
         let landing = await uploads.outcome(of: id, urgency: urgency) { [maker] flight in
             guard let place = maker.admission.admit(nil, bytes: source.count, urgency: flight.turn.urgency) else {
-                return .failure(.overloaded)
+                return .failure(.overloaded(cause: nil))
             }
             defer { withExtendedLifetime(place) {} }
             return await maker.make(rendition, of: source, epoch: maker.cache.epoch(for: nil), flight)
@@ -120,14 +122,14 @@ struct RenditionStore: Sendable {
     }
 
     /// A place for a GIF that a client is about to send, until it is let go; nil when too much is under way.
-    func admitUpload(bytes: Int) -> MissPlace? {
+    package func admitUpload(bytes: Int) -> MissPlace? {
         guard maker.admission.hasRoom else { return nil }
         return arrivals.admit(nil, bytes: min(bytes, maker.largest), urgency: .visitor)
     }
 
     /// Forgets what `scope` covers: what is stored, what is remembered not to work, and what is in flight. That goes on for
     /// those who wait for it already, but nobody who comes after this has returned gets anything of it.
-    func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeResult {
+    package func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeResult {
         let result: Result<PurgeResult, CacheError>
         do throws(CacheError) {
             result = .success(try await cache.purge(scope))
@@ -143,12 +145,14 @@ struct RenditionStore: Sendable {
     }
 
     /// What is being made now.
-    var makingCount: Int { flights.count + uploads.count }
+    package var makingCount: Int { flights.count + uploads.count }
 
-    private static func found<Key>(_ landing: FlightTable<Key, Result<Made, Problem>>.Landing) -> Result<Found, Problem>? {
+    private static func found<Key>(_ landing: FlightTable<Key, Result<Made, RenditionError>>.Landing) -> Result<
+        Found, RenditionError
+    >? {
         switch landing {
         case .cancelled: nil
-        case .timedOut: .failure(.overloaded)
+        case .timedOut: .failure(.overloaded(cause: nil))
         case .landed(.failure(let problem), _): .failure(problem)
         case .landed(.success(let made), let joined):
             .success(

@@ -1,15 +1,27 @@
-internal import Cache
+package import Cache
 internal import Fetch
-internal import SystemIO
+package import SystemIO
 
 /// A GIF to make a rendition of, wherever it came from.
-struct Source: Sendable {
+package struct Source: Sendable {
     /// The whole file, which nobody changes.
-    var bytes: SharedDescriptor
-    var count: Int
-    var digest: SourceDigest
+    package var bytes: SharedDescriptor
+    package var count: Int
+    package var digest: SourceDigest
     /// Where it came from; nil for an upload.
     var origin: Origin?
+
+    /// An uploaded GIF.
+    package init(bytes: SharedDescriptor, count: Int, digest: SourceDigest) {
+        self.init(bytes: bytes, count: count, digest: digest, origin: nil)
+    }
+
+    init(bytes: SharedDescriptor, count: Int, digest: SourceDigest, origin: Origin?) {
+        self.bytes = bytes
+        self.count = count
+        self.digest = digest
+        self.origin = origin
+    }
 
     /// What is known of a source that was fetched.
     struct Origin: Sendable {

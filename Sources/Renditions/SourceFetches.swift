@@ -1,19 +1,19 @@
-internal import Cache
-internal import Fetch
+package import Cache
+package import Fetch
 internal import Synchronization
 
 /// Fetches sources, each once for all that is made of it at the time, and remembers those that fail.
 ///
 /// Any thread.
-final class SourceFetches: Sendable {
-    typealias Fetch = @Sendable (SourceURL, SourceValidators) async -> Result<FetchOutcome, FetchError>
+package final class SourceFetches: Sendable {
+    package typealias Fetch = @Sendable (SourceURL, SourceValidators) async -> Result<FetchOutcome, FetchError>
 
     /// What a fetch came to.
     enum Outcome: Sendable {
         case fetched(FetchedGIF)
         /// The source is as it was when the validators were given; the epoch was noted before the origin was asked.
         case notModified(UnmodifiedSource, Epoch)
-        case failed(Problem)
+        case failed(RenditionError)
     }
 
     private struct Key: Hashable {
@@ -37,7 +37,7 @@ final class SourceFetches: Sendable {
     /// - Parameters:
     ///   - lifetime: How long a fetch may take in all; far more than it ever should.
     ///   - executor: Runs the fetches; nil for Swift's own.
-    init(
+    package init(
         cache: Cache, clock: CacheClock, rules: OriginRules, remembered: RememberedProblems, lifetime: Duration,
         executor: (any TaskExecutor)? = nil, fetch: @escaping Fetch
     ) {
@@ -60,7 +60,7 @@ final class SourceFetches: Sendable {
         let landing = await flights.outcome(of: key) { [self, key] _ in await fetchNow(key) }
         switch landing {
         case .landed(let outcome, _): return outcome
-        case .timedOut, .cancelled: return .failed(.overloaded)
+        case .timedOut, .cancelled: return .failed(.overloaded(cause: nil))
         }
     }
 
@@ -75,13 +75,13 @@ final class SourceFetches: Sendable {
         let memory = remembered.epoch
         switch await fetch(key.url, key.validators) {
         case .failure(let error):
-            let problem = Problem(error)
+            let problem = RenditionError.fetchFailed(error)
             remembered.remember(problem, with: key.url, since: memory)
             return .failed(problem)
         case .success(.notModified(let unmodified)):
             return .notModified(unmodified, epoch)
         case .success(.fetched(let fetched)):
-            guard let digest = SourceDigest(bytes: fetched.sha256) else { return .failed(.overloaded) }
+            guard let digest = SourceDigest(bytes: fetched.sha256) else { return .failed(.overloaded(cause: nil)) }
             let gif = FetchedGIF(fetched, digest: digest, of: key.url, epoch: epoch, at: clock.unixSeconds(), rules)
             if gif.keeping.isAllowed { lend(gif) }
             return .fetched(gif)

@@ -1,5 +1,5 @@
 /// How long the stages of a miss took, for `Server-Timing`.
-struct StageTimes: Sendable {
+package struct StageTimes: Sendable {
     var queue: Duration = .zero
     var fetch: Duration = .zero
     var transcode: Duration = .zero
@@ -7,12 +7,12 @@ struct StageTimes: Sendable {
     var cpu: Duration = .zero
 
     /// The field's value: `queue;dur=0.1, fetch;dur=12.0, transcode;dur=204.5, cpu;dur=198.2`, in milliseconds.
-    var serverTiming: String {
+    package var serverTiming: String {
         stages.map { "\($0);dur=\(Self.milliseconds($1))" }.joined(separator: ", ")
     }
 
     /// `queue_ms`, `fetch_ms`, `transcode_ms` and `cpu_ms` with their values, for the log.
-    var logged: [(String, String)] {
+    package var logged: [(String, String)] {
         stages.map { ("\($0)_ms", Self.milliseconds($1)) }
     }
 

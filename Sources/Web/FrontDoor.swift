@@ -1,10 +1,14 @@
-internal import Cache
+package import Cache
 internal import Fetch
 package import HTTP
-internal import Logging
+package import Logging
+package import Prewarm
+package import PrometheusMetrics
+package import Renditions
 internal import Sandbox
 internal import ServiceContextModule
 internal import Synchronization
+package import SystemIO
 
 /// Answers every request: reads what it asks for, and hands it to the room that knows.
 ///
@@ -22,7 +26,7 @@ package final class FrontDoor: HTTPHandler {
     private let metrics: MetricsDesk
     private let prewarm: PrewarmDesk
     private let work: WorkMeter
-    private let configuration: ServiceConfiguration
+    private let configuration: WebPolicy
     private let logger: Logger
     private let state = Atomic(State.starting.rawValue)
 
@@ -33,10 +37,12 @@ package final class FrontDoor: HTTPHandler {
         case draining
     }
 
-    init(
-        configuration: ServiceConfiguration, store: RenditionStore, admin: AdminDesk, access: AccessControl,
-        metrics: MetricsDesk, prewarm: PrewarmDesk, work: WorkMeter, logger: Logger
+    package init(
+        configuration: WebPolicy, store: RenditionStore, registry: PrometheusRegistry, prewarm: PrewarmQueue,
+        threads: WorkThreads, clock: CacheClock, work: WorkMeter, logger: Logger
     ) {
+        let access = AccessControl(configuration, clock: clock)
+        let admin = AdminDesk(store: store, token: configuration.adminToken)
         self.configuration = configuration
         parser = RouteParser(mounts: configuration.mounts)
         self.store = store
@@ -47,8 +53,9 @@ package final class FrontDoor: HTTPHandler {
         self.access = access
         pages = PageDesk(
             configuration, store: store, answers: answers, crossOrigin: crossOrigin, parser: parser, access: access)
-        self.metrics = metrics
-        self.prewarm = prewarm
+        metrics = MetricsDesk(
+            registry: registry, allowed: configuration.metricsReaders, admin: admin, threads: threads)
+        self.prewarm = PrewarmDesk(queue: prewarm, admin: admin, threads: threads)
         self.work = work
         self.logger = logger
     }
@@ -59,7 +66,7 @@ package final class FrontDoor: HTTPHandler {
     }
 
     /// Whether requests are welcome; any thread.
-    var isReady: Bool { state.load(ordering: .relaxed) == State.ready.rawValue }
+    package var isReady: Bool { state.load(ordering: .relaxed) == State.ready.rawValue }
 
     package func respond(to request: borrowing HTTPRequest) -> HTTPReply {
         if let hit = hit(request) { return .now(hit) }
@@ -204,7 +211,7 @@ package final class FrontDoor: HTTPHandler {
             }
             logAnswer(rendition, host: url.host, found)
             return answers.response(found, .source, terms)
-        case .failure(let problem)?: return failed(problem, host: url.host, terms)
+        case .failure(let error)?: return failed(Problem(error), host: url.host, terms)
         case nil: return ProblemDocument.response(.overloaded)  // The client has left; nobody reads it.
         }
     }
@@ -215,7 +222,7 @@ package final class FrontDoor: HTTPHandler {
     ) async -> HTTPResponse {
         switch await store.find(rendition, of: url, urgency: urgency, allowance) {
         case .success(let found)?: return await composed(found, addresses, host: url.host, rendition, terms)
-        case .failure(let problem)?: return failed(problem, host: url.host)
+        case .failure(let error)?: return failed(Problem(error), host: url.host)
         case nil: return ProblemDocument.response(.overloaded)
         }
     }
@@ -252,7 +259,7 @@ package final class FrontDoor: HTTPHandler {
                 ? await composed(found, nil, host: nil, rendition, terms) : answers.response(found, .object, terms)
             response.headers.append("Content-Location", RenditionAnswer.path(found.rendition))
             return response
-        case .failure(let problem)?: return failed(problem, host: nil)
+        case .failure(let error)?: return failed(Problem(error), host: nil)
         case nil: return ProblemDocument.response(.overloaded)
         }
     }
@@ -272,7 +279,7 @@ package final class FrontDoor: HTTPHandler {
         guard let place = store.admitUpload(bytes: request.contentLength ?? .max) else { throw .overloaded }
         let urgency = PriorityField.urgency(request.header("Priority"))
         let allowance = access.allowance(request)
-        let limit = configuration.fetch.maxBytes
+        let limit = configuration.maxUploadBytes
         let context = ServiceContext(request)
         let answer = { @Sendable (rendition: Rendition, source: Source, terms: AnswerTerms) in
             defer { withExtendedLifetime(place) {} }

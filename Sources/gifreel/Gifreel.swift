@@ -1,6 +1,5 @@
-import ArgumentParser
-import Foundation
-import Service
+internal import ArgumentParser
+internal import Foundation
 
 /// The command line. Synchronous on purpose: `serve` and `convert` fork their worker process before any thread exists.
 @main

@@ -1,6 +1,7 @@
-import ArgumentParser
-import Foundation
-import Service
+internal import ArgumentParser
+internal import Foundation
+internal import Prewarm
+internal import Renditions
 
 struct PrewarmCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,5 @@
-import ArgumentParser
-import Foundation
-import Service
+internal import ArgumentParser
+internal import Foundation
 
 struct PurgeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

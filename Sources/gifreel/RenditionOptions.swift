@@ -1,4 +1,4 @@
-import ArgumentParser
+internal import ArgumentParser
 
 /// The options of renditions on the command line, under the names they have in requests. Their values are read where those
 /// of requests are.

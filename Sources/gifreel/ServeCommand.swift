@@ -1,5 +1,4 @@
-import ArgumentParser
-import Service
+internal import ArgumentParser
 
 struct ServeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,5 +1,4 @@
-import ArgumentParser
-import Service
+internal import ArgumentParser
 
 struct SignCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

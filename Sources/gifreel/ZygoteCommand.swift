@@ -1,5 +1,4 @@
-import ArgumentParser
-import Service
+internal import ArgumentParser
 
 /// What the server runs in place of a zygote that has died; of no use to anybody else.
 struct ZygoteCommand: ParsableCommand {

@@ -1,7 +1,7 @@
 import Sandbox
 import Testing
 
-@testable import Service
+@testable import gifreel
 
 @Suite("The start checks how far workers are confined") struct ConfinementCheckTests {
     private let whole = Confinement(filtersCalls: true, landlockVersion: 1)

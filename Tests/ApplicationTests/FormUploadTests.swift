@@ -1,8 +1,9 @@
 import Foundation
+import Renditions
 import TestSupport
 import Testing
 
-@testable import Service
+@testable import Web
 
 @Suite("Uploads by forms", .timeLimit(.minutes(3))) struct FormUploadTests {
     private let gif = GIFBuilder.animation(frames: 6, width: 33, height: 21, delay: 7)

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import Service
+@testable import Web
 
 @Suite("The home page", .timeLimit(.minutes(3))) struct HomePageTests {
     /// What stands between two marks.

@@ -1,9 +1,10 @@
 import Fetch
 import Foundation
+import Renditions
 import TestSupport
 import Testing
 
-@testable import Service
+@testable import Web
 
 @Suite("Player pages and oEmbed over a socket", .timeLimit(.minutes(3))) struct PlayerTests {
     private let gif = GIFBuilder.animation(frames: 6, width: 33, height: 21, delay: 7)

@@ -6,7 +6,7 @@ import Sandbox
 import TestSupport
 import Testing
 
-@testable import Service
+@testable import gifreel
 
 extension OperationsTests {
     @Suite("A start that fails says what to change", .timeLimit(.minutes(3))) struct StartTests {

@@ -1,5 +1,5 @@
 import Foundation
-import Service
+import Web
 import TestSupport
 import Testing
 

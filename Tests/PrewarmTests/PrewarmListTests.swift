@@ -1,97 +1,95 @@
-import Service
+import Prewarm
 import Testing
 
-extension OperationsTests {
-    @Suite("Lists of sources in every form") struct PrewarmListTests {
-        private func urls(_ text: String, format: PrewarmList.Format? = nil, base: String? = nil) throws -> [String] {
-            try PrewarmList(Array(text.utf8), format: format, base: base).entries.map(\.url)
-        }
+@Suite("Lists of sources in every form") struct PrewarmListTests {
+    private func urls(_ text: String, format: PrewarmList.Format? = nil, base: String? = nil) throws -> [String] {
+        try PrewarmList(Array(text.utf8), format: format, base: base).entries.map(\.url)
+    }
 
-        @Test func plainLinesLeaveCommentsAndSpacesOut() throws {
-            #expect(
-                try urls("# a list\n http://a/1.gif \r\n\n\u{FEFF}http://a/2.gif#x") == ["http://a/1.gif", "http://a/2.gif#x"])
-        }
+    @Test func plainLinesLeaveCommentsAndSpacesOut() throws {
+        #expect(
+            try urls("# a list\n http://a/1.gif \r\n\n\u{FEFF}http://a/2.gif#x") == ["http://a/1.gif", "http://a/2.gif#x"])
+    }
 
-        @Test func objectsBringTheirOptions() throws {
-            let text =
-                #"{"url":"http://a/1.gif","width":480,"quality":"70"}"# + "\n\n"
-                + #"{"url":"http://a/2.gif","format":"jpg","speed":1.5}"#
-            let entries = try PrewarmList(Array(text.utf8)).entries
-            #expect(
-                entries == [
-                    PrewarmEntry(url: "http://a/1.gif", options: ["width": "480", "quality": "70"]),
-                    PrewarmEntry(url: "http://a/2.gif", format: "jpg", options: ["speed": "1.5"]),
-                ])
-        }
+    @Test func objectsBringTheirOptions() throws {
+        let text =
+            #"{"url":"http://a/1.gif","width":480,"quality":"70"}"# + "\n\n"
+            + #"{"url":"http://a/2.gif","format":"jpg","speed":1.5}"#
+        let entries = try PrewarmList(Array(text.utf8)).entries
+        #expect(
+            entries == [
+                PrewarmEntry(url: "http://a/1.gif", options: ["width": "480", "quality": "70"]),
+                PrewarmEntry(url: "http://a/2.gif", format: "jpg", options: ["speed": "1.5"]),
+            ])
+    }
 
-        @Test func aListOfObjectsIsTheSame() throws {
-            #expect(
-                try urls(#" [{"url":"http://a/1.gif"}, {"url":"http://a/2.gif"}]"#) == ["http://a/1.gif", "http://a/2.gif"])
-        }
+    @Test func aListOfObjectsIsTheSame() throws {
+        #expect(
+            try urls(#" [{"url":"http://a/1.gif"}, {"url":"http://a/2.gif"}]"#) == ["http://a/1.gif", "http://a/2.gif"])
+    }
 
-        @Test func aLineThatIsNoObjectIsNamed() {
-            #expect {
-                try PrewarmList(Array("{\"url\":\"http://a/1.gif\"}\n{\"link\":1}\n".utf8))
-            } throws: {
-                "\($0)".contains("Line 2")
-            }
+    @Test func aLineThatIsNoObjectIsNamed() {
+        #expect {
+            try PrewarmList(Array("{\"url\":\"http://a/1.gif\"}\n{\"link\":1}\n".utf8))
+        } throws: {
+            "\($0)".contains("Line 2")
         }
+    }
 
-        @Test func aSitemapGivesItsGIFsAndImages() throws {
-            let text = """
-                <?xml version="1.0" encoding="UTF-8"?>
-                <urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">
-                  <url><loc>http://a/page.html</loc>
-                    <image:image><image:loc> http://a/i.gif?x=1&amp;y=2 </image:loc></image:image>
-                    <image:image><image:loc>http://a/i.png</image:loc></image:image></url>
-                  <!-- <url><loc>http://a/old.gif</loc></url> -->
-                  <url><loc><![CDATA[http://a/B.GIF]]></loc></url>
-                </urlset>
-                """
-            #expect(try urls(text) == ["http://a/i.gif?x=1&y=2", "http://a/B.GIF"])
-        }
+    @Test func aSitemapGivesItsGIFsAndImages() throws {
+        let text = """
+            <?xml version="1.0" encoding="UTF-8"?>
+            <urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">
+              <url><loc>http://a/page.html</loc>
+                <image:image><image:loc> http://a/i.gif?x=1&amp;y=2 </image:loc></image:image>
+                <image:image><image:loc>http://a/i.png</image:loc></image:image></url>
+              <!-- <url><loc>http://a/old.gif</loc></url> -->
+              <url><loc><![CDATA[http://a/B.GIF]]></loc></url>
+            </urlset>
+            """
+        #expect(try urls(text) == ["http://a/i.gif?x=1&y=2", "http://a/B.GIF"])
+    }
 
-        @Test func anIndexNamesItsSitemaps() throws {
-            let text =
-                "<sitemapindex><sitemap><loc>http://a/1.xml</loc></sitemap><sitemap><loc>http://a/2.xml</loc></sitemap></sitemapindex>"
-            let list = try PrewarmList(Array(text.utf8))
-            #expect(list.sitemaps == ["http://a/1.xml", "http://a/2.xml"] && list.entries.isEmpty)
-        }
+    @Test func anIndexNamesItsSitemaps() throws {
+        let text =
+            "<sitemapindex><sitemap><loc>http://a/1.xml</loc></sitemap><sitemap><loc>http://a/2.xml</loc></sitemap></sitemapindex>"
+        let list = try PrewarmList(Array(text.utf8))
+        #expect(list.sitemaps == ["http://a/1.xml", "http://a/2.xml"] && list.entries.isEmpty)
+    }
 
-        @Test func aPageGivesWhatItShowsAndLinksTo() throws {
-            let text = """
-                <!doctype html><html><head><meta property="og:image" content="http://b/og.gif"></head>
-                <script>var x = "<img src='http://a/no.gif'>"</script>
-                <body><img src=/a.gif><IMG alt="a > b" SRC='b.gif?v=2'><a href="http://b/c.gif">c</a><a href="d.html">d</a>
-                <img data-src="a.gif" srcset="e.gif 1x, f.gif 2x"><img src="/a.gif"><img src="data:image/gif;base64,R0lG">
-                """
-            #expect(
-                try urls(text, base: "http://a/x/") == [
-                    "http://b/og.gif", "http://a/a.gif", "http://a/x/b.gif?v=2", "http://b/c.gif", "http://a/x/a.gif",
-                    "http://a/x/e.gif",
-                    "http://a/x/f.gif",
-                ])
-        }
+    @Test func aPageGivesWhatItShowsAndLinksTo() throws {
+        let text = """
+            <!doctype html><html><head><meta property="og:image" content="http://b/og.gif"></head>
+            <script>var x = "<img src='http://a/no.gif'>"</script>
+            <body><img src=/a.gif><IMG alt="a > b" SRC='b.gif?v=2'><a href="http://b/c.gif">c</a><a href="d.html">d</a>
+            <img data-src="a.gif" srcset="e.gif 1x, f.gif 2x"><img src="/a.gif"><img src="data:image/gif;base64,R0lG">
+            """
+        #expect(
+            try urls(text, base: "http://a/x/") == [
+                "http://b/og.gif", "http://a/a.gif", "http://a/x/b.gif?v=2", "http://b/c.gif", "http://a/x/a.gif",
+                "http://a/x/e.gif",
+                "http://a/x/f.gif",
+            ])
+    }
 
-        @Test func aPageMayNameItsOwnBase() throws {
-            #expect(try urls("<html><base href='http://c/y/'><img src=a.gif></html>") == ["http://c/y/a.gif"])
-            #expect(try urls("<html><img src=a.gif></html>").isEmpty)
-        }
+    @Test func aPageMayNameItsOwnBase() throws {
+        #expect(try urls("<html><base href='http://c/y/'><img src=a.gif></html>") == ["http://c/y/a.gif"])
+        #expect(try urls("<html><img src=a.gif></html>").isEmpty)
+    }
 
-        @Test(arguments: [
-            "<", "<a", "<a href", "<a href=", "<a href='x", "<!--", "<![CDATA[", "</", "<img src=a.gif", "<loc>&#xZZ;&",
-        ])
-        func whatBreaksOffIsReadAsFarAsItGoes(_ text: String) throws {
-            _ = try PrewarmList(Array(text.utf8), format: .html)
-            _ = try PrewarmList(Array(text.utf8), format: .sitemap)
-        }
+    @Test(arguments: [
+        "<", "<a", "<a href", "<a href=", "<a href='x", "<!--", "<![CDATA[", "</", "<img src=a.gif", "<loc>&#xZZ;&",
+    ])
+    func whatBreaksOffIsReadAsFarAsItGoes(_ text: String) throws {
+        _ = try PrewarmList(Array(text.utf8), format: .html)
+        _ = try PrewarmList(Array(text.utf8), format: .sitemap)
+    }
 
-        @Test(arguments: [
-            ("http://a/1.gif", PrewarmList.Format.lines), ("", .lines), ("  {\"url\":1}", .ndjson), ("[", .ndjson),
-            ("<?xml version='1.0'?><urlset>", .sitemap), ("\n<sitemapindex>", .sitemap), ("<!doctype html><p>", .html),
-        ])
-        func aListIsWhatItLooksLike(_ text: String, _ format: PrewarmList.Format) {
-            #expect(PrewarmList.Format.guess(Array(text.utf8)) == format)
-        }
+    @Test(arguments: [
+        ("http://a/1.gif", PrewarmList.Format.lines), ("", .lines), ("  {\"url\":1}", .ndjson), ("[", .ndjson),
+        ("<?xml version='1.0'?><urlset>", .sitemap), ("\n<sitemapindex>", .sitemap), ("<!doctype html><p>", .html),
+    ])
+    func aListIsWhatItLooksLike(_ text: String, _ format: PrewarmList.Format) {
+        #expect(PrewarmList.Format.guess(Array(text.utf8)) == format)
     }
 }

@@ -1,7 +1,7 @@
 import Fetch
 import Testing
 
-@testable import Service
+@testable import Renditions
 
 @Suite("Rules about the freshness of sources") struct OriginRulesTests {
     private let rules = OriginRules(shortest: 60, longest: 1000)

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Service
+@testable import Web
 
 @Suite("Multipart bodies are parsed from pieces of any size") struct MultipartParserTests {
     /// What a parser makes of a body that arrives in pieces of a size.

@@ -1,7 +1,8 @@
 import Fetch
+import Renditions
 import Testing
 
-@testable import Service
+@testable import Web
 
 @Suite("The player page as HTML") struct PlayerPageTests {
     private let hostile = "\"><script>alert(1)</script>'&\u{202e}\u{0}.gif"
@@ -104,7 +105,7 @@ import Testing
         #expect(
             Set(PageTemplate(PackageResources.home_html).places) == ["style", "script", "max_bytes", "max_size", "version"])
         #expect(Set(PageTemplate(PackageResources.signed_html).places) == ["style", "version"])
-        let error = ErrorPage().text(Problem(404, "source_not_found", "<b>"))
+        let error = ErrorPage(version: "1").text(Problem(404, "source_not_found", "<b>"))
         #expect(error.contains("&lt;b&gt;") && error.contains("Error 404") && !error.contains("{{"))
     }
 

@@ -1,8 +1,9 @@
 import Fetch
+import Renditions
 import Testing
 
 @testable import Cache
-@testable import Service
+@testable import Web
 
 @Suite("The memo of parsed targets") struct RouteMemoTests {
     private func with<Result>(_ text: String, _ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {

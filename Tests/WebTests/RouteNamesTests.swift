@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Service
+@testable import Web
 
 @Suite("Routes have names in the metrics") struct RouteNamesTests {
     /// The route before is remembered, and must not be taken for another's.

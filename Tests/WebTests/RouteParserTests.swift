@@ -1,8 +1,9 @@
 import Cache
 import Fetch
+import Renditions
 import Testing
 
-@testable import Service
+@testable import Web
 
 @Suite("Request targets are parsed into routes") struct RouteParserTests {
     private func parse(_ target: String, mounts: [String: String] = [:], hasBody: Bool = false) throws -> Route {

@@ -1,4 +1,4 @@
-internal import CCurl
+package import CCurl
 
 /// libcurl's process-wide state.
 package enum CurlLibrary {
@@ -20,13 +20,13 @@ package enum CurlLibrary {
 }
 
 /// The owner of a `CURL`: one request. It must be removed from its multi handle before it is destroyed.
-struct EasyHandle: ~Copyable {
+package struct EasyHandle: ~Copyable {
     /// libcurl's handle, which also identifies the transfer.
-    let raw: UnsafeMutableRawPointer
+    package let raw: UnsafeMutableRawPointer
     private let errorText: UnsafeMutablePointer<CChar>
     private var headers: UnsafeMutablePointer<curl_slist>?
 
-    init() throws(FetchError) {
+    package init() throws(FetchError) {
         guard let raw = curl_easy_init() else { throw .exhausted(cause: "curl_easy_init") }
         self.raw = raw
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
@@ -40,16 +40,16 @@ struct EasyHandle: ~Copyable {
         errorText.deallocate()
     }
 
-    func set(_ option: CURLoption, _ value: Int) throws(FetchError) {
+    package func set(_ option: CURLoption, _ value: Int) throws(FetchError) {
         try check(ccurl_set_long(raw, option, value), option)
     }
 
-    func set(_ option: CURLoption, _ value: String) throws(FetchError) {
+    package func set(_ option: CURLoption, _ value: String) throws(FetchError) {
         try check(ccurl_set_string(raw, option, value), option)
     }
 
     /// Adds request header fields, replacing those of libcurl with the same name.
-    mutating func setHeaders(_ fields: [String]) throws(FetchError) {
+    package mutating func setHeaders(_ fields: [String]) throws(FetchError) {
         for field in fields {
             guard let longer = curl_slist_append(headers, field) else { throw .exhausted(cause: "curl_slist_append") }
             headers = longer
@@ -67,7 +67,7 @@ struct EasyHandle: ~Copyable {
     }
 
     /// libcurl's error message. It may contain addresses.
-    func errorMessage(_ code: CURLcode) -> String {
+    package func errorMessage(_ code: CURLcode) -> String {
         errorText.pointee != 0 ? String(cString: errorText) : String(cString: curl_easy_strerror(code))
     }
 

@@ -1,5 +1,6 @@
-internal import Fetch
+package import Fetch
 internal import Foundation
+package import Renditions
 
 /// One rendition that is to be in the cache before anybody asks: as it was written, so that what is wrong with it can be
 /// told when its turn comes.
@@ -16,26 +17,29 @@ package struct PrewarmEntry: Sendable, Hashable {
         self.options = options
     }
 
-    /// What is to be made of what.
+    /// A rendition and the source to make it from.
+    package typealias Target = (rendition: Rendition, url: SourceURL)
+
+    /// Reads the entry.
     ///
-    /// - Throws: ``Problem``: `bad_source_url` or `bad_option`.
-    func target() throws(Problem) -> (rendition: Rendition, url: SourceURL) {
+    /// - Throws: ``RenditionError/invalidOption(name:reason:)`` or ``RenditionError/invalidSourceURL(_:)``.
+    package func target() throws(RenditionError) -> Target {
         guard let format = Rendition.Format(rawValue: format) else {
-            throw .badOption("format", "is not one that can be made")
+            throw .invalidOption(name: "format", reason: "is not one that can be made")
         }
-        var reader = OptionReader(format: format)
-        for option in options.sorted(by: { $0.key < $1.key }) { try reader.read(option.key, option.value) }
-        let rendition = try reader.finish()
+        var rendition = Rendition(format: format)
+        for option in options.sorted(by: { $0.key < $1.key }) { try rendition.set(option.key, to: option.value) }
+        try rendition.check()
         do throws(SourceURLError) {
             return (rendition, try SourceURL(url))
         } catch {
-            throw .badSourceURL(error.description)
+            throw .invalidSourceURL(error)
         }
     }
 
     /// The same for entries that mean the same rendition of the same source.
     var identity: String {
-        do throws(Problem) {
+        do throws(RenditionError) {
             let (rendition, url) = try target()
             return "\(rendition.canonicalText) \(url.canonical)"
         } catch {
@@ -44,7 +48,7 @@ package struct PrewarmEntry: Sendable, Hashable {
     }
 }
 
-/// As an object of API.md §5: `{"url":…, "format":"mp4", …options}`.
+/// An object in the body of `POST /prewarm` (docs/api.md): `{"url":…, "format":"mp4", …options}`.
 extension PrewarmEntry: Codable {
     /// A name that is not known beforehand.
     private struct Name: CodingKey {

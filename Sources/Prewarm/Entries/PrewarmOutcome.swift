@@ -1,4 +1,21 @@
-/// What came of an entry.
+package import Renditions
+
+/// How an error is reported to the user who asked for the entry.
+package struct PrewarmFailure: Sendable {
+    /// A stable word for programs (docs/api.md, errors).
+    package let code: String
+    /// A sentence.
+    package let detail: String
+
+    package init(code: String, detail: String) {
+        self.code = code
+        self.detail = detail
+    }
+
+    package typealias Describe = @Sendable (RenditionError) -> PrewarmFailure
+}
+
+/// The outcome of an entry.
 package struct PrewarmOutcome: Sendable, Hashable, Codable {
     package enum Kind: String, Sendable, Hashable, Codable {
         /// It was in the cache.
@@ -13,7 +30,7 @@ package struct PrewarmOutcome: Sendable, Hashable, Codable {
     package var bytes = 0
     /// Bytes of its GIF; 0 where that is not known.
     package var sourceBytes = 0
-    /// The code and the sentence of a failure (API.md §3).
+    /// The code and the sentence of a failure (docs/api.md, errors).
     package var code: String?
     package var detail: String?
 
@@ -23,10 +40,10 @@ package struct PrewarmOutcome: Sendable, Hashable, Codable {
         self.sourceBytes = sourceBytes
     }
 
-    package init(_ problem: Problem) {
+    package init(_ failure: PrewarmFailure) {
         self.init(kind: .failed)
-        code = problem.code
-        detail = problem.detail
+        code = failure.code
+        detail = failure.detail
     }
 
     /// Bytes that the rendition is smaller than its GIF.

@@ -1,45 +1,45 @@
 internal import Cache
-internal import Fetch
+package import Renditions
 internal import Sandbox
 
-/// Sees to it that one entry is in the cache: finds it or has it made, after all that visitors ask for, and tries again
-/// what may go better later.
+/// Brings one entry into the cache, behind everything that visitors request, and retries errors that may pass.
 struct Prewarmer: Sendable {
-    /// The store of the moment: a new one comes with new settings.
+    /// The current store; a reload replaces it.
     let store: @Sendable () -> RenditionStore
+    let describe: PrewarmFailure.Describe
 
-    /// How long an entry waits for a server that has no room, before it counts as failed.
-    private static let patience = Duration.seconds(900)
+    /// How long an entry is retried while the server has no capacity for it.
+    private static let capacityTimeout = Duration.seconds(900)
 
-    /// What comes of the entry; nil when the task was cancelled.
+    /// Returns the outcome of the entry; nil if the task was cancelled.
     ///
-    /// - Parameter retries: Attempts after the first where the origin failed. That this server has no room for it now is
-    ///   no attempt.
+    /// - Parameter retries: Attempts after the first where the origin failed. An attempt for which the server has no capacity
+    ///   does not count.
     func warm(_ entry: PrewarmEntry, retries: Int) async -> PrewarmOutcome? {
-        let target: (rendition: Rendition, url: SourceURL)
-        do throws(Problem) {
+        let target: PrewarmEntry.Target
+        do throws(RenditionError) {
             target = try entry.target()
         } catch {
-            return PrewarmOutcome(error)
+            return PrewarmOutcome(describe(error))
         }
         var origin = Backoff()
-        var room = Backoff()
-        let deadline = ContinuousClock.now + Self.patience
+        var capacity = Backoff()
+        let deadline = ContinuousClock.now + Self.capacityTimeout
         while !Task.isCancelled {
-            let problem: Problem
+            let error: RenditionError
             switch await store().find(target.rendition, of: target.url, urgency: .prewarm) {
             case nil: return nil
             case .success(let found)?: return Self.outcome(found)
-            case .failure(let failure)?: problem = failure
+            case .failure(let failure)?: error = failure
             }
             let pause: Duration
-            switch problem.status {
-            case 429 where ContinuousClock.now < deadline, 503 where ContinuousClock.now < deadline:
-                pause = room.next(retryAfter: problem.retryAfter)
-            case 502, 504:
-                guard origin.attempts < retries else { return PrewarmOutcome(problem) }
-                pause = origin.next(retryAfter: problem.retryAfter)
-            default: return PrewarmOutcome(problem)
+            switch error.retry {
+            case .whenServerHasCapacity(let seconds) where ContinuousClock.now < deadline:
+                pause = capacity.next(retryAfter: seconds)
+            case .whenOriginRecovers(let seconds) where origin.attempts < retries:
+                pause = origin.next(retryAfter: seconds)
+            case .whenServerHasCapacity, .whenOriginRecovers, .never:
+                return PrewarmOutcome(describe(error))
             }
             do {
                 try await Task.sleep(for: pause)

@@ -1,16 +1,23 @@
 internal import Synchronization
 
 /// A list of entries that somebody wants in the cache, and how far it is. Any thread.
-final class PrewarmJob: Sendable {
+package final class PrewarmJob: Sendable {
     /// What does not change.
-    struct Order: Sendable {
+    package struct Order: Sendable {
         /// 32 hexadecimal digits.
-        let id: String
-        let entries: [PrewarmEntry]
+        package let id: String
+        package let entries: [PrewarmEntry]
         /// Attempts after the first, of each entry.
         let retries: Int
         /// Entries at once.
         let concurrency: Int
+
+        package init(id: String, entries: [PrewarmEntry], retries: Int, concurrency: Int) {
+            self.id = id
+            self.entries = entries
+            self.retries = retries
+            self.concurrency = concurrency
+        }
     }
 
     /// How far it is, at one moment.

@@ -1,6 +1,7 @@
 internal import CLinux
 internal import Foundation
 internal import Glibc
+internal import Renditions
 internal import SystemIO
 
 /// Jobs on disk, in `prewarm/` of the cache's directory: one file a job, a line of JSON each for the order, its entries and
@@ -8,7 +9,7 @@ internal import SystemIO
 ///
 /// A job is on disk before it is accepted. Outcomes are written as they come without waiting for the disk: one that is lost
 /// is found out again, and is a hit then. All calls block; one at a time.
-final class PrewarmJournal {
+package final class PrewarmJournal {
     private struct Head: Codable {
         var id: String
         /// Seconds since 1970.
@@ -28,7 +29,7 @@ final class PrewarmJournal {
     private let folder: String
     private var files: [String: FileHandle] = [:]
 
-    init(cacheDirectory: String) {
+    package init(cacheDirectory: String) {
         folder = cacheDirectory + "/prewarm"
     }
 

@@ -1,30 +1,31 @@
 internal import Foundation
 
 /// Reads the body of `POST /prewarm`: a JSON list, or one object a line (NDJSON).
-enum PrewarmListReader {
+package enum PrewarmListReader {
     /// The entries, in order.
     ///
-    /// - Throws: ``Problem`` `bad_request`, which names the line that is wrong. What is wrong with a URL or an option shows
+    /// - Throws: ``PrewarmList/Malformed``, which names the line that is wrong. What is wrong with a URL or an option shows
     ///   when the entry's turn comes: one of them does not refuse the others.
-    static func read(_ body: [UInt8], limit: Int) throws(Problem) -> [PrewarmEntry] {
+    package static func read(_ body: [UInt8], limit: Int) throws(PrewarmList.Malformed) -> [PrewarmEntry] {
         let isList = body.first { $0 > 0x20 } == UInt8(ascii: "[")
         let entries = isList ? try list(body) : try lines(body)
-        guard !entries.isEmpty else { throw .badRequest("The list is empty.") }
+        guard !entries.isEmpty else { throw PrewarmList.Malformed("The list is empty.") }
         guard entries.count <= limit else {
-            throw .badRequest("The list has \(entries.count) URLs; the limit is \(limit).")
+            throw PrewarmList.Malformed("The list has \(entries.count) URLs; the limit is \(limit).")
         }
         return entries
     }
 
-    private static func list(_ body: [UInt8]) throws(Problem) -> [PrewarmEntry] {
+    private static func list(_ body: [UInt8]) throws(PrewarmList.Malformed) -> [PrewarmEntry] {
         do {
             return try JSONDecoder().decode([PrewarmEntry].self, from: Data(body))
         } catch {
-            throw .badRequest("The list is not a JSON list of objects, each with a url and options that are text or numbers.")
+            throw PrewarmList.Malformed(
+                "The list is not a JSON list of objects, each with a url and options that are text or numbers.")
         }
     }
 
-    private static func lines(_ body: [UInt8]) throws(Problem) -> [PrewarmEntry] {
+    private static func lines(_ body: [UInt8]) throws(PrewarmList.Malformed) -> [PrewarmEntry] {
         let decoder = JSONDecoder()
         var entries: [PrewarmEntry] = []
         for (index, line) in body.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
@@ -32,7 +33,7 @@ enum PrewarmListReader {
             do {
                 entries.append(try decoder.decode(PrewarmEntry.self, from: Data(line)))
             } catch {
-                throw .badRequest(
+                throw PrewarmList.Malformed(
                     "Line \(index + 1) is not a JSON object with a url and options that are text or numbers.")
             }
         }

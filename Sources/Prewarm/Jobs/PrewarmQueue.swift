@@ -1,6 +1,8 @@
-internal import Logging
+package import Logging
+package import PrometheusMetrics
+package import Renditions
 internal import Synchronization
-internal import SystemIO
+package import SystemIO
 
 /// The server's prewarm jobs, and the tasks that work on them: first come, first served, a few entries at once.
 ///
@@ -14,6 +16,21 @@ package final class PrewarmQueue: Sendable {
         package var urls: Int
         /// Jobs that can be asked about; beyond, the oldest that are over are forgotten.
         package var jobs = 200
+
+        package init(concurrency: Int, urls: Int) {
+            self.concurrency = concurrency
+            self.urls = urls
+        }
+    }
+
+    /// Why a job was not accepted.
+    package enum Refusal: Error, Sendable, Equatable {
+        /// The server is stopping.
+        case stopping
+        /// Too many entries are pending.
+        case full(waiting: Int, limit: Int)
+        /// The job could not be written to disk.
+        case notStored(cause: String)
     }
 
     fileprivate struct State {
@@ -30,7 +47,7 @@ package final class PrewarmQueue: Sendable {
         var waiting: Int { jobs.reduce(arriving) { $0 + $1.remaining } }
     }
 
-    let limits: Limits
+    package let limits: Limits
     private let meter: LabelledCounter
     private let logger: Logger
     private let state = Mutex(State())
@@ -39,7 +56,7 @@ package final class PrewarmQueue: Sendable {
     /// One thread, so that outcomes are written in order.
     private let threads: WorkThreads
 
-    init(
+    package init(
         limits: Limits, journal: sending PrewarmJournal, threads: WorkThreads, meter: LabelledCounter,
         logger: Logger
     ) {
@@ -51,7 +68,7 @@ package final class PrewarmQueue: Sendable {
     }
 
     /// Reads what an earlier server left, so that whoever asks finds it. Blocks; to be done before requests come.
-    func load() {
+    package func load() {
         let (jobs, damages) = journal.withLock { $0.load() }
         for damage in damages {
             logger.warning(
@@ -65,14 +82,18 @@ package final class PrewarmQueue: Sendable {
 
     /// Begins to work.
     ///
-    /// - Parameter store: The store of the moment.
-    func start(_ store: @escaping @Sendable () -> RenditionStore) {
-        state.withLock { $0.prewarmer = Prewarmer(store: store) }
+    /// - Parameters:
+    ///   - store: Returns the current store.
+    ///   - describe: Gives the code and the sentence of an error, for reports.
+    package func start(
+        _ store: @escaping @Sendable () -> RenditionStore, describe: @escaping PrewarmFailure.Describe
+    ) {
+        state.withLock { $0.prewarmer = Prewarmer(store: store, describe: describe) }
         wake()
     }
 
     /// Begins nothing more and calls off what is under way; after the next start that is begun anew.
-    func stop() {
+    package func stop() {
         let runners = state.withLock { state in
             state.isClosed = true
             return state.runners.values
@@ -81,31 +102,29 @@ package final class PrewarmQueue: Sendable {
     }
 
     /// Entries that are yet to be done.
-    var waiting: Int { state.withLock { $0.waiting } }
+    package var waiting: Int { state.withLock { $0.waiting } }
 
-    func job(_ id: String) -> PrewarmJob? {
+    package func job(_ id: String) -> PrewarmJob? {
         state.withLock { $0.jobs.first { $0.order.id == id } }
     }
 
     /// Accepts a job. Blocks until it is on disk.
-    func add(_ order: PrewarmJob.Order) throws(Problem) {
-        let refusal: Problem? = state.withLock { state in
-            if state.isClosed { return .draining }
+    package func add(_ order: PrewarmJob.Order) throws(Refusal) {
+        let refusal: Refusal? = state.withLock { state in
+            if state.isClosed { return .stopping }
             guard state.waiting + order.entries.count <= limits.urls else {
-                return Problem(
-                    503, "overloaded", "\(state.waiting) URLs wait to be prewarmed already; the limit is \(limits.urls).",
-                    retryAfter: 60)
+                return .full(waiting: state.waiting, limit: limits.urls)
             }
             state.arriving += order.entries.count
             return nil
         }
         if let refusal { throw refusal }
-        let failure: Problem? = journal.withLock { journal in
+        let failure: Refusal? = journal.withLock { journal in
             do {
                 try journal.add(order)
                 return nil
             } catch {
-                return Problem(503, "overloaded", "The list cannot be stored.", retryAfter: 30, cause: "\(error)")
+                return .notStored(cause: "\(error)")
             }
         }
         let forgotten = state.withLock { state in
@@ -119,7 +138,7 @@ package final class PrewarmQueue: Sendable {
     }
 
     /// Calls a job off. Blocks for a write.
-    func cancel(_ job: PrewarmJob) {
+    package func cancel(_ job: PrewarmJob) {
         job.cancel()
         write { try $0.noteCancelled(job.order.id) }
     }

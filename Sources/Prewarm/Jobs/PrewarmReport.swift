@@ -1,5 +1,5 @@
-/// What `GET /prewarm/{id}` tells (API.md §5).
-struct PrewarmReport: Codable {
+/// What `GET /prewarm/{id}` tells (docs/api.md).
+package struct PrewarmReport: Codable {
     /// A failure among the first of its job.
     struct Failure: Codable {
         var url: String
@@ -34,7 +34,7 @@ struct PrewarmReport: Codable {
     static let resultLimit = 1000
 
     /// - Parameter first: The first outcome wanted; nil for none.
-    init(_ job: PrewarmJob, from first: Int?) {
+    package init(_ job: PrewarmJob, from first: Int?) {
         let progress = job.progress
         id = job.order.id
         state = progress.state.rawValue

@@ -30,6 +30,10 @@ package struct PrewarmList: Sendable, Equatable {
     /// What is wrong with a list as a whole.
     package struct Malformed: Error, Sendable, CustomStringConvertible {
         package let description: String
+
+        init(_ description: String) {
+            self.description = description
+        }
     }
 
     package private(set) var entries: [PrewarmEntry] = []
@@ -46,16 +50,12 @@ package struct PrewarmList: Sendable, Equatable {
         _ text: [UInt8], format: Format? = nil, base: String? = nil, template: PrewarmEntry = PrewarmEntry(url: "")
     ) throws(Malformed) {
         // gzip (RFC 1952), as sitemaps are kept sometimes.
-        if text.starts(with: [0x1F, 0x8B]) { throw Malformed(description: "The list is compressed; unpack it first.") }
+        if text.starts(with: [0x1F, 0x8B]) { throw Malformed("The list is compressed; unpack it first.") }
         switch format ?? .guess(text) {
         case .lines:
             entries = Self.lines(text).map { PrewarmEntry(url: $0, format: template.format, options: template.options) }
         case .ndjson:
-            do throws(Problem) {
-                entries = try PrewarmListReader.read(text, limit: .max)
-            } catch {
-                throw Malformed(description: error.detail)
-            }
+            entries = try PrewarmListReader.read(text, limit: .max)
         case .sitemap: readSitemap(text, template)
         case .html:
             entries = LinkedGIFs.find(text, base: base)

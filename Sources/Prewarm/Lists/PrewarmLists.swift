@@ -3,18 +3,25 @@ internal import Fetch
 internal import Foundation
 
 /// Reads the lists of a run into one, each rendition once.
-struct PrewarmLists {
+package struct PrewarmLists {
     let format: PrewarmList.Format?
     let base: String?
     /// Formats of entries that do not bring their own; each makes an entry.
     let formats: [String]
     let options: [String: String]
 
+    package init(format: PrewarmList.Format?, base: String?, formats: [String], options: [String: String]) {
+        self.format = format
+        self.base = base
+        self.formats = formats
+        self.options = options
+    }
+
     /// Sitemaps an index may lead to: as many as sitemaps.org lets one index have would be 50,000.
     private static let sitemapLimit = 1000
 
     /// Reads the files, and the sitemaps that they name.
-    func read(_ files: [String]) throws(PrewarmRunError) -> [PrewarmEntry] {
+    package func read(_ files: [String]) throws(PrewarmRunError) -> [PrewarmEntry] {
         var entries: [PrewarmEntry] = []
         var sitemaps: [String] = []
         for file in files {
@@ -38,7 +45,7 @@ struct PrewarmLists {
     }
 
     /// The same for the same list and target.
-    static func fingerprint(of entries: [PrewarmEntry], target: String) -> String {
+    package static func fingerprint(of entries: [PrewarmEntry], target: String) -> String {
         var hash = SHA256()
         hash.update(data: Array((target + "\n").utf8))
         for entry in entries { hash.update(data: Array((entry.identity + "\n").utf8)) }

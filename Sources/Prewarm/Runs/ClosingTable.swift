@@ -1,9 +1,9 @@
 /// What a run came to, for people.
-enum ClosingTable {
+package enum ClosingTable {
     /// Rows of each part.
     private static let rows = 10
 
-    static func lines(_ results: [PrewarmResult], totals: PrewarmTotals, of count: Int, seconds: Int) -> [String] {
+    package static func lines(_ results: [PrewarmResult], totals: PrewarmTotals, of count: Int, seconds: Int) -> [String] {
         var lines = [
             "\(totals.done) of \(count) URLs in \(ByteText.clock(seconds)): \(totals.hits) hits, \(totals.new) new, \(totals.failed) failed"
         ]

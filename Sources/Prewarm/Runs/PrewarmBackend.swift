@@ -1,5 +1,5 @@
 /// What carries a run's entries out.
-protocol PrewarmBackend: Sendable {
+package protocol PrewarmBackend: Sendable {
     /// Sees to it that the entries are in the cache, several at once, and returns when all are done or the task is cancelled.
     ///
     /// - Parameter finished: Hears of each entry, by its place in the list, from any thread.

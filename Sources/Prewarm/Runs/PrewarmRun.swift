@@ -1,20 +1,20 @@
 internal import Synchronization
 
 /// A run over a list: what is known from before, what comes in now, and the sums. Any thread.
-final class PrewarmRun: Sendable {
+package final class PrewarmRun: Sendable {
     private struct State {
         var outcomes: [PrewarmOutcome?]
         var totals = PrewarmTotals()
         var journalError: String?
     }
 
-    let entries: [PrewarmEntry]
+    package let entries: [PrewarmEntry]
     /// Entries done with before this run.
     let resumed: Int
     private let journal: RunJournal?
     private let state: Mutex<State>
 
-    init(_ entries: [PrewarmEntry], journal: RunJournal?) {
+    package init(_ entries: [PrewarmEntry], journal: RunJournal?) {
         self.entries = entries
         self.journal = journal
         var state = State(outcomes: Array(repeating: nil, count: entries.count))
@@ -29,23 +29,23 @@ final class PrewarmRun: Sendable {
         self.state = Mutex(state)
     }
 
-    var totals: PrewarmTotals { state.withLock { $0.totals } }
+    package var totals: PrewarmTotals { state.withLock { $0.totals } }
 
     /// Why the journal is not whole, if it is not.
-    var journalError: String? { state.withLock { $0.journalError } }
+    package var journalError: String? { state.withLock { $0.journalError } }
 
     /// Numbers of the entries that are yet to be done.
-    var open: [Int] { state.withLock { state in entries.indices.filter { state.outcomes[$0] == nil } } }
+    package var open: [Int] { state.withLock { state in entries.indices.filter { state.outcomes[$0] == nil } } }
 
     /// The entries that are done with, in the list's order.
-    var results: [PrewarmResult] {
+    package var results: [PrewarmResult] {
         state.withLock { state in
             entries.indices.compactMap { index in state.outcomes[index].map { PrewarmResult(entries[index], $0) } }
         }
     }
 
     /// Notes what came of an entry.
-    func finish(_ number: Int, _ outcome: PrewarmOutcome) {
+    package func finish(_ number: Int, _ outcome: PrewarmOutcome) {
         let isFirst = state.withLock { state in
             guard state.outcomes[number] == nil else { return false }
             state.outcomes[number] = outcome

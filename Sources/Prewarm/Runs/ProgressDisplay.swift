@@ -4,7 +4,7 @@ internal import Synchronization
 internal import SystemIO
 
 /// Says how far a run is: on a terminal one line with a bar that is drawn anew, else a plain line now and then.
-final class ProgressDisplay: Sendable {
+package final class ProgressDisplay: Sendable {
     private let run: PrewarmRun
     private let isTerminal: Bool
     private let began = ContinuousClock.now
@@ -14,12 +14,12 @@ final class ProgressDisplay: Sendable {
     /// Between two lines where there is no terminal.
     private static let interval = Duration.seconds(10)
 
-    init(_ run: PrewarmRun, isTerminal: Bool) {
+    package init(_ run: PrewarmRun, isTerminal: Bool) {
         self.run = run
         self.isTerminal = isTerminal
     }
 
-    func start() {
+    package func start() {
         let made = SystemThread.start(name: "gifreel-progress") { [self] in
             var next = ContinuousClock.now + (isTerminal ? .zero : Self.interval)
             while !isOver.load(ordering: .relaxed) {
@@ -34,7 +34,7 @@ final class ProgressDisplay: Sendable {
     }
 
     /// Shows the last state and ends the line.
-    func finish() {
+    package func finish() {
         isOver.store(true, ordering: .relaxed)
         thread.withLock { $0.take() }?.join()
         show(ends: true)

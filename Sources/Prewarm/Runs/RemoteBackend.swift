@@ -1,9 +1,10 @@
 internal import Fetch
 internal import Foundation
-internal import SystemIO
+internal import Renditions
+package import SystemIO
 
 /// Has a running server do the work (`POST /prewarm`), and follows it.
-struct RemoteBackend: PrewarmBackend {
+package struct RemoteBackend: PrewarmBackend {
     let server: String
     let concurrency: Int
     let retries: Int
@@ -11,12 +12,20 @@ struct RemoteBackend: PrewarmBackend {
     /// Requests block, so they have a thread.
     let threads: WorkThreads
 
+    package init(server: String, concurrency: Int, retries: Int, client: ServerClient, threads: WorkThreads) {
+        self.server = server
+        self.concurrency = concurrency
+        self.retries = retries
+        self.client = client
+        self.threads = threads
+    }
+
     /// Entries of one job: enough to keep a server busy, few enough to be heard of soon.
     private static let portion = 2000
     /// Between two questions how far it is.
     private static let interval = Duration.milliseconds(250)
 
-    func run(
+    package func run(
         _ entries: [PrewarmEntry], _ finished: @escaping @Sendable (Int, PrewarmOutcome) -> Void
     ) async throws(PrewarmRunError) {
         var start = 0

@@ -1,7 +1,8 @@
 internal import Foundation
+internal import Renditions
 
 /// What a run came to, for programs: JSON, or CSV (RFC 4180) where the file's name ends in `.csv`.
-enum ReportFile {
+package enum ReportFile {
     private struct Document: Encodable {
         struct Row: Encodable {
             var url: String
@@ -52,7 +53,7 @@ enum ReportFile {
         }
     }
 
-    static func write(
+    package static func write(
         _ results: [PrewarmResult], totals: PrewarmTotals, of count: Int, seconds: Int, to path: String
     ) throws(PrewarmRunError) {
         let text =

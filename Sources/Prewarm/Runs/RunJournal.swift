@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Renditions
 internal import Glibc
 internal import Synchronization
 internal import SystemIO
@@ -6,7 +7,7 @@ internal import SystemIO
 /// What a run has done so far, in a file, so that the next one goes on where it was interrupted.
 ///
 /// A line of JSON for each entry that is done with. Of another list, lines without an entry are left alone. Any thread.
-final class RunJournal: Sendable {
+package final class RunJournal: Sendable {
     private let file: Mutex<FileHandle>
     private let path: String
     /// What an earlier run has done, by the entries' identity.
@@ -15,7 +16,7 @@ final class RunJournal: Sendable {
     /// Opens a journal, or begins one.
     ///
     /// - Throws: ``PrewarmRunError``.
-    init(path: String) throws(PrewarmRunError) {
+    package init(path: String) throws(PrewarmRunError) {
         self.path = path
         var known: [String: PrewarmOutcome] = [:]
         if let text = try? Data(contentsOf: URL(fileURLWithPath: path)) {
@@ -51,7 +52,7 @@ final class RunJournal: Sendable {
     }
 
     /// Removes the journal of a run that is complete.
-    func remove() {
+    package func remove() {
         unlink(path)
     }
 }

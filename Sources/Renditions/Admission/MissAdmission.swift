@@ -8,7 +8,7 @@ internal import Synchronization
 /// that is still on its way counts as the largest that is allowed. Work that nobody waits for gets at most half of the
 /// places, and one origin that is being fetched from leaves a quarter of them to others, so that a slow one cannot keep all
 /// out. Any thread; the lock is held for a few additions.
-final class MissAdmission: Sendable {
+package final class MissAdmission: Sendable {
     private struct State {
         var jobs = 0
         var background = 0
@@ -36,7 +36,7 @@ final class MissAdmission: Sendable {
     /// - Parameters:
     ///   - jobs: Places in all: at workers and waiting for them.
     ///   - bytes: Of GIFs held in memory. A single one is always let in, however large it may be.
-    init(jobs: Int, bytes: Int) {
+    package init(jobs: Int, bytes: Int) {
         self.jobs = jobs
         self.bytes = bytes
         jobsInBackground = max(1, jobs / 2)
@@ -89,7 +89,7 @@ final class MissAdmission: Sendable {
 }
 
 /// A place among the misses under way. Letting go of the last reference gives it back, whatever way the work ended.
-final class MissPlace: Sendable {
+package final class MissPlace: Sendable {
     private struct State {
         var origin: MissAdmission.Origin?
         var bytes: Int

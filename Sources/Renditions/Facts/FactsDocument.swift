@@ -1,28 +1,28 @@
-/// The body of `json` (API.md §1).
-struct FactsDocument: Codable, Equatable {
+/// The body of `json` (docs/api.md).
+package struct FactsDocument: Codable, Equatable {
     /// A GIF's facts and where it is from.
-    struct Source: Codable, Equatable {
+    package struct Source: Codable, Equatable {
         /// Null for an upload.
-        var url: String?
-        var facts: SourceFacts
+        package var url: String?
+        package var facts: SourceFacts
 
         private enum Key: String, CodingKey {
             case url
             case loopCount = "loop_count"
         }
 
-        init(url: String?, facts: SourceFacts) {
+        package init(url: String?, facts: SourceFacts) {
             self.url = url
             self.facts = facts
         }
 
-        init(from decoder: any Decoder) throws {
+        package init(from decoder: any Decoder) throws {
             url = try decoder.container(keyedBy: Key.self).decodeIfPresent(String.self, forKey: .url)
             facts = try SourceFacts(from: decoder)
         }
 
         /// One object, in which «none» is null and not left out.
-        func encode(to encoder: any Encoder) throws {
+        package func encode(to encoder: any Encoder) throws {
             try facts.encode(to: encoder)
             var container = encoder.container(keyedBy: Key.self)
             try container.encode(url, forKey: .url)
@@ -31,18 +31,28 @@ struct FactsDocument: Codable, Equatable {
     }
 
     /// What is known of a rendition; of one that is not made yet, where it may be asked for.
-    struct Rendition: Codable, Equatable {
-        var url: String
-        var bytes: Int64?
-        var width: Int?
-        var height: Int?
+    package struct Rendition: Codable, Equatable {
+        package var url: String
+        package var bytes: Int64?
+        package var width: Int?
+        package var height: Int?
         /// In seconds; of a video.
-        var duration: Double?
+        package var duration: Double?
+
+        package init(url: String, bytes: Int64? = nil) {
+            self.url = url
+            self.bytes = bytes
+        }
     }
 
-    var source: Source
+    package var source: Source
     /// By the format's name; with default options.
-    var renditions: [String: Rendition]
+    package var renditions: [String: Rendition]
 
-    var encoded: [UInt8] { JSONText.encode(self) }
+    package init(source: Source, renditions: [String: Rendition]) {
+        self.source = source
+        self.renditions = renditions
+    }
+
+    package var encoded: [UInt8] { JSONText.encode(self) }
 }

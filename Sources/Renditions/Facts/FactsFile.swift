@@ -1,18 +1,18 @@
-internal import Cache
+package import Cache
 internal import Foundation
 internal import Glibc
-internal import Media
-internal import SystemIO
+package import Media
+package import SystemIO
 
 /// The file in which a GIF's facts are stored: a ``FactsDocument`` without renditions, which come and go.
-enum FactsFile {
+package enum FactsFile {
     /// Puts the document in place of what a worker wrote for ``OutputFormat/facts``. To be called when the worker is gone.
     ///
     /// - Parameter bytes: Of the GIF.
-    /// - Throws: ``Problem`` where the file is not what the worker said, or cannot be written.
-    static func write(
+    /// - Throws: ``RenditionError`` where the file is not what the worker said, or cannot be written.
+    package static func write(
         _ result: TranscodeResult, of digest: SourceDigest, bytes: Int, to file: SharedDescriptor
-    ) throws(Problem) -> Int {
+    ) throws(RenditionError) -> Int {
         do throws(SystemError) {
             guard let facts = SourceFacts(result, delays: try file.readAll(), of: digest, bytes: bytes) else {
                 throw SystemError("the worker's file differs from its description", code: EBADMSG)
@@ -29,13 +29,12 @@ enum FactsFile {
             }
             return document.count
         } catch {
-            throw Problem(
-                503, "overloaded", "The server could not write the facts. Try again later.", retryAfter: 5, cause: "\(error)")
+            throw .factsUnusable(cause: "\(error)")
         }
     }
 
-    /// The stored facts; nil where they are damaged.
-    static func read(_ rendition: CachedRendition) -> SourceFacts? {
+    /// The stored facts; nil where they cannot be read.
+    package static func read(_ rendition: CachedRendition) -> SourceFacts? {
         if let known = rendition.attachment as? Parsed { return known.facts }
         do throws(SystemError) {
             let bytes = try rendition.descriptor.readAll()

@@ -1,9 +1,9 @@
 internal import Foundation
 
 /// JSON bodies.
-enum JSONText {
+package enum JSONText {
     /// The value as JSON with sorted keys and a newline at the end.
-    static func encode(_ value: some Encodable) -> [UInt8] {
+    package static func encode(_ value: some Encodable) -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         // Only numbers that JSON has none for can fail, and there are none in our documents.

@@ -2,25 +2,25 @@ internal import Cache
 internal import Foundation
 internal import Media
 
-/// What there is to know of a GIF, as `json` has it (API.md §1).
-struct SourceFacts: Codable, Equatable, Sendable {
+/// What there is to know of a GIF, as `json` has it (docs/api.md).
+package struct SourceFacts: Codable, Equatable, Sendable {
     /// Of the whole file, 64 hexadecimal digits.
-    var sha256: String
-    var bytes: Int
+    package var sha256: String
+    package var bytes: Int
     /// The canvas, in pixels.
-    var width: Int
-    var height: Int
+    package var width: Int
+    package var height: Int
     /// Whole frames.
-    var frames: Int
+    package var frames: Int
     /// The raw loop count; null for «once», 0 for «for ever».
-    var loopCount: Int?
+    package var loopCount: Int?
     /// In seconds; the sum of ``delays``.
-    var duration: Double
+    package var duration: Double
     /// In seconds, as browsers show them and as the video has them: 0 and 1 hundredths are 10.
-    var delays: [Double]
-    var animated: Bool
+    package var delays: [Double]
+    package var animated: Bool
     /// Whether a page shows through the picture somewhere at some time.
-    var transparent: Bool
+    package var transparent: Bool
 
     private enum CodingKeys: String, CodingKey {
         case sha256

@@ -2,7 +2,7 @@ internal import Sandbox
 internal import Synchronization
 
 /// What work in flight is given: its turn among those that wait for a worker, and a way to say that it waits now.
-final class Flight: Sendable {
+package final class Flight: Sendable {
     let turn: JobTurn
     private let onQueued = Mutex<(@Sendable () -> Void)?>(nil)
 

@@ -1,11 +1,11 @@
-internal import CoreMetrics
-internal import Fetch
+package import CoreMetrics
+package import Fetch
 internal import Media
 internal import PrometheusMetrics
 internal import Sandbox
 
 /// Measures what misses take: fetches, conversions, and how workers end.
-final class WorkMeter: Sendable {
+package final class WorkMeter: Sendable {
     private let fetches: LabelledCounter
     private let fetchDuration: Timer
     private let conversions: LabelledCounter
@@ -18,7 +18,12 @@ final class WorkMeter: Sendable {
     private let kills: LabelledCounter
     private let uploadedBytes: Counter
 
-    init(factory: any MetricsFactory) {
+    /// The value of the label `result` for an error.
+    private let label: @Sendable (RenditionError) -> String
+
+    /// - Parameter label: Names an error in the label `result`.
+    package init(factory: any MetricsFactory, label: @escaping @Sendable (RenditionError) -> String) {
+        self.label = label
         func counter(_ family: MetricFamily) -> Counter { Counter(label: family.name, factory: factory) }
         func timer(_ family: MetricFamily) -> Timer { Timer(label: family.name, factory: factory) }
         fetches = LabelledCounter(
@@ -37,7 +42,7 @@ final class WorkMeter: Sendable {
     }
 
     /// A fetch ended.
-    func fetchEnded(_ result: Result<FetchOutcome, FetchError>) {
+    package func fetchEnded(_ result: Result<FetchOutcome, FetchError>) {
         switch result {
         case .success(.fetched(let fetched)):
             fetches.increment("fetched")
@@ -46,7 +51,7 @@ final class WorkMeter: Sendable {
             fetches.increment("not_modified")
             fetchDuration.recordNanoseconds(Self.nanoseconds(unmodified.duration))
         case .failure(.cancelled): fetches.increment("cancelled")
-        case .failure(let error): fetches.increment(Problem(error).code)
+        case .failure(let error): fetches.increment(label(.fetchFailed(error)))
         }
     }
 
@@ -62,13 +67,13 @@ final class WorkMeter: Sendable {
     }
 
     /// A conversion brought nothing.
-    func conversionFailed(_ error: SandboxError, _ problem: Problem) {
+    func conversionFailed(_ error: SandboxError, _ failure: RenditionError) {
         if let cause = error.killCause { kills.increment(cause) }
-        conversions.increment(problem.code)
+        conversions.increment(label(failure))
     }
 
     /// A GIF came in a request.
-    func uploaded(_ bytes: Int) {
+    package func uploaded(_ bytes: Int) {
         uploadedBytes.increment(by: bytes)
     }
 

@@ -1,13 +1,13 @@
 /// Numbers in options: digits, and for some a point and more digits; no sign, no exponent.
-enum DecimalText {
+package enum DecimalText {
     /// The whole number that the text is.
-    static func whole(_ text: some StringProtocol) -> Int? {
+    package static func whole(_ text: some StringProtocol) -> Int? {
         // Nine digits fit into an Int, and into one that is multiplied by a scale.
         isDigits(text) && text.utf8.count <= 9 ? Int(text) : nil
     }
 
     /// The text's value times `scale`, a power of ten, rounded to the nearest.
-    static func scaled(_ text: String, by scale: Int) -> Int? {
+    package static func scaled(_ text: String, by scale: Int) -> Int? {
         let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         guard let first = parts.first, let whole = whole(first) else { return nil }
         if parts.count == 1 { return whole * scale }
@@ -26,7 +26,7 @@ enum DecimalText {
     }
 
     /// The shortest text of `value` divided by `scale`, a power of ten.
-    static func text(_ value: Int, by scale: Int) -> String {
+    package static func text(_ value: Int, by scale: Int) -> String {
         var digits = String(scale + value % scale).dropFirst()
         while digits.last == "0" { digits.removeLast() }
         return digits.isEmpty ? String(value / scale) : "\(value / scale).\(digits)"

@@ -1,6 +1,6 @@
 package import Media
 
-/// One output that can be made of a GIF: a format and its options (API.md §1).
+/// One output that can be made of a GIF: a format and its options (docs/api.md).
 package struct Rendition: Sendable, Hashable {
     package let format: Format
     /// Options that do not apply to the format have their defaults.
@@ -25,27 +25,29 @@ package struct Rendition: Sendable, Hashable {
     }
 
     /// What changes the bytes beside the source and the canonical text.
-    var encoderVersion: String { format.output?.traits.version ?? "" }
+    package var encoderVersion: String { format.output?.traits.version ?? "" }
 
     /// Sets an option from its text. After the last one, ``check()`` is to be called.
     ///
-    /// - Throws: ``Problem`` that names the option, when it is unknown, has no effect on the format, or its value is out
+    /// - Throws: ``RenditionError`` that names the option, when it is unknown, has no effect on the format, or its value is out
     ///   of range.
-    package mutating func set(_ name: String, to value: String) throws(Problem) {
-        guard let option = RenditionOption(rawValue: name) else { throw .badOption(name, "is not known") }
-        guard option.applies(to: format) else { throw .badOption(name, "has no effect on \(format.rawValue)") }
+    package mutating func set(_ name: String, to value: String) throws(RenditionError) {
+        guard let option = RenditionOption(rawValue: name) else { throw .invalidOption(name: name, reason: "is not known") }
+        guard option.applies(to: format) else {
+            throw .invalidOption(name: name, reason: "has no effect on \(format.rawValue)")
+        }
         try option.read(value, into: &options)
     }
 
     /// Checks what no option tells alone.
     ///
-    /// - Throws: ``Problem`` that names the option, when it has no effect beside the others, or contradicts them.
-    package func check() throws(Problem) {
+    /// - Throws: ``RenditionError`` that names the option, when it has no effect beside the others, or contradicts them.
+    package func check() throws(RenditionError) {
         if options.size.fit != .contain && (options.size.width == nil || options.size.height == nil) {
-            throw .badOption(RenditionOption.fit.rawValue, "has an effect only with both width and height")
+            throw .invalidOption(name: RenditionOption.fit.rawValue, reason: "has an effect only with both width and height")
         }
         if let end = options.time.end, end <= options.time.start {
-            throw .badOption(RenditionOption.end.rawValue, "must be later than the start")
+            throw .invalidOption(name: RenditionOption.end.rawValue, reason: "must be later than the start")
         }
     }
 

@@ -1,6 +1,6 @@
 internal import Media
 
-/// The options of renditions (API.md §1), in the order of their names, which is that of canonical texts.
+/// The options of renditions (docs/api.md), in the order of their names, which is that of canonical texts.
 package enum RenditionOption: String, Sendable, CaseIterable {
     case bg
     case end
@@ -46,8 +46,8 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     /// Reads the option's text. Numbers with more decimals than count are rounded: `speed` and `fps` to thousandths,
     /// `start` and `end` to hundredths of a second.
     ///
-    /// - Throws: ``Problem`` that names the option, when the text is not one of its values.
-    func read(_ text: String, into options: inout TranscodeOptions) throws(Problem) {
+    /// - Throws: ``RenditionError`` that names the option, when the text is not one of its values.
+    func read(_ text: String, into options: inout TranscodeOptions) throws(RenditionError) {
         switch self {
         case .bg: options.background = try required(RGB(hex: text))
         case .end: options.time.end = try required(DecimalText.scaled(text, by: 100), 0...8_640_000)
@@ -101,13 +101,13 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         }
     }
 
-    private func required<Value>(_ value: Value?) throws(Problem) -> Value {
-        guard let value else { throw .badOption(rawValue, expectation) }
+    private func required<Value>(_ value: Value?) throws(RenditionError) -> Value {
+        guard let value else { throw .invalidOption(name: rawValue, reason: expectation) }
         return value
     }
 
-    private func required(_ value: Int?, _ range: ClosedRange<Int>) throws(Problem) -> Int {
-        guard let value, range.contains(value) else { throw .badOption(rawValue, expectation) }
+    private func required(_ value: Int?, _ range: ClosedRange<Int>) throws(RenditionError) -> Int {
+        guard let value, range.contains(value) else { throw .invalidOption(name: rawValue, reason: expectation) }
         return value
     }
 }

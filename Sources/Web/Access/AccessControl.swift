@@ -1,6 +1,7 @@
 package import Cache
 internal import Fetch
 internal import HTTP
+internal import Renditions
 
 /// The checks between parsing a request and answering it: signatures, loops and rates.
 package struct AccessControl: Sendable {
@@ -8,10 +9,10 @@ package struct AccessControl: Sendable {
     private let loop: LoopToken
     private let limiter: RateLimiter?
 
-    package init(_ configuration: ServiceConfiguration, clock: CacheClock) {
+    package init(_ configuration: WebPolicy, clock: CacheClock) {
         signatures = SignatureCheck(
             keys: configuration.signingKeys, isRequired: configuration.requiresSignature, clock: clock)
-        loop = LoopToken(configuration.fetch.loopName)
+        loop = LoopToken(configuration.loopName)
         limiter = configuration.rateLimit.map { RateLimiter($0, clock: clock) }
     }
 
@@ -38,6 +39,6 @@ package struct AccessControl: Sendable {
     /// What the request may cause to be made.
     func allowance(_ request: borrowing HTTPRequest) -> MissAllowance {
         guard let limiter else { return .unlimited }
-        return MissAllowance(limiter: limiter, client: request.clientAddress.map(ClientNetwork.init))
+        return limiter.allowance(for: request.clientAddress.map(ClientNetwork.init))
     }
 }

@@ -1,16 +1,17 @@
 internal import Fetch
+internal import Renditions
 
 /// What a request brings to show that it may be asked: its signature, and what that has to cover.
 package struct Credentials: Sendable, Equatable {
     var format: Rendition.Format
     /// As they were written, without `sig`.
-    var options: [QueryItem] = []
+    package var options: [QueryItem] = []
     /// The source's URL as it was written; empty for an upload.
     var source = ""
     /// `sig`.
-    var signature: String?
+    package var signature: String?
     /// `expires`, in seconds since 1970.
-    var expires: Int64?
+    package var expires: Int64?
 
     /// The texts of which one has to be signed: with the source as it was written, or in its canonical form.
     ///

@@ -1,5 +1,6 @@
 package import Cache
 package import HTTP
+internal import Renditions
 internal import Synchronization
 
 /// A token bucket a client, in a table of fixed size.
@@ -52,6 +53,15 @@ package final class RateLimiter: Sendable {
             buckets[place ?? Self.leastTelling(set, buckets)] = Bucket(client: client, fullAt: fullAt)
             return nil
         }
+    }
+
+    /// The allowance of a request.
+    ///
+    /// - Parameter client: Nil if the address is unknown (a Unix socket without a trusted proxy). Such clients would share one
+    ///   bucket, so they are not limited.
+    func allowance(for client: ClientNetwork?) -> MissAllowance {
+        guard let client else { return .unlimited }
+        return MissAllowance { self.take(client) }
     }
 
     private static func leastTelling(_ set: Range<Int>, _ buckets: [Bucket?]) -> Int {

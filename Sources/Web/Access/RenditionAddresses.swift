@@ -1,4 +1,5 @@
 internal import Fetch
+internal import Renditions
 
 /// Writes the targets of a source's renditions in the form in which a request addressed the source: below the same mount, or
 /// with the URL in the path. They are signed exactly where the request was, with the same expiry.

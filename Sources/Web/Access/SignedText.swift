@@ -1,3 +1,5 @@
+internal import Renditions
+
 /// The text that a signature covers: format, options and source, each as the client wrote it.
 ///
 /// Nothing is filled in or left out: `quality=60` is signed where it stands in the request, though it is the default.

@@ -1,4 +1,5 @@
-internal import Fetch
+package import Fetch
+package import Renditions
 
 /// Writes targets that this service answers, signed where it has keys.
 package struct TargetSigner: Sendable {
@@ -14,7 +15,7 @@ package struct TargetSigner: Sendable {
     ///   - options: As they are to stand in the target; they are sorted by name.
     ///   - expires: Until when it may be asked, in seconds since 1970; nil for always.
     /// - Returns: Nil where an option holds a character that no option may hold.
-    func target(
+    package func target(
         _ format: Rendition.Format, _ options: [QueryItem] = [], of source: SourceURL?, expires: Int64? = nil
     ) -> String? {
         guard let options = signed(format, options, of: source, expires: expires) else { return nil }

@@ -2,6 +2,7 @@ internal import Cache
 internal import Crypto
 internal import Fetch
 internal import HTTP
+internal import Renditions
 
 /// Answers the requests that need the admin token: purges, and the state of the cache.
 struct AdminDesk: Sendable {

@@ -1,9 +1,7 @@
-package import Cache
-
 /// Why a request is not answered with what it asks for: what the client sees of it, and what the log has.
 package struct Problem: Error, Sendable, Equatable {
     package var status: Int
-    /// A stable word for programs (API.md §3).
+    /// A stable word for programs (docs/api.md).
     package var code: String
     /// A sentence fit for strangers.
     package var detail: String
@@ -11,55 +9,51 @@ package struct Problem: Error, Sendable, Equatable {
     package var retryAfter: Int?
     /// For the log only.
     package var cause: String?
-    /// How long it is remembered of a source; nil where asking again may give another answer at once.
-    package var lifetime: NegativeLifetime?
     /// What `Cache-Status` tells where the problem was remembered.
     package var cacheStatus: String?
 
     package init(
-        _ status: Int, _ code: String, _ detail: String, retryAfter: Int? = nil, cause: String? = nil,
-        lifetime: NegativeLifetime? = nil
+        _ status: Int, _ code: String, _ detail: String, retryAfter: Int? = nil, cause: String? = nil
     ) {
         self.status = status
         self.code = code
         self.detail = detail
         self.retryAfter = retryAfter
         self.cause = cause
-        self.lifetime = lifetime
     }
 
     package static let notFound = Problem(404, "not_found", "There is nothing here.")
     package static let unauthorized = Problem(401, "unauthorized", "The admin token is missing or wrong.")
-    static let overloaded = Problem(503, "overloaded", "Too many conversions are waiting.", retryAfter: 2)
-    static let draining = Problem(503, "draining", "The server is stopping.", retryAfter: 5)
+    package static let overloaded = Problem(503, "overloaded", "Too many conversions are waiting.", retryAfter: 2)
+    package static let draining = Problem(503, "draining", "The server is stopping.", retryAfter: 5)
 
-    static let expiredSignature = Problem(403, "expired_signature", "The signed request has expired.")
+    package static let expiredSignature = Problem(403, "expired_signature", "The signed request has expired.")
     /// RFC 8586 section 2: a request that comes of our own fetch is not worked on.
-    static let loop = Problem(
+    package static let loop = Problem(
         403, "source_not_allowed", "The source is this service itself.", cause: "CDN-Loop names this service")
 
     /// - Parameter detail: Says what is missing and what would be found instead.
-    static func notFound(_ detail: String) -> Problem {
+    package static func notFound(_ detail: String) -> Problem {
         Problem(404, "not_found", detail)
     }
 
-    static func badSignature(_ detail: String) -> Problem {
+    package static func badSignature(_ detail: String) -> Problem {
         Problem(403, "bad_signature", detail)
     }
 
-    static func rateLimited(retryAfter seconds: Int) -> Problem {
+    package static func rateLimited(retryAfter seconds: Int) -> Problem {
         Problem(429, "rate_limited", "Too many new renditions were asked for from this address.", retryAfter: seconds)
     }
 
-    static func badRequest(_ detail: String) -> Problem {
+    package static func badRequest(_ detail: String) -> Problem {
         Problem(400, "bad_request", detail)
     }
 
-    static func badSourceURL(_ detail: String) -> Problem {
+    package static func badSourceURL(_ detail: String) -> Problem {
         Problem(400, "bad_source_url", detail)
     }
 
-    static func badOption(_ name: String, _ reason: String) -> Problem {
+    package static func badOption(_ name: String, _ reason: String) -> Problem {
         Problem(400, "bad_option", "The option “\(name.prefix(64))” \(reason).")
     }
 }

@@ -1,7 +1,8 @@
-internal import HTTP
+package import HTTP
+internal import Renditions
 
 /// Problems as JSON documents (RFC 9457).
-enum ProblemDocument {
+package enum ProblemDocument {
     static let contentType = "application/problem+json"
 
     /// The response for a problem.
@@ -9,7 +10,7 @@ enum ProblemDocument {
     /// - Parameters:
     ///   - headers: Fields of the answer, such as `Allow`.
     ///   - contentType: The media type, where the caller replaces the body.
-    static func response(
+    package static func response(
         _ problem: Problem, headers: HTTPHeaders = HTTPHeaders(), contentType: String = contentType
     ) -> HTTPResponse {
         var headers = headers

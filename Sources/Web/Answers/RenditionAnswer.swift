@@ -1,5 +1,6 @@
 internal import Cache
 internal import HTTP
+internal import Renditions
 internal import Synchronization
 
 /// Builds the responses of renditions.
@@ -41,13 +42,13 @@ struct RenditionAnswer: Sendable {
 
     /// - Parameter secondsLeft: Until a time in seconds since 1970.
     init(
-        _ configuration: ServiceConfiguration, crossOrigin: CrossOrigin, secondsLeft: @escaping @Sendable (Int64) -> Int64
+        _ configuration: WebPolicy, crossOrigin: CrossOrigin, secondsLeft: @escaping @Sendable (Int64) -> Int64
     ) {
         var common: HTTPHeaders = ["X-Content-Type-Options": "nosniff"]
         common.append(crossOrigin.fields)
         self.common = common
         maxAge = configuration.maxAge
-        staleFor = configuration.cache.staleFor
+        staleFor = configuration.staleFor
         self.secondsLeft = secondsLeft
     }
 

@@ -1,6 +1,7 @@
 internal import Cache
 internal import Crypto
 internal import HTTP
+internal import Renditions
 
 /// Composes the body of `json`: the stored facts of a GIF, and which of its renditions are stored at the moment.
 ///

@@ -1,11 +1,11 @@
-internal import CoreMetrics
-internal import HTTP
+package import CoreMetrics
+package import HTTP
 internal import PrometheusMetrics
 internal import Synchronization
 
 /// Counts finished requests. It hears of them where the access log does, on a thread of its own and in batches, so that a
 /// hit pays nothing for being counted but what it pays for being logged.
-final class RequestMeter: HTTPObserver {
+package final class RequestMeter: HTTPObserver {
     /// What one class of requests is counted in; made when its first request comes.
     private struct Instruments {
         let requests: Counter
@@ -46,7 +46,7 @@ final class RequestMeter: HTTPObserver {
     private let cut: Counter
     private let unobserved: Counter
 
-    init(mounts: some Sequence<String>, factory: any MetricsFactory) {
+    package init(mounts: some Sequence<String>, factory: any MetricsFactory) {
         state = Mutex(State(routes: RouteNames(mounts: mounts)))
         self.factory = factory
         cut = Counter(label: Families.cutResponses.name, factory: factory)
@@ -54,12 +54,12 @@ final class RequestMeter: HTTPObserver {
     }
 
     /// Follows the settings.
-    func setMounts(_ mounts: some Sequence<String>) {
+    package func setMounts(_ mounts: some Sequence<String>) {
         let routes = RouteNames(mounts: mounts)
         state.withLock { $0.routes = routes }
     }
 
-    func requestsFinished(_ batch: HTTPAccessBatch) {
+    package func requestsFinished(_ batch: HTTPAccessBatch) {
         if batch.lost > 0 { unobserved.increment(by: batch.lost) }
         state.withLock { state in
             batch.forEach { record in
@@ -94,10 +94,14 @@ final class RequestMeter: HTTPObserver {
 }
 
 /// Lets several hear of finished requests.
-struct ObserverList: HTTPObserver {
-    let observers: [any HTTPObserver]
+package struct ObserverList: HTTPObserver {
+    private let observers: [any HTTPObserver]
 
-    func requestsFinished(_ batch: HTTPAccessBatch) {
+    package init(_ observers: [any HTTPObserver]) {
+        self.observers = observers
+    }
+
+    package func requestsFinished(_ batch: HTTPAccessBatch) {
         for observer in observers { observer.requestsFinished(batch) }
     }
 }

@@ -1,3 +1,5 @@
+internal import Renditions
+
 /// The media ranges of a request's `Accept` fields (RFC 9110 section 12.5.1).
 struct AcceptField {
     /// A media range with its weight in thousandths.

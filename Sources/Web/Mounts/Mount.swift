@@ -29,12 +29,12 @@ package struct Mount: Sendable, Equatable {
     }
 
     /// The origin with a slash at its end.
-    var base: String {
+    package var base: String {
         origin.canonical.hasSuffix("/") ? origin.canonical : origin.canonical + "/"
     }
 
     /// What may be fetched through the mount.
-    var patterns: [SourcePattern] {
+    package var patterns: [SourcePattern] {
         (allow.isEmpty ? [""] : allow).compactMap { SourcePattern(base + $0) }
     }
 }

@@ -2,6 +2,8 @@ internal import HTTP
 
 /// A problem as a page, for people who open the address of a player page.
 struct ErrorPage: Sendable {
+    /// The version of the program.
+    let version: String
     private let template = PageTemplate(PackageResources.error_html)
     private let policy = PagePolicy.value(style: PackageResources.home_css, script: nil, ["form-action 'none'"])
 
@@ -21,7 +23,7 @@ struct ErrorPage: Sendable {
         template.filled(
             [
                 "detail": problem.detail, "status": String(problem.status), "code": problem.code,
-                "reason": HTTPStatus.reason(problem.status), "version": Gifreel.version,
+                "reason": HTTPStatus.reason(problem.status), "version": version,
             ], markup: ["style": String(decoding: PackageResources.home_css, as: UTF8.self)])
     }
 }

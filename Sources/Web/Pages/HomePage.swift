@@ -7,13 +7,13 @@ struct HomePage: Sendable {
     private let resource: HTTPResource
 
     /// - Parameter startedAt: The page's `Last-Modified`, in seconds since 1970.
-    init(_ configuration: ServiceConfiguration, crossOrigin: CrossOrigin, startedAt: Int) {
+    init(_ configuration: WebPolicy, crossOrigin: CrossOrigin, startedAt: Int) {
         let isSigned = configuration.requiresSignature
         let style = PackageResources.home_css
         let script = isSigned ? nil : PackageResources.home_js + PackageResources.home_result_js
-        let limit = configuration.fetch.maxBytes
+        let limit = configuration.maxUploadBytes
         let page = PageTemplate(isSigned ? PackageResources.signed_html : PackageResources.home_html).filled(
-            ["max_bytes": String(limit), "max_size": Self.size(limit), "version": Gifreel.version],
+            ["max_bytes": String(limit), "max_size": Self.size(limit), "version": configuration.version],
             markup: [
                 "style": String(decoding: style, as: UTF8.self),
                 "script": String(decoding: script ?? [], as: UTF8.self),

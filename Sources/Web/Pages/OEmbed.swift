@@ -1,4 +1,5 @@
 internal import HTTP
+internal import Renditions
 
 /// The oEmbed document of a page (oembed.com, section 2.3.4.2: the video type).
 struct OEmbed: Encodable, Equatable {

@@ -2,6 +2,7 @@ internal import Cache
 internal import Fetch
 internal import Glibc
 internal import HTTP
+internal import Renditions
 internal import Sandbox
 
 /// Answers with pages: the home page, the player, and the player's oEmbed document.
@@ -29,13 +30,13 @@ struct PageDesk: Sendable {
     private let answers: RenditionAnswer
     private let parser: RouteParser
     private let access: AccessControl
-    private let configuration: ServiceConfiguration
+    private let configuration: WebPolicy
     private let homePage: HomePage?
     private let player = PlayerPage()
-    let errors = ErrorPage()
+    let errors: ErrorPage
 
     init(
-        _ configuration: ServiceConfiguration, store: RenditionStore, answers: RenditionAnswer, crossOrigin: CrossOrigin,
+        _ configuration: WebPolicy, store: RenditionStore, answers: RenditionAnswer, crossOrigin: CrossOrigin,
         parser: RouteParser, access: AccessControl
     ) {
         self.configuration = configuration
@@ -43,6 +44,7 @@ struct PageDesk: Sendable {
         self.answers = answers
         self.parser = parser
         self.access = access
+        errors = ErrorPage(version: configuration.version)
         homePage = configuration.hasHomePage ? HomePage(configuration, crossOrigin: crossOrigin, startedAt: time(nil)) : nil
     }
 
@@ -157,7 +159,12 @@ struct PageDesk: Sendable {
         guard let result = await store.find(facts, of: page.source, urgency: visit.urgency, visit.allowance) else {
             return nil
         }
-        let found = try result.get()
+        let found: RenditionStore.Found
+        do throws(RenditionError) {
+            found = try result.get()
+        } catch {
+            throw Problem(error)
+        }
         guard let known = PageFacts(found.rendition) else { throw .overloaded }
         return (known, found)
     }

@@ -1,5 +1,6 @@
 internal import Cache
 internal import Media
+internal import Renditions
 
 /// The facts of a GIF that its page depends on.
 struct PageFacts {
@@ -22,7 +23,11 @@ struct PageFacts {
             end += Int((delay * 100).rounded())
             return end > start
         }
-        try poster.set(RenditionOption.frame.rawValue, to: String(frame ?? facts.frames - 1))
+        do throws(RenditionError) {
+            try poster.set(RenditionOption.frame.rawValue, to: String(frame ?? facts.frames - 1))
+        } catch {
+            throw Problem(error)
+        }
         return poster
     }
 
@@ -35,8 +40,12 @@ struct PageFacts {
         if (width, height) == (size.width, size.height) { return poster }
         guard width >= 2, height >= 2 else { return nil }
         var bounded = poster
-        try bounded.set(RenditionOption.width.rawValue, to: String(width))
-        try bounded.set(RenditionOption.height.rawValue, to: String(height))
+        do throws(RenditionError) {
+            try bounded.set(RenditionOption.width.rawValue, to: String(width))
+            try bounded.set(RenditionOption.height.rawValue, to: String(height))
+        } catch {
+            throw Problem(error)
+        }
         return bounded
     }
 

@@ -1,3 +1,6 @@
+internal import Fetch
+internal import Renditions
+
 /// The addresses of a player page, its video and its poster.
 struct PageLinks: Equatable {
     /// What precedes a target in an absolute address: scheme, host and the path of the public URL. Empty where a client of

@@ -1,4 +1,5 @@
 internal import HTTP
+internal import Renditions
 
 /// The page that plays a video (format `html`).
 ///

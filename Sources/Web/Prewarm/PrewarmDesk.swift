@@ -1,4 +1,6 @@
 internal import HTTP
+internal import Prewarm
+internal import Renditions
 internal import SystemIO
 
 /// Answers `/prewarm` and what is below it (API.md §5).
@@ -40,14 +42,18 @@ struct PrewarmDesk: Sendable {
         return .receive(
             CollectingSink(limit: Self.bodyLimit) { [queue, threads] body in
                 let outcome = await threads.run { () -> Result<PrewarmJob.Order, Problem> in
-                    do throws(Problem) {
+                    do {
                         let order = PrewarmJob.Order(
                             id: Self.newID(), entries: try PrewarmListReader.read(body, limit: queue.limits.urls),
                             retries: chosen.retries, concurrency: chosen.concurrency)
                         try queue.add(order)
                         return .success(order)
+                    } catch let error as PrewarmList.Malformed {
+                        return .failure(.badRequest(error.description))
+                    } catch let refusal as PrewarmQueue.Refusal {
+                        return .failure(Problem(refusal))
                     } catch {
-                        return .failure(error)
+                        return .failure(.overloaded)
                     }
                 }
                 switch outcome {
@@ -119,5 +125,18 @@ private final class CollectingSink: HTTPBodySink {
 
     func abort() {
         bytes = []
+    }
+}
+
+extension Problem {
+    fileprivate init(_ refusal: PrewarmQueue.Refusal) {
+        switch refusal {
+        case .stopping: self = .draining
+        case .full(let waiting, let limit):
+            self.init(
+                503, "overloaded", "\(waiting) URLs wait to be prewarmed already; the limit is \(limit).", retryAfter: 60)
+        case .notStored(let cause):
+            self.init(503, "overloaded", "The list cannot be stored.", retryAfter: 30, cause: cause)
+        }
     }
 }

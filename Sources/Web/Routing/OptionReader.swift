@@ -1,11 +1,13 @@
+package import Renditions
+
 /// Collects the options of a rendition from path, query and form. An option that is given twice is an error.
-struct OptionReader {
+package struct OptionReader {
     private var rendition: Rendition
     /// What a signature has to cover. The caller sets the source.
-    var credentials: Credentials
+    package var credentials: Credentials
     private var seen = Set<String>()
 
-    init(format: Rendition.Format) {
+    package init(format: Rendition.Format) {
         rendition = Rendition(format: format)
         credentials = Credentials(format: format)
     }
@@ -16,7 +18,7 @@ struct OptionReader {
     }
 
     /// Reads `name=value` of a path.
-    mutating func readPair(_ text: Substring) throws(Problem) {
+    package mutating func readPair(_ text: Substring) throws(Problem) {
         guard !text.isEmpty else {
             throw .badRequest("The path has a comma without an option after it: options are written “,name=value”.")
         }
@@ -44,8 +46,12 @@ struct OptionReader {
     }
 
     /// The rendition with the options read so far.
-    func finish() throws(Problem) -> Rendition {
-        try rendition.check()
+    package func finish() throws(Problem) -> Rendition {
+        do throws(RenditionError) {
+            try rendition.check()
+        } catch {
+            throw Problem(error)
+        }
         return rendition
     }
 
@@ -59,7 +65,11 @@ struct OptionReader {
         case "expires":
             credentials.expires = try Self.time(value)
         default:
-            try rendition.set(name, to: value)
+            do throws(RenditionError) {
+                try rendition.set(name, to: value)
+            } catch {
+                throw Problem(error)
+            }
         }
         credentials.options.append(QueryItem(name: name, value: value))
     }

@@ -1,4 +1,5 @@
 package import Fetch
+internal import Renditions
 
 /// A request target after parsing: its route, and what the request presents to be allowed to use it.
 package struct ParsedTarget: Sendable, Equatable {

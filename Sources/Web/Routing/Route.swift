@@ -1,5 +1,6 @@
 package import Cache
 package import Fetch
+package import Renditions
 
 /// What a request's target asks for.
 package enum Route: Sendable, Equatable {
@@ -23,12 +24,12 @@ package enum Route: Sendable, Equatable {
     case readiness
 
     /// First path segments that mean something, so that no mount can have them.
-    static let reservedNames: Set<String> = [
+    package static let reservedNames: Set<String> = [
         "mp4", "jpg", "png", "webp", "json", "html", "object", "cache", "prewarm", "metrics", "healthz", "readyz", "oembed",
     ]
 
     /// Bytes of a mount's name.
-    static func isNameByte(_ byte: UInt8) -> Bool {
+    package static func isNameByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
             true

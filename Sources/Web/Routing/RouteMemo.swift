@@ -1,6 +1,7 @@
 internal import Cache
 internal import Fetch
 internal import Glibc
+internal import Renditions
 internal import Synchronization
 
 /// What the targets seen lately ask for, so that a hit neither parses a URL nor hashes one.

@@ -1,5 +1,6 @@
 internal import Cache
 internal import Fetch
+internal import Renditions
 
 /// Parses request targets. A pure function of the target and the mounts.
 package struct RouteParser: Sendable {

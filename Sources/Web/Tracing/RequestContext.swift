@@ -1,5 +1,5 @@
 internal import HTTP
-internal import Logging
+package import Logging
 internal import ServiceContextModule
 
 // What a request says of itself, carried by the tasks that work for it (`ServiceContext.current`).
@@ -53,7 +53,7 @@ private struct FieldDictionary: Extractor {
 
 extension Logger.MetadataProvider {
     /// Adds the request's id and its trace to each line.
-    static let request = Logger.MetadataProvider {
+    package static let request = Logger.MetadataProvider {
         var metadata: Logger.Metadata = [:]
         if let id = ServiceContext.current?.requestID { metadata["request_id"] = "\(id)" }
         if let trace = ServiceContext.current?.trace {

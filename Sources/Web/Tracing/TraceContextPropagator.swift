@@ -1,4 +1,4 @@
-internal import Instrumentation
+package import Instrumentation
 internal import ServiceContextModule
 
 /// Takes W3C Trace Context from requests and puts it into others, for swift-distributed-tracing.
@@ -26,13 +26,13 @@ struct TraceContextPropagator: Instrument {
 }
 
 /// Writes fields as `Name: value` lines.
-struct FieldLines: Injector {
-    func inject(_ value: String, forKey key: String, into carrier: inout [String]) {
+package struct FieldLines: Injector {
+    package func inject(_ value: String, forKey key: String, into carrier: inout [String]) {
         carrier.append("\(key): \(value)")
     }
 
     /// Those of the current task.
-    static var current: [String] {
+    package static var current: [String] {
         guard let context = ServiceContext.current else { return [] }
         var lines: [String] = []
         TraceContextPropagator().inject(context, into: &lines, using: FieldLines())

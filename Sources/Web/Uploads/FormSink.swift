@@ -1,18 +1,19 @@
-internal import HTTP
+package import HTTP
+internal import Renditions
 
 /// Takes the GIF out of a form that a browser sends (`multipart/form-data`, RFC 7578): one file, and beside it the
 /// rendition's options as the form's other fields.
 ///
 /// Used by one connection's loop thread only.
-final class FormSink: HTTPBodySink {
+package final class FormSink: HTTPBodySink {
     /// Bytes of a form that are not the file's: delimiters, heads and the other fields.
-    static let overhead = 64 << 10
+    package static let overhead = 64 << 10
     /// Fields of a form beside the file.
     private static let mostFields = 32
     /// Bytes of a field's value.
     private static let longestValue = 2048
 
-    let limit: Int
+    package let limit: Int
     private let fileLimit: Int
     private let then: ([QueryItem]) throws(Problem) -> @Sendable (Source) async -> HTTPResponse
     private var parser: MultipartParser
@@ -36,7 +37,7 @@ final class FormSink: HTTPBodySink {
         self.then = then
     }
 
-    func write(_ bytes: UnsafeRawBufferPointer) throws {
+    package func write(_ bytes: UnsafeRawBufferPointer) throws {
         do throws(Problem) {
             try read(bytes)
         } catch {
@@ -44,7 +45,7 @@ final class FormSink: HTTPBodySink {
         }
     }
 
-    func finish() -> HTTPReply {
+    package func finish() -> HTTPReply {
         do throws(Problem) {
             guard parser.isWhole else { throw .badRequest("The form breaks off.") }
             guard hasFile else { throw .badRequest("The form has no file.") }
@@ -56,7 +57,7 @@ final class FormSink: HTTPBodySink {
         }
     }
 
-    func abort() {
+    package func abort() {
         file = UploadedFile()
     }
 

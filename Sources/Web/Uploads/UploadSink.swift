@@ -1,4 +1,5 @@
 internal import HTTP
+internal import Renditions
 
 /// Takes a GIF that is a request's whole body.
 ///

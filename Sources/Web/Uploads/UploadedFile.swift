@@ -1,6 +1,7 @@
 internal import Cache
 internal import Crypto
 internal import Fetch
+internal import Renditions
 internal import SystemIO
 
 /// A GIF that arrives in a request's body: into a memfd, hashed and judged by its first bytes as it comes.

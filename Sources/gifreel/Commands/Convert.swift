@@ -2,9 +2,11 @@ internal import Foundation
 internal import Glibc
 internal import HTTP
 internal import Media
+internal import Renditions
 internal import Sandbox
 internal import Synchronization
 internal import SystemIO
+internal import Web
 
 /// `gifreel convert`: one file, or many into a directory, as many at once as there are processors.
 package struct Convert {
@@ -65,10 +67,14 @@ package struct Convert {
             let names = Rendition.Format.allCases.filter { $0.output != nil }.map(\.rawValue).joined(separator: ", ")
             throw .badRequest("There is no format “\(name)” to convert to: give one of \(names) as extension or with --format.")
         }
-        var rendition = Rendition(format: format)
-        for option in options { try rendition.set(option.name, to: option.value) }
-        try rendition.check()
-        return (rendition, output)
+        do throws(RenditionError) {
+            var rendition = Rendition(format: format)
+            for option in options { try rendition.set(option.name, to: option.value) }
+            try rendition.check()
+            return (rendition, output)
+        } catch {
+            throw Problem(error)
+        }
     }
 
     /// What follows the last dot of the last part of a path, in lower case; nil where there is none.

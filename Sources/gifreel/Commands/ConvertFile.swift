@@ -3,8 +3,10 @@ internal import Cache
 internal import Foundation
 internal import Glibc
 internal import Media
+internal import Renditions
 internal import Sandbox
 internal import SystemIO
+internal import Web
 
 /// Converts one file in a worker process; what a miss does, without the server.
 struct ConvertFile: Sendable {
@@ -55,7 +57,7 @@ struct ConvertFile: Sendable {
         do throws(SandboxError) {
             result = try supervisor.run(job, input: gif, output: output).result
         } catch {
-            throw Problem(error, limit: job.allowance)
+            throw Problem(.conversionFailed(error, allowance: job.allowance))
         }
         guard job.transcoder.output == .facts else { return result.bytes }
         let digest: SourceDigest
@@ -64,7 +66,11 @@ struct ConvertFile: Sendable {
         } catch {
             throw Self.failed(input, error)
         }
-        return try FactsFile.write(result, of: digest, bytes: count, to: output)
+        do throws(RenditionError) {
+            return try FactsFile.write(result, of: digest, bytes: count, to: output)
+        } catch {
+            throw Problem(error)
+        }
     }
 
     /// Copies the input into memory that nobody can change while it is read.

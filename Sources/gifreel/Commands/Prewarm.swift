@@ -2,7 +2,8 @@ internal import Cache
 internal import Fetch
 internal import Foundation
 internal import Glibc
-internal import Logs
+package import Prewarm
+internal import Renditions
 internal import Sandbox
 internal import Synchronization
 internal import SystemIO
@@ -90,12 +91,13 @@ package struct Prewarm {
     private func dryRun(_ entries: [PrewarmEntry]) -> Int32 {
         var wrong = 0
         for entry in entries {
-            do throws(Problem) {
+            do throws(RenditionError) {
                 let (rendition, url) = try entry.target()
                 print("\(rendition.canonicalText) \(url.canonical)")
             } catch {
                 wrong += 1
-                _ = Self.complain("\(entry.url): \(error.code): \(error.detail)", 0)
+                let failure = PrewarmFailure(error)
+                _ = Self.complain("\(entry.url): \(failure.code): \(failure.detail)", 0)
             }
         }
         _ = Self.complain("\(entries.count) renditions, \(wrong) of which cannot be made.", 0)
@@ -106,11 +108,19 @@ package struct Prewarm {
         let prewarmRun: PrewarmRun
         let journal: RunJournal
         let backend: any PrewarmBackend
+        var local: LocalRenditions?
         let threads = WorkThreads(count: 1, limit: 8, name: "gifreel-client")
         do {
             journal = try RunJournal(path: self.journal ?? defaultJournal(entries))
             prewarmRun = PrewarmRun(entries, journal: journal)
-            backend = try makeBackend(zygote, threads)
+            if let server {
+                backend = try remoteBackend(server, threads)
+            } else {
+                let renditions = try localRenditions(zygote)
+                backend = LocalBackend(
+                    store: renditions.store, describe: PrewarmFailure.init, concurrency: concurrency, retries: retries)
+                local = renditions
+            }
         } catch {
             return Self.complain("\(error)", Code.failed)
         }
@@ -119,7 +129,7 @@ package struct Prewarm {
         display.start()
         let (failure, wasInterrupted) = carryOut(prewarmRun, backend, signals)
         display.finish()
-        if let local = backend as? LocalBackend { local.close() }
+        local?.close()
         threads.close()
         let seconds = Int((ContinuousClock.now - began) / .seconds(1))
         return close(prewarmRun, journal, seconds, failure, wasInterrupted: wasInterrupted)
@@ -176,15 +186,16 @@ package struct Prewarm {
         return totals.failed == 0 ? 0 : Code.failed
     }
 
-    private func makeBackend(_ zygote: Zygote?, _ threads: WorkThreads) throws -> any PrewarmBackend {
-        if let server {
-            guard let token, !token.isEmpty else {
-                throw PrewarmRunError("Prewarming a server needs its admin token: --token or GIFREEL_ADMIN_TOKEN.")
-            }
-            return RemoteBackend(
-                server: server, concurrency: concurrency, retries: retries,
-                client: ServerClient(server: server, token: token), threads: threads)
+    private func remoteBackend(_ server: String, _ threads: WorkThreads) throws(PrewarmRunError) -> RemoteBackend {
+        guard let token, !token.isEmpty else {
+            throw PrewarmRunError("Prewarming a server needs its admin token: --token or GIFREEL_ADMIN_TOKEN.")
         }
+        return RemoteBackend(
+            server: server, concurrency: concurrency, retries: retries,
+            client: ServerClient(server: server, token: token), threads: threads)
+    }
+
+    private func localRenditions(_ zygote: Zygote?) throws -> LocalRenditions {
         guard let zygote else { throw PrewarmRunError("There is no worker process.") }
         let (file, flags) = (configurationFile, flags)
         let read = Blocking.wait { () -> Result<ServiceConfiguration, ConfigurationError> in
@@ -202,9 +213,7 @@ package struct Prewarm {
         }
         configuration.pool.queue = max(configuration.pool.queue, concurrency)
         do {
-            return try LocalBackend(
-                configuration, zygote: zygote, concurrency: concurrency, retries: retries,
-                log: LogOutput(format: configuration.logFormat == .json ? .json : .text))
+            return try LocalRenditions(configuration, zygote: zygote)
         } catch let error as CacheError {
             guard case .directoryInUse = error else { throw error }
             throw PrewarmRunError("A server uses this cache directory: have it do the work with --server. (\(error))")

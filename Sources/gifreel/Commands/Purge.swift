@@ -1,6 +1,7 @@
 internal import Cache
 internal import Fetch
 internal import Foundation
+internal import Prewarm
 
 /// `gifreel purge`: has a running server forget sources.
 package struct Purge {

@@ -6,6 +6,7 @@ internal import Logging
 internal import Logs
 internal import Sandbox
 internal import SystemIO
+internal import Web
 
 /// `gifreel serve`: from the settings to the exit code.
 package struct Serve {

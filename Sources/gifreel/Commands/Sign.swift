@@ -1,5 +1,7 @@
 internal import Fetch
 internal import Foundation
+internal import Renditions
+internal import Web
 
 /// `gifreel sign`: prints a path that a service with the same keys answers.
 package struct Sign {

@@ -2,10 +2,13 @@ internal import Cache
 internal import Fetch
 internal import HTTP
 internal import Logging
+internal import Prewarm
 internal import PrometheusMetrics
+internal import Renditions
 internal import Sandbox
 internal import Synchronization
 internal import SystemIO
+internal import Web
 
 /// What one reading of the settings makes: all that answers by them. It is replaced as a whole when they are read again,
 /// so that no request ever sees half of the old and half of the new ones.
@@ -19,7 +22,7 @@ final class Generation: Sendable {
         let registry: PrometheusRegistry
         let work: WorkMeter
         /// For the blocking parts of what operators ask for.
-        let desk: WorkThreads
+        let threads: WorkThreads
     }
 
     let configuration: ServiceConfiguration
@@ -36,13 +39,9 @@ final class Generation: Sendable {
         store = RenditionStore(
             configuration: configuration, cache: rooms.cache, clock: rooms.clock, fetcher: fetcher, pool: rooms.pool,
             logger: logger, meter: rooms.work)
-        let admin = AdminDesk(store: store, token: configuration.adminToken)
         door = FrontDoor(
-            configuration: configuration, store: store, admin: admin,
-            access: AccessControl(configuration, clock: rooms.clock),
-            metrics: MetricsDesk(
-                registry: rooms.registry, allowed: configuration.metricsReaders, admin: admin, threads: rooms.desk),
-            prewarm: PrewarmDesk(queue: rooms.prewarm, admin: admin, threads: rooms.desk), work: rooms.work, logger: logger)
+            configuration: configuration.web, store: store, registry: rooms.registry, prewarm: rooms.prewarm,
+            threads: rooms.threads, clock: rooms.clock, work: rooms.work, logger: logger)
     }
 
     /// Begins to answer on a server that listens.

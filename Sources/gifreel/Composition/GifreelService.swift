@@ -4,9 +4,12 @@ internal import Foundation
 package import HTTP
 package import Logging
 package import Media
+internal import Prewarm
 internal import PrometheusMetrics
+internal import Renditions
 package import Sandbox
 internal import SystemIO
+internal import Web
 
 /// The composition root: makes every room, connects them, starts and stops them.
 package final class GifreelService: Sendable {
@@ -34,16 +37,16 @@ package final class GifreelService: Sendable {
         let cache = try Cache(configuration: configuration.cache, clock: clock)
         do {
             let registry = PrometheusRegistry(Families.instruments)
-            let desk = WorkThreads(count: 1, limit: 64, name: "gifreel-desk")
+            let threads = WorkThreads(count: 1, limit: 64, name: "gifreel-desk")
             let prewarm = PrewarmQueue(
                 limits: configuration.prewarm, journal: PrewarmJournal(cacheDirectory: configuration.cache.directory),
-                threads: desk,
+                threads: threads,
                 meter: LabelledCounter(
                     Families.prewarmed, label: "result", values: ["hit", "new", "failed"], factory: registry),
                 logger: logger)
             rooms = Generation.Rooms(
                 cache: cache, clock: clock, pool: WorkerPool(zygote: zygote, configuration: configuration.pool),
-                prewarm: prewarm, registry: registry, work: WorkMeter(factory: registry), desk: desk)
+                prewarm: prewarm, registry: registry, work: WorkMeter(factory: registry) { Problem($0).code }, threads: threads)
             zygote.onLoss { loss in logger.error("lost the zygote process", metadata: ["cause": "\(loss)"]) }
             let current = CurrentGeneration(try Generation(configuration, rooms, logger: logger))
             self.current = current
@@ -57,7 +60,7 @@ package final class GifreelService: Sendable {
             let gate = accessLog.map { AccessLogGate($0, isOpen: configuration.logLevel <= .info) }
             self.accessLog = gate
             server = try HTTPServer(
-                configuration: http, handler: current, observer: ObserverList(observers: [meter] + (gate.map { [$0] } ?? [])))
+                configuration: http, handler: current, observer: ObserverList([meter] + (gate.map { [$0] } ?? [])))
             let readings = StateReadings(
                 cache: cache, pool: rooms.pool, server: server, prewarm: prewarm, current: { current.value })
             registry.onCollect(readings.samples)
@@ -86,7 +89,7 @@ package final class GifreelService: Sendable {
             try Data("\(port)\n".utf8).write(to: URL(fileURLWithPath: file), options: .atomic)
         }
         generation.open(at: server.endpoints)
-        rooms.prewarm.start { [current] in current.value.store }
+        rooms.prewarm.start({ [current] in current.value.store }, describe: PrewarmFailure.init)
         let endpoints = server.endpoints.map(\.description).joined(separator: ", ")
         generation.logger.info("listening", metadata: ["at": "\(endpoints)", "version": "\(Gifreel.version)"])
     }
@@ -112,7 +115,7 @@ package final class GifreelService: Sendable {
         // Both block for as long as their threads' work takes; by now hardly ever at all.
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async { [rooms] in
-                rooms.desk.close()
+                rooms.threads.close()
                 rooms.pool.close()
                 rooms.cache.close()
                 continuation.resume()

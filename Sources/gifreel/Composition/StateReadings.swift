@@ -1,8 +1,10 @@
 internal import Cache
 internal import Fetch
 internal import HTTP
+internal import Prewarm
 internal import PrometheusMetrics
 internal import Sandbox
+internal import Web
 
 /// Reads what the rooms count themselves, when somebody asks for the metrics.
 struct StateReadings: Sendable {

@@ -1,4 +1,6 @@
 internal import Fetch
+internal import Renditions
+internal import Web
 
 // Who may ask, and for what.
 extension ServiceConfiguration {

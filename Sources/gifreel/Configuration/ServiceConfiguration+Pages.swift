@@ -1,5 +1,6 @@
 internal import Fetch
 internal import HTTP
+internal import Web
 
 // The pages, and what is sent by forms.
 extension ServiceConfiguration {

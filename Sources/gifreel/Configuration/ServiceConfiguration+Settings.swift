@@ -3,6 +3,8 @@ internal import Fetch
 internal import HTTP
 internal import Logging
 internal import Media
+internal import Prewarm
+internal import Renditions
 internal import Sandbox
 
 extension ServiceConfiguration {

@@ -3,7 +3,10 @@ package import Fetch
 package import HTTP
 package import Logging
 package import Media
+package import Prewarm
+package import Renditions
 package import Sandbox
+package import Web
 
 /// Everything about the service that can be set, each room's part in its own terms.
 package struct ServiceConfiguration: Sendable {

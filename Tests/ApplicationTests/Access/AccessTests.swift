@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import Service
+@testable import Web
 
 @Suite("Access control over a socket", .timeLimit(.minutes(3))) struct AccessTests {
     private static let key = "an-example-key-of-at-least-32-bytes"

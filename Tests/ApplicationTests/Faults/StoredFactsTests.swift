@@ -6,7 +6,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-@testable import Service
+@testable import Renditions
+@testable import Web
 
 @Suite("Damaged facts in the cache do not affect answers", .serialized) struct StoredFactsTests {
     private static func document(

@@ -3,7 +3,8 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import Service
+@testable import Renditions
+@testable import Web
 
 @Suite("Mounts map paths to origins", .timeLimit(.minutes(3))) struct MountTests {
     private let gif = GIFBuilder.animation(frames: 4)

@@ -3,7 +3,7 @@ import Sandbox
 import Synchronization
 import Testing
 
-@testable import Service
+@testable import Renditions
 
 @Suite("Single flight: callers share work per key", .timeLimit(.minutes(2))) struct FlightTableTests {
     private typealias Table = FlightTable<String, Int>

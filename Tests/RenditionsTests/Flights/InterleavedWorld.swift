@@ -10,7 +10,7 @@ import Testing
 
 @testable import Fetch
 @testable import Sandbox
-@testable import Service
+@testable import Renditions
 
 /// Two sources whose GIFs change and fail, a store in front of them, and some tasks that use it at once.
 final class InterleavedWorld: Sendable {
@@ -120,10 +120,8 @@ final class InterleavedWorld: Sendable {
             }
             if bytes[1] < floor { Issue.record("\(seed): version \(bytes[1]) after a purge of all before \(floor)") }
             state.withLock { $0.counts.found += 1 }
-        case .failure(let problem):
-            guard let version = problem.cause?.split(separator: "#").last.flatMap({ UInt8($0) }) else {
-                return record("\(seed): \(problem)")
-            }
+        case .failure(let error):
+            guard let version = error.version else { return record("\(seed): \(error)") }
             if version < floor { Issue.record("\(seed): failure of \(version) after a purge of all before \(floor)") }
             state.withLock { $0.counts.failed += 1 }
         }
@@ -141,7 +139,9 @@ final class InterleavedWorld: Sendable {
         await task.value
     }
 
-    private func find(_ source: Int, _ quality: Int, _ store: RenditionStore) async -> Result<RenditionStore.Found, Problem>? {
+    private func find(_ source: Int, _ quality: Int, _ store: RenditionStore) async -> Result<
+        RenditionStore.Found, RenditionError
+    >? {
         var rendition = Rendition(format: .mp4)
         guard let url = try? SourceURL(url(source)), (try? rendition.set("quality", to: "\(quality)")) != nil else {
             return nil
@@ -220,25 +220,43 @@ final class InterleavedWorld: Sendable {
     /// The worker: writes which source, version and rendition it was given.
     private func convert(
         _ source: Source, _ rendition: Rendition, _ flight: Flight
-    ) async -> Result<Converter.Conversion, Problem> {
+    ) async -> Result<Converter.Conversion, RenditionError> {
         flight.waitsForWorker()
         await Task.yield()
         flight.turn.begin()
         await takeTime()
         var bytes = [UInt8](repeating: 0, count: 2)
         guard let staged = try? cache.stage(), pread(source.bytes.number, &bytes, 2, 0) == 2 else {
-            return .failure(.overloaded)
+            return .failure(.overloaded(cause: nil))
         }
         if bytes[1] % 4 == 2, rendition.options.quality == 30 {
-            return .failure(Problem(422, "corrupt_gif", "", cause: "#\(bytes[1])", lifetime: .unusable))
+            return .failure(.workerFailure(version: bytes[1]))
         }
         bytes.append(UInt8(rendition.options.quality))
-        guard write(staged.descriptor.number, bytes, 3) == 3 else { return .failure(.overloaded) }
+        guard write(staged.descriptor.number, bytes, 3) == 3 else { return .failure(.overloaded(cause: nil)) }
         let result = TranscodeResult(
             sourceWidth: 1, sourceHeight: 1, width: 2, height: 2, frames: 1, samples: 1, duration: 1, loopCount: nil, bytes: 3)
         return .success(
             Converter.Conversion(
                 file: staged,
                 report: WorkerReport(result: result, queued: .zero, ran: .zero, cpuMicroseconds: 0, peakBytes: 0)))
+    }
+}
+
+extension RenditionError {
+    /// A conversion that failed because of the version of its GIF.
+    fileprivate static func workerFailure(version: UInt8) -> RenditionError {
+        .conversionFailed(
+            .rejected(.tooLarge(.frames, value: Int(version), maximum: 0)), allowance: WorkerJob.Allowance())
+    }
+
+    /// The version of the GIF that failed.
+    fileprivate var version: UInt8? {
+        switch self {
+        case .remembered(let error, _): error.version
+        case .conversionFailed(.rejected(.tooLarge(_, let version, _)), _): UInt8(version)
+        case .fetchFailed(.failed(.protocolViolation(let cause))): UInt8(cause.dropFirst())
+        default: nil
+        }
     }
 }

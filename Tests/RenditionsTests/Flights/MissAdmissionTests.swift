@@ -2,7 +2,7 @@ import Fetch
 import Sandbox
 import Testing
 
-@testable import Service
+@testable import Renditions
 
 @Suite("Admission of misses is bounded") struct MissAdmissionTests {
     private func origin(_ text: String = "https://a.test/") throws -> MissAdmission.Origin {
@@ -57,15 +57,5 @@ import Testing
         slow.forEach { $0?.settle(bytes: 1) }
         #expect(try admission.admit(origin(), bytes: 1, urgency: .visitor) != nil)
         withExtendedLifetime(slow) {}
-    }
-
-    @Test(
-        arguments: [
-            (nil, 3), ("", 3), ("u=0", 0), ("u=7, i", 7), ("i, u=5", 5), ("u=5;x=1", 5), ("u=1,u=6", 6), ("u=9", 3),
-            ("u=-1", 3),
-            ("u=a", 3), ("x=1", 3),
-        ] as [(String?, Int)])
-    func urgencyIsReadFromThePriorityField(_ value: String?, _ level: Int) {
-        #expect(PriorityField.urgency(value).level == level)
     }
 }

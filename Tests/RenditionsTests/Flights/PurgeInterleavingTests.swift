@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 @testable import Fetch
-@testable import Service
+@testable import Renditions
 
 /// Purges against all that may be in flight in the service (fetches, makings, renewals, remembered failures), in orders that
 /// a seed decides.

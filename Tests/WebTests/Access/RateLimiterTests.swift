@@ -1,10 +1,11 @@
 import Cache
 import HTTP
+import Renditions
 import Synchronization
 import SystemIO
 import Testing
 
-@testable import Service
+@testable import Web
 
 @Suite("Token buckets per client network") struct RateLimiterTests {
     private final class Seconds: Sendable {
@@ -60,9 +61,9 @@ import Testing
 
     @Test func whoeverIsUnknownIsNotLimited() throws {
         let limiter = RateLimiter(RateLimit(perMinute: 1, burst: 1), clock: time.clock)
-        let unknown = MissAllowance(limiter: limiter, client: nil)
+        let unknown = limiter.allowance(for: nil)
         #expect((0..<5).allSatisfy { _ in unknown.use() == nil })
-        let known = MissAllowance(limiter: limiter, client: try client("192.0.2.1"))
+        let known = limiter.allowance(for: try client("192.0.2.1"))
         #expect(known.use() == nil)
         #expect(known.use() == .rateLimited(retryAfter: 60))
     }

@@ -1,8 +1,9 @@
 import Cache
 import Fetch
+import Renditions
 import Testing
 
-@testable import Service
+@testable import Web
 
 @Suite("Signatures cover format, options and source") struct SigningTests {
     private static let key = "an-example-key-of-at-least-32-bytes"

@@ -8,4 +8,17 @@
             text = String(hex)
         }
     }
+
+    /// The errors of options, without those of the layers below.
+    package enum RenditionError: Error {
+        case invalidOption(name: String, reason: String)
+    }
+
+    extension Problem {
+        init(_ error: RenditionError) {
+            switch error {
+            case .invalidOption(let name, let reason): self = .badOption(name, reason)
+            }
+        }
+    }
 #endif

@@ -1,9 +1,10 @@
 import Cache
 import Fetch
+import Renditions
 import TestSupport
 import Testing
 
-@testable import Service
+@testable import Web
 
 @Suite("Mutated request targets are parsed or refused") struct TargetFuzzTests {
     @Test func theSeedsHoldNoViolation() {

@@ -1,7 +1,8 @@
 #if !FUZZ
     import Fetch
+    import Renditions
 
-    @testable import Service
+    @testable import Web
 #endif
 
 /// What must hold of what is read out of request targets, whatever they are.

@@ -1,13 +1,37 @@
-internal import Cache
 internal import Fetch
 internal import Media
+package import Renditions
 internal import Sandbox
-internal import SystemIO
 
-// The one place where each room's errors become statuses and codes (API.md §3).
+// The only translation of the core's errors into statuses, codes and sentences (docs/api.md, errors).
 
 extension Problem {
-    init(_ error: FetchError) {
+    package init(_ error: RenditionError) {
+        switch error {
+        case .invalidOption(let name, let reason): self = .badOption(name, reason)
+        case .invalidSourceURL(let error): self = .badSourceURL(error.description)
+        case .rateLimited(let seconds): self = .rateLimited(retryAfter: seconds)
+        case .fetchFailed(let error): self.init(error)
+        case .conversionFailed(let error, let allowance): self.init(error, limit: allowance)
+        case .factsUnusable(let cause):
+            self = .interrupted("The server could not write the facts. Try again later.", cause: cause)
+        case .overloaded(let cause):
+            self = .overloaded
+            self.cause = cause
+        case .storageFailed(let cause):
+            self = .overloaded
+            self.cause = cause
+        case .cancelled:
+            // The client is gone; nothing reads the response.
+            self = .overloaded
+        case .remembered(let error, let remaining):
+            self.init(error)
+            cacheStatus = "gifreel; hit; detail=negative"
+            if status >= 500 { retryAfter = Int(remaining) }
+        }
+    }
+
+    private init(_ error: FetchError) {
         let (status, code) =
             switch error {
             case .notAllowed: (403, "source_not_allowed")
@@ -23,23 +47,10 @@ extension Problem {
             }
         let seconds = error.retryAfter.map { Int(min($0.components.seconds, 300)) }
         self.init(
-            status, code, error.publicDetail, retryAfter: seconds ?? (status == 503 ? 2 : nil), cause: "\(error)",
-            lifetime: Self.lifetime(error))
+            status, code, error.publicDetail, retryAfter: seconds ?? (status == 503 ? 2 : nil), cause: "\(error)")
     }
 
-    /// How long it makes no sense to ask an origin again.
-    private static func lifetime(_ error: FetchError) -> NegativeLifetime? {
-        switch error {
-        case .notFound, .gone: .missing
-        case .notAGIF, .tooLarge: .unusable
-        case .unreachable, .timeout, .failed, .tooManyRedirects, .notAllowed(.address):
-            error.retryAfter.map { .retryAfter(seconds: $0.components.seconds) } ?? .transient
-        // These are not the origin's doing.
-        case .notAllowed(.pattern), .busy, .exhausted, .cancelled, .closed: nil
-        }
-    }
-
-    init(_ error: TranscodeError) {
+    private init(_ error: TranscodeError) {
         if case .startPastEnd(_, let duration) = error {
             self = .badOption("start", "must be before the GIF's end, which is at \(DecimalText.text(duration, by: 100)) s")
             return
@@ -51,36 +62,33 @@ extension Problem {
             case .tooLarge: (422, "too_large")
             case .encoderMissing, .failed, .outOfMemory, .startPastEnd: (422, "transcode_failed")
             }
-        self.init(status, code, error.description, lifetime: .unusable)
+        self.init(status, code, error.description)
     }
 
-    init(_ error: SandboxError, limit: WorkerJob.Allowance) {
+    private init(_ error: SandboxError, limit: WorkerJob.Allowance) {
         switch error {
         case .rejected(.outOfMemory):
             self.init(
                 422, "too_large",
-                "The GIF is too large: its conversion needs more memory than \(limit.memory >> 20) MiB, which is the limit.",
-                lifetime: .unusable)
+                "The GIF is too large: its conversion needs more memory than \(limit.memory >> 20) MiB, which is the limit.")
         case .rejected(let error):
             self.init(error)
         case .cpuLimitExceeded:
             self.init(
                 422, "transcode_failed",
-                "The conversion takes more than \(limit.cpu) s of processor time, which is the limit.", lifetime: .unusable)
-        // The GIF may be at fault, or the converter. These are remembered for a short time only.
+                "The conversion takes more than \(limit.cpu) s of processor time, which is the limit.")
+        // The GIF may be at fault, or the converter.
         case .crashed(let exit):
             self.init(
-                422, "transcode_failed", "The converter crashed while it read the GIF.", cause: "worker ended: \(exit)",
-                lifetime: .transient)
+                422, "transcode_failed", "The converter crashed while it read the GIF.", cause: "worker ended: \(exit)")
         case .misbehaved(let misbehaviour):
             self.init(
                 422, "transcode_failed", "The converter gave no valid reply for the GIF.",
-                cause: "the worker misbehaved: \(misbehaviour)", lifetime: .transient)
+                cause: "the worker misbehaved: \(misbehaviour)")
         case .invalidOutput(let flaw):
             self.init(
-                422, "transcode_failed", "The converter produced an invalid file.", cause: "the worker's file: \(flaw)",
-                lifetime: .transient)
-        // The server is at fault. The same request may succeed later, so nothing is remembered.
+                422, "transcode_failed", "The converter produced an invalid file.", cause: "the worker's file: \(flaw)")
+        // The server is at fault. The same request may succeed later.
         case .wallClockTimeout:
             self = .interrupted(
                 "The server is too busy to finish the conversion in time. Try again later.",
@@ -103,10 +111,5 @@ extension Problem {
     /// A conversion that ended through no fault of the source.
     private static func interrupted(_ detail: String, cause: String) -> Problem {
         Problem(503, "overloaded", detail, retryAfter: 5, cause: cause)
-    }
-
-    init(_ error: CacheError) {
-        self = .overloaded
-        cause = error.description
     }
 }

@@ -1,6 +1,7 @@
+import Renditions
 import Testing
 
-@testable import Service
+@testable import Web
 
 @Suite("Renditions and their canonical text") struct RenditionTests {
     private func canonical(_ format: Rendition.Format, _ options: String) throws -> String {

@@ -1,7 +1,9 @@
 internal import Cache
 internal import Fetch
 internal import Logging
+internal import Renditions
 internal import Sandbox
+internal import Web
 
 extension RenditionStore {
     /// The store as the service has it: with the fetcher and the workers behind it.

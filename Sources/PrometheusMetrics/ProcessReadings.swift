@@ -1,16 +1,15 @@
 internal import CLinux
 internal import Glibc
-internal import PrometheusMetrics
 
 /// What the kernel knows of this process (proc(5)). Reading it blocks for microseconds, longer with many descriptors open.
-struct ProcessReadings: Sendable {
+package struct ProcessReadings: Sendable {
     private let started: Int
 
-    init() {
+    package init() {
         started = time(nil)
     }
 
-    func samples() -> [MetricSample] {
+    package func samples() -> [MetricSample] {
         var samples = [MetricSample(Families.started, started)]
         var usage = rusage()
         if getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage) == 0 {

@@ -1,23 +1,22 @@
-internal import CoreMetrics
-internal import PrometheusMetrics
+package import CoreMetrics
 internal import Synchronization
 
 /// The counters of a family that differ in one label. The label's values come from this program, so they are few.
-final class LabelledCounter: Sendable {
+package final class LabelledCounter: Sendable {
     private let family: MetricFamily
     private let label: String
     private let factory: any MetricsFactory
     private let counters = Mutex<[String: Counter]>([:])
 
     /// - Parameter values: Those that are to be seen from the start, at 0: a rate needs a beginning.
-    init(_ family: MetricFamily, label: String, values: [String] = [], factory: any MetricsFactory) {
+    package init(_ family: MetricFamily, label: String, values: [String] = [], factory: any MetricsFactory) {
         self.family = family
         self.label = label
         self.factory = factory
         for value in values { _ = counter(value) }
     }
 
-    func increment(_ value: String, by amount: Int = 1) {
+    package func increment(_ value: String, by amount: Int = 1) {
         counter(value).increment(by: amount)
     }
 

@@ -1,4 +1,5 @@
 internal import CCurl
+package import Fetch
 
 /// Asks a Gifreel server for something on behalf of a command line: one request at a time, on the calling thread.
 ///

@@ -1,0 +1,135 @@
+package import Cache
+package import Fetch
+internal import Media
+package import Sandbox
+
+/// Why there is no rendition.
+///
+/// The cases keep the error of the layer that failed, with its limits and causes. How an error looks to a client (status,
+/// code, sentence) is the concern of whatever answers that client.
+package indirect enum RenditionError: Error, Sendable, Equatable {
+    // MARK: The request
+
+    /// An option is unknown, has no effect on the format, is out of range or contradicts another one. `reason` completes the
+    /// sentence «The option … ».
+    case invalidOption(name: String, reason: String)
+    /// The text is not the URL of a source.
+    case invalidSourceURL(SourceURLError)
+    /// The client has used up its allowance of misses; `retryAfter` is in seconds, at least 1.
+    case rateLimited(retryAfter: Int)
+
+    // MARK: The source
+
+    /// The source could not be fetched.
+    case fetchFailed(FetchError)
+    /// The conversion failed in a worker that ran under `allowance`.
+    case conversionFailed(SandboxError, allowance: WorkerJob.Allowance)
+    /// The facts of the GIF could not be written or read.
+    case factsUnusable(cause: String)
+
+    // MARK: This server
+
+    /// A queue is full, a wait took too long, or memory is short.
+    case overloaded(cause: String?)
+    /// The cache has no room for a new file, neither on disk nor in memory.
+    case storageFailed(cause: String)
+    /// The calling task was cancelled: its client is gone.
+    case cancelled
+
+    // MARK: Failure memory
+
+    /// The error occurred before and is not tried again for another `remaining` seconds, at least 1.
+    case remembered(RenditionError, remaining: Int64)
+}
+
+extension RenditionError {
+    /// How long the error is remembered for its source; nil if the next attempt may succeed at once.
+    package var lifetime: NegativeLifetime? {
+        switch self {
+        case .fetchFailed(let error): Self.lifetime(error)
+        case .conversionFailed(let error, _): Self.lifetime(error)
+        case .invalidOption, .invalidSourceURL, .rateLimited, .factsUnusable, .overloaded, .storageFailed, .cancelled,
+            .remembered:
+            nil
+        }
+    }
+
+    private static func lifetime(_ error: FetchError) -> NegativeLifetime? {
+        switch error {
+        case .notFound, .gone: .missing
+        case .notAGIF, .tooLarge: .unusable
+        case .unreachable, .timeout, .failed, .tooManyRedirects, .notAllowed(.address):
+            error.retryAfter.map { .retryAfter(seconds: $0.components.seconds) } ?? .transient
+        // The origin did not cause these.
+        case .notAllowed(.pattern), .busy, .exhausted, .cancelled, .closed: nil
+        }
+    }
+
+    private static func lifetime(_ error: SandboxError) -> NegativeLifetime? {
+        switch error {
+        // Another start is another request for the same source.
+        case .rejected(.startPastEnd): nil
+        case .rejected, .cpuLimitExceeded: .unusable
+        // The GIF may be at fault, or the converter.
+        case .crashed, .misbehaved, .invalidOutput: .transient
+        // The server is at fault.
+        case .wallClockTimeout, .killed, .zygoteUnresponsive, .queueFull, .cancelled, .unavailable: nil
+        }
+    }
+
+    /// What a caller that can wait may do about an error.
+    package enum Retry: Sendable, Equatable {
+        /// The server has no capacity; `after` is in seconds.
+        case whenServerHasCapacity(after: Int)
+        /// The origin failed; `after` is in seconds, nil if the origin named no time.
+        case whenOriginRecovers(after: Int?)
+        /// Another attempt gives the same error.
+        case never
+    }
+
+    /// Whether another attempt may succeed, and when.
+    package var retry: Retry {
+        switch self {
+        case .invalidOption, .invalidSourceURL: .never
+        case .rateLimited(let seconds): .whenServerHasCapacity(after: seconds)
+        case .fetchFailed(let error): Self.retry(error)
+        case .conversionFailed(let error, _): Self.retry(error)
+        case .factsUnusable, .overloaded, .storageFailed, .cancelled: .whenServerHasCapacity(after: 2)
+        case .remembered(let error, let remaining):
+            switch error.retry {
+            case .whenServerHasCapacity: .whenServerHasCapacity(after: Int(remaining))
+            case .whenOriginRecovers: .whenOriginRecovers(after: Int(remaining))
+            case .never: .never
+            }
+        }
+    }
+
+    private static func retry(_ error: FetchError) -> Retry {
+        let seconds = error.retryAfter.map { Int(min($0.components.seconds, 300)) }
+        return switch error {
+        case .notAllowed, .notFound, .gone, .tooLarge, .notAGIF: .never
+        case .unreachable, .timeout, .failed, .tooManyRedirects: .whenOriginRecovers(after: seconds)
+        case .busy, .exhausted, .cancelled, .closed: .whenServerHasCapacity(after: seconds ?? 2)
+        }
+    }
+
+    private static func retry(_ error: SandboxError) -> Retry {
+        switch error {
+        case .rejected, .cpuLimitExceeded, .crashed, .misbehaved, .invalidOutput: .never
+        case .wallClockTimeout, .killed, .zygoteUnresponsive, .unavailable: .whenServerHasCapacity(after: 5)
+        case .queueFull, .cancelled: .whenServerHasCapacity(after: 2)
+        }
+    }
+
+    /// Whether the origin says that the source no longer exists.
+    var isSourceMissing: Bool {
+        switch self {
+        case .fetchFailed(.notFound), .fetchFailed(.gone): true
+        default: false
+        }
+    }
+
+    package init(_ error: CacheError) {
+        self = .storageFailed(cause: error.description)
+    }
+}

@@ -1,0 +1,34 @@
+internal import Cache
+internal import Fetch
+internal import Prewarm
+internal import Renditions
+internal import Web
+
+extension ServiceConfiguration {
+    /// The settings of the HTTP interface.
+    var web: WebPolicy {
+        var web = WebPolicy(version: Gifreel.version)
+        web.mounts = mounts
+        web.signingKeys = signingKeys
+        web.requiresSignature = requiresSignature
+        web.rateLimit = rateLimit
+        web.loopName = fetch.loopName
+        web.adminToken = adminToken
+        web.metricsReaders = metricsReaders
+        web.maxAge = maxAge
+        web.staleFor = cache.staleFor
+        web.allowOrigin = allowOrigin
+        web.publicURL = publicURL
+        web.hasHomePage = hasHomePage
+        web.maxUploadBytes = fetch.maxBytes
+        return web
+    }
+}
+
+extension PrewarmFailure {
+    /// Code and sentence of an error, the same as those of an HTTP response.
+    init(_ error: RenditionError) {
+        let problem = Problem(error)
+        self.init(code: problem.code, detail: problem.detail)
+    }
+}
