@@ -133,6 +133,7 @@ package struct Settings: Sendable, Equatable {
     package struct Log: Sendable, Equatable {
         package var level = Level.info
         package var format = Format.text
+        package var client = false
 
         /// The levels of swift-log.
         package enum Level: String, SettingChoice {

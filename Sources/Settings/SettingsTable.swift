@@ -235,5 +235,8 @@ extension Setting {
         Setting(
             "log.format", \.log.format, .restart,
             "Format of the log."),
+        Setting(
+            "log.client", \.log.client, .restart,
+            "Whether the access log has Referer and User-Agent of requests."),
     ]
 }

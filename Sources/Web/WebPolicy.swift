@@ -1,3 +1,4 @@
+package import Fetch
 package import HTTP
 
 /// The settings of the HTTP interface. A reload replaces the value as a whole.
@@ -12,6 +13,8 @@ package struct WebPolicy: Sendable {
     package var requiresSignature = false
     /// Misses per client; nil for no limit.
     package var rateLimit: RateLimit?
+    /// The sources that may be asked for, as far as their URLs tell. Default: all with public addresses and the usual ports.
+    package var sources = FetchConfiguration().sourcePolicy
     /// This service's name in `CDN-Loop`.
     package var loopName = "gifreel"
     /// The token of admin requests; nil turns them off.

@@ -37,6 +37,31 @@ extension OperationsTests {
             #expect(try server.request("GET", "/cache").status == 404)
         }
 
+        @Test func aReloadThatForbidsASourceRefusesWhatIsCachedOfIt() throws {
+            let gif = GIFBuilder.animation(frames: 3)
+            let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+            defer { origin.stop() }
+            let (server, file) = try start("admin:\n  token: secret\n")
+            let targets =
+                ["mp4", "jpg", "json", "html"].map { "/\($0)/\(origin.url("/a.gif"))" }
+                + ["/oembed?url=\(origin.url("/a.gif"))", "/mp4?url=\(origin.url("/a.gif"))"]
+            for target in targets + targets { #expect(try server.request("GET", target).status == 200, "\(target)") }
+            let object = try #require(try server.request("POST", "/mp4", body: gif)["content-location"])
+            try "admin:\n  token: secret\nsources:\n  allow: [example.com]\n".write(to: file, atomically: true, encoding: .utf8)
+            try reload(server, until: "sources.allow")
+            for target in targets + targets {
+                for method in ["GET", "HEAD"] {
+                    let answer = try server.request(method, target)
+                    #expect(answer.status == 403, "\(target)")
+                    if method == "GET" { #expect(answer.text.contains("source_not_allowed"), "\(target)") }
+                }
+            }
+            // An object is not bound to a source, and what is forbidden can still be purged.
+            #expect(try server.request("GET", object).status == 200)
+            let purged = try server.request("PURGE", targets[0], headers: ["Authorization: Bearer secret"])
+            #expect(purged.text.contains("\"purged\":3"), "\(purged.text)")
+        }
+
         @Test func whatNeedsARestartIsSaid() throws {
             let (server, file) = try start("server:\n  idle_timeout: 60s\n")
             try "server:\n  idle_timeout: 61s\ncache:\n  max_bytes: 1GiB\n".write(to: file, atomically: true, encoding: .utf8)

@@ -12,6 +12,8 @@ struct AccessEntry: Sendable {
     var targetLength: UInt16 = 0
     var requestIDLength: UInt16 = 0
     var cacheStatusLength: UInt16 = 0
+    var referrerLength: UInt16 = 0
+    var userAgentLength: UInt16 = 0
 }
 
 /// An entry whose answer is still being sent, with its texts.
@@ -26,6 +28,9 @@ struct AccessTexts {
     let target: UnsafeRawBufferPointer
     let requestID: UnsafeRawBufferPointer
     let cacheStatus: UnsafeRawBufferPointer
+    /// Empty unless ``HTTPServerConfiguration/recordsClientFields``.
+    var referrer = UnsafeRawBufferPointer(start: nil, count: 0)
+    var userAgent = UnsafeRawBufferPointer(start: nil, count: 0)
 
     /// Notes the lengths in `entry` and calls `body` with the texts, one after the other. A head has less than 64 KiB, or is
     /// cut here.
@@ -39,5 +44,7 @@ struct AccessTexts {
         entry.targetLength = take(target)
         entry.requestIDLength = take(requestID)
         entry.cacheStatusLength = take(cacheStatus)
+        entry.referrerLength = take(referrer)
+        entry.userAgentLength = take(userAgent)
     }
 }

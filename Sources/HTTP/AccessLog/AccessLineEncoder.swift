@@ -3,14 +3,16 @@ internal import SystemIO
 /// Puts the lines of the access log together, byte by byte: at full load it does so for every request.
 struct AccessLineEncoder {
     private let format: HTTPAccessLogWriter.Format
+    private let includesClientFields: Bool
     private let output = OutputBuffer(capacity: 128 * 1024)
     private var second = Int.min
     private var timestamp: [UInt8] = []
     /// The address of the line before, and its text: behind a proxy all have one.
     private var latest: (address: IPAddress, text: [UInt8])?
 
-    init(format: HTTPAccessLogWriter.Format) {
+    init(format: HTTPAccessLogWriter.Format, includesClientFields: Bool = false) {
         self.format = format
+        self.includesClientFields = includesClientFields
     }
 
     /// The lines so far, valid until the next change.
@@ -62,6 +64,12 @@ struct AccessLineEncoder {
         append(escaped: record.requestID, else: "-")
         append(" \"")
         append(escaped: record.cacheStatus, else: "-")
+        if includesClientFields {
+            append("\" \"")
+            append(escaped: record.referrer, else: "-")
+            append("\" \"")
+            append(escaped: record.userAgent, else: "-")
+        }
         append(record.isComplete ? "\"" : "\" cut")
     }
 
@@ -84,6 +92,12 @@ struct AccessLineEncoder {
         append(escaped: record.requestID)
         append("\",\"cache_status\":\"")
         append(escaped: record.cacheStatus)
+        if includesClientFields {
+            append("\",\"referer\":\"")
+            append(escaped: record.referrer)
+            append("\",\"user_agent\":\"")
+            append(escaped: record.userAgent)
+        }
         append(record.isComplete ? "\"}" : "\",\"cut\":true}")
     }
 

@@ -40,11 +40,13 @@ package struct HTTPAccessBatch: Sendable {
                 let target = next(entry.targetLength)
                 let requestID = next(entry.requestIDLength)
                 let cacheStatus = next(entry.cacheStatusLength)
+                let referrer = next(entry.referrerLength)
+                let userAgent = next(entry.userAgentLength)
                 body(
                     HTTPAccessRecord(
                         client: entry.client, time: entry.time, duration: entry.duration, status: entry.status,
                         bytes: entry.bytes, isComplete: entry.isComplete, method: method, target: target,
-                        requestID: requestID, cacheStatus: cacheStatus))
+                        requestID: requestID, cacheStatus: cacheStatus, referrer: referrer, userAgent: userAgent))
             }
         }
     }

@@ -5,7 +5,8 @@ package import SystemIO
 ///
 /// Text has these columns, with `-` for an empty one:
 /// `time client "method target" status bytes milliseconds id "cache status"`, and a last one, `cut`, where the client did not
-/// take the whole answer. JSON has one object per line with the same names.
+/// take the whole answer. JSON has one object per line with the same names. With the fields of clients, `"referer"` and
+/// `"user agent"` follow the cache status.
 ///
 /// The lines go through a ``LineWriter``: where they cannot be written fast enough they are dropped and counted.
 package final class HTTPAccessLogWriter: HTTPObserver {
@@ -19,15 +20,19 @@ package final class HTTPAccessLogWriter: HTTPObserver {
 
     /// A log on a duplicate of `descriptor`, such as standard output.
     ///
-    /// - Parameter capacity: Bytes of lines that may wait to be written.
+    /// - Parameters:
+    ///   - includesClientFields: Whether lines have `Referer` and `User-Agent`.
+    ///   - capacity: Bytes of lines that may wait to be written.
     /// - Throws: ``SystemError`` where the descriptor is not open.
-    package init(duplicating descriptor: Int32, format: Format, capacity: Int = 4 << 20) throws(SystemError) {
+    package init(
+        duplicating descriptor: Int32, format: Format, includesClientFields: Bool = false, capacity: Int = 4 << 20
+    ) throws(SystemError) {
         output = try LineWriter(duplicating: descriptor, capacity: capacity, name: "gifreel-access") { dropped in
             let encoder = AccessLineEncoder(format: format)
             encoder.append(lost: dropped)
             return Array(encoder.bytes)
         }
-        encoder = Mutex(AccessLineEncoder(format: format))
+        encoder = Mutex(AccessLineEncoder(format: format, includesClientFields: includesClientFields))
     }
 
     package func requestsFinished(_ batch: HTTPAccessBatch) {

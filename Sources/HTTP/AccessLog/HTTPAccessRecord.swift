@@ -21,4 +21,8 @@ package struct HTTPAccessRecord: ~Copyable {
     package let requestID: UnsafeRawBufferPointer
     /// The answer's `Cache-Status`; empty without one.
     package let cacheStatus: UnsafeRawBufferPointer
+    /// The value of `Referer`; empty without one, and without ``HTTPServerConfiguration/recordsClientFields``.
+    package let referrer: UnsafeRawBufferPointer
+    /// The value of `User-Agent`; empty without one, and without ``HTTPServerConfiguration/recordsClientFields``.
+    package let userAgent: UnsafeRawBufferPointer
 }

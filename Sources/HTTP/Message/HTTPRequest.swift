@@ -54,11 +54,7 @@ package struct HTTPRequest: ~Copyable {
 
     /// The bytes of the value of the first field of that name, valid as long as the request.
     package func headerBytes(_ name: HTTPFieldName) -> UnsafeRawBufferPointer? {
-        let wanted = name.bytes
-        for field in head.pointee.fields where field.name.count == wanted.count {
-            if head.pointee.bytes.slice(field.name).equalsIgnoringCase(wanted) { return head.pointee.bytes.slice(field.value) }
-        }
-        return nil
+        head.pointee.first(named: name)
     }
 
     /// The values of all fields of that name, in order.

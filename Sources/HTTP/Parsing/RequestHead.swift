@@ -73,6 +73,15 @@ struct RequestHead {
         return nil
     }
 
+    /// The value of the first field of that name.
+    func first(named name: HTTPFieldName) -> UnsafeRawBufferPointer? {
+        let wanted = name.bytes
+        for field in fields where field.name.count == wanted.count {
+            if bytes.slice(field.name).equalsIgnoringCase(wanted) { return bytes.slice(field.value) }
+        }
+        return nil
+    }
+
     /// Calls `body` with the value of every field of that kind, in order.
     func forEach(_ known: KnownField, _ body: (UnsafeRawBufferPointer) -> Void) {
         guard has(known) else { return }

@@ -75,10 +75,14 @@ extension EventLoop {
                 } else if let target = made.baseAddress {
                     RequestID.write(connection.exchange.madeID, to: target)
                 }
-                body(
-                    AccessTexts(
-                        method: head.methodBytes, target: head.targetBytes, requestID: requestID,
-                        cacheStatus: encoded.slice(headers.cacheStatus)))
+                var texts = AccessTexts(
+                    method: head.methodBytes, target: head.targetBytes, requestID: requestID,
+                    cacheStatus: encoded.slice(headers.cacheStatus))
+                if settings.recordsClientFields {
+                    if let referrer = head.first(named: "Referer") { texts.referrer = referrer }
+                    if let userAgent = head.first(named: "User-Agent") { texts.userAgent = userAgent }
+                }
+                body(texts)
             }
         }
     }

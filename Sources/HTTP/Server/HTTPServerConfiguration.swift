@@ -38,6 +38,8 @@ package struct HTTPServerConfiguration: Sendable {
     package var bodyRateWindow = Duration.seconds(30)
     /// Addresses, blocks (`10.0.0.0/8`) or `unix`, whose `Forwarded` and `X-Forwarded-For` are believed. Default none.
     package var trustedProxies: [String] = []
+    /// Whether the observer gets `Referer` and `User-Agent` of requests. Default: false.
+    package var recordsClientFields = false
     /// Makes the answer to a request that the engine itself refuses; its status is set to the error's. Called on a loop
     /// thread; it must not block. Default: the error's sentence as text.
     package var errorResponse: @Sendable (HTTPProtocolError) -> HTTPResponse = { error in

@@ -2,6 +2,7 @@
 struct LoopSettings: Sendable {
     let handler: any HTTPHandler
     let errorResponse: @Sendable (HTTPProtocolError) -> HTTPResponse
+    let recordsClientFields: Bool
     let proxies: TrustedProxies
     let parser: RequestHeadParser
     let maxDiscarded: Int
@@ -23,6 +24,7 @@ struct LoopSettings: Sendable {
         try configuration.validate()
         self.handler = handler
         errorResponse = configuration.errorResponse
+        recordsClientFields = configuration.recordsClientFields
         do {
             proxies = try TrustedProxies(configuration.trustedProxies)
         } catch {

@@ -3,20 +3,23 @@ internal import Fetch
 internal import HTTP
 internal import Renditions
 
-/// The checks between parsing a request and answering it: signatures, loops and rates.
+/// The checks between parsing a request and answering it: signatures, sources, loops and rates.
 package struct AccessControl: Sendable {
     let signatures: SignatureCheck
+    private let sources: SourcePolicy
     private let loop: LoopToken
     private let limiter: RateLimiter?
 
     package init(_ configuration: WebPolicy, clock: CacheClock) {
         signatures = SignatureCheck(
             keys: configuration.signingKeys, isRequired: configuration.requiresSignature, clock: clock)
+        sources = configuration.sources
         loop = LoopToken(configuration.loopName)
         limiter = configuration.rateLimit.map { RateLimiter($0, clock: clock) }
     }
 
-    /// Refuses a request without a valid signature where it needs one, and a request of this service's own.
+    /// Refuses a request without a valid signature where it needs one, a source that may not be fetched, and a request of this
+    /// service's own.
     ///
     /// - Throws: `bad_signature`, `expired_signature` or `source_not_allowed`.
     func check(_ asked: ParsedTarget, _ request: borrowing HTTPRequest) throws(Problem) {
@@ -25,10 +28,12 @@ package struct AccessControl: Sendable {
         try check(asked)
     }
 
-    /// Refuses what has no valid signature where it needs one: an upload with the fields of its form, a page to embed.
+    /// Refuses what has no valid signature where it needs one, such as an upload with the fields of its form, and a source that
+    /// may not be fetched. The latter holds for cached renditions as well: a fetch checks again, with the addresses of the host.
     func check(_ asked: ParsedTarget) throws(Problem) {
         guard let credentials = asked.credentials else { return }
         try signatures.check(credentials, of: asked.source, mount: asked.mount)
+        if let refusal = asked.source.flatMap(sources.refusal) { throw Problem(.fetchFailed(.notAllowed(refusal))) }
     }
 
     /// Refuses a request of this service's own. Hits do not come here: without a fetch there is no loop.

@@ -83,7 +83,7 @@ package struct Serve {
             let configuration = try ServiceConfiguration(settings)
             let log = LogOutput(format: configuration.logFormat == .json ? .json : .text)
             let logger = log.makeLogger(level: configuration.logLevel, metadataProvider: .request)
-            let accessLog = Self.accessLog(configuration.logFormat)
+            let accessLog = Self.accessLog(configuration)
             if let warning = try ConfinementCheck.check(zygote.confinement(), isRequired: configuration.requiresSandbox) {
                 logger.warning("\(warning)")
             }
@@ -142,8 +142,10 @@ package struct Serve {
     }
 
     /// The access log on standard output; nil where that is closed.
-    private static func accessLog(_ format: ServiceConfiguration.LogFormat) -> HTTPAccessLogWriter? {
-        try? HTTPAccessLogWriter(duplicating: STDOUT_FILENO, format: format == .json ? .json : .text)
+    private static func accessLog(_ configuration: ServiceConfiguration) -> HTTPAccessLogWriter? {
+        try? HTTPAccessLogWriter(
+            duplicating: STDOUT_FILENO, format: configuration.logFormat == .json ? .json : .text,
+            includesClientFields: configuration.http.recordsClientFields)
     }
 
     private static func complain(_ sentence: String) -> Int32 {

@@ -12,6 +12,7 @@ extension ServiceConfiguration {
         web.signingKeys = signingKeys
         web.requiresSignature = requiresSignature
         web.rateLimit = rateLimit
+        web.sources = fetch.sourcePolicy
         web.loopName = fetch.loopName
         web.adminToken = adminToken
         web.metricsReaders = metricsReaders

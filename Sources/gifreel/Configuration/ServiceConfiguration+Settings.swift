@@ -33,6 +33,7 @@ extension ServiceConfiguration {
         metricsReaders = list
         logLevel = try settings.choice("log.level", Logger.Level.allCases)
         logFormat = try settings.choice("log.format", LogFormat.allCases)
+        http.recordsClientFields = try settings.flag("log.client")
         try validate()
     }
 

@@ -108,6 +108,7 @@ extension Setting {
             "metrics.allow", .list, "127.0.0.0/8,::1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7,unix"),
         Setting("log.level", .text, "info"),
         Setting("log.format", .text, "text"),
+        Setting("log.client", .flag, "false"),
     ]
 
     /// The setting called `name`.

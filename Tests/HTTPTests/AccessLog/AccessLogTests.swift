@@ -93,6 +93,27 @@ import Testing
         #expect(counts.value[1] > 0)
     }
 
+    @Test func writesTheFieldsOfClientsOnlyWhereItIsToldTo() throws {
+        var batch = HTTPAccessBatch()
+        func text(_ string: StaticString) -> UnsafeRawBufferPointer { string.bytes }
+        var texts = AccessTexts(method: text("GET"), target: text("/"), requestID: text("id"), cacheStatus: text(""))
+        texts.referrer = text("https://page.test/\"")
+        texts.userAgent = text("Agent\u{1b}/1")
+        batch.append(AccessEntry(), texts)
+        let lines = [HTTPAccessLogWriter.Format.text, .json].flatMap { format in
+            [false, true].map { includesClientFields in
+                var encoder = AccessLineEncoder(format: format, includesClientFields: includesClientFields)
+                batch.forEach { encoder.append($0) }
+                return String(decoding: encoder.bytes, as: UTF8.self)
+            }
+        }
+        #expect(!lines[0].contains("Agent") && !lines[2].contains("Agent"))
+        #expect(lines[1].hasSuffix(" id \"-\" \"https://page.test/\\\"\" \"Agent?/1\"\n"), "\(lines[1])")
+        #expect(
+            lines[3].hasSuffix("\"cache_status\":\"\",\"referer\":\"https://page.test/\\\"\",\"user_agent\":\"Agent?/1\"}\n"),
+            "\(lines[3])")
+    }
+
     @Test func writesLinesThatNobodyCanForge() async throws {
         for format in [HTTPAccessLogWriter.Format.text, .json] {
             var pipe: [Int32] = [0, 0]
