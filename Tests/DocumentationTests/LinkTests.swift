@@ -61,4 +61,16 @@ import Testing
             }
         }
     }
+
+    @Test func everySourceFileThatADocumentNamesExists() throws {
+        var checked = 0
+        for document in try Document.all() {
+            for code in document.code where code.wholeMatch(of: /[A-Za-z]+\/[A-Za-z0-9+\/]+\.(swift|c|h)/) != nil {
+                checked += 1
+                let path = Document.root.appendingPathComponent("Sources/\(code)").path
+                #expect(FileManager.default.fileExists(atPath: path), "\(document): \(code)")
+            }
+        }
+        #expect(checked > 2)
+    }
 }
