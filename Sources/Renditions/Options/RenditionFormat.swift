@@ -1,36 +1,52 @@
 package import Media
 
 extension Rendition {
-    /// What is made of a GIF; the raw value is its name in a path and its extension.
-    package enum Format: String, Sendable, CaseIterable {
-        case mp4
-        case jpg
-        case png
-        case webp
-        /// Facts about the GIF and its renditions.
-        case json
+    /// A format that can be answered with. The raw value is its name in a path and its file extension.
+    ///
+    /// Everything about the formats that workers make derives from the table of outputs (``OutputTraits``).
+    package enum Format: RawRepresentable, Sendable, Hashable, CaseIterable {
+        /// What a worker makes.
+        case output(OutputFormat)
         /// A page that plays the video.
         case html
-        /// The GIF as it is: what a mount that negotiates answers with to clients that do not name the video. It cannot be
-        /// asked for by its name, and takes no options.
+        /// The GIF as it is: the answer of a mount that negotiates to clients that do not accept the video. It cannot be
+        /// requested by name, and takes no options.
         case gif
 
-        /// Those that can be asked for by their name.
-        package static let allCases: [Format] = [.mp4, .jpg, .png, .webp, .json, .html]
+        package static var mp4: Format { .output(.mp4) }
+        package static var jpg: Format { .output(.jpg) }
+        package static var png: Format { .output(.png) }
+        package static var webp: Format { .output(.webp) }
+        /// The facts about the GIF and its renditions.
+        package static var json: Format { .output(.facts) }
+
+        /// The formats that can be requested by name.
+        package static let allCases = OutputFormat.allCases.map(Format.output) + [.html]
+
+        private static let byName = Dictionary(uniqueKeysWithValues: (allCases + [.gif]).map { ($0.rawValue, $0) })
+
+        package init?(rawValue: String) {
+            guard let format = Self.byName[rawValue] else { return nil }
+            self = format
+        }
+
+        package var rawValue: String {
+            switch self {
+            case .output(let output): output.traits.name
+            case .html: "html"
+            case .gif: "gif"
+            }
+        }
 
         /// The format that a request calls `name`.
         package static func named(_ name: some StringProtocol) -> Format? {
-            allCases.first { $0.rawValue == name }
+            byName[String(name)].flatMap { $0 == .gif ? nil : $0 }
         }
 
         /// The media type.
         package var contentType: String {
             switch self {
-            case .mp4: "video/mp4"
-            case .jpg: "image/jpeg"
-            case .png: "image/png"
-            case .webp: "image/webp"
-            case .json: "application/json"
+            case .output(let output): output.traits.mediaType
             case .html: "text/html; charset=utf-8"
             case .gif: "image/gif"
             }
@@ -38,30 +54,19 @@ extension Rendition {
 
         /// What a worker makes for it; nil where none is needed.
         package var output: OutputFormat? {
-            switch self {
-            case .mp4: .mp4
-            case .jpg: .jpg
-            case .png: .png
-            case .webp: .webp
-            case .json: .facts
-            case .html, .gif: nil
-            }
+            if case .output(let output) = self { output } else { nil }
         }
 
-        /// Whether the stored file is the answer. The others are composed anew for each, of what is stored.
+        /// Whether the stored file is the answer. The others are composed for each answer from what is stored.
         package var isAnsweredAsStored: Bool {
             switch self {
-            case .mp4, .jpg, .png, .webp, .gif: true
-            case .json, .html: false
+            case .output(let output): output.traits.kind != .facts
+            case .html: false
+            case .gif: true
             }
         }
 
-        /// A still picture of one frame.
-        package var isPoster: Bool {
-            switch self {
-            case .jpg, .png, .webp: true
-            case .mp4, .json, .html, .gif: false
-            }
-        }
+        /// Whether it is a still picture of one frame.
+        package var isPoster: Bool { output?.traits.kind == .poster }
     }
 }

@@ -17,14 +17,21 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     /// Whether the option changes anything on renditions of the format. A page has the options of the video and the
     /// poster that it shows.
     package func applies(to format: Rendition.Format) -> Bool {
-        switch (self, format) {
-        case (_, .html): true
-        case (_, .json), (_, .gif): false
-        case (.width, _), (.height, _), (.fit, _): true
-        case (.bg, _): format == .mp4 || format == .jpg
-        case (.quality, _): format != .png
-        case (.speed, _), (.fps, _), (.start, _), (.end, _), (.loops, _): format == .mp4
-        case (.frame, _): format.isPoster
+        switch format {
+        case .output(let output): output.traits.options.contains(group)
+        case .html: true
+        case .gif: false
+        }
+    }
+
+    /// The group of options that formats have or lack as a whole.
+    private var group: OptionGroups {
+        switch self {
+        case .width, .height, .fit: .size
+        case .bg: .background
+        case .quality: .quality
+        case .speed, .fps, .start, .end, .loops: .time
+        case .frame: .frame
         }
     }
 

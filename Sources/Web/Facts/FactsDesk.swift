@@ -8,7 +8,7 @@ internal import Renditions
 /// It encodes nothing. A rendition counts as stored whichever URL it was made for.
 struct FactsDesk: Sendable {
     /// The formats that the document lists.
-    private static let formats: [Rendition.Format] = [.mp4, .jpg, .png, .webp]
+    private static let formats = Rendition.Format.allCases.filter(\.isAnsweredAsStored)
 
     let cache: Cache
 

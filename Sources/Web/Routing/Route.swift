@@ -24,9 +24,9 @@ package enum Route: Sendable, Equatable {
     case readiness
 
     /// First path segments that mean something, so that no mount can have them.
-    package static let reservedNames: Set<String> = [
-        "mp4", "jpg", "png", "webp", "json", "html", "object", "cache", "prewarm", "metrics", "healthz", "readyz", "oembed",
-    ]
+    package static let reservedNames = Set(Rendition.Format.allCases.map(\.rawValue)).union([
+        "object", "cache", "prewarm", "metrics", "healthz", "readyz", "oembed",
+    ])
 
     /// Bytes of a mount's name.
     package static func isNameByte(_ byte: UInt8) -> Bool {

@@ -3,7 +3,7 @@
 /// The pipeline is generic over its decoder, so that calls per frame cost nothing. A decoder is used in this order: ``next()``
 /// reads the head of a frame; then the caller takes its pixels with ``readPixels()`` or passes over them with ``skipPixels()``.
 /// Memory must not grow with the number of frames. Not thread-safe.
-package protocol AnimationDecoder: ~Copyable {
+package protocol AnimationDecoder: ~Copyable, SendableMetatype {
     /// Opens the file and checks its canvas.
     ///
     /// - Parameter bytes: The whole file. They stay in place as long as the decoder lives.
