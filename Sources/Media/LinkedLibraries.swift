@@ -1,14 +1,14 @@
 internal import CAV
 
-/// The libav that a program runs with, which is its own (`scripts/libav`) or the system's, held against what it was built
-/// with and what it asks for.
+/// The libav libraries that the program runs with (its own from `scripts/libav`, or the system's), compared with the versions that
+/// it was built with and the encoders that it needs.
 package struct LinkedLibraries: Sendable {
-    /// A library that lacks what this program was built to use of it.
+    /// The error for a library that is older than the one the program was built with.
     package struct Outdated: Error, Equatable, Sendable, CustomStringConvertible {
         package let description: String
     }
 
-    /// One library's versions, as libav packs them: major << 16 | minor << 8 | micro.
+    /// The versions of one library in libav's format: major << 16 | minor << 8 | micro.
     package struct Library: Sendable {
         package let name: String
         package var loaded: UInt32
@@ -16,10 +16,10 @@ package struct LinkedLibraries: Sendable {
     }
 
     package var libraries: [Library]
-    /// Whether libavcodec has the format's encoder.
+    /// Whether libavcodec has the encoder of a format.
     package var hasEncoder: @Sendable (OutputFormat) -> Bool
 
-    /// What this process runs with.
+    /// The libraries of this process.
     package static var present: LinkedLibraries {
         LinkedLibraries(
             libraries: [
@@ -30,12 +30,12 @@ package struct LinkedLibraries: Sendable {
             hasEncoder: { $0.traits.encoder.map { avcodec_find_encoder_by_name($0) != nil } ?? true })
     }
 
-    /// Checks once, before the first job. WebP may be missing: then its posters are refused.
+    /// Checks the libraries, once before the first job. An encoder that is not required may be missing; its format is then refused.
     ///
     /// - Throws: ``Outdated`` for the first that is too old, ``TranscodeError/encoderMissing(_:)``.
     package func check() throws {
-        // Within a major version functions are added, with a new minor one, and none is taken away; the micro version tells
-        // nothing (libavutil/version.h).
+        // Within a major version, minor versions add functions and remove none; the micro version does not matter
+        // (libavutil/version.h).
         for library in libraries where library.loaded >> 8 < library.built >> 8 {
             throw Outdated(
                 description:

@@ -6,7 +6,7 @@
 /// Has malloc use one arena: arenas of threads reserve address space that RLIMIT_AS would count.
 void clinux_use_one_arena(void);
 
-/// Has malloc take its next `bytes` (480 MB at most) from one place. Costs address space, and memory only as it is used.
+/// Has malloc take its next `bytes` (480 MB at most) from one contiguous area. It takes address space; memory is committed as it is used.
 void clinux_reserve_heap(size_t bytes);
 
 /// Asks the kernel for whole large pages (MADV_HUGEPAGE) in the first `bytes` of that place: one page fault in place of 512,

@@ -51,7 +51,7 @@ uint64_t clinux_cpu_time(pid_t process);
 /// Names the calling thread, and with the first one the process, as `ps` shows it, at most 15 bytes.
 void clinux_name_thread(const char *name);
 
-/// Whether the calling thread is scheduled as threads are by default (SCHED_OTHER), and not as somebody else chose.
+/// Whether the calling thread is scheduled as threads are by default (SCHED_OTHER), and not by a policy that was set from outside.
 int clinux_has_default_scheduling(void);
 
 /// Has the calling thread scheduled as SCHED_BATCH, which takes no processor from a thread that is running, or as SCHED_OTHER

@@ -36,7 +36,7 @@ int clinux_epoll_create(void);
 int clinux_epoll_add(int epoll, int fd, uint32_t events, uint64_t token);
 /// epoll_ctl(2) EPOLL_CTL_DEL. Returns 0, or -1 with errno.
 int clinux_epoll_remove(int epoll, int fd);
-/// epoll_wait(2) for at most `count` (up to 512) reports and `timeout` milliseconds (-1: for ever).
+/// epoll_wait(2) for at most `count` (up to 512) reports and `timeout` milliseconds (-1: without limit).
 int clinux_epoll_wait(int epoll, clinux_event *events, int count, int timeout);
 
 /// eventfd(2), non-blocking and closed on exec. Returns a descriptor, or -1 with errno.

@@ -1,19 +1,19 @@
 internal import Glibc
 
-/// Memory whose size a GIF decides, and which may therefore not be there: `malloc`'s, with an error where Swift's own
-/// `allocate` ends the process. Freed with its owner.
+/// Memory whose size depends on the source. A failed allocation throws, where Swift's `allocate` ends the process. Freed with its
+/// owner.
 ///
 /// The elements are not initialized. Not thread-safe.
 struct HeapBuffer<Element: BitwiseCopyable>: ~Copyable {
     /// The first element. Valid as long as the buffer lives.
     let base: UnsafeMutablePointer<Element>
-    /// How many elements there is room for.
+    /// The capacity in elements.
     let count: Int
 
-    /// A cache line, and the widest vectors.
+    /// A cache line, which also suits the widest vectors.
     private static var alignment: Int { 64 }
 
-    /// Room for `count` elements.
+    /// Allocates memory for `count` elements.
     ///
     /// - Throws: ``TranscodeError/outOfMemory``.
     init(count: Int) throws(TranscodeError) {

@@ -1,15 +1,15 @@
-/// What one GIF may ask of a worker. Every limit is looked at before memory is taken or work is done for it.
+/// The limits of one source. Each is checked before memory is allocated or work is done for what it limits.
 package struct MediaLimits: Sendable, Equatable {
     /// Longest side of the canvas or of one frame, in pixels.
     package var side: Int
     /// Pixels of the canvas, and of any one frame.
     package var canvasPixels: Int
-    /// Pixels in all: the sum over the frames of the larger of canvas and frame.
+    /// Total pixels: the sum over the frames of the larger of canvas and frame.
     package var totalPixels: Int
     /// Pixels of all frames' own rectangles for each byte of image data, once they come to more than `canvasPixels`.
     ///
-    /// LZW makes up to 1,500 pixels of a byte, so that half a megabyte can ask for a thousand million of them. One blank
-    /// frame is no offence, which is why the first `canvasPixels` are free. Real GIFs stay below 100.
+    /// LZW yields up to 1,500 pixels per byte, so half a megabyte can hold a thousand million of them. One blank frame is
+    /// legitimate, so the first `canvasPixels` are free. Real GIFs stay below 100.
     package var pixelsPerByte: Int
     /// Number of frames.
     package var frames: Int
@@ -30,7 +30,7 @@ package struct MediaLimits: Sendable, Equatable {
         self.duration = duration
     }
 
-    /// The limits by the name that an error tells; the raw value crosses the worker's border.
+    /// The limits by the names that errors use. The raw value crosses the process border.
     package enum Name: UInt8, Sendable {
         case side = 1
         case canvasPixels

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The stages of a conversion that are measured apart.
+/// The stages of a conversion that are measured separately.
 enum ConversionStage {
     case scan
     case decode
@@ -10,24 +10,24 @@ enum ConversionStage {
     case mux
 }
 
-/// Is told by a conversion what it has just done, so that what is measured is the conversion itself.
+/// Receives a call after each step of a conversion, so that measurements cover the conversion itself.
 protocol StageMeter {
-    /// The stage has been worked at since the last call.
+    /// The conversion worked at this stage since the last call.
     mutating func worked(at stage: ConversionStage)
-    /// An image of the GIF has been decoded that has so many pixels.
+    /// A frame of this many pixels was decoded.
     mutating func decoded(pixels: Int)
-    /// A sample of so many pixels goes to the encoder.
+    /// A sample of this many pixels goes to the encoder.
     mutating func sampled(pixels: Int)
 }
 
-/// Measures nothing, and costs nothing.
+/// A meter that measures nothing and costs nothing.
 struct NoMeter: StageMeter {
     mutating func worked(at stage: ConversionStage) {}
     mutating func decoded(pixels: Int) {}
     mutating func sampled(pixels: Int) {}
 }
 
-/// Adds up the calling thread's processor time, stage by stage.
+/// Sums up the calling thread's processor time per stage.
 struct CostMeter: StageMeter {
     private(set) var costs = StageCosts()
     private var last = Self.now()
@@ -50,7 +50,7 @@ struct CostMeter: StageMeter {
 
     mutating func sampled(pixels: Int) { costs.videoPixels += pixels }
 
-    /// The costs of a conversion that has made so many bytes.
+    /// The costs of a conversion whose output has this many bytes.
     func finished(bytes: Int) -> StageCosts {
         var costs = costs
         costs.bytes = bytes
@@ -64,7 +64,7 @@ struct CostMeter: StageMeter {
     }
 }
 
-/// What each stage of one conversion took of the processor, in nanoseconds, and how much work it was.
+/// The processor time of each stage of one conversion, in nanoseconds, and the amount of work.
 package struct StageCosts: Sendable, Equatable {
     /// Reading all records, without a pixel.
     package var scan = 0

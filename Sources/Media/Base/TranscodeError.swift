@@ -1,33 +1,33 @@
 internal import CAV
 
-/// Why a GIF did not become a rendition. The description is a sentence fit for strangers.
+/// The reason why a source could not be converted. The description is a sentence for clients.
 package enum TranscodeError: Error, Equatable, Sendable {
-    /// The bytes do not begin as a GIF does.
+    /// The file has no format that can be decoded.
     case notAGIF
-    /// The file ends before its first frame is whole.
+    /// The file ends before its first frame is complete.
     case incomplete
-    /// The file is a GIF whose structure makes no frame.
+    /// The file is a GIF whose structure yields no frame.
     case corrupt(Flaw)
     /// One of ``MediaLimits`` is exceeded.
     case tooLarge(MediaLimits.Name, value: Int, maximum: Int)
-    /// libavcodec here has no encoder for the format.
+    /// libavcodec lacks the encoder of the format.
     case encoderMissing(OutputFormat)
     /// libavcodec, libavformat or the output failed; `code` is its AVERROR.
     case failed(Stage, code: Int32)
-    /// The part of the animation that is wanted begins where there is nothing any more; both in hundredths of a second.
+    /// The requested part begins at or after the end of the animation; both in hundredths of a second.
     case startPastEnd(start: Int, duration: Int)
-    /// Memory could not be had.
+    /// An allocation failed.
     case outOfMemory
 
-    /// The error for a code of libav's; memory that could not be had has a case of its own.
+    /// The error for an error code of libav. A failed allocation has a case of its own.
     static func library(_ stage: Stage, code: Int32) -> TranscodeError {
-        // libx264 gives no reason when it fails. It is given sizes and options that it takes, which leaves memory.
+        // libx264 gives no reason when it fails. Its sizes and options are valid, which leaves memory.
         let isEncoder = stage == .openEncoder || stage == .encode
         let isMemory = code == gifreel_averror_nomem || (isEncoder && code == gifreel_averror_external)
         return isMemory ? .outOfMemory : .failed(stage, code: code)
     }
 
-    /// What is wrong with a corrupt GIF; the raw value crosses the worker's border.
+    /// The flaw of a corrupt GIF. The raw value crosses the process border.
     package enum Flaw: UInt8, Sendable {
         case header = 1
         case noFrames
@@ -46,7 +46,7 @@ package enum TranscodeError: Error, Equatable, Sendable {
         }
     }
 
-    /// Where the making failed; the raw value crosses the worker's border.
+    /// The stage that failed. The raw value crosses the process border.
     package enum Stage: UInt8, Sendable {
         case openEncoder = 1
         case encode
@@ -81,7 +81,7 @@ extension TranscodeError: CustomStringConvertible {
         case .startPastEnd(let start, let duration):
             "The start, \(Self.seconds(start)) s, is not before the GIF's end, which is at \(Self.seconds(duration)) s."
         case .failed(let stage, let code): "The conversion failed while \(stage.phrase) (code \(code))."
-        case .outOfMemory: "The conversion needs more memory than it may have."
+        case .outOfMemory: "The conversion needs more memory than it is allowed."
         }
     }
 

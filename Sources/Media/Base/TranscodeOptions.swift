@@ -1,12 +1,12 @@
-/// What a video or a poster is to be like (API.md §1). What has no effect on a format is not looked at there.
+/// The options of a video or a poster (docs/api.md). A format ignores options that have no effect on it.
 package struct TranscodeOptions: Sendable, Hashable {
     /// 1…100; see ``H264Settings/rateFactor(quality:)``.
     package var quality: Int
-    /// What transparent pixels are laid on.
+    /// The colour behind transparent pixels.
     package var background: RGB
     package var size: SizeOptions
     package var time: TimeOptions
-    /// The frame that a poster shows, counted from 0; past the end: the last one.
+    /// The frame that a poster shows, counted from 0; the last one where there are fewer.
     package var frame: Int
 
     package init(
@@ -21,21 +21,21 @@ package struct TranscodeOptions: Sendable, Hashable {
     }
 }
 
-/// The size that a picture is to have; never larger than the canvas (API.md §1).
+/// The requested size of a picture, which never exceeds the canvas (docs/api.md).
 package struct SizeOptions: Sendable, Hashable {
-    /// Pixels; nil follows from the height, or is the canvas' own.
+    /// In pixels; nil: from the height and the aspect ratio, or the canvas' width.
     package var width: Int?
-    /// Pixels; nil follows from the width, or is the canvas' own.
+    /// In pixels; nil: from the width and the aspect ratio, or the canvas' height.
     package var height: Int?
     package var fit: Fit
 
-    /// How a picture is brought into a box of another shape. The raw value crosses the worker's border.
+    /// How a picture is fitted into a box of another aspect ratio. The raw value crosses the process border.
     package enum Fit: UInt8, Sendable, CaseIterable {
-        /// All of it, inside the box.
+        /// The whole picture, inside the box.
         case contain
-        /// The whole box, what sticks out cut off on both sides alike.
+        /// The whole box; the picture is cropped evenly on both sides.
         case cover
-        /// The whole box, by distorting the picture.
+        /// The whole box; the picture is distorted.
         case fill
     }
 
@@ -46,20 +46,20 @@ package struct SizeOptions: Sendable, Hashable {
     }
 }
 
-/// Which part of an animation a video shows, how fast and how often (API.md §1).
+/// The part of an animation that a video shows, its speed and its repetitions (docs/api.md).
 package struct TimeOptions: Sendable, Hashable {
-    /// What ``speed`` and ``ceiling`` are counted in.
+    /// The unit of ``speed`` and ``ceiling``: thousandths.
     package static let thousand = 1000
 
     /// In thousandths: 2000 is twice as fast.
     package var speed: Int
-    /// Thousandths of frames a second of the video, of which there are never more; nil for all there are.
+    /// The highest frame rate of the video in thousandths of frames per second; nil for no limit.
     package var ceiling: Int?
-    /// Where it begins, in hundredths of a second of the GIF's own time.
+    /// Where the part begins, in hundredths of a second of the source's time.
     package var start: Int
-    /// Where it ends, in hundredths of a second of the GIF's own time; nil, or past the end, for the GIF's end.
+    /// Where the part ends, in hundredths of a second of the source's time; nil, or past the end, for the end of the source.
     package var end: Int?
-    /// How often the animation stands in the file.
+    /// How often the file holds the animation.
     package var loops: Int
 
     package init(speed: Int = Self.thousand, ceiling: Int? = nil, start: Int = 0, end: Int? = nil, loops: Int = 1) {

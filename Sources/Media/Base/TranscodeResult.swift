@@ -1,24 +1,24 @@
-/// What came of a GIF.
+/// The result of a conversion.
 package struct TranscodeResult: Sendable, Equatable {
-    /// The GIF's canvas, in pixels.
+    /// The canvas of the source, in pixels.
     package var sourceWidth: Int
     package var sourceHeight: Int
-    /// The video, in pixels, then even; or the poster.
+    /// The video or poster, in pixels; both sides of a video are even.
     package var width: Int
     package var height: Int
-    /// Whole frames that were looked at: all of the GIF, or those up to the last one that is shown.
+    /// Complete frames that were read: all of the source, or those up to the last one that is shown.
     package var frames: Int
-    /// Samples of the video: frames that look other than the one before. 1 for a poster.
+    /// Samples of the video: frames that differ from the one before. 1 for a poster.
     package var samples: Int
-    /// Of the video, or where facts were asked for, of the GIF; in units of ``timescale``. 0 for a poster.
+    /// The duration of the video or, for facts, of the source, in units of ``timescale``. 0 for a poster.
     package var duration: Int
-    /// Units a second.
+    /// Units per second.
     package var timescale: Int
-    /// The raw loop count; nil for «once», 0 for «for ever».
+    /// The raw loop count; nil without one (plays once), 0 for endless.
     package var loopCount: Int?
-    /// Whether what is behind the picture can be seen through it; known where it is a poster or facts were asked for.
+    /// Whether a pixel is transparent. Known for posters and facts.
     package var isTransparent: Bool
-    /// Bytes of the output.
+    /// The length of the output in bytes.
     package var bytes: Int
 
     package init(

@@ -1,13 +1,13 @@
 package import SystemIO
 
-/// Holds a worker's file against what the worker says of it, before anybody else sees the file.
+/// Compares a worker's file with the worker's claim about it, before any other code reads the file.
 ///
-/// The code that made the file had a hostile GIF in its hands. So nothing is taken from it but bytes, through bounds that
-/// are checked: the file must be one whole file of its format, with the size, duration and samples that were claimed.
+/// The process that wrote the file has decoded a hostile source. So only bytes are taken from it, through checked bounds: they must
+/// form one complete file of the format, with the claimed size, duration and samples.
 package enum OutputInspection {
     /// Inspects the file.
     ///
-    /// - Parameter limit: Bytes that it may have at most.
+    /// - Parameter limit: The largest length in bytes.
     /// - Throws: The first flaw.
     package static func inspect(_ file: SharedDescriptor, as claim: OutputClaim, limit: Int) throws(OutputFlaw) {
         guard claim.isInRange else { throw .outOfRange }

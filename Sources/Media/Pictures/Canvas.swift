@@ -1,18 +1,18 @@
-/// The logical screen on which a GIF's images are laid one over the other (GIF89a §18, §23).
+/// The canvas on which the frames of an animation are drawn one over the other (GIF89a §18, §23).
 ///
-/// Every image is clipped to the canvas. Not thread-safe.
+/// Frames are clipped to the canvas. Not thread-safe.
 package struct Canvas: ~Copyable {
     package let width: Int
     package let height: Int
     let format: PixelFormat
     private let storage: HeapBuffer<UInt32>
     private var colors: ColorTable
-    /// What was under the last image, where it is to be restored; canvas-sized, made on first need.
+    /// The pixels under the last frame, where they are to be restored; of the canvas' size, allocated on first need.
     private var saved: HeapBuffer<UInt32>?
     private var lastDisposal = AnimationFrame.Disposal.unspecified
     private var lastRectangle = Rectangle.empty
 
-    /// A canvas without any image on it.
+    /// An empty canvas.
     ///
     /// - Throws: ``TranscodeError/outOfMemory``.
     package init(width: Int, height: Int, format: PixelFormat) throws(TranscodeError) {
@@ -95,9 +95,9 @@ package struct Canvas: ~Copyable {
         return difference == 0 ? .empty : visible
     }
 
-    /// Draws one row, and returns a part of it outside of which it is as it was.
+    /// Draws one row. Returns a part of it outside of which nothing changed.
     ///
-    /// Pixels go eight by eight, and are written only where one of the eight changes: most rows of most GIFs stay as they are.
+    /// Pixels are drawn in groups of eight, and written only where one of the eight changes: most rows of most GIFs do not change.
     private func drawRow(_ line: UnsafeBufferPointer<UInt8>, x: Int, y: Int, transparent: UInt8?) -> Rectangle {
         guard let codes = UnsafeRawPointer(line.baseAddress) else { return .empty }
         let target = pixels + (y * width + x)
@@ -122,8 +122,8 @@ package struct Canvas: ~Copyable {
         return last < 0 ? .empty : Rectangle(x: x + first, y: y, width: last - first + 1, height: 1)
     }
 
-    /// Draws eight pixels, of which some may be transparent; the first is the code's lowest byte. Returns whether one was
-    /// another before.
+    /// Draws eight pixels, some of which may be transparent; the first is the lowest byte of `codes`. Returns whether one
+    /// changed.
     @inline(__always)
     private func drawGroup(_ codes: UInt64, _ transparent: UInt8?, at target: UnsafeMutablePointer<UInt32>) -> Bool {
         guard let transparent else { return drawEight(codes, at: target) }
@@ -140,7 +140,7 @@ package struct Canvas: ~Copyable {
         return hasChanged
     }
 
-    /// Draws eight pixels none of which is transparent.
+    /// Draws eight opaque pixels.
     @inline(__always)
     private func drawEight(_ codes: UInt64, at target: UnsafeMutablePointer<UInt32>) -> Bool {
         let entries = colors.entries
@@ -172,7 +172,7 @@ package struct Canvas: ~Copyable {
         return true
     }
 
-    /// Does with the last image's rectangle what its disposal says, and returns the rectangle where that changed it.
+    /// Disposes of the last frame. Returns its rectangle where that changed it.
     private mutating func dispose() -> Rectangle {
         switch lastDisposal {
         case .unspecified, .keep:

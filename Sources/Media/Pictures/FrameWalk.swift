@@ -1,28 +1,26 @@
-/// The composed frames of a GIF one after the other, read only as far as they are asked for and held against the limits on
-/// the way.
+/// Composes the frames of an animation one after the other, reads only as far as it is asked to, and checks the limits on the way.
 ///
 /// Not thread-safe. The bytes must stay in place as long as the walk lives.
 struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
     private let bytes: UnsafeRawBufferPointer
     private let limits: MediaLimits
     private var decoder: Decoder
-    /// What is shown of the frame composed last; of the format ``PixelFormat/rgba``.
+    /// The canvas after the last composed frame, in the format ``PixelFormat/rgba``.
     private(set) var canvas: Canvas
     /// Frames composed so far.
     private(set) var frames = 0
-    /// Pixels composed so far, counted as ``MediaLimits/totalPixels`` has them.
+    /// Pixels composed so far, counted as for ``MediaLimits/totalPixels``.
     private var totalPixels = 0
     /// Pixels of the frames' own rectangles so far.
     private var codedPixels = 0
-    /// Whether the whole file is known to hold ``MediaLimits/pixelsPerByte``.
+    /// Whether the whole file was found to be within ``MediaLimits/pixelsPerByte``.
     private var isDense = false
-    /// The decoder stands at the first frame, which is yet to be composed.
+    /// Whether the decoder has read the head of the first frame, which is not composed yet.
     private var isAtFirst = true
 
-    /// Opens the GIF and goes to its first frame.
+    /// Opens the file and reads the head of its first frame.
     ///
-    /// - Throws: ``TranscodeError`` as ``AnimationSummary`` throws it, for what comes before the first
-    ///   frame's pixels.
+    /// - Throws: ``TranscodeError`` for what comes before the pixels of the first frame.
     init(_ bytes: UnsafeRawBufferPointer, limits: MediaLimits) throws(TranscodeError) {
         var decoder = try Decoder(bytes, limits: limits)
         guard try decoder.next() else { throw AnimationSummary.errorWithoutFrames(decoder.ending) }
@@ -35,12 +33,12 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
         self.canvas = canvas
     }
 
-    /// The raw loop count of the last looping extension seen so far; nil without one, 0 for «for ever».
+    /// The raw loop count of the last looping extension seen so far; nil without one, 0 for endless.
     var loopCount: Int? { decoder.loopCount }
 
     /// Composes the next frame.
     ///
-    /// - Returns: False where there is none, or not all of it; the canvas then shows the one before.
+    /// - Returns: False where there is none, or it is incomplete; the canvas then shows the frame before.
     mutating func next() throws(TranscodeError) -> Bool {
         if isAtFirst {
             isAtFirst = false
@@ -59,8 +57,8 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
         return true
     }
 
-    /// Holds the frames so far, and the next one, against ``MediaLimits/pixelsPerByte``. As blank frames may well come before
-    /// others, what decides is the whole file, which is then read without decoding it.
+    /// Checks the frames so far and the next one against ``MediaLimits/pixelsPerByte``. Blank frames may precede others, so the whole
+    /// file decides: it is then scanned without decoding it.
     private mutating func checkDensity() throws(TranscodeError) {
         guard !isDense, codedPixels > limits.canvasPixels, codedPixels / max(1, decoder.dataBytes) > limits.pixelsPerByte else {
             return

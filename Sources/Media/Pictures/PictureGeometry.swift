@@ -1,6 +1,6 @@
-/// Which part of a canvas a picture shows, and how large. Never larger than the canvas.
+/// The part of a canvas that a picture shows, and the size of the picture, which never exceeds the canvas.
 package struct PictureGeometry: Sendable, Equatable {
-    /// What is shown of the canvas.
+    /// The part of the canvas that is shown.
     let source: Rectangle
     /// In pixels; may be odd.
     package let width: Int
@@ -13,7 +13,7 @@ package struct PictureGeometry: Sendable, Equatable {
     /// A side rounded up to an even number.
     private static func even(_ side: Int) -> Int { (side + 1) & ~1 }
 
-    /// Nothing is cut off and nothing resized.
+    /// Whether the picture is the whole canvas at its own size.
     let isIdentity: Bool
 
     /// - Parameters:
@@ -33,7 +33,7 @@ package struct PictureGeometry: Sendable, Equatable {
         case (let boxWidth?, let boxHeight?, .contain):
             size = Self.contained((width, height), in: (boxWidth, boxHeight))
         case (let boxWidth?, let boxHeight?, .cover):
-            // A box larger than the canvas is made smaller, in its own shape, until the canvas covers it as it is.
+            // A box larger than the canvas is reduced, with its aspect ratio, until the canvas covers it without scaling.
             size = Self.contained((boxWidth, boxHeight), in: (width, height))
             source = Self.covering(size, of: canvas)
         case (let boxWidth?, let boxHeight?, .fill):
@@ -45,19 +45,19 @@ package struct PictureGeometry: Sendable, Equatable {
         isIdentity = source == canvas && size == (width, height)
     }
 
-    /// The size in its own shape that fits into the box, and is not larger than it was.
+    /// The size reduced to fit into the box, with its aspect ratio; never enlarged.
     private static func contained(
         _ size: (width: Int, height: Int), in box: (width: Int, height: Int)
     ) -> (width: Int, height: Int) {
         if size.width <= box.width && size.height <= box.height { return size }
-        // The side that sticks out further decides.
+        // The side that exceeds the box by the larger factor decides.
         if size.width * box.height >= box.width * size.height {
             return (box.width, scale(size.height, by: box.width, over: size.width))
         }
         return (scale(size.width, by: box.height, over: size.height), box.height)
     }
 
-    /// The largest part of the canvas that has the shape of `size`, in its middle.
+    /// The largest centred part of the canvas with the aspect ratio of `size`.
     private static func covering(_ size: (width: Int, height: Int), of canvas: Rectangle) -> Rectangle {
         var part = canvas
         if canvas.width * size.height >= size.width * canvas.height {

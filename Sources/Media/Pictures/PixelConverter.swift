@@ -1,9 +1,9 @@
 /// Writes the changed part of a canvas into 4:2:0 planes.
 ///
 /// The canvas holds converted colours already, so luma is copied and each 2×2 block's chroma is the rounded mean of its
-/// four pixels' (their fractional bits included). An odd side's last row or column stands twice.
+/// four pixels' (including their fractional bits). The last row or column of an odd side is repeated.
 struct PixelConverter {
-    /// Planes of even width and height, as AVFrame has them.
+    /// Planes of even width and height, in the layout of AVFrame.
     struct Planes {
         var luma: UnsafeMutablePointer<UInt8>
         var cb: UnsafeMutablePointer<UInt8>
@@ -16,14 +16,14 @@ struct PixelConverter {
 
     /// Converts the rectangle of `canvas`, which must be of the format ``PixelFormat/yuv(background:)``.
     ///
-    /// - Returns: Whether a sample is now another than it was.
+    /// - Returns: Whether a sample changed.
     static func convert(_ canvas: borrowing Canvas, _ rectangle: Rectangle, into planes: Planes) -> Bool {
         if rectangle.isEmpty { return false }
         let left = rectangle.x & ~1
         let right = (rectangle.maxX + 1) & ~1
         let top = rectangle.y & ~1
         let bottom = (rectangle.maxY + 1) & ~1
-        // Whole pairs of columns; a last odd column is done apart.
+        // Whole pairs of columns; a last odd column is converted separately.
         let pairs = (min(right, canvas.width & ~1) - left) / 2
         var difference: UInt32 = 0
         for y in stride(from: top, to: bottom, by: 2) {
@@ -38,7 +38,7 @@ struct PixelConverter {
         return difference != 0
     }
 
-    /// Where a pair of luma rows and its chroma row lie.
+    /// The addresses of a pair of luma rows and of their chroma rows.
     private struct Rows {
         var upper: UnsafeMutablePointer<UInt8>
         var lower: UnsafeMutablePointer<UInt8>
@@ -70,7 +70,7 @@ struct PixelConverter {
         return difference | convertEach(upper, lower, rows, from: whole, to: count)
     }
 
-    /// Converts blocks four by four; returns, too, how many it did.
+    /// Converts blocks four at a time. Returns also how many were converted.
     private static func convertEights(
         _ upper: UnsafePointer<UInt32>, _ lower: UnsafePointer<UInt32>, _ rows: Rows, count: Int
     ) -> (difference: UInt32, blocks: Int) {
@@ -81,7 +81,7 @@ struct PixelConverter {
             let x = index &* 2
             let top = UnsafeRawPointer(upper + x).loadUnaligned(as: SIMD8<UInt32>.self)
             let low = UnsafeRawPointer(lower + x).loadUnaligned(as: SIMD8<UInt32>.self)
-            // Four 12-bit values make 14 bits; half of what is cut off is added first.
+            // The sum of four 12-bit values has 14 bits; half of the divisor is added to round.
             let cb = (top &>> 8 & 0xfff) &+ (low &>> 8 & 0xfff)
             let cr = (top &>> 20) &+ (low &>> 20)
             let sums = SIMD8(lowHalf: cb.evenHalf &+ cb.oddHalf, highHalf: cr.evenHalf &+ cr.oddHalf)
@@ -120,7 +120,7 @@ struct PixelConverter {
             let d = lower[x &+ 1]
             let top = UInt16(truncatingIfNeeded: a & 0xff | (b & 0xff) << 8)
             let low = UInt16(truncatingIfNeeded: c & 0xff | (d & 0xff) << 8)
-            // Four 12-bit values make 14 bits; half of what is cut off is added first.
+            // The sum of four 12-bit values has 14 bits; half of the divisor is added to round.
             let cb = (a >> 8 & 0xfff) &+ (b >> 8 & 0xfff) &+ (c >> 8 & 0xfff) &+ (d >> 8 & 0xfff) &+ 32
             let cr = (a >> 20) &+ (b >> 20) &+ (c >> 20) &+ (d >> 20) &+ 32
             let cb8 = UInt8(truncatingIfNeeded: cb >> 6)

@@ -1,4 +1,4 @@
-/// How a canvas keeps a pixel in 32 bits. The palette's entries are converted once each; composing then moves words.
+/// The format of a canvas' pixels, 32 bits each. Palette entries are converted once; drawing then copies words.
 package enum PixelFormat: Sendable {
     /// Bytes R, G, B, A in memory order; transparent pixels are 0.
     case rgba
@@ -16,7 +16,7 @@ package enum PixelFormat: Sendable {
         }
     }
 
-    /// What an untouched or cleared pixel is.
+    /// An untouched or cleared pixel.
     var clear: UInt32 {
         switch self {
         case .rgba: 0
@@ -24,7 +24,7 @@ package enum PixelFormat: Sendable {
         }
     }
 
-    /// What a pixel of the canvas becomes when a colour with alpha is drawn.
+    /// The pixel that results from drawing a colour with alpha.
     ///
     /// - Parameter word: R, G, B, A from the lowest byte on, straight alpha.
     func draw(_ word: UInt32, _ blend: AnimationFrame.Blend, over old: UInt32) -> UInt32 {
@@ -36,7 +36,7 @@ package enum PixelFormat: Sendable {
         case (_, 255): return pack(color)
         case (_, 0): return blend == .over ? old : clear
         case (.yuv, _):
-            // What is under a frame that replaces the canvas is the background.
+            // A frame that replaces the canvas shows the background through its translucent pixels.
             return Self.mix(pack(color), blend == .over ? old : clear, alpha, fields: [(0, 0xff), (8, 0xfff), (20, 0xfff)])
         case (.rgba, _):
             return blend == .over ? Self.over(word, old) : word

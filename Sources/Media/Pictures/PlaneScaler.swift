@@ -1,12 +1,12 @@
 internal import CAV
 
-/// libswscale for one plane of 8-bit samples: every component is scaled by itself, so no colour is converted on the way.
+/// Scales one plane of 8-bit samples by libswscale. Each component is scaled separately, so no colour is converted.
 ///
-/// At the edges the outermost samples stand for what is beyond them. Not thread-safe.
+/// Edge samples are repeated beyond the edges. Not thread-safe.
 struct PlaneScaler: ~Copyable {
     private let context: UnsafeMutableRawPointer
 
-    /// - Throws: ``TranscodeError/failed(_:code:)`` where libswscale does not want the sizes.
+    /// - Throws: ``TranscodeError/failed(_:code:)`` where libswscale refuses the sizes.
     init(from source: (width: Int, height: Int), to target: (width: Int, height: Int)) throws(TranscodeError) {
         guard
             let context = gifreel_scaler_open(
@@ -35,7 +35,7 @@ struct PlaneScaler: ~Copyable {
 
 /// A plane of 8-bit samples, aligned and padded so that SIMD code may run over the ends of its rows. Not thread-safe.
 struct SamplePlane: ~Copyable {
-    /// What rows are padded to, and by at least.
+    /// Rows are padded to a multiple of this, and by at least this.
     private static let padding = 64
 
     let width: Int

@@ -7,9 +7,9 @@ struct StillPicture: ~Copyable {
     let height: Int
     private let storage: HeapBuffer<UInt32>
 
-    /// What is on a canvas of the format ``PixelFormat/rgba``, as the geometry has it.
+    /// Crops and scales a canvas of the format ``PixelFormat/rgba``.
     ///
-    /// - Parameter background: What transparent pixels are laid on, before anything is scaled; nil leaves them transparent.
+    /// - Parameter background: The colour that replaces transparent pixels before scaling; nil leaves them transparent.
     init(_ canvas: borrowing Canvas, _ geometry: PictureGeometry, background: RGB?) throws(TranscodeError) {
         if let background { Self.fill(canvas, PixelFormat.rgba.pack(background)) }
         let (width, height) = (geometry.width, geometry.height)
@@ -31,7 +31,7 @@ struct StillPicture: ~Copyable {
 
     var words: UnsafeMutablePointer<UInt32> { storage.base }
 
-    /// Whether some pixel is not wholly opaque.
+    /// Whether a pixel is not fully opaque.
     var hasTransparency: Bool {
         for index in 0..<width * height where words[index] < Self.opaque { return true }
         return false

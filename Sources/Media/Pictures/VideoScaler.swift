@@ -1,9 +1,9 @@
 /// Writes a part of a canvas into the encoder's planes at another size.
 ///
-/// The canvas' converted colours are taken apart into three planes of its own size, and each is scaled. A frame that changes
-/// anything is scaled as a whole: a filter reaches beyond the rectangle that changed, and libswscale has no windows.
-/// Chroma is scaled to the picture's size first and halved like that of any other frame, so that an odd side's last
-/// column and row are right. Not thread-safe.
+/// The canvas' converted colours are split into three planes of its own size, and each is scaled. A frame that changes anything
+/// is scaled as a whole: a filter reaches beyond the rectangle that changed, and libswscale cannot scale parts. Chroma is scaled to
+/// the picture's size first and then halved like that of any other frame, so that the last column and row of an odd side are
+/// right. Not thread-safe.
 final class VideoScaler {
     private let geometry: PictureGeometry
     private let scaler: PlaneScaler
@@ -25,13 +25,13 @@ final class VideoScaler {
         chroma = try SamplePlane(width: geometry.width, height: geometry.height)
     }
 
-    /// Writes the picture if something of it changed.
+    /// Writes the picture if a part of it changed.
     ///
     /// - Parameters:
     ///   - canvas: Of the format ``PixelFormat/yuv(background:)``.
     ///   - rectangle: Outside of it the canvas is as it was in the call before; the first call takes all of it.
     ///   - planes: Hold what the call before wrote.
-    /// - Returns: Whether something of the picture changed.
+    /// - Returns: Whether a part of the picture changed.
     func convert(
         _ canvas: borrowing Canvas, _ rectangle: Rectangle, into planes: PixelConverter.Planes
     ) throws(TranscodeError) -> Bool {
@@ -47,7 +47,7 @@ final class VideoScaler {
         return true
     }
 
-    /// Takes the rectangle's words apart; returns whether a sample is another than it was.
+    /// Splits the rectangle's words into the planes. Returns whether a sample changed.
     private func unpack(_ canvas: borrowing Canvas, _ rectangle: Rectangle) -> Bool {
         let source = geometry.source
         var difference: UInt8 = 0
@@ -84,7 +84,7 @@ final class VideoScaler {
         }
     }
 
-    /// Each 2×2 block's rounded mean; an odd side's last column and row stand twice.
+    /// Writes the rounded mean of each 2×2 block; the last column and row of an odd side are repeated.
     private func halveChroma(into target: UnsafeMutablePointer<UInt8>, stride: Int) {
         for y in 0..<(geometry.height + 1) / 2 {
             let upper = chroma.row(2 * y)

@@ -1,15 +1,15 @@
 /// The facts of an animation that need no decoding of pixels.
 package struct AnimationSummary: Sendable, Equatable {
-    /// The canvas, in pixels: the logical screen, or the first frame's size where the screen has none.
+    /// The canvas, in pixels.
     package var width = 0
     package var height = 0
-    /// Each image's delay as coded, in hundredths of a second.
+    /// The delays of the frames as coded, in hundredths of a second.
     package var delays: [UInt16] = []
-    /// The raw loop count; nil for «once», 0 for «for ever».
+    /// The raw loop count; nil without one, 0 for endless.
     package var loopCount: Int?
     /// Whether some frame has a transparent index or leaves part of the canvas untouched or cleared.
     package var hasTransparency = false
-    /// Whether the file has no trailer.
+    /// Whether the file ends early.
     package var isBrokenOff = false
 
     /// Reads all frames without decoding them, and checks each against the limits.
@@ -43,11 +43,11 @@ package struct AnimationSummary: Sendable, Equatable {
         if delays.isEmpty { throw Self.errorWithoutFrames(decoder.ending) }
         if width == 0 || height == 0 { throw .corrupt(.noCanvas) }
         if density.isEmpty { throw .corrupt(.emptyFrames) }
-        // Only at the end: a film may well begin with a few blank frames.
+        // Only at the end: a film may begin with a few blank frames.
         try density.check(limits, dataBytes: decoder.dataBytes)
     }
 
-    /// Appends a delay. An array that cannot grow ends the process, so before it grows it is tried whether it can.
+    /// Appends a delay. An array that cannot grow ends the process, so this tries an allocation of the new size first.
     private mutating func append(_ delay: UInt16) throws(TranscodeError) {
         if delays.count == delays.capacity {
             let wanted = max(256, 2 * delays.count)
@@ -75,7 +75,7 @@ package struct AnimationSummary: Sendable, Equatable {
     }
 }
 
-/// The pixels of all frames of a file, to be held against the bytes that make them.
+/// The pixels of all frames of a file, to be compared with the bytes that encode them.
 struct PixelDensity {
     private var codedPixels = 0
 

@@ -1,8 +1,9 @@
-/// The pictures of a GIF that become samples of a video: reader ▸ canvas ▸ clock ▸ timeline ▸ converter.
+/// The samples of a video: decoder ▸ canvas ▸ clock ▸ timeline ▸ converter.
 ///
-/// A frame that looks like the one before, lies outside the wanted time or comes too soon becomes none. Not thread-safe.
+/// A frame becomes no sample where it looks like the one before, lies outside the requested part or comes too soon. Not
+/// thread-safe.
 final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
-    /// Of the video, both even, in pixels.
+    /// The size of the video in pixels; both sides are even.
     let width: Int
     let height: Int
     /// Frames read so far.
@@ -15,7 +16,7 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     private let scaler: VideoScaler?
     private var timeline: Timeline
     private var clock = FrameClock()
-    /// What the planes do not have yet: all at first, later what frames changed that did not become samples.
+    /// The area in which the planes differ from the canvas: all at first, later what dropped frames changed.
     private var area: Rectangle
 
     /// - Parameter bytes: The whole file. It stays in place as long as the source is used.
@@ -32,10 +33,10 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
         area = Rectangle(x: 0, y: 0, width: summary.width, height: summary.height)
     }
 
-    /// Hundredths of a second that the frames read so far last.
+    /// The duration of the frames read so far, in hundredths of a second.
     var elapsed: Int { clock.now }
 
-    /// Reads frames until one becomes a sample, and writes its picture; nil where no more come.
+    /// Reads frames until one becomes a sample, and writes its picture; nil at the end.
     ///
     /// - Parameter planes: Called when there is a picture to write; they hold the sample before.
     func next(

@@ -1,12 +1,12 @@
 internal import Synchronization
 internal import SystemIO
 
-/// A ``SampleSource`` on a thread of its own: while a sample is encoded, the next one is decoded and composed, and it is
-/// converted as soon as the encoder's side has taken the one before.
+/// Runs a ``SampleSource`` on a thread: while a sample is encoded, the next one is decoded and composed. It is converted as soon as
+/// the consumer has taken the one before.
 ///
-/// One other thread may use it. To be stopped before what the source reads from goes away.
+/// One other thread may use it. Call ``stop()`` before the source's bytes become invalid.
 final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Sendable {
-    // The thread's until it signals `ready`, the other side's until that signals `taken`.
+    // Owned by the thread until it signals `ready`, then by the consumer until that signals `taken`.
     private let source: SampleSource<Decoder>
     private let luma: SamplePlane
     private let cb: SamplePlane
@@ -18,7 +18,7 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
     private let isStopped = Atomic(false)
     private var thread: SystemThread?
 
-    /// Starts the thread; nil where there is no room for another, and the source is as it was.
+    /// Starts the thread; nil where the system gives no thread or no memory. The source is then unused.
     init?(_ source: SampleSource<Decoder>) {
         guard let luma = try? SamplePlane(width: source.width, height: source.height),
             let cb = try? SamplePlane(width: source.width / 2, height: source.height / 2),
@@ -32,8 +32,8 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
         if thread == nil { return nil }
     }
 
-    /// Waits for the next sample and writes its picture into the planes, which hold the sample before; nil where no more
-    /// come. Not to be called again after that, or after an error.
+    /// Waits for the next sample and writes its picture into the planes, which hold the sample before; nil at the end. Must not be
+    /// called again after that, or after an error.
     func next(into planes: PixelConverter.Planes) throws(TranscodeError) -> Sample? {
         ready.wait()
         guard let sample = try outcome.get() else { return nil }
@@ -42,7 +42,7 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
         return sample
     }
 
-    /// Ends the thread, if need be between two frames, and waits for its end.
+    /// Stops the thread after the frame it works on, and waits for its end.
     func stop() {
         isStopped.store(true, ordering: .relaxed)
         taken.signal()
@@ -77,7 +77,7 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
                 isLast = true
                 result = .failure(error)
             }
-            // The end may come without a picture.
+            // The end comes without a picture.
             claim()
             outcome = result
             ready.signal()

@@ -1,7 +1,7 @@
-/// Where the frames of a GIF come to lie in a video: which part of its time, how fast, and how many at most.
+/// Maps the times of frames to times of a video: which part is shown, how fast, and at which frame rate at most.
 ///
-/// A unit of the video's time is such that every frame's time is a whole number: at speed p/q, in lowest terms, a second
-/// has 100·p of them and a hundredth of the GIF's time takes q.
+/// The unit of the video's time is chosen such that every frame's time is a whole number: at speed p/q, in lowest terms, a second
+/// has 100·p units and a hundredth of the source's time takes q.
 struct Timeline: Sendable, Equatable {
     /// Units after which a picture becomes a sample again though it has not changed.
     ///
@@ -10,13 +10,13 @@ struct Timeline: Sendable, Equatable {
     /// 2²⁸, and no sample is shown 2³⁰ units before or after it is decoded: x264 reorders by at most three samples here.
     static let longestSample = 1 << 27
 
-    /// Units a second.
+    /// Units per second.
     let timescale: Int
     private let unitsPerHundredth: Int
     /// Hundredths of a second of the GIF's time.
     private let start: Int
     private let end: Int
-    /// Thousandths of frames a second.
+    /// Thousandths of frames per second.
     private let ceiling: Int?
     /// The time of the sample before, in units.
     private var newest: Int?
@@ -38,7 +38,7 @@ struct Timeline: Sendable, Equatable {
         return (first - start) * unitsPerHundredth
     }
 
-    /// Whether a frame shown then comes late enough after the sample before to become one. One that does not is dropped, and
+    /// Whether a frame shown at `time` is late enough after the sample before to become one. Otherwise the frame is dropped, and
     /// that sample lasts longer.
     func admits(_ time: Int) -> Bool {
         guard let ceiling, let newest else { return true }
@@ -54,14 +54,14 @@ struct Timeline: Sendable, Equatable {
     /// Notes that a frame has become a sample.
     mutating func note(_ time: Int) { newest = time }
 
-    /// Whether nothing of the GIF is wanted from `time` on, in hundredths.
+    /// Whether the requested part ends at or before `time`, in hundredths.
     func isOver(at time: Int) -> Bool { time >= end }
 
-    /// The video's length, in units, of a GIF that lasts so many hundredths; not above 0 where it ends before the wanted
-    /// part begins.
+    /// The length of the video, in units, for a source of this duration in hundredths; not above 0 where the source ends before the
+    /// requested part begins.
     func length(of duration: Int) -> Int { (min(duration, end) - start) * unitsPerHundredth }
 
-    /// The least time that a sample lasts, in units, where the shortest frame lasts so many hundredths.
+    /// The shortest duration of a sample, in units, for a shortest frame of this many hundredths.
     func shortestSample(_ shortest: Int) -> Int {
         let unbounded = shortest * unitsPerHundredth
         guard let ceiling else { return unbounded }

@@ -2,11 +2,11 @@ internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
-/// Ends a job from another thread, whether it runs or is yet to begin. Thread-safe.
+/// Cancels a job, before or while it runs. Thread-safe.
 package final class JobCancellation: Sendable {
     private struct State {
         var isCancelled = false
-        /// The server's end of the running worker's guard.
+        /// The server's end of the running worker's guardian socket.
         var guardian: SharedDescriptor?
     }
 
@@ -16,7 +16,7 @@ package final class JobCancellation: Sendable {
 
     package var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
-    /// Ends the job: its worker is killed, wherever it stands.
+    /// Cancels the job. A running worker is killed.
     package func cancel() {
         state.withLock { state in
             state.isCancelled = true
@@ -24,7 +24,7 @@ package final class JobCancellation: Sendable {
         }
     }
 
-    /// Says by which guard the job can be ended from now on; nil when there is none any more.
+    /// Sets the socket by which the running worker can be killed; nil once it has ended.
     func attach(_ guardian: SharedDescriptor?) {
         state.withLock { state in
             state.guardian = guardian
@@ -32,7 +32,7 @@ package final class JobCancellation: Sendable {
         }
     }
 
-    /// Has the zygote kill the guard's worker. How it ended still comes.
+    /// Makes the zygote kill the worker behind a guardian socket. The report of its end still arrives.
     static func abandon(_ guardian: SharedDescriptor) {
         shutdown(guardian.number, Int32(SHUT_WR))
     }

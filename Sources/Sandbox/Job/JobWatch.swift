@@ -1,12 +1,12 @@
 internal import Glibc
 internal import SystemIO
 
-/// Waits for what one worker says and for its end.
+/// Waits for the reply of one worker and for its end.
 ///
-/// The worker speaks on its channel, the zygote alone on the guard. The end counts when the guard tells it; then the
-/// worker can neither say nor write anything more.
+/// The worker replies on its channel; only the zygote writes to the guardian socket. Once the zygote has reported the end, the
+/// worker can neither send nor write anything more.
 struct JobWatch {
-    /// What was heard. No exit means that the zygote is gone, or as good as gone.
+    /// What was received. Without an exit the zygote is dead or does not respond.
     struct Record {
         var reply: WorkerMessage?
         var exit: WorkerExit?
@@ -14,7 +14,7 @@ struct JobWatch {
         var isTimedOut = false
     }
 
-    /// How long a zygote may take to kill a worker and tell of it.
+    /// The time in which a zygote must kill a worker and report its end.
     private static let grace: Duration = .seconds(10)
 
     private let channel: Int32
@@ -37,7 +37,7 @@ struct JobWatch {
             if ready.channel {
                 try listen()
             } else if ready.guardian {
-                // What the worker said before its end is there by now, though it may have come after the look at its channel.
+                // A reply that was sent before the end is here by now, though it may have arrived after the channel was polled.
                 if isChannelOpen && Self.isReadable(channel) {
                     try listen()
                     continue
@@ -53,7 +53,7 @@ struct JobWatch {
         }
     }
 
-    /// Has the worker killed, and goes on waiting for its end.
+    /// Makes the zygote kill the worker, and goes on waiting for its end.
     private mutating func end() {
         isEnding = true
         deadline = .now.advanced(by: Self.grace)
@@ -107,6 +107,6 @@ struct JobWatch {
 }
 
 extension WorkerMessage {
-    /// Whether it is of a kind that workers send.
+    /// Whether a worker may send such a message.
     fileprivate var isReply: Bool { result != nil || failure != nil }
 }

@@ -1,8 +1,8 @@
-/// What of the kernel's confinement holds in the zygote, and with it in every worker.
+/// The kernel features that confine the zygote and every worker.
 package struct Confinement: Sendable, Equatable {
-    /// Only the system calls on a list are allowed (seccomp).
+    /// Whether only the system calls on a list are allowed (seccomp).
     package var filtersCalls: Bool
-    /// The kernel's version of landlock, by which no file can be opened and nothing connected; 0 where it has none.
+    /// The kernel's version of landlock, which forbids opening files and connecting; 0 without it.
     package var landlockVersion: Int
 
     package init(filtersCalls: Bool, landlockVersion: Int) {
@@ -10,7 +10,7 @@ package struct Confinement: Sendable, Equatable {
         self.landlockVersion = landlockVersion
     }
 
-    /// What is missing, in words; empty where all is there.
+    /// The names of the missing features.
     package var missing: [String] {
         (filtersCalls ? [] : ["seccomp"]) + (landlockVersion > 0 ? [] : ["landlock"])
     }

@@ -2,11 +2,11 @@ internal import CLinux
 internal import Glibc
 internal import SystemIO
 
-/// Sends and receives ``WorkerMessage``s over a SOCK_SEQPACKET socket that somebody else owns.
+/// Sends and receives ``WorkerMessage``s over a SOCK_SEQPACKET socket, which its owner closes.
 struct MessageChannel {
     let socket: Int32
 
-    /// Sends a message, with descriptors that the receiver gets copies of.
+    /// Sends a message with descriptors, of which the receiver gets copies.
     func send(_ message: WorkerMessage, descriptors: [Int32] = []) throws(SystemError) {
         let status = message.words.withUnsafeBytes { bytes in
             clinux_send_message(socket, bytes.baseAddress, bytes.count, descriptors, Int32(descriptors.count))
@@ -14,14 +14,14 @@ struct MessageChannel {
         guard status == 0 else { throw SystemError.last("sendmsg") }
     }
 
-    /// A message and the descriptors that came with it, which are the caller's to close.
+    /// A message and its descriptors, which the caller must close.
     struct Received {
-        /// Nil where the bytes are no message.
+        /// Nil where the bytes are not a message.
         var message: WorkerMessage?
         var descriptors: [Int32]
     }
 
-    /// Waits for the next message; nil when the other side is gone.
+    /// Waits for the next message; nil when the other side has closed the socket.
     func receive() throws(SystemError) -> Received? {
         var words = [Int64](repeating: 0, count: WorkerMessage.wordCount + 1)
         var descriptors = [Int32](repeating: -1, count: 4)

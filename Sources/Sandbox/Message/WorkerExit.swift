@@ -1,8 +1,8 @@
 internal import CLinux
 
-/// How a worker process ended, as the zygote tells it.
+/// How a worker process ended, as the zygote reports it.
 package struct WorkerExit: Sendable, Equatable {
-    /// The exit code when the zygote could not fork; then there was no worker.
+    /// The exit code that stands for a failed fork: there was no worker.
     static let notForked: Int32 = 69
 
     /// The exit code, or nil where a signal ended it.

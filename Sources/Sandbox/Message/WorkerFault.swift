@@ -1,13 +1,13 @@
-/// Something a test has a worker do that no worker should. Builds other than for debugging do nothing of the kind.
+/// A fault that a test injects into a worker. Only debug builds have it.
 package enum WorkerFault: Int, Sendable, CaseIterable {
-    // Ends, by what it has come to.
+    // Ends, by the stage at which they happen.
     case killedWhenBegun = 1
     case killedWhenConfined
     case killedWhenConverted
     case killedWhenReplied
     case silentEnd
 
-    // Lies.
+    // Violations of the protocol and false claims.
     case noMessage
     case shortMessage
     case unknownMessage
@@ -29,7 +29,7 @@ package enum WorkerFault: Int, Sendable, CaseIterable {
     case garbledFile
     case foreignFile
 
-    // Attempts to get out.
+    // Attempts to leave the sandbox.
     case openFile
     case makeFile
     case readProc

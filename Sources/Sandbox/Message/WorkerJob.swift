@@ -1,10 +1,10 @@
 package import Media
 
-/// What a worker process is asked to do, and what it may use for it.
+/// A job for a worker process, and the resources it may use.
 package struct WorkerJob: Sendable, Equatable {
     package var transcoder: Transcoder
     package var allowance: Allowance
-    /// What a test has the worker do; release builds do not.
+    /// A fault that a test injects. Release builds ignore it.
     package var fault: WorkerFault?
 
     /// The resources of one job.
@@ -15,10 +15,11 @@ package struct WorkerJob: Sendable, Equatable {
         package var memory: Int
         /// Bytes of the output.
         package var output: Int
-        /// Seconds from the beginning to the end, by the clock.
+        /// Seconds of wall-clock time.
         package var wall: Int
 
-        /// API.md §6: 30 s, 512 MiB; twice the processor time by the clock, because workers share processors.
+        /// The defaults are those of the settings `limits.cpu` and `limits.memory`. The wall-clock limit is twice the processor
+        /// time, because workers share processors.
         package init(cpu: Int = 30, memory: Int = 512 << 20, output: Int = 256 << 20, wall: Int? = nil) {
             self.cpu = cpu
             self.memory = memory

@@ -1,4 +1,4 @@
-internal import Media
+package import Media
 internal import Synchronization
 package import SystemIO
 
@@ -178,4 +178,33 @@ package final class WorkerPool: Sendable {
         state.withLock { _ = $0.running.removeValue(forKey: entry.number) }
         entry.continuation.resume(returning: outcome)
     }
+}
+
+/// The size of a worker pool and of its queue (settings `transcode.*`).
+package struct WorkerPoolConfiguration: Sendable, Equatable {
+    /// The number of workers that run at once.
+    package var workers: Int
+    /// The number of jobs that may wait.
+    package var queue: Int
+    /// Encoder threads of a job that runs alone; any other job has one.
+    package var threadsAlone: Int
+
+    package init(workers: Int, queue: Int = 64, threadsAlone: Int) {
+        self.workers = workers
+        self.queue = queue
+        self.threadsAlone = threadsAlone
+    }
+}
+
+/// The result of a job and the resources that it took.
+package struct WorkerReport: Sendable, Equatable {
+    package var result: TranscodeResult
+    /// The time in the queue.
+    package var queued: Duration
+    /// The time from the start to the end of the job.
+    package var ran: Duration
+    /// Processor time in microseconds.
+    package var cpuMicroseconds: Int
+    /// The worker's largest resident size, in bytes.
+    package var peakBytes: Int
 }

@@ -1,11 +1,85 @@
-/// What the sandbox has done since the process began.
+internal import Glibc
+internal import Media
+internal import Synchronization
+
+/// The outcome of a job that had a worker, for statistics.
+package enum JobFate: String, Sendable, CaseIterable {
+    /// The job produced its output.
+    case finished
+    /// The worker rejected the source.
+    case rejected
+    /// The worker ran into its memory limit.
+    case outOfMemory = "out_of_memory"
+    /// The worker used up its processor time.
+    case cpuLimit = "cpu_limit"
+    /// The worker did not end within its wall-clock limit.
+    case wallClock = "wall_clock"
+    /// The caller cancelled the job.
+    case cancelled
+    /// The worker made a system call that the filter forbids (SIGSYS).
+    case forbiddenCall = "forbidden_call"
+    /// The worker crashed: a bad access, a trap, an abort.
+    case crash
+    /// Another process or the kernel killed the worker.
+    case killed
+    /// The worker ended without a reply.
+    case silent
+    /// The worker broke the protocol, or its file differs from its description.
+    case untrue
+    /// No worker was available.
+    case unavailable
+
+    init(_ error: SandboxError) {
+        self =
+            switch error {
+            case .rejected(.outOfMemory): .outOfMemory
+            case .rejected: .rejected
+            case .cpuLimitExceeded: .cpuLimit
+            case .wallClockTimeout: .wallClock
+            case .killed: .killed
+            case .crashed(let exit): JobFate(exit)
+            case .misbehaved, .invalidOutput: .untrue
+            case .cancelled: .cancelled
+            case .queueFull, .unavailable, .zygoteUnresponsive: .unavailable
+            }
+    }
+
+    private init(_ exit: WorkerExit) {
+        self =
+            switch exit.signal {
+            case nil: .silent
+            case SIGSYS: .forbiddenCall
+            default: .crash
+            }
+    }
+}
+
+/// Counts since the start of the process.
 package struct SandboxStatistics: Sendable, Equatable {
-    /// Jobs that had a worker, by what became of them.
+    /// Jobs that had a worker, by outcome.
     package var jobs: [JobFate: Int] = [:]
-    /// Processor time that workers took, in microseconds.
+    /// Processor time of all workers, in microseconds.
     package var cpuMicroseconds = 0
-    /// Zygotes that were started in place of another.
+    /// Zygotes that replaced another.
     package var replacedZygotes = 0
 
     package init() {}
+}
+
+/// Counts the outcomes of jobs. Thread-safe.
+package final class SandboxCounters: Sendable {
+    private let state = Mutex(SandboxStatistics())
+
+    package init() {}
+
+    /// The counts so far.
+    package var statistics: SandboxStatistics { state.withLock { $0 } }
+
+    func count(_ fate: JobFate) {
+        state.withLock { $0.jobs[fate, default: 0] += 1 }
+    }
+
+    func add(cpuMicroseconds: Int) {
+        state.withLock { $0.cpuMicroseconds &+= cpuMicroseconds }
+    }
 }

@@ -11,17 +11,17 @@ enum Worker {
     static let output: Int32 = 4
     static let channel: Int32 = 5
 
-    /// Bytes of the heap that lie in one place; memory only as they are used.
+    /// Bytes of the contiguous heap; memory is committed as they are used.
     static let heap = 76 << 20
-    /// How many of them are in large pages whatever the GIF is.
+    /// How many of them are in large pages for every source.
     static let largePages = 30 << 20
-    /// Canvases of at most so many pixels have all of the heap in large pages (a third fewer page faults, 4 % less time); those
-    /// of larger ones leave too much of theirs unused.
+    /// The largest canvas, in pixels, for which the whole heap is in large pages (a third fewer page faults, 4 % less time). Larger
+    /// canvases would leave too much of them unused.
     private static let pixelsInLargePages = 290_000
-    /// Bytes that a worker may have beside what its job allows: x264's tables, malloc's leftovers.
+    /// Bytes that a worker may use beyond the limit of its job: x264's tables and fragmentation.
     private static let slack = 30 << 20
 
-    /// Where the worker comes from.
+    /// The process that a worker is forked from.
     struct Home {
         /// The zygote's process.
         var zygote: pid_t
@@ -38,7 +38,7 @@ enum Worker {
         case serverGone = 72
     }
 
-    /// Does the job and ends the process.
+    /// Runs the job and ends the process.
     ///
     /// - Parameters:
     ///   - descriptors: Input, output and channel as the zygote received them.
@@ -47,7 +47,7 @@ enum Worker {
         #if DEBUG
             commit(job.fault, at: .begun)
         #endif
-        // The zygote may have ended before it was asked for its death; then the parent is another.
+        // The zygote may have ended before the death signal was set up; then the parent is another process.
         guard clinux_die_with_parent() == 0, getppid() == home.zygote,
             clinux_keep_only(descriptors, Int32(descriptors.count)) == 0
         else { _exit(ExitCode.setUpFailed.rawValue) }
@@ -67,7 +67,7 @@ enum Worker {
         #if DEBUG
             commit(job.fault, at: .replied(reply))
         #endif
-        // No clean-up: the kernel takes everything back faster.
+        // No clean-up: the kernel releases everything faster.
         _exit(sent == nil ? ExitCode.serverGone.rawValue : ExitCode.done.rawValue)
     }
 
@@ -76,13 +76,13 @@ enum Worker {
         do throws(TranscodeError) {
             return WorkerMessage.result(try job.transcoder.convert(gif, to: output))
         } catch {
-            // x264 has one code for all that can go wrong, but what failed inside it left its mark.
+            // x264 has one code for all failures, but a failed allocation leaves ENOMEM.
             if case .failed = error, errno == ENOMEM { return WorkerMessage.failure(.outOfMemory) }
             return WorkerMessage.failure(error)
         }
     }
 
-    /// The GIF in memory; sealed, so that no one can change it or take it away.
+    /// Maps the source, which is sealed: no process can change or truncate it.
     private static func mapInput() -> UnsafeRawBufferPointer? {
         let size = Int(lseek(input, 0, SEEK_END))
         guard size >= 0 else { return nil }
@@ -93,7 +93,7 @@ enum Worker {
 
     private static func setLimits(_ job: WorkerJob, _ home: Home, input: Int) -> Bool {
         let allowed = slack + max(0, job.allowance.memory)
-        // A limit does not take back what is there.
+        // A limit does not release what is allocated already.
         if allowed < heap { clinux_trim_heap() }
         var limits = clinux_limits(
             memory: UInt64(max(0, home.memory + input + allowed)),
@@ -103,7 +103,7 @@ enum Worker {
     }
 
     private static func setFilter(_ job: WorkerJob, _ home: Home) -> Bool {
-        // Where the zygote could be filtered, so can the worker; where it could not, the server has said so.
+        // A worker can be filtered exactly where the zygote could be; the server reports a missing filter at the start.
         guard home.confinement.filtersCalls else { return true }
         var calls = clinux_worker_calls(file: output, channel: channel, threads: job.transcoder.threads == 1 ? 0 : 1)
         return clinux_allow_worker_calls(&calls) == 1

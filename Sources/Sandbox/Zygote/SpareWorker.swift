@@ -1,17 +1,17 @@
 internal import CLinux
 internal import Glibc
 
-/// A worker that has no job yet. It is forked ahead of time and, where many jobs follow, warms up before it waits: the pages
-/// that a conversion writes to are its own by then, and nobody waits for the fork.
+/// A worker without a job, forked ahead of time. Where many jobs follow, it warms up before it waits, so that the pages a
+/// conversion writes to are its own, and no job waits for the fork.
 ///
-/// It has seen nothing of any GIF, and is confined as the zygote is.
+/// It has read no source yet, and is confined as the zygote is.
 struct SpareWorker {
     let process: pid_t
     private let socket: Int32
 
-    /// Forks one; nil where the system has no room for it.
+    /// Forks a worker; nil where the system cannot.
     ///
-    /// - Parameter warmUp: Where it may write what it makes to warm up; nil where it does not warm up.
+    /// - Parameter warmUp: The file for the output of the warm-up; nil for none.
     init?(home: Worker.Home, warmUp: Int32?) {
         var pair: [Int32] = [-1, -1]
         guard clinux_message_pair(&pair) == 0 else { return nil }
@@ -25,9 +25,9 @@ struct SpareWorker {
         }
     }
 
-    /// Passes the job on, after which it is a worker; false where it has ended.
+    /// Passes the job on; false where the worker has ended.
     ///
-    /// - Parameter descriptors: Input, output and channel. They stay the caller's.
+    /// - Parameter descriptors: Input, output and channel. The caller keeps and closes its own.
     func begin(_ job: WorkerJob, descriptors: [Int32]) -> Bool {
         defer { close(socket) }
         let sent: Void? = try? MessageChannel(socket: socket).send(WorkerMessage.job(job), descriptors: descriptors)
@@ -37,7 +37,7 @@ struct SpareWorker {
     /// Microseconds of processor time so far.
     var cpuMicroseconds: Int { Int(clinux_cpu_time(process)) }
 
-    /// Gives up the way to it, once it has ended.
+    /// Closes the socket of a worker that has ended.
     func forget() {
         close(socket)
     }

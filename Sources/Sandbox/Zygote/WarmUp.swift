@@ -2,23 +2,23 @@ internal import CLinux
 internal import Glibc
 internal import Media
 
-/// One conversion for its own sake: in the zygote, before it is confined, and in each spare worker.
+/// A conversion whose output is discarded: in the zygote before it is confined, and in each spare worker.
 ///
-/// What the libraries set up once (tables, processor detection, symbols bound late, metadata) is then shared by every
-/// worker instead of being done by each, and nothing of it is left to be done where files cannot be opened. What each
-/// worker has to do for itself, because it writes there, it has done before its job comes.
+/// Workers then share what the libraries set up once (tables, processor detection, lazily bound symbols, metadata), and none of
+/// it remains to be done where files cannot be opened. What each worker must do for itself, because it writes to those pages, is
+/// done before its job arrives.
 enum WarmUp {
     /// A file for ``run(output:)``, or -1.
     static func makeOutput() -> Int32 {
         clinux_memfd_create("gifreel-warm-up")
     }
 
-    /// Enough frames, differing enough, for every kind of picture and for the encoder's look-ahead.
+    /// Enough different frames for every picture type and for the encoder's lookahead.
     private static let long = animation(frames: 20)
-    /// Enough to come by every place that is written to.
+    /// Enough frames to write to every page that a conversion writes to.
     private static let short = animation(frames: 4)
 
-    /// Sets up what all share. What ``repeatShortly(output:)`` needs is ready afterwards.
+    /// Sets up what all workers share, including what ``repeatShortly(output:)`` needs.
     ///
     /// - Parameter output: A file that may be written over.
     static func run(output: Int32) {
@@ -26,13 +26,13 @@ enum WarmUp {
         convert(short, output)
     }
 
-    /// What is left to each worker.
+    /// Sets up what each worker has of its own.
     static func repeatShortly(output: Int32) {
         convert(short, output)
     }
 
     private static func convert(_ gif: [UInt8], _ output: Int32) {
-        // A failure here is one of every job, which will say so.
+        // A failure here would also be one of every job, which reports it.
         _ = try? gif.withUnsafeBytes { try Transcoder().convert($0, to: output) }
     }
 

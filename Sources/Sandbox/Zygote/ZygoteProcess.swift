@@ -2,43 +2,43 @@ internal import CLinux
 internal import Glibc
 internal import Media
 
-/// The inside of the zygote: a process of one thread that has the libraries loaded and forks once per job, one job ahead.
+/// The zygote process: it has one thread and the libraries loaded, and forks one worker per job, one job ahead.
 ///
-/// It knows the server's control socket, over which jobs come, and one guard a job, which its worker never has. When the
-/// server closes its end of a guard, or half of it, the worker is killed; when a worker has ended, the guard carries
-/// how. When the control socket ends, so does the zygote, and with it every worker (PR_SET_PDEATHSIG).
+/// Jobs arrive over the server's control socket, each with a guardian socket that its worker never gets. When the server closes
+/// its end of the guardian socket, or half of it, the zygote kills the worker. When a worker has ended, the zygote reports the end
+/// over the guardian socket. When the control socket closes, the zygote ends, and with it every worker (PR_SET_PDEATHSIG).
 struct ZygoteProcess {
     private struct Child {
         var process: pid_t
         var guardian: Int32
         /// Processor time before the job, in microseconds.
         var cpuBefore: Int
-        /// The server wants no more of it; the worker has been killed and is yet to be reaped.
+        /// The server abandoned the job; the worker has been killed and is not reaped yet.
         var isAbandoned = false
     }
 
-    /// Beside a server, conversions take what is left: an answer from the cache needs microseconds and must not wait for
-    /// the end of an encoder's time slice.
+    /// Conversions yield to the server: an answer from the cache takes microseconds and must not wait for the end of an encoder's
+    /// time slice.
     private static let niceness: Int32 = 10
 
     private let control: Int32
     private let signals: Int32
     private let home: Worker.Home
-    /// Where spare workers warm up; nil where they do not.
+    /// The output file of the warm-up; nil where spare workers do not warm up.
     private let warmUp: Int32?
     private var children: [Child] = []
     private var spare: SpareWorker?
 
-    /// Serves until the server is gone, and ends the process.
+    /// Serves until the server closes the control socket, and ends the process.
     ///
-    /// - Parameter warmsUp: Does one conversion first, which pays where many follow.
+    /// - Parameter warmsUp: Whether to run one conversion first, which pays off before many jobs.
     static func run(control: Int32, warmsUp: Bool) -> Never {
         clinux_name_thread("gifreel-zygote")
         clinux_use_one_arena()
         clinux_reset_signals()
-        // Stopping is the server's to say, by closing the control socket: a signal to the whole group must not come first.
+        // The server stops the zygote by closing the control socket; a signal to the process group must not do it earlier.
         for number in [SIGINT, SIGTERM, SIGPIPE, SIGHUP] { signal(number, SIG_IGN) }
-        // Writing over a worker's limit is to fail with EFBIG, not to kill.
+        // A write beyond a worker's limit must fail with EFBIG, not kill.
         signal(SIGXFSZ, SIG_IGN)
         guard clinux_use_null_device() == 0, clinux_keep_only([control], 1) == 0 else { _exit(70) }
         let signals = clinux_child_signals()
@@ -47,7 +47,7 @@ struct ZygoteProcess {
         if warmsUp { _ = nice(Self.niceness) }
         let warmUp = warmsUp ? WarmUp.makeOutput() : -1
         if warmUp >= 0 { WarmUp.run(output: warmUp) }
-        // From here on no file can be opened, not even this one.
+        // From here on no file can be opened.
         let memory = Int(clinux_address_space())
         guard let confinement = confine() else { _exit(71) }
         let home = Worker.Home(zygote: getpid(), memory: memory, confinement: confinement)
@@ -57,7 +57,7 @@ struct ZygoteProcess {
         zygote.end()
     }
 
-    /// Gives up all that the zygote and its workers do without; nil where the kernel could but would not.
+    /// Drops all rights that the zygote and its workers do not need; nil where the kernel has a feature but refuses it.
     private static func confine() -> Confinement? {
         guard clinux_no_new_privileges() == 0, clinux_drop_capabilities() == 0 else { return nil }
         let landlock = clinux_deny_files_and_network()
@@ -90,7 +90,7 @@ struct ZygoteProcess {
         }
     }
 
-    /// Takes a job and forks its worker; false when the server is gone.
+    /// Receives a job and starts its worker; false when the control socket is closed.
     private mutating func accept() -> Bool {
         guard let received = try? MessageChannel(socket: control).receive() else { return false }
         guard let job = received.message?.job, received.descriptors.count == 4 else {
@@ -99,7 +99,7 @@ struct ZygoteProcess {
         }
         let guardian = received.descriptors[3]
         defer { for descriptor in received.descriptors[..<3] { close(descriptor) } }
-        // One that ended while it waited is no loss but of time: another is forked now.
+        // A spare worker that has ended costs only time: another is forked now.
         guard let worker = begin(job, Array(received.descriptors[..<3])) ?? begin(job, Array(received.descriptors[..<3])) else {
             tell(WorkerExit(code: WorkerExit.notForked, signal: nil, cpuMicroseconds: 0, peakBytes: 0), guardian)
             return true
@@ -108,7 +108,7 @@ struct ZygoteProcess {
         return true
     }
 
-    /// Has the spare worker begin, or one that is forked now; nil where there is none.
+    /// Starts the job in the spare worker, or in one forked now; nil where there is none.
     private mutating func begin(_ job: WorkerJob, _ descriptors: [Int32]) -> (process: pid_t, cpu: Int)? {
         guard let worker = spare ?? SpareWorker(home: home, warmUp: nil) else { return nil }
         spare = nil
@@ -138,12 +138,12 @@ struct ZygoteProcess {
             tell(end, child.guardian)
             hasJobEnded = true
         }
-        // Not sooner: beside a job that runs it would take its processor, and who waits for that job would wait for both. And
-        // not where a spare worker has ended by itself: the next might do the same, over and over.
+        // Not while a job runs: forking and warming up would take processor time from it. And not after a spare worker ended by
+        // itself: the next one might do the same again and again.
         if hasJobEnded, spare == nil, expectsMore { spare = SpareWorker(home: home, warmUp: warmUp) }
     }
 
-    /// Warming up is for those who have many jobs.
+    /// Only a zygote that expects many jobs warms up.
     private var expectsMore: Bool { warmUp != nil }
 
     /// Ends the process, and the spare worker with it.
@@ -156,7 +156,7 @@ struct ZygoteProcess {
     }
 
     private func tell(_ exit: WorkerExit, _ guardian: Int32) {
-        // Where the server has left there is nobody to tell.
+        // Fails where the server has closed its end, which does not matter.
         try? MessageChannel(socket: guardian).send(WorkerMessage.exit(exit))
         close(guardian)
     }

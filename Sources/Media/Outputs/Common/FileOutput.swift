@@ -1,7 +1,7 @@
 internal import CAV
 internal import Glibc
 
-/// Lets libavformat write an MP4 into a file descriptor, and read it back where it moves the index to the front.
+/// Lets libavformat write into a file descriptor and read back, which it does to move the index to the front.
 ///
 /// The descriptor is borrowed: it is written by position and never closed. Not thread-safe.
 final class FileOutput {
@@ -79,7 +79,7 @@ final class FileOutput {
         return count
     }
 
-    /// Reads back what was written, past the libavio contexts.
+    /// Reads back what was written, without libavio.
     func read(at start: Int64, into target: UnsafeMutableRawBufferPointer) throws(TranscodeError) {
         var done = 0
         while done < target.count {
@@ -90,7 +90,7 @@ final class FileOutput {
         }
     }
 
-    /// Writes a whole file of these bytes.
+    /// Writes the bytes as a whole file.
     static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) throws(TranscodeError) {
         var done = 0
         while done < bytes.count {

@@ -1,7 +1,7 @@
 internal import Glibc
 internal import SystemIO
 
-/// A file of which parts are read, each within bounds that are checked.
+/// Reads parts of a file through checked bounds.
 struct OutputBytes {
     private let file: SharedDescriptor
     let count: Int
@@ -15,7 +15,7 @@ struct OutputBytes {
         }
     }
 
-    /// Reads a part. Its end is known to lie in the file, so `range` may not be larger than the caller wants to hold.
+    /// Reads a part into memory. Callers bound its length.
     func read(_ range: Range<Int>) throws(OutputFlaw) -> ByteReader {
         guard range.lowerBound >= 0, range.upperBound <= count else { throw .malformed }
         var bytes = [UInt8](repeating: 0, count: range.count)
@@ -32,7 +32,7 @@ struct OutputBytes {
     }
 }
 
-/// Takes numbers and slices off the front of bytes; never beyond their end.
+/// Reads numbers and slices from the front of bytes, never beyond their end.
 struct ByteReader {
     private(set) var rest: ArraySlice<UInt8>
 

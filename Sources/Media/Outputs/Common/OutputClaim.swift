@@ -1,4 +1,4 @@
-/// A picture's size in pixels, as its file has it.
+/// The size of a picture in pixels, read from its file.
 struct PictureSize: Equatable {
     var width: Int
     var height: Int
@@ -11,21 +11,21 @@ extension OutputClaim {
     }
 }
 
-/// What a worker says of the file it made, by which the file is judged.
+/// A worker's description of its file, with which the file is compared.
 package struct OutputClaim: Sendable, Equatable {
     var format: OutputFormat
     /// The file's length.
     var bytes: Int
-    /// Of the video or picture, in pixels; of the canvas where there is neither.
+    /// The size of the video or picture, or else of the canvas, in pixels.
     var width: Int
     var height: Int
     /// Of a video, in units of ``timescale``; 0 for a picture.
     var duration = 0
-    /// Units a second.
+    /// Units per second.
     var timescale = FrameClock.timescale
     /// Of a video: samples in the file; 0 for a picture.
     var samples = 0
-    /// Whole frames of the GIF.
+    /// Complete frames of the source.
     var frames = 0
 }
 
@@ -45,29 +45,29 @@ extension OutputClaim {
     }
 }
 
-/// What is wrong with a worker's file. The raw value is for the log.
+/// The flaw of a worker's file. The raw value is for the log.
 package enum OutputFlaw: String, Error, Sendable {
     /// A number that the worker reports is outside the range that it can have.
     case outOfRange
     /// It cannot be read.
     case unreadable
-    /// It is not as long as the worker says, or longer than it may be.
+    /// Its length is not the claimed one, or exceeds the limit.
     case wrongLength
-    /// It does not begin as its format does.
+    /// It does not begin with the signature of its format.
     case wrongSignature
-    /// Its parts do not fill it exactly, or lie within one another as they must not.
+    /// Its parts do not fill it exactly, or are nested wrongly.
     case malformed
-    /// It lacks a part that every such file has, or has it twice.
+    /// A required part is missing or duplicated.
     case missingPart
     /// It refers to data outside itself.
     case foreignData
-    /// It is coded otherwise than it should be.
+    /// Its codec or profile is not the expected one.
     case wrongCodec
-    /// Its width or height is not what the worker says.
+    /// Its width or height is not the claimed one.
     case wrongSize
-    /// It does not last as long as the worker says.
+    /// Its duration is not the claimed one.
     case wrongDuration
-    /// It has more or fewer samples than the worker says.
+    /// Its number of samples is not the claimed one.
     case wrongSampleCount
     /// Its samples lie outside its data.
     case strayingSamples

@@ -1,6 +1,6 @@
 internal import CAV
 
-/// libx264 behind libavcodec: takes 4:2:0 frames at exact times, gives packets in decoding order.
+/// Encodes 4:2:0 frames at exact times by libx264 behind libavcodec. Packets come out in decoding order.
 ///
 /// The planes of ``planes`` persist from frame to frame, so only what changed needs to be written.
 /// Not thread-safe; the encoder starts threads of its own where `threads` is above 1.
@@ -40,9 +40,9 @@ struct H264Encoder: ~Copyable {
         Parts(context: context, frame: frame, packet: packet).free()
     }
 
-    /// The planes to write the next frame into. They hold the frame before.
+    /// The planes for the next frame. They hold the frame before.
     mutating func planes() throws(TranscodeError) -> PixelConverter.Planes {
-        // The encoder copies what it is given; should it hold a reference all the same, this makes a copy of its own.
+        // The encoder copies its input; should it hold a reference nevertheless, this makes a copy.
         guard av_frame_make_writable(frame) >= 0,
             let luma = frame.pointee.data.0, let cb = frame.pointee.data.1, let cr = frame.pointee.data.2
         else { throw .outOfMemory }
@@ -51,7 +51,7 @@ struct H264Encoder: ~Copyable {
             cbStride: Int(frame.pointee.linesize.1), crStride: Int(frame.pointee.linesize.2))
     }
 
-    /// Encodes the planes as the frame shown at `time`, and hands the packets that are ready to `sink`.
+    /// Encodes the planes as the frame shown at `time`, and passes finished packets to `sink`.
     mutating func encode(at time: Int, _ sink: (UnsafeMutablePointer<AVPacket>) throws(TranscodeError) -> Void)
         throws(TranscodeError)
     {
@@ -62,7 +62,7 @@ struct H264Encoder: ~Copyable {
         try drain(sink)
     }
 
-    /// Ends the stream, and hands the remaining packets to `sink`.
+    /// Ends the stream, and passes the remaining packets to `sink`.
     mutating func finish(_ sink: (UnsafeMutablePointer<AVPacket>) throws(TranscodeError) -> Void)
         throws(TranscodeError)
     {
@@ -81,14 +81,14 @@ struct H264Encoder: ~Copyable {
         }
     }
 
-    /// Copies what the container must know of the stream.
+    /// Copies the stream's parameters for the container.
     func describe(_ parameters: UnsafeMutablePointer<AVCodecParameters>) throws(TranscodeError) {
         let copied = avcodec_parameters_from_context(parameters, context)
         guard copied >= 0 else { throw .library(.openMuxer, code: copied) }
     }
 }
 
-/// What an encoder is made of while it is not yet sure that it can be made.
+/// The parts of an encoder while it is being opened.
 private struct Parts {
     var context: UnsafeMutablePointer<AVCodecContext>?
     var frame: UnsafeMutablePointer<AVFrame>?

@@ -1,7 +1,7 @@
 internal import CAV
 internal import Glibc
 
-/// How frames are encoded. What was measured to choose these values stands in the README.
+/// The settings of x264. `docs/benchmarks.md` has the measurements behind them.
 package struct H264Settings: Sendable, Equatable {
     /// x264's constant rate factor: lower is better and larger.
     package var rateFactor: Double
@@ -9,8 +9,8 @@ package struct H264Settings: Sendable, Equatable {
     package var threads: Int
     /// Units a second of the times that frames are given.
     package var timescale = FrameClock.timescale
-    /// Makes only the first frame one from which decoding can begin. Two such frames in a row, the last of one round and the
-    /// first of the next, would have to differ in their `idr_pic_id` (ITU-T H.264 §7.4.3), and rounds are copies.
+    /// Whether only the first frame is an IDR picture. Two IDR pictures in a row, the last of one round and the first of the next,
+    /// would have to differ in their `idr_pic_id` (ITU-T H.264 §7.4.3), and rounds are copies.
     package var hasOneKeyframe = false
 
     package init(rateFactor: Double, threads: Int) {
@@ -18,14 +18,13 @@ package struct H264Settings: Sendable, Equatable {
         self.threads = threads
     }
 
-    /// The name by which this way of encoding goes into an object's name. To be changed with anything that changes
-    /// the bytes that come out.
+    /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
     package static let version = "x264-5"
 
     /// The named preset that the options start from.
     static let preset = "medium"
 
-    /// Options over the preset, in x264's own words.
+    /// Options in addition to the preset, in x264's syntax.
     ///
     /// GIFs are drawings, screens and dithered film: mode decision by rate and distortion (`subme` above 2) and 8×8
     /// transforms cost a third of the time there and save next to nothing. Frames come in a fixed pattern of B-frames
@@ -64,15 +63,15 @@ package struct H264Settings: Sendable, Equatable {
     private static let mostSteps = 4.0
 }
 
-/// What an encoder may hold of a canvas of some size, so that a job stays within 64 MB and 60 bytes a pixel.
+/// Lookahead and threads of an encoder for a canvas of some size, so that a job stays within 64 MB and 60 bytes per pixel.
 ///
 /// Measured with x264 0.164: 46 bytes a pixel in any case, 3 for each frame of lookahead, 24 for a second thread, beside
 /// 40 MB of libraries, tables and what large pages leave unused. Lookahead makes small files, by a tenth at 25 against 5, and hardly more beyond;
 /// a second thread makes only a quick answer.
 struct EncoderBudget: Equatable {
-    /// Frames that x264 sees before it decides.
+    /// Frames of lookahead.
     let lookahead: Int
-    /// Threads of x264, at most what was asked for.
+    /// Threads of x264, at most as many as requested.
     let threads: Int
 
     private static let pixelsWithTwoThreads = 600_000
@@ -85,7 +84,7 @@ struct EncoderBudget: Equatable {
     ///   - pixels: Width times height, above 0.
     ///   - threads: Threads that are free for this job.
     init(pixels: Int, threads: Int) {
-        // The lookahead follows from the size alone: how busy the machine is must not be seen in the picture.
+        // The lookahead follows from the size alone: the load of the machine must not affect the picture.
         let allowsTwo = pixels <= Self.pixelsWithTwoThreads
         let left = Self.perPixel - (allowsTwo ? Self.perThread : 0) + Self.shared / pixels
         lookahead = min(25, max(5, left / Self.perLookahead))
@@ -93,17 +92,17 @@ struct EncoderBudget: Equatable {
     }
 }
 
-/// Which of its machine code x264 is to use.
+/// The instruction set that x264 uses.
 enum InstructionSet {
-    /// What x264's options say of it, with a colon before it; empty where x264 chooses well by itself.
+    /// The option for x264, with a leading colon; empty where x264's own choice is right.
     ///
     /// With AVX-512, x264 (0.164) weighs macroblocks by memory that nothing has written: where B-frames and macroblock trees
     /// meet, the same frames give other bytes from one process to the next (up to 1.5 % more; shown by
-    /// glibc's `MALLOC_PERTURB_`, gone with AVX2). An object is named for its bytes and is to be the same wherever it is made. AVX2
-    /// is no slower: 4 % faster in the median of 26 GIFs on a processor that has both.
+    /// glibc's `MALLOC_PERTURB_`, gone with AVX2). An object is named for its content and must be the same on every machine. AVX2 is
+    /// no slower: 4 % faster in the median of 26 GIFs on a processor that has both.
     static let option = isWide(flags: av_get_cpu_flags()) ? ":asm=avx2" : ""
 
-    /// Whether x264 would use AVX-512; not to be told of AVX2 where there is none.
+    /// Whether x264 would use AVX-512 and AVX2 is available.
     static func isWide(flags: Int32) -> Bool {
         flags & AV_CPU_FLAG_AVX512 != 0 && flags & AV_CPU_FLAG_AVX2 != 0
     }

@@ -1,7 +1,7 @@
 /// Inspects an MP4 (ISO/IEC 14496-12): `ftyp`, `moov` and `mdat` fill the file in this order, and the one track is H.264
 /// of the claimed size, duration and samples, all of which lie in `mdat`.
 enum MP4Inspection {
-    /// Bytes of an index that is looked at; one of a million samples has half of it.
+    /// The largest index that is read, in bytes; the index of a million samples has half of this.
     private static let largestIndex = 64 << 20
 
     static func inspect(_ bytes: OutputBytes, _ claim: OutputClaim) throws(OutputFlaw) {
@@ -18,7 +18,7 @@ enum MP4Inspection {
         try MP4SampleTable(table, samples: claim.samples).inspect(within: outline.data)
     }
 
-    /// Where the parts lie.
+    /// The positions of the parts.
     private struct Outline {
         var index: ByteReader
         var data: Range<Int>
@@ -27,7 +27,7 @@ enum MP4Inspection {
             var parts: [(kind: String, range: Range<Int>)] = []
             var position = 0
             while position < bytes.count {
-                // Nothing but the few that are expected, so the walk is short whatever the file says.
+                // At most the few expected parts, so the loop is short for any file.
                 guard position + 16 <= bytes.count, parts.count < 8 else { throw .malformed }
                 var head = try bytes.read(position..<position + 16)
                 var size = try head.number(4)
@@ -63,7 +63,7 @@ enum MP4Inspection {
         guard timescale == claim.timescale, duration == claim.duration else { throw .wrongDuration }
     }
 
-    /// `dref`: all data lies in this file (§8.7.2), so that no player goes and fetches something.
+    /// `dref`: all data lies in this file (§8.7.2), so that no player fetches anything.
     private static func inspectReferences(_ box: MP4Box) throws(OutputFlaw) {
         var (_, content) = try box.versioned()
         try content.skip(4)

@@ -16,15 +16,15 @@ struct MP4Muxer: ~Copyable {
     private let stream: UnsafeMutablePointer<AVStream>
     private let output: FileOutput
     private let timescale: Int
-    /// What has been written, where it is to be repeated; nil where it is not.
+    /// The packets written so far, where they will be repeated; nil otherwise.
     private var stored: [StoredPacket]?
-    /// Packets that wait, in decoding order: the last one, and from the one on whose frame is shown last, because
-    /// how long the last sample and the last frame last is known only at the end. Hardly ever more than four.
+    /// Packets that are held back, in decoding order: the last one, and all from the one whose frame is shown last, because their
+    /// durations are known only at the end. Rarely more than four.
     private var waiting: [UnsafeMutablePointer<AVPacket>] = []
     private var isFirst = true
-    /// When the frame announced last is shown.
+    /// The time of the frame that was announced last.
     private var newest: Int64 = 0
-    /// Times of the frames that went into the encoder and whose packets have not come yet, oldest first.
+    /// Times of the frames whose packets have not come out of the encoder yet, oldest first.
     private var times = TimeQueue()
 
     /// Opens the container and writes its head.
@@ -125,7 +125,7 @@ struct MP4Muxer: ~Copyable {
         }
     }
 
-    /// Writes the last packets, the rounds that are yet to come, and the index.
+    /// Writes the last packets, the remaining rounds and the index.
     ///
     /// - Parameters:
     ///   - end: When the animation ends; the last frame's sample lasts until then, and the next round begins.
@@ -158,7 +158,7 @@ struct MP4Muxer: ~Copyable {
                 decoding: packet.pointee.dts, duration: duration, flags: packet.pointee.flags))
     }
 
-    /// Writes everything once more, so much later. The data is read back from the file: memory holds one packet.
+    /// Writes all packets once more, with their times shifted by `time`. The data is read back from the file: memory holds one packet.
     private func repeatAll(after time: Int64) throws(TranscodeError) {
         avio_flush(context.pointee.pb)
         guard let copy = av_packet_alloc() else { throw .outOfMemory }
@@ -180,7 +180,7 @@ struct MP4Muxer: ~Copyable {
         }
     }
 
-    /// Takes the encoder's own description (SEI, user data) out of the first packet: it tells a player nothing.
+    /// Removes the encoder's description of itself (SEI, user data) from the first packet: players have no use for it.
     private func dropUserData(_ packet: UnsafeMutablePointer<AVPacket>) {
         guard let data = packet.pointee.data else { return }
         let kept = AnnexB.removeSupplementalInformation(
@@ -189,7 +189,7 @@ struct MP4Muxer: ~Copyable {
     }
 }
 
-/// Where a packet's data lies in the file, and its times in units of the track; so that it can be written once more.
+/// The position of a packet's data in the file and its times in units of the track, so that it can be written once more.
 struct StoredPacket {
     var position: Int64
     var size: Int

@@ -1,4 +1,4 @@
-/// Where an MP4's samples lie: chunks, samples a chunk, and sizes (ISO/IEC 14496-12 §8.7).
+/// The positions of an MP4's samples: chunks, samples per chunk, and sizes (ISO/IEC 14496-12 §8.7).
 struct MP4SampleTable {
     private let samples: Int
     private var sizes: ByteReader
@@ -10,7 +10,7 @@ struct MP4SampleTable {
     private var runs: ByteReader
     private let runCount: Int
 
-    /// - Parameter samples: As many as there should be.
+    /// - Parameter samples: The claimed number.
     init(_ boxes: [MP4Box], samples: Int) throws(OutputFlaw) {
         self.samples = samples
         sizes = try MP4Box.only("stsz", in: boxes).versioned().content
@@ -27,7 +27,7 @@ struct MP4SampleTable {
         guard runs.count == 12 * runCount else { throw .malformed }
     }
 
-    /// Sees that every chunk lies in `data`, and that the chunks hold every sample.
+    /// Checks that every chunk lies in `data`, and that the chunks hold every sample.
     consuming func inspect(within data: Range<Int>) throws(OutputFlaw) {
         var left = samples
         var perChunk = 0

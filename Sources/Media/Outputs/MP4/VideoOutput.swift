@@ -90,9 +90,9 @@ enum VideoOutput: OutputMaker {
 }
 
 extension Transcoder {
-    /// Makes the MP4 once, on one thread however large it becomes, and tells what each stage took.
+    /// Makes the MP4 once, on one thread, and measures each stage.
     ///
-    /// For measurements: it reads the thread's clock at every border between two stages, some hundred nanoseconds each.
+    /// It reads the thread's clock after each step, which takes some hundred nanoseconds.
     ///
     /// - Parameters:
     ///   - gif: The whole file; stays in place during the call.

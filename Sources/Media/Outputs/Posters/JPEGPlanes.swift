@@ -1,4 +1,4 @@
-/// Writes a picture into planes of full-range Y'CbCr, as JFIF has it (JFIF 1.02, after ITU-R BT.601).
+/// Converts a picture to planes of full-range Y'CbCr (JFIF 1.02, ITU-R BT.601).
 struct JPEGPlanes {
     let luma: UnsafeMutablePointer<UInt8>
     let cb: UnsafeMutablePointer<UInt8>
@@ -8,9 +8,9 @@ struct JPEGPlanes {
     let cbStride: Int
     let crStride: Int
 
-    /// Converts every pixel. Alpha is not looked at.
+    /// Converts every pixel and ignores alpha.
     ///
-    /// - Parameter isSubsampled: A chroma sample is the mean of 2×2 pixels; of an odd side's last ones, of those there are.
+    /// - Parameter isSubsampled: A chroma sample is the mean of 2×2 pixels; at the end of an odd side, of fewer.
     func fill(from picture: borrowing StillPicture, isSubsampled: Bool) {
         for y in 0..<picture.height {
             let words = picture.words + y * picture.width

@@ -1,16 +1,15 @@
-/// JPEG's quantization tables for a quality: those of ITU-T T.81 Annex K.1, scaled as the Independent JPEG Group's library
-/// scales them, so that a quality means what it does elsewhere.
+/// JPEG's quantization tables for a quality: those of ITU-T T.81 Annex K.1, scaled as in the Independent JPEG Group's library.
 struct JPEGTables: Sendable, Equatable {
     /// From this quality on chroma has the full resolution.
     static let fullChromaQuality = 90
     /// The encoder divides tables times scale by this.
     static let unitScale: Int32 = 8
 
-    /// Row by row, as coefficients lie in a block.
+    /// Row by row, in the order of a block's coefficients.
     let luma: [UInt16]
     let chroma: [UInt16]
 
-    /// - Parameter quality: 1…100 of ours; see ``PosterQuality/jpeg(_:)``.
+    /// - Parameter quality: The option, 1…100; see ``PosterQuality/jpeg(_:)``.
     init(quality: Int) {
         let quality = PosterQuality.jpeg(quality)
         let percent = quality < 50 ? 5000 / quality : 200 - 2 * quality
@@ -47,8 +46,8 @@ struct JPEGTables: Sendable, Equatable {
     ]
 }
 
-/// What `quality` 1…100 means to the encoders of posters: two straight lines that meet at the default, which looks as good
-/// as the video's does.
+/// Maps the option `quality`, 1…100, to the encoders' qualities: two straight lines that meet at the default, which looks as good as
+/// the video's.
 enum PosterQuality {
     /// JPEG's quality: 60 ↦ 82, 1 ↦ 10, 100 ↦ 98.
     static func jpeg(_ quality: Int) -> Int { line(quality, lowest: 10, middle: 82, highest: 98) }

@@ -1,9 +1,9 @@
-/// The colours of a picture that has at most 256 of them, alpha included, as most frames of GIFs do.
+/// The colours, including alpha, of a picture that has at most 256 of them, as most frames of GIFs do.
 struct PicturePalette {
-    /// A power of two, four times the colours there may be, so that probes are short.
+    /// The size of the hash table: a power of two and four times the most colours, so that probe sequences are short.
     private static let slots = 1024
 
-    /// In the order in which they were met.
+    /// In order of appearance.
     private(set) var colors: [UInt32] = []
     /// By a colour's hash and onwards: its index, or -1 in an empty slot.
     private var table = [Int16](repeating: -1, count: Self.slots)
@@ -23,14 +23,14 @@ struct PicturePalette {
         }
     }
 
-    /// Where the colour stands in the table, or would.
+    /// The slot of a colour, or the empty slot for it.
     private func slot(of word: UInt32) -> Int {
         var slot = Int(truncatingIfNeeded: (word &* 0x9e37_79b1) >> 22)
         while table[slot] >= 0 && colors[Int(table[slot])] != word { slot = (slot + 1) & (Self.slots - 1) }
         return slot
     }
 
-    /// Writes the picture's indices, and the palette as libav has it: 256 native words of A, R, G, B.
+    /// Writes the picture's indices, and the palette in libav's format: 256 native words of A, R, G, B.
     func write(
         _ picture: borrowing StillPicture, indices: UnsafeMutablePointer<UInt8>, stride: Int,
         colors target: UnsafeMutablePointer<UInt8>

@@ -2,8 +2,7 @@ internal import CAV
 
 /// Encodes one picture as JPEG, PNG or WebP by libavcodec. Not thread-safe.
 struct PosterEncoder: ~Copyable {
-    /// The name by which this way of encoding goes into an object's name. To be changed with anything that changes the
-    /// bytes that come out.
+    /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
     static let version = "poster-1"
 
     private let context: UnsafeMutablePointer<AVCodecContext>
@@ -36,7 +35,7 @@ struct PosterEncoder: ~Copyable {
         avcodec_free_context(&context)
     }
 
-    /// Encodes the picture, and hands the file's bytes to `body`.
+    /// Encodes the picture, and calls `body` with the bytes of the file.
     ///
     /// - Parameters:
     ///   - output: The format that an error names.
@@ -63,7 +62,7 @@ struct PosterEncoder: ~Copyable {
         context.pointee.color_range = AVCOL_RANGE_JPEG
         // Square pixels; with them stated, the encoder writes the JFIF header.
         context.pointee.sample_aspect_ratio = AVRational(num: 1, den: 1)
-        // Our tables are whole at the scale that stands for 1.
+        // The tables are used unscaled.
         context.pointee.flags |= AV_CODEC_FLAG_QSCALE
         context.pointee.global_quality = JPEGTables.unitScale * FF_QP2LAMBDA
         context.pointee.intra_matrix = try Self.copy(tables.luma)
@@ -133,7 +132,7 @@ struct PosterEncoder: ~Copyable {
         context.pointee.flags |= AV_CODEC_FLAG_BITEXACT
     }
 
-    /// Opens the encoder as it was described, and gives the frame its memory.
+    /// Opens the encoder, and allocates the frame.
     private func open() throws(TranscodeError) {
         let opened = avcodec_open2(context, nil, nil)
         guard opened >= 0 else { throw .library(.openEncoder, code: opened) }

@@ -10,11 +10,11 @@ enum JPEGInspection {
         static let startOfScan = 0xffda
         /// Baseline, extended and progressive frames with Huffman coding.
         static let frames = 0xffc0...0xffc2
-        /// What may come before the scan: tables, frame, restart interval, APP0 (JFIF), comment.
+        /// The markers allowed before the scan: tables, frame, restart interval, APP0 (JFIF), comment.
         static let allowed: Set<Int> = [0xffc0, 0xffc1, 0xffc2, 0xffc4, 0xffdb, 0xffdd, 0xffe0, 0xfffe]
     }
 
-    /// Segments before the scan; a JPEG has a dozen.
+    /// The most segments before the scan; a JPEG has a dozen.
     private static let mostSegments = 64
 
     static func size(of bytes: OutputBytes) throws(OutputFlaw) -> PictureSize {
@@ -56,7 +56,7 @@ enum PNGInspection {
     }
 
     private static let signature: [UInt8] = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]
-    /// What a still picture is made of. No text, no profile, no animation: nothing a worker has to put there.
+    /// The chunks of a still picture. No text, no profile, no animation: a worker has no reason to write them.
     private static let chunks: Set<String> = ["IHDR", "PLTE", "tRNS", "IDAT", "IEND", "sRGB", "gAMA", "cHRM", "cICP", "pHYs"]
 
     static func size(of bytes: OutputBytes) throws(OutputFlaw) -> PictureSize {
@@ -94,7 +94,7 @@ enum WebPInspection {
         try claim.check(try size(of: bytes))
     }
 
-    /// What a still picture is made of; no animation, no metadata.
+    /// The chunks of a still picture; no animation, no metadata.
     private static let chunks: Set<String> = ["VP8 ", "VP8L", "VP8X", "ALPH"]
 
     static func size(of bytes: OutputBytes) throws(OutputFlaw) -> PictureSize {

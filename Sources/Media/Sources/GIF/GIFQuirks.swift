@@ -1,15 +1,15 @@
-/// The ambiguities of the GIF format, each decided as browsers decide it.
+/// The ambiguities of the GIF format, decided as browsers decide them.
 package enum GIFQuirks {
     /// Applications whose extension carries a loop count. NETSCAPE2.0 is the common one; ANIMEXTS1.0 is the same
     /// block under another name, written by some early tools.
     static let loopingApplications: [[UInt8]] = [Array("NETSCAPE2.0".utf8), Array("ANIMEXTS1.0".utf8)]
 
     /// LZW minimum code sizes that images can be decoded with. GIF89a Appendix F has 2…8; encoders wrote 1 for two
-    /// colours, and up to 11 leaves room for literals in codes of 12 bits. With any other an image draws nothing, and
-    /// keeps its time.
+    /// colours, and up to 11 leaves room for literals in codes of 12 bits. With any other, an image draws nothing but is
+    /// shown for its delay.
     static let codeSizes = 1...11
 
-    /// A pixel whose index the palette does not have is opaque black.
+    /// The colour of a pixel whose index is beyond the palette: opaque black.
     static let missingColor = RGB(red: 0, green: 0, blue: 0)
 
     /// Disposal values 4…7 are reserved (GIF89a §23); they are read as «leave in place».

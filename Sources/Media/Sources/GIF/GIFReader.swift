@@ -2,17 +2,15 @@ internal import CGIF
 
 /// Reads a GIF record by record: giflib parses the container, ``LZWDecoder`` the pixels.
 ///
-/// Memory is one frame's indices, however many frames there are. ``next()`` stands at a frame's data; the caller then
-/// takes its pixels with ``readPixels()`` or passes over them with ``skipPixels()``.
-/// Not thread-safe. The bytes must stay in place as long as the reader lives.
+/// It needs memory for the indices of one frame. Not thread-safe. The bytes must stay in place as long as the reader lives.
 package struct GIFReader: AnimationDecoder, ~Copyable {
     private let source: GIFSource
     private let limits: MediaLimits
     private var decoder: LZWDecoder
-    /// Room for one frame's indices and the decoder's slack; made large enough on first need.
+    /// The indices of one frame and the decoder's slack; grows on first need.
     private var indices: HeapBuffer<UInt8>
 
-    /// The control block that waits for its image (GIF89a §23).
+    /// The control block of the next image (GIF89a §23).
     private var control = Control()
     /// The LZW minimum code size of the image whose data comes next; nil when none does.
     private var codeSize: Int?
@@ -20,7 +18,7 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
     /// Size of the logical screen as coded; a side may be 0.
     package let screenWidth: Int
     package let screenHeight: Int
-    /// The raw loop count of the last looping extension seen so far; nil without one, 0 for «for ever».
+    /// The raw loop count of the last looping extension seen so far; nil without one, 0 for endless.
     package private(set) var loopCount: Int?
     /// How the records ended; nil before the end.
     package private(set) var ending: AnimationEnding?
@@ -98,8 +96,8 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
     private mutating func readDescriptor() throws(TranscodeError) -> Bool {
         let status = gifreel_gif_image_header(source.handle)
         if status != GIF_OK && source.isOutOfMemory { throw .outOfMemory }
-        // The code size is the last byte of the head. giflib refuses more than 8, after it has read it; the data behind
-        // it can still be had block by block.
+        // The code size is the last byte of the head. giflib refuses more than 8 after it has read it; the data behind it can still
+        // be read block by block.
         guard let size = source.lastByte, status == GIF_OK || size > 8, !source.isAtEnd else {
             ending = .brokenOff
             return false
@@ -138,7 +136,7 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
             case APPLICATION_EXT_FUNC_CODE where isLooping && data.count >= 3 && data[0] & 7 == 1:
                 loopCount = Int(data[1]) | Int(data[2]) << 8
             case PLAINTEXT_EXT_FUNC_CODE:
-                // Plain text is a graphic of its own and uses the control block up (GIF89a §25).
+                // Plain text is a graphic and consumes the control block (GIF89a §25).
                 control = Control()
             default:
                 break
@@ -163,7 +161,7 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
     package mutating func readPixels() throws(TranscodeError) -> FramePixels? {
         let pixels = frame.rectangle.width * frame.rectangle.height
         if indices.count < pixels + LZWDecoder.slack {
-            // Hardly a frame is larger than the screen, so that this happens once.
+            // Few frames are larger than the screen, so this usually happens once.
             indices = try HeapBuffer(count: max(pixels, screenWidth * screenHeight) + LZWDecoder.slack)
         }
         let output = indices.base
@@ -184,7 +182,7 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
         case data(UnsafeBufferPointer<UInt8>)
     }
 
-    /// Hands the frame's data sub-blocks to `body`; returns whether they came to their terminator.
+    /// Calls `body` with the frame's data sub-blocks. Returns whether their terminator was reached.
     private mutating func forEachBlock(_ body: (inout LZWDecoder, BlockEvent) -> Void) -> Bool {
         guard let size = codeSize else { return false }
         codeSize = nil

@@ -4,7 +4,7 @@ internal import CGIF
 ///
 /// Not thread-safe. The bytes must stay in place as long as the source lives.
 struct GIFSource: ~Copyable {
-    /// Where giflib's read callback stands in the file.
+    /// The position of giflib's read callback in the file.
     private struct Cursor {
         let start: UnsafeRawPointer
         var rest: UnsafeRawBufferPointer
@@ -48,13 +48,13 @@ struct GIFSource: ~Copyable {
         DGifCloseFile(handle, &code)
     }
 
-    /// Whether giflib has come to the end of the bytes.
+    /// Whether giflib has read all bytes.
     var isAtEnd: Bool { cursor.base.pointee.rest.isEmpty }
 
-    /// Whether what failed last failed because memory was out.
+    /// Whether the last failure was a failed allocation.
     var isOutOfMemory: Bool { handle.pointee.Error == D_GIF_ERR_NOT_ENOUGH_MEM }
 
-    /// The byte that giflib read last; nil at the beginning.
+    /// The byte that giflib read last; nil before the first.
     var lastByte: UInt8? {
         guard let base = cursor.base.pointee.rest.baseAddress, base > cursor.base.pointee.start else { return nil }
         return (base - 1).load(as: UInt8.self)
