@@ -1,6 +1,7 @@
 package import Cache
 internal import Fetch
 package import Logging
+internal import Media
 internal import Sandbox
 
 /// Makes what the cache does not have: find a place ▸ fetch ▸ look for the object ▸ convert ▸ publish.
@@ -102,6 +103,18 @@ package struct RenditionMaker: Sendable {
             times.transcode = report.ran
             times.cpu = .microseconds(report.cpuMicroseconds)
             let facts = RenditionFacts(report.result, sourceBytes: source.count)
+            var (id, alias) = (id, alias)
+            if let last = rendition.pastEnd, report.result.frames <= rendition.options.frame {
+                // The frame is past the end: all such numbers share one alias, and one object with the last frame's number.
+                let exact = rendition.ofFrame(report.result.frames - 1)
+                id = ObjectID(
+                    source: source.digest, rendition: exact.canonicalText, encoderVersion: exact.encoderVersion)
+                alias = keeping.isAllowed ? source.alias(last, freshFor: keeping.freshFor) : nil
+                if let present = await existing(id, alias: alias, epoch: epoch) {
+                    let provenance = keeping.isAllowed ? Self.provenance(present) : .unstored(.unwanted)
+                    return .success(Made(rendition: present.rendition, provenance: provenance, times: times))
+                }
+            }
             let outcome: PublishOutcome
             do throws(CacheError) {
                 outcome = try await cache.publish(

@@ -1,5 +1,6 @@
 package import Cache
 package import Fetch
+internal import Media
 package import Sandbox
 
 /// Finds renditions, or has them made: the order on a miss, and what is done with what is stale. What is purged here is out
@@ -89,9 +90,22 @@ package struct RenditionStore: Sendable {
                 break
             }
         }
+        if let last = rendition.pastEnd, last != rendition, await isPastEnd(rendition, storedAs: last, of: url) {
+            return await find(last, of: url, urgency: urgency, allowance)
+        }
         if let problem = maker.remembered.problem(with: url, rendition) { return .failure(problem) }
         if let refusal = allowance.use() { return .failure(refusal) }
         return Self.found(await flights.outcome(of: key, urgency: urgency, work))
+    }
+
+    /// Whether a stored poster of the last frame, which is not expired, tells that a poster's frame is past the end.
+    private func isPastEnd(_ rendition: Rendition, storedAs last: Rendition, of url: SourceURL) async -> Bool {
+        let alias = AliasKey(sourceURL: url.canonical, rendition: last.canonicalText)
+        guard let known = await cache.alias(alias, isFirstLook: false), let facts = RenditionFacts(stored: known.facts) else {
+            return false
+        }
+        if case .expired = cache.freshness(of: known) { return false }
+        return facts.frames <= rendition.options.frame
     }
 
     /// The rendition of an uploaded GIF. Nil when the calling task was cancelled.

@@ -317,10 +317,8 @@ package final class FrontDoor: HTTPHandler {
         _ problem: Problem, host: String?, _ terms: AnswerTerms = .plain, form: ProblemForm = .document
     ) -> HTTPResponse {
         var headers: HTTPHeaders = terms.varies ? ["Vary": "Accept"] : [:]
-        if let status = problem.cacheStatus {
-            headers.append("Cache-Status", status)
-            return response(problem, form, headers: headers)
-        }
+        if let status = problem.cacheStatus { headers.append("Cache-Status", status) }
+        if problem.isRemembered { return response(problem, form, headers: headers) }
         logger.notice(
             "not made",
             metadata: [

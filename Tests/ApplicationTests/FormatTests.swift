@@ -40,6 +40,32 @@ import Testing
         #expect(try server.request("GET", address.replacingOccurrences(of: ".\(format)", with: ".mp4")).status == 404)
     }
 
+    @Test func framesPastTheEndAreOneCacheEntry() throws {
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }, "/b.gif": { _ in .ok(gif) }])
+        defer { origin.stop() }
+        let server = try GifreelProcess(["admin.token=secret"])
+        let facts = try json(try server.request("GET", "/json/\(origin.url("/a.gif"))"))
+        let frames = try #require((facts["source"] as? [String: Any])?["frames"] as? Int)
+        func objects() throws -> Int? {
+            try json(try server.request("GET", "/cache", headers: ["Authorization: Bearer secret"]))["objects"] as? Int
+        }
+        let last = try server.request("GET", "/png,frame=\(frames - 1)/\(origin.url("/a.gif"))")
+        let count = try objects()
+        let past = try server.request("GET", "/png,frame=\(frames)/\(origin.url("/a.gif"))")
+        #expect(past.status == 200 && past.body == last.body && past["etag"] == last["etag"])
+        for frame in [frames, frames + 1, 4711, 999_999_999, 4711] {
+            let answer = try server.request("GET", "/png,frame=\(frame)/\(origin.url("/a.gif"))")
+            #expect(answer["cache-status"] == "gifreel; hit" && answer.body == last.body, "\(frame)")
+        }
+        #expect(try objects() == count && origin.count("/a.gif") == 3)
+        // Also where the first request is for a frame past the end.
+        let other = try server.request("GET", "/png,frame=4711/\(origin.url("/b.gif"))")
+        #expect(other.body == last.body)
+        #expect(try objects() == count)
+        let before = try server.request("GET", "/png,frame=1/\(origin.url("/b.gif"))")
+        #expect(before.status == 200 && before.body != last.body)
+    }
+
     @Test func optionsReachTheVideo() throws {
         let server = try GifreelProcess()
         let answer = try server.request("POST", "/mp4,width=16,speed=2,loops=2,start=0.07,end=0.35", body: gif)

@@ -51,6 +51,19 @@ package struct Rendition: Sendable, Hashable {
         }
     }
 
+    /// The same poster of another frame.
+    func ofFrame(_ frame: Int) -> Rendition {
+        var rendition = self
+        rendition.options.frame = frame
+        return rendition
+    }
+
+    /// The rendition whose alias stands for all posters of a frame past the end; nil for other renditions. Its frame is the
+    /// largest number that the option takes, so a request for it means the same.
+    var pastEnd: Rendition? {
+        format.isPoster && options.frame > 0 ? ofFrame(999_999_999) : nil
+    }
+
     /// The rendition in another format, with those of the options that apply to it: the video or the poster of a page.
     package func inFormat(_ other: Format) -> Rendition {
         var rendition = Rendition(format: other)

@@ -1,3 +1,4 @@
+internal import Cache
 internal import Fetch
 internal import Media
 package import Renditions
@@ -11,8 +12,12 @@ extension Problem {
         case .invalidOption(let name, let reason): self = .badOption(name, reason)
         case .invalidSourceURL(let error): self = .badSourceURL(error.description)
         case .rateLimited(let seconds): self = .rateLimited(retryAfter: seconds)
-        case .fetchFailed(let error): self.init(error)
-        case .conversionFailed(let error, let allowance): self.init(error, limit: allowance)
+        case .fetchFailed(let source):
+            self.init(source)
+            describeFirst(error)
+        case .conversionFailed(let sandbox, let allowance):
+            self.init(sandbox, limit: allowance)
+            describeFirst(error)
         case .factsUnusable(let cause):
             self = .interrupted("The server could not write the facts. Try again later.", cause: cause)
         case .overloaded(let cause):
@@ -26,9 +31,18 @@ extension Problem {
             self = .overloaded
         case .remembered(let error, let remaining):
             self.init(error)
+            isRemembered = true
             cacheStatus = "gifreel; hit; detail=negative"
             if status >= 500 { retryAfter = Int(remaining) }
         }
+    }
+
+    /// Sets the fields that a repetition of the error will have from memory, so that the first response has them too.
+    private mutating func describeFirst(_ error: RenditionError) {
+        guard let lifetime = error.lifetime else { return }
+        cacheStatus = "gifreel; fwd=miss"
+        // The longest time for which a transient error is remembered.
+        if status >= 500, retryAfter == nil, lifetime == .transient { retryAfter = 8 }
     }
 
     private init(_ error: FetchError) {

@@ -9,8 +9,10 @@ package struct Problem: Error, Sendable, Equatable {
     package var retryAfter: Int?
     /// For the log only.
     package var cause: String?
-    /// What `Cache-Status` tells where the problem was remembered.
+    /// The value of `Cache-Status`, where the problem is that of a source.
     package var cacheStatus: String?
+    /// Whether the problem occurred earlier and comes from memory.
+    package var isRemembered = false
 
     package init(
         _ status: Int, _ code: String, _ detail: String, retryAfter: Int? = nil, cause: String? = nil

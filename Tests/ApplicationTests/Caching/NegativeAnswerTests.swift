@@ -10,11 +10,12 @@ import Testing
         let server = try GifreelProcess()
         let target = "/mp4/\(origin.url("/a.gif"))"
         let first = try server.request("GET", target)
-        #expect(first.status == 502 && first["cache-status"] == nil)
+        #expect(first.status == 502 && first["cache-status"] == "gifreel; fwd=miss" && first["retry-after"] == "8")
         var client = try RawHTTPClient(port: server.port)
         for _ in 0..<200 {
             let answer = try client.request("GET", target)
             #expect(answer.status == 502 && answer.body == first.body)
+            #expect(Set(answer.headers.keys) == Set(first.headers.keys))
             #expect(answer["cache-status"] == "gifreel; hit; detail=negative")
             let seconds = Int(answer["retry-after"] ?? "") ?? 0
             #expect((1...8).contains(seconds))

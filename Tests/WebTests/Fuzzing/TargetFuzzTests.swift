@@ -60,6 +60,30 @@ import Testing
         return AliasKey(sourceURL: url.canonical, rendition: rendition.canonicalText)
     }
 
+    @Test func aCanonicalTargetIsReadAsTheRouteItWasWrittenFrom() throws {
+        var random = SeededNumbers(seed: 11)
+        let parser = RouteParser(mounts: [:])
+        for _ in 0..<2_000 {
+            let format = try #require(Rendition.Format.allCases.randomElement(using: &random))
+            var rendition = Rendition(format: format)
+            for option in RenditionOption.allCases where option.applies(to: format) && Bool.random(using: &random) {
+                let value = try #require(Self.spellings(option).joined().randomElement(using: &random))
+                try rendition.set(option.rawValue, to: value)
+            }
+            guard (try? rendition.check()) != nil else { continue }
+            let path = ["a.gif", "b.gif?q=1&r=%2F", "%C3%A9,x=y/..a"].randomElement(using: &random) ?? ""
+            let source = try SourceURL("https://a.test/\(path)")
+            let target = try #require(
+                TargetSigner(keys: SigningKeys()).target(
+                    format, rendition.canonicalOptions.map { QueryItem(name: $0.name, value: $0.value) }, of: source))
+            #expect(target == "/\(rendition.canonicalText)/\(source.canonical)")
+            let route = try parser.parse(target).route
+            #expect(route == .rendition(rendition, source), "\(target)")
+            guard case .rendition(let again, _) = route else { continue }
+            #expect(again.canonicalText == rendition.canonicalText)
+        }
+    }
+
     @Test func oneMeaningHasOneKeyAndTwoMeaningsHaveTwo() throws {
         var random = SeededNumbers(seed: 3)
         var meanings: [AliasKey: Asked] = [:]
