@@ -13,6 +13,22 @@ extension Cache {
         return outcome ?? nil
     }
 
+    /// The rendition of that id, for a client that uploaded its source. Records the upload, so that a purge of a URL with the
+    /// same bytes leaves the object. Where that cannot be written, the rendition is returned all the same.
+    package func uploadedObject(_ id: ObjectID) async -> CachedRendition? {
+        if let hot = hotObject(id), hot.object.isUploaded { return hot }
+        let epoch = purges.epoch
+        let found = await publishers.run { () -> CachedRendition? in
+            let store = self.store
+            guard let object = self.existing(id, in: store) else { return nil }
+            self.visited.note(object)
+            if object.isUploaded { return CachedRendition(object: object, alias: nil, epoch: epoch) }
+            return self.lead(nil, to: object, epoch: epoch, in: store)?.rendition
+        }
+        if found != nil { counters.diskHits.count() } else { counters.misses.count() }
+        return found ?? nil
+    }
+
     /// Notes that the origin was asked again and has the same bytes (304): the alias is fresh from `fetchedAt` on.
     ///
     /// - Parameters:
@@ -45,15 +61,16 @@ extension Cache {
         return rendition
     }
 
-    /// Writes an alias to an object that is open; nil when the object is not stored any more.
+    /// Writes an alias to an object that is open, or that it was uploaded; nil when the object is not stored any more.
     func lead(_ alias: AliasRecord?, to object: StoredObject, epoch: Epoch, in store: Store) -> PublishOutcome? {
-        guard let alias else { return .existing(CachedRendition(object: object, alias: nil, epoch: epoch)) }
         var reason = UnstoredReason.purged
         var current = epoch
         do throws(UnstoredFailure) {
-            let sequence = try store.commit(alias, to: object) { self.isWanted(alias, &current) }
+            let sequence = try store.commit(alias, to: object) { self.isWanted(alias, object.record.id, &current) }
             guard let sequence else { return nil }
-            let rendition = CachedRendition(object: object, alias: alias, aliasSequence: sequence, epoch: current)
+            if alias == nil { object.markUploaded() }
+            let rendition = CachedRendition(
+                object: object, alias: alias, aliasSequence: alias == nil ? 0 : sequence, epoch: current)
             if keepHot(rendition) { return .existing(rendition) }
         } catch {
             reason = error.reason

@@ -23,15 +23,17 @@ extension Cache {
     /// Whoever removes a cache's directory wants its contents gone, so this is a purge of everything, too.
     private func reopenIfLost() {
         let lost = store
-        guard !lost.directory.isInPlace else { return }
+        guard !lost.isInPlace else { return }
+        // Releases the locks: some of the files may be the same in the new store.
+        lost.close()
         // Refused or impossible for now: hits from memory go on, publishes are unstored, and the next round tries again.
-        guard let found = try? Store(path: configuration.directory, readers: configuration.lookupThreads) else { return }
+        guard let found = try? openStore() else { return }
         replaceStore(with: found)
+        report(.directoryReplaced(path: configuration.directory))
         purges.append(.all)
         hotAliases.removeAll { _ in true }
         hotObjects.removeAll { _ in true }
         visited.reset()
         verified.removeAll()
-        lost.close()
     }
 }

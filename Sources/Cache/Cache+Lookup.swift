@@ -83,7 +83,7 @@ extension Cache {
         reached(.lookupOpenedFile)
         var isPurged = false
         hotAliases.insert(rendition, for: alias.key) { present in
-            isPurged = purges.overtook(rendition.epoch, sourceURL: alias.sourceURL)
+            isPurged = purges.overtook(rendition.epoch, sourceURL: alias.sourceURL, object: rendition.objectID)
             // A slower look-up must not undo a renewal.
             return !isPurged && (present?.aliasSequence ?? 0) <= rendition.aliasSequence
         }
@@ -97,6 +97,7 @@ extension Cache {
         let record = row.record
         reached(.lookupReadIndex)
         if let hot = hotObjects.peek(record.id), hot.object.sequence == row.sequence {
+            if row.uploaded > 0 { hot.object.markUploaded() }
             return hot.object
         }
         let descriptor: SharedDescriptor
@@ -113,6 +114,7 @@ extension Cache {
         }
         reached(.lookupOpenedFile)
         let object = StoredObject(record: record, descriptor: descriptor, sequence: row.sequence)
+        if row.uploaded > 0 { object.markUploaded() }
         keepHot(object, epoch: epoch)
         return object
     }

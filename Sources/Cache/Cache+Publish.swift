@@ -19,10 +19,9 @@ extension Cache {
         let reason: UnstoredReason
         do throws(SystemError) {
             let directory = store.directory
-            if try directory.freeBytes() >= configuration.minFreeBytes + expected {
-                return try directory.stage()
-            }
-            reason = .diskFull
+            let free = try directory.freeBytes()
+            if free - expected >= configuration.minFreeBytes { return try directory.stage() }
+            reason = free > expected ? .lowSpace : .diskFull
         } catch {
             reason = UnstoredReason(error)
         }
@@ -45,7 +44,7 @@ extension Cache {
     ///   - object: Its name. If it is stored already, that one is used.
     ///   - fileExtension: One to eight of `a…z 0…9`.
     ///   - facts: A few bytes to keep with it, at most ``ObjectRecord/maxFactsCount``.
-    ///   - alias: Its source; nil for an uploaded GIF.
+    ///   - alias: Its source; nil for an uploaded GIF. An uploaded rendition outlives purges of URLs with the same bytes.
     ///   - epoch: As noted before its source was fetched.
     ///   - storing: False where its origin forbids it (`Cache-Control: no-store`): it is measured and can be answered with,
     ///     no more.
@@ -98,7 +97,7 @@ extension Cache {
         try job.sync()
         reached(.publishSynced)
         var epoch = job.epoch
-        let committed = try store.commit(job, record) { self.isWanted(job.alias, &epoch) }
+        let committed = try store.commit(job, record) { self.isWanted(job.alias, job.id, &epoch) }
         reached(.publishCommitted)
         counters.isStoring.store(true, ordering: .relaxed)
         if store.currentTotals.bytes > highWatermark { housekeeping.wake() }
@@ -109,22 +108,24 @@ extension Cache {
             object = StoredObject(record: record, descriptor: job.readOnly(), sequence: committed.object.sequence)
             counters.published.count()
             counters.publishedBytes.count(record.length)
+            if job.alias == nil { object.markUploaded() }
             keepHot(object, epoch: epoch)
         } else if let present = open(committed.object, in: store, epoch: epoch) {
             object = present
+            if job.alias == nil { object.markUploaded() }
         } else {
             throw UnstoredFailure(.unavailable)
         }
         let rendition = CachedRendition(
-            object: object, alias: job.alias, aliasSequence: committed.aliasSequence, epoch: epoch)
+            object: object, alias: job.alias, aliasSequence: job.alias == nil ? 0 : committed.referenceSequence, epoch: epoch)
         guard keepHot(rendition) else { throw UnstoredFailure(.purged) }
         return committed.isNew ? .stored(rendition) : .existing(rendition)
     }
 
     /// Whether no purge covers what was begun in `epoch`; then `epoch` becomes the present one. Under the store's lock, so
     /// that no purge can come in between.
-    func isWanted(_ alias: AliasRecord?, _ epoch: inout Epoch) -> Bool {
-        guard !purges.overtook(epoch, sourceURL: alias?.sourceURL) else { return false }
+    func isWanted(_ alias: AliasRecord?, _ object: ObjectID, _ epoch: inout Epoch) -> Bool {
+        guard !purges.overtook(epoch, sourceURL: alias?.sourceURL, object: object) else { return false }
         epoch = purges.epoch
         return true
     }

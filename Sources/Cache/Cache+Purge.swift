@@ -19,7 +19,8 @@ extension Cache {
         try await purge(.all)
     }
 
-    /// Forgets what `scope` covers: aliases, and objects that no other alias leads to.
+    /// Forgets what `scope` covers: aliases, and objects that no other alias leads to and that were not uploaded. An object
+    /// that was uploaded is forgotten by ``PurgeScope/object(_:)`` and ``PurgeScope/all`` only.
     ///
     /// The files of many objects go later, some at a time; they are out of reach at once.
     ///
@@ -51,8 +52,9 @@ extension Cache {
         }
         reached(.purgeInForce)
         var objects = Set(removed.objects.map(\.record.id))
+        if case .object(let id) = scope { objects.insert(id) }
         hotAliases.removeAll { rendition in
-            guard scope.covers(rendition.alias?.sourceURL) else { return false }
+            guard scope.covers(rendition.alias?.sourceURL, object: rendition.objectID) else { return false }
             objects.insert(rendition.objectID)
             return true
         }

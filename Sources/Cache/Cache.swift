@@ -30,6 +30,7 @@ package final class Cache: Sendable {
     let purgers: WorkThreads
     let housekeeping: RepeatingThread
     let scrubber = Mutex(Scrubber())
+    let report: @Sendable (CacheEvent) -> Void
     /// Called at each ``Step``; nothing but tests sets it.
     private let onStep: (@Sendable (Step) -> Void)?
     private let isClosed = Atomic(false)
@@ -37,20 +38,30 @@ package final class Cache: Sendable {
     /// Opens the directory, making what is missing, and locks it. Returns at once even where the index has to be made anew:
     /// that goes on in the background, and until it is done look-ups may miss what is there.
     ///
+    /// - Parameter report: Told of what an operator should know, on any thread; it must not block.
     /// - Throws: ``CacheError/invalidSetting(name:reason:)``, ``CacheError/directoryInUse(path:holder:)``,
     ///   ``CacheError/directoryUnusable(path:cause:)``, ``CacheError/indexUnusable(path:cause:)``.
-    package convenience init(configuration: CacheConfiguration, clock: CacheClock = .system) throws(CacheError) {
-        try self.init(configuration: configuration, clock: clock, onStep: nil)
+    package convenience init(
+        configuration: CacheConfiguration, clock: CacheClock = .system,
+        report: @escaping @Sendable (CacheEvent) -> Void = { _ in }
+    ) throws(CacheError) {
+        try self.init(configuration: configuration, clock: clock, report: report, onStep: nil)
     }
 
     init(
-        configuration: CacheConfiguration, clock: CacheClock, onStep: (@Sendable (Step) -> Void)?
+        configuration: CacheConfiguration, clock: CacheClock, report: @escaping @Sendable (CacheEvent) -> Void = { _ in },
+        onStep: (@Sendable (Step) -> Void)?
     ) throws(CacheError) {
         try configuration.validate()
         self.onStep = onStep
         self.configuration = configuration
         self.clock = clock
-        currentStore = Mutex(try Store(path: configuration.directory, readers: configuration.lookupThreads))
+        self.report = report
+        let store = try Store(path: configuration.directory, readers: configuration.lookupThreads, report: report)
+        currentStore = Mutex(store)
+        if let free = try? store.directory.freeBytes(), free < configuration.minFreeBytes {
+            report(.freeSpaceBelowMinimum(free: free, minimum: configuration.minFreeBytes))
+        }
         hotAliases = HotTable(limit: configuration.hotEntries)
         hotObjects = HotTable(limit: configuration.hotEntries)
         lookups = WorkThreads(count: configuration.lookupThreads, limit: configuration.queueLimit, name: "cache-lookup")
@@ -76,6 +87,10 @@ package final class Cache: Sendable {
 
     /// The open directory; another one after the first was removed under the cache.
     var store: Store { currentStore.withLock { $0 } }
+
+    func openStore() throws(CacheError) -> Store {
+        try Store(path: configuration.directory, readers: configuration.lookupThreads, report: report)
+    }
 
     @inline(__always)
     func reached(_ step: Step) {

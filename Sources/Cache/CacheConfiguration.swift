@@ -30,8 +30,8 @@ package struct CacheConfiguration: Sendable, Equatable {
     /// - Throws: ``CacheError/invalidSetting(name:reason:)`` for the first that is wrong.
     package func validate() throws(CacheError) {
         try check("directory", !directory.isEmpty && !directory.utf8.contains(0), "must name a directory")
-        try check("max_bytes", maxBytes >= 1 << 20, "must be at least 1 MiB")
-        try check("min_free_bytes", minFreeBytes >= 0, "must not be negative")
+        try check("max_bytes", (1 << 20...1 << 60).contains(maxBytes), "must be at least 1 MiB")
+        try check("min_free_bytes", (0...(1 << 60)).contains(minFreeBytes), "must be 0 to 1 EiB")
         try check("fresh_for", (0...Self.longest).contains(freshFor), "must be 0 to ten years")
         try check("stale_for", (0...Self.longest).contains(staleFor), "must be 0 to ten years")
         try check("hot_entries", (1...1_000_000).contains(hotEntries), "must be 1 to 1000000")

@@ -90,7 +90,7 @@ package struct RenditionMaker: Sendable {
         let id = ObjectID(
             source: source.digest, rendition: rendition.canonicalText, encoderVersion: rendition.encoderVersion)
         let alias = keeping.isAllowed ? source.alias(rendition, freshFor: keeping.freshFor) : nil
-        if let present = await existing(id, alias: alias, epoch: epoch) {
+        if let present = await existing(id, of: source, alias: alias, epoch: epoch) {
             let provenance = keeping.isAllowed ? Self.provenance(present) : .unstored(.unwanted)
             return .success(Made(rendition: present.rendition, provenance: provenance, times: times))
         }
@@ -162,8 +162,11 @@ package struct RenditionMaker: Sendable {
     }
 
     /// The object, where it has been made before of the same bytes under another name.
-    private func existing(_ id: ObjectID, alias: AliasRecord?, epoch: Epoch) async -> PublishOutcome? {
+    private func existing(
+        _ id: ObjectID, of source: Source, alias: AliasRecord?, epoch: Epoch
+    ) async -> PublishOutcome? {
         if let alias { return await cache.link(alias, to: id, epoch: epoch) }
+        if source.origin == nil { return await cache.uploadedObject(id).map { .existing($0) } }
         return await cache.object(id).map { .existing($0) }
     }
 

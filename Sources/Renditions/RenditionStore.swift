@@ -114,7 +114,7 @@ package struct RenditionStore: Sendable {
     ) async -> Result<Found, RenditionError>? {
         let id = ObjectID(
             source: source.digest, rendition: rendition.canonicalText, encoderVersion: rendition.encoderVersion)
-        if let known = await usable(await cache.object(id), rendition) {
+        if let known = await usable(await cache.uploadedObject(id), rendition) {
             return .success(Found(rendition: known, provenance: .hit))
         }
         if let refusal = allowance.use() { return .failure(refusal) }
@@ -153,7 +153,14 @@ package struct RenditionStore: Sendable {
         // The fetches first: a making that is begun after its table was closed cannot join a fetch from before the purge.
         maker.fetches.close(scope)
         flights.close { scope.covers($0.url.canonical) }
-        if scope == .all { uploads.close { _ in true } }
+        switch scope {
+        case .all: uploads.close { _ in true }
+        case .object(let id):
+            // Which object a flight leads to is known only once its source has been fetched.
+            flights.close { _ in true }
+            uploads.close { $0 == id }
+        case .url, .prefix: break
+        }
         maker.remembered.purge(scope)
         return try result.get()
     }

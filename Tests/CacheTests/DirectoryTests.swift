@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -24,6 +25,41 @@ import Testing
         let second = try Cache.open(directory)
         defer { second.close() }
         #expect(try await second.bytes(url: url) == [1])
+    }
+
+    @Test func secondServerIsRefusedThoughTheLockFileIsGone() async throws {
+        let first = try Cache.open(directory)
+        defer { first.close() }
+        try directory.remove("lock")
+        for _ in 0..<2 {
+            let error = #expect(throws: CacheError.self) { try Cache.open(directory) }
+            #expect(error?.description.contains("in use by another server") == true)
+        }
+        #expect(try await first.put([1], url: url).isStored)
+        #expect(try await first.bytes(url: url) == [1])
+    }
+
+    @Test func lockFollowsTheJournalThroughACompaction() throws {
+        let store = try Store(path: directory.path, readers: 1)
+        defer { store.close() }
+        _ = store.reconcile(unless: { false })
+        let length = try directory.contents("journal").count
+        store.compactIfWorthwhile(floor: 0, unless: { false })
+        #expect(try directory.contents("journal").count >= length)
+        #expect(store.isInPlace)
+        try directory.remove("lock")
+        #expect(throws: CacheError.self) { try Store(path: directory.path, readers: 1) }
+    }
+
+    @Test(arguments: ["objects", "staging", "journal"])
+    func removedPartIsMadeAgain(part: String) async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        try await cache.put([1], url: url)
+        try directory.remove(part)
+        if part != "staging" { try await cache.wait(for: "a new directory") { try await $0.bytes(url: url) == nil } }
+        try await cache.wait(for: "storing") { try await $0.put([2], url: "https://b/").isStored }
+        #expect(try await cache.bytes(url: "https://b/") == [2])
     }
 
     @Test func directoryThatCannotBeMadeIsRefusedWithASentence() throws {
@@ -71,16 +107,25 @@ import Testing
         #expect(try await second.bytes(url: "https://c/") == [3])
     }
 
-    @Test func missOnAFullDiskIsAnsweredUnstored() async throws {
+    @Test func missWithLessThanTheMinimumFreeIsAnsweredUnstored() async throws {
         var configuration = CacheConfiguration.test(directory)
-        configuration.minFreeBytes = .max / 2
-        let cache = try Cache(configuration: configuration)
+        configuration.minFreeBytes = 1 << 60
+        let events = Mutex<[CacheEvent]>([])
+        let cache = try Cache(configuration: configuration) { event in events.withLock { $0.append(event) } }
         defer { cache.close() }
+        let reported = events.withLock { $0 }
+        #expect(reported.count == 1)
+        guard case .freeSpaceBelowMinimum(_, 1 << 60)? = reported.first else {
+            Issue.record("not said at the start")
+            return
+        }
         let staged = try cache.staged([1, 2, 3])
         #expect(staged.isInMemory)
         let outcome = try await cache.publish(
             staged, as: .test(url), fileExtension: "mp4", facts: [9], alias: .test(url), epoch: cache.epoch(for: url))
-        #expect(outcome.unstoredReason == .diskFull)
+        #expect(outcome.unstoredReason == .lowSpace)
+        #expect(outcome.unstoredReason?.description.contains("cache.min_free_bytes") == true)
+        #expect(events.withLock(\.count) == 1)
         #expect(try outcome.rendition.descriptor.readAll() == [1, 2, 3])
         #expect(outcome.rendition.facts == [9])
         #expect(outcome.rendition.content == ContentDigest(digest: SourceDigest(of: [1, 2, 3]).digest))

@@ -1,3 +1,4 @@
+import GRDB
 import Glibc
 import SystemIO
 import Testing
@@ -81,6 +82,44 @@ import Testing
             cache.close()
             #expect(bytesOnDisk == cache.statistics().bytes)
         }
+    }
+
+    @Test func smallCacheEvictsAsMuchAsIsNeededAndCountsItOnce() async throws {
+        let cache = try Cache(configuration: configuration(maxBytes: 1 << 20))
+        defer { cache.close() }
+        for number in UInt64(0)..<3 {
+            let rendition = try await cache.put(noise(300_000, seed: number), url: "https://a/\(number)").rendition
+            #expect(cache.hotAlias(.test("https://a/\(number)")) === rendition)
+        }
+        // All three are used, so the hand goes round, and all three have to go.
+        #expect(try await cache.put(noise(900_000, seed: 9), url: "https://big/").isStored)
+        let statistics = cache.statistics()
+        #expect(statistics.evictions == 3)
+        #expect(statistics.evictedBytes == 900_000)
+        #expect(statistics.bytes == 900_000)
+        #expect(bytesOnDisk == 900_000)
+    }
+
+    @Test func evictionGivesUpOnlyWhatIsThere() throws {
+        let store = try Store(path: directory.path, readers: 1)
+        defer { store.close() }
+        #expect(store.evict(atLeast: .max, visited: VisitedObjects()).isEmpty)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func evictionEndsWhereTheIndexCannotBeWritten() async throws {
+        let cache = try Cache(configuration: configuration(maxBytes: 1 << 20))
+        for number in UInt64(0)..<3 { try await cache.put(noise(300_000, seed: number), url: "https://a/\(number)") }
+        try await cache.store.index.pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA query_only = 1") }
+        #expect(try await cache.put(noise(900_000, seed: 9), url: "https://big/").isStored)
+        #expect(cache.statistics().evictions == 3)
+        #expect(bytesOnDisk == 900_000)
+        // What is evicted already is not evicted again.
+        #expect(cache.store.evict(atLeast: .max, visited: VisitedObjects()).isEmpty)
+        try await cache.store.index.pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA query_only = 0") }
+        try await cache.wait(for: "the rows") { $0.statistics().objects == 1 }
+        #expect(try await cache.bytes(url: "https://big/") == noise(900_000, seed: 9))
+        #expect(cache.statistics().bytes == 900_000)
+        cache.close()
     }
 
     @Test func tooLargeForTheWholeCacheIsAnsweredUnstored() async throws {

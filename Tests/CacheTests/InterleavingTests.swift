@@ -76,7 +76,9 @@ private final class World: Sendable {
     /// Some of what may happen at once.
     func work() -> [@Sendable () -> Void] {
         var generator = SeededNumbers(seed: seed ^ 0xabcdef)
-        let kinds: [@Sendable (Int) -> Void] = [job, job, look, look, purgeURL, purgePrefix, purgeAll, evict, renew, lookTwice]
+        let kinds: [@Sendable (Int) -> Void] = [
+            job, job, look, look, purgeURL, purgePrefix, purgeAll, evict, renew, lookTwice, purgeObject,
+        ]
         // At least one of each of these, so that no order is idle.
         var chosen = [kinds[0], kinds[2], kinds[Int.random(in: 4...6, using: &generator)]]
         for _ in 0..<Int.random(in: 0...4, using: &generator) {
@@ -148,6 +150,15 @@ private final class World: Sendable {
 
     @Sendable private func purgeAll(_ source: Int) {
         purge([0, 1], .all)
+    }
+
+    /// Forgets the present version's object, which may be stored again afterwards.
+    @Sendable private func purgeObject(_ source: Int) {
+        let id = object(source, state.withLock { $0.versions[source] })
+        let epoch = cache.epoch(for: url(source))
+        turns.pause()
+        if case .failure(let error) = cache.carryOut(.object(id)) { Issue.record(error) }
+        if !cache.purges.overtook(epoch, sourceURL: nil, object: id) { Issue.record("\(seed): the purge is not in force") }
     }
 
     /// The origin has a new version, and whoever changed it purges the old one.

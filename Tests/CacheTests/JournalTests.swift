@@ -13,8 +13,8 @@ import Testing
 
     private var lines: [JournalLine] {
         let entries: [JournalEntry] = [
-            .object(record), .alias(alias, .test("a")), .formerAlias(url: "https://ä/\\", .test("b")),
-            .purge(.url("https://ä/\\0a")), .purge(.prefix("")), .purge(.all),
+            .object(record), .upload(.test("a")), .alias(alias, .test("a")), .formerAlias(url: "https://ä/\\", .test("b")),
+            .purge(.url("https://ä/\\0a")), .purge(.prefix("")), .purge(.object(.test("c"))), .purge(.all),
         ]
         return entries.enumerated().map { JournalLine(sequence: Int64($0 * 100), entry: $1) }
     }
@@ -63,6 +63,7 @@ import Testing
         }
         let identity = journal.identity
         let end = journal.end
+        journal.unlock()
         let again = try Journal.open(in: directory)
         #expect(again.identity == identity)
         #expect(again.end == end)
@@ -83,7 +84,7 @@ import Testing
             }
         }
         _ = try store.change { state throws(SystemError) in
-            try store.record([.object(record), .alias(alias, record.id)], durable: false, in: &state).lines
+            try store.record([.object(record), .upload(record.id), .alias(alias, record.id)], durable: false, in: &state).lines
         }
         let sequence = store.change { $0.journal.nextSequence }
         store.compactIfWorthwhile(floor: floor, unless: { false })
@@ -104,6 +105,7 @@ import Testing
             again.catchUp()
             #expect(try again.index.alias(alias.key)?.record == alias)
             #expect(try again.index.object(record.id)?.record == record)
+            #expect(try again.index.object(record.id)?.uploaded != 0)
             again.close()
         }
     }

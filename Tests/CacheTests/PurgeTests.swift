@@ -83,6 +83,113 @@ import Testing
         #expect(cache.statistics().purged == 2)
     }
 
+    // MARK: Uploads
+
+    @Test func uploadOfTheSameBytesOutlivesAPurgeOfTheURL() async throws {
+        let cache = try Cache.open(directory)
+        try await cache.put([1, 2], url: nil, object: .test("same"))
+        try await cache.put([1, 2], url: "https://a/", object: .test("same"))
+        #expect(try await cache.purge(url: "https://a/") == PurgeResult(purged: 1, bytes: 0))
+        #expect(try await cache.bytes(url: "https://a/") == nil)
+        #expect(try await cache.object(.test("same"))?.descriptor.readAll() == [1, 2])
+        cache.close()
+        try await expectTheUpload()
+    }
+
+    @Test func uploadOfWhatAURLBroughtFirstOutlivesItsPurge() async throws {
+        let cache = try Cache.open(directory)
+        try await cache.put([1, 2], url: "https://a/", object: .test("same"))
+        #expect(await cache.uploadedObject(.test("none")) == nil)
+        // The second call finds the upload recorded and writes nothing.
+        for _ in 0..<2 {
+            #expect(try await cache.uploadedObject(.test("same"))?.descriptor.readAll() == [1, 2])
+        }
+        #expect(try directory.contents("journal").split(separator: 10).count == 4)
+        #expect(try await cache.purge(prefix: "https://") == PurgeResult(purged: 1, bytes: 0))
+        #expect(try await cache.object(.test("same"))?.descriptor.readAll() == [1, 2])
+        cache.close()
+        try await expectTheUpload()
+    }
+
+    /// After a restart, and with an index made from the journal, a purge of the URL leaves the upload.
+    private func expectTheUpload() async throws {
+        for isIndexLost in [false, true] {
+            if isIndexLost { try directory.remove("index.sqlite") }
+            let cache = try Cache.open(directory)
+            try await cache.wait(for: "the index") { !$0.statistics().isRebuilding }
+            try await cache.put([1, 2], url: "https://a/", object: .test("same"))
+            #expect(try await cache.purge(url: "https://a/").bytes == 0)
+            #expect(try await cache.object(.test("same"))?.descriptor.readAll() == [1, 2])
+            cache.close()
+        }
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        #expect(try await cache.purgeAll().bytes == 2)
+        #expect(await cache.object(.test("same")) == nil)
+    }
+
+    @Test func objectStoredAgainAfterItsUploadWasPurgedIsNoUpload() async throws {
+        let cache = try Cache.open(directory)
+        try await cache.put([1], url: nil, object: .test("same"))
+        _ = try await cache.purge(.object(.test("same")))
+        try await cache.put([1], url: "https://a/", object: .test("same"))
+        cache.close()
+        try directory.remove("index.sqlite")
+        let again = try Cache.open(directory)
+        defer { again.close() }
+        try await again.wait(for: "the index") { !$0.statistics().isRebuilding }
+        #expect(try await again.purge(url: "https://a/") == PurgeResult(purged: 1, bytes: 1))
+        #expect(await again.object(.test("same")) == nil)
+    }
+
+    // MARK: Objects
+
+    @Test func purgeOfAnObjectForgetsItAndEveryAliasToIt() async throws {
+        let cache = try Cache.open(directory)
+        try await cache.put([1, 1], url: "https://a/", object: .test("same"))
+        try await cache.put([1, 1], url: "https://b/", object: .test("same"))
+        try await cache.put([1, 1], url: nil, object: .test("same"))
+        try await cache.put([2], url: "https://c/")
+        #expect(try await cache.purge(.object(.test("same"))) == PurgeResult(purged: 2, bytes: 2))
+        #expect(try await cache.purge(.object(.test("same"))) == PurgeResult(purged: 0, bytes: 0))
+        cache.close()
+        for isIndexLost in [false, true] {
+            if isIndexLost { try directory.remove("index.sqlite") }
+            let again = try Cache.open(directory)
+            try await again.wait(for: "the index") { !$0.statistics().isRebuilding }
+            #expect(await again.object(.test("same")) == nil)
+            #expect(await again.alias(.test("https://a/")) == nil)
+            #expect(await again.alias(.test("https://b/")) == nil)
+            #expect(try await again.bytes(url: "https://c/") == [2])
+            again.close()
+        }
+    }
+
+    @Test func purgedUploadIsCountedAndNotHotAnyMore() async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        try await cache.put([7, 7, 7], url: nil)
+        #expect(cache.hotObject(.test("upload")) != nil)
+        #expect(try await cache.purge(.object(.test("upload"))) == PurgeResult(purged: 1, bytes: 3))
+        #expect(cache.hotObject(.test("upload")) == nil)
+        #expect(await cache.uploadedObject(.test("upload")) == nil)
+        #expect(directory.files().isEmpty)
+    }
+
+    @Test func workBegunBeforeThePurgeOfItsObjectIsNotStored() async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        let epoch = cache.epoch(for: "https://a/")
+        _ = try await cache.purge(.object(.test("same")))
+        let outcome = try await cache.put([1], url: "https://a/", object: .test("same"), epoch: epoch)
+        #expect(outcome.unstoredReason == .purged)
+        #expect(try await cache.put([1], url: nil, object: .test("same"), epoch: epoch).unstoredReason == .purged)
+        #expect(try await cache.put([2], url: "https://b/", epoch: epoch).isStored)
+        #expect(await cache.object(.test("same")) == nil)
+    }
+
+    // MARK: Work in flight
+
     @Test func workBegunBeforeAPurgeIsAnsweredButNotStored() async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }

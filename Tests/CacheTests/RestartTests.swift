@@ -1,3 +1,5 @@
+import GRDB
+import Synchronization
 import SystemIO
 import Testing
 
@@ -167,6 +169,91 @@ import Testing
         try await cache.wait(for: "the row to go") { $0.statistics().objects == 2 }
         #expect(await cache.alias(.test("https://a/1")) == nil)
         #expect(try await cache.bytes(url: "https://a/2") == [2, 2])
+    }
+
+    // MARK: Damaged state
+
+    @Test(arguments: [
+        "UPDATE state SET applied = 'x'", "UPDATE state SET applied = -5", "UPDATE state SET applied = x'00'",
+        "UPDATE state SET journal = NULL", "UPDATE state SET clean = 'x'", "UPDATE state SET hand = 'x'",
+        "UPDATE state SET objects = 'x'", "UPDATE state SET objects = -1", "UPDATE state SET bytes = 1e300",
+        "UPDATE state SET bytes = 9223372036854775807", "DELETE FROM state",
+    ])
+    func stateOfTheWrongTypeInTheIndexMeansANewIndex(damage: String) async throws {
+        try await fill()
+        try damageIndex(damage)
+        let events = Mutex<[CacheEvent]>([])
+        let cache = try Cache(configuration: .test(directory)) { event in events.withLock { $0.append(event) } }
+        try await cache.wait(for: "the index") { !$0.statistics().isRebuilding }
+        cache.close()
+        let reported = events.withLock { $0 }
+        #expect(reported.count == 1)
+        #expect(reported.first?.description.contains("rebuilt from the journal") == true)
+        try await expectAll(rebuilds: 0)
+    }
+
+    @Test(arguments: [
+        "UPDATE objects SET length = 'x'", "UPDATE objects SET length = -1", "UPDATE objects SET length = 9223372036854775807",
+        "UPDATE objects SET id = sequence", "UPDATE objects SET content = 'x'", "UPDATE objects SET extension = '../x'",
+        "UPDATE objects SET extension = x'ff'", "UPDATE objects SET created = 'x'", "UPDATE objects SET facts = 1.5",
+        "UPDATE objects SET uploaded = 'x'", "UPDATE aliases SET sequence = 'x'", "UPDATE aliases SET fetched = 'x'",
+        "UPDATE aliases SET fresh = 'x'", "UPDATE aliases SET fresh = -9223372036854775808", "UPDATE aliases SET url = x'ff'",
+    ])
+    func rowsOfTheWrongTypeInTheIndexCostNothing(damage: String) async throws {
+        try await fill()
+        try damageIndex(
+            "DROP TRIGGER object_added; DROP TRIGGER object_removed; PRAGMA ignore_check_constraints = 1; " + damage)
+        try markAsCrashed()
+        let cache = try Cache.open(directory)
+        // Some damage is a miss at first; the index is rebuilt behind it.
+        for url in ["https://a/1", "https://a/2"] {
+            try await cache.wait(for: "the rendition") { cache in
+                let bytes = try await cache.bytes(url: url)
+                return bytes == [UInt8(url.suffix(1))!, UInt8(url.suffix(1))!]
+            }
+        }
+        try await cache.wait(for: "the upload") { try await $0.object(.test("upload"))?.descriptor.readAll() == [3, 3] }
+        #expect(try await cache.purge(prefix: "https://").purged == 2)
+        cache.close()
+        try Cache.open(directory).close()
+    }
+
+    private func damageIndex(_ sql: String) throws {
+        let queue = try DatabaseQueue(path: directory.path + "/index.sqlite")
+        try queue.write { database in
+            try database.execute(sql: "PRAGMA ignore_check_constraints = 1")
+            // NOT NULL and types are only checked where the schema says so.
+            if sql.contains("NULL") {
+                try database.execute(
+                    sql: "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = replace(sql, 'NOT NULL', '')")
+            }
+        }
+        try queue.close()
+        let again = try DatabaseQueue(path: directory.path + "/index.sqlite")
+        try again.write { try $0.execute(sql: sql) }
+        try again.close()
+    }
+
+    @Test func journalLinesOutOfRangeAreSkipped() throws {
+        let record = ObjectRecord(
+            id: .test("a"), fileExtension: "mp4", length: 1, content: ContentDigest(digest: SourceDigest(of: [1]).digest),
+            created: 0, facts: [])
+        func parsed(_ sequence: Int64, _ entry: JournalEntry) -> JournalLine? {
+            JournalText.parse(JournalText.line(JournalLine(sequence: sequence, entry: entry)).dropLast()[...])
+        }
+        #expect(parsed(0, .object(record)) != nil)
+        #expect(parsed(-1, .object(record)) == nil)
+        #expect(parsed(.max, .object(record)) == nil)
+        for (length, created) in [(0, 0), (-1, 0), (.max, 0), (1, .max), (1, .min)] as [(Int64, Int64)] {
+            let wrong = ObjectRecord(
+                id: record.id, fileExtension: "mp4", length: length, content: record.content, created: created, facts: [])
+            #expect(parsed(1, .object(wrong)) == nil)
+        }
+        for (fetchedAt, freshFor) in [(.max, nil), (0, .min), (0, .max)] as [(Int64, Int64?)] {
+            let alias = AliasRecord(key: .test("u"), sourceURL: "u", fetchedAt: fetchedAt, freshFor: freshFor)
+            #expect(parsed(1, .alias(alias, record.id)) == nil)
+        }
+        #expect(JournalText.parseHeader(JournalText.header(identity: "a", base: .max).dropLast()[...]) == nil)
     }
 
     private func markAsCrashed() throws {

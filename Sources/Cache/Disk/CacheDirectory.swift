@@ -5,8 +5,8 @@ internal import SystemIO
 /// The cache's directory on disk, locked for one server.
 ///
 ///     <directory>/
-///       lock              held with flock(2) while a server uses the directory; holds its process id
-///       journal           what the files in objects/ are, which aliases lead to them, what was purged (see Journal)
+///       lock              locked with flock(2) by the server that uses the directory, whose process id it contains
+///       journal           what the files in objects/ are, which aliases lead to them, what was purged (see Journal); locked as well
 ///       index.sqlite      the same, to look things up in; may be deleted at any time the server is down
 ///       objects/ab/cd….mp4  one rendition a file: exactly its bytes, named by its 64-digit id
 ///       staging/          renditions being written, where the file system has no O_TMPFILE; emptied at the start
@@ -27,7 +27,7 @@ final class CacheDirectory: Sendable {
     let root: SharedDescriptor
     let objects: SharedDescriptor
     let staging: SharedDescriptor
-    private let lock: DirectoryLock
+    private let lock: OwnedDescriptor
 
     /// Makes what is missing, takes the lock, and empties `staging/`.
     init(path: String) throws(CacheError) {
@@ -40,11 +40,13 @@ final class CacheDirectory: Sendable {
             }
             objects = try Self.open("objects", below: root.number, flags: O_RDONLY | O_DIRECTORY)
             staging = try Self.open("staging", below: root.number, flags: O_RDONLY | O_DIRECTORY)
-            lock = DirectoryLock(file: try Self.open("lock", below: root.number, flags: O_RDWR | O_CREAT))
         } catch {
             throw .directoryUnusable(path: path, cause: error)
         }
-        try lock.take(directory: path)
+        lock = try Self.openLocked("lock", below: root, path: path)
+        let text = Array("process \(getpid())\n".utf8)
+        // A full disk must not keep the server from starting.
+        if ftruncate(lock.number, 0) == 0 { _ = pwrite(lock.number, text, text.count, 0) }
         emptyStaging()
     }
 
@@ -57,19 +59,27 @@ final class CacheDirectory: Sendable {
 
     /// Whether the path still leads to this directory and its parts; not so after someone removed or replaced it.
     var isInPlace: Bool {
-        func isSame(_ path: String, _ held: SharedDescriptor) -> Bool {
-            var there = stat()
-            var here = stat()
-            return fstatat(AT_FDCWD, path, &there, 0) == 0 && fstat(held.number, &here) == 0
-                && there.st_ino == here.st_ino && there.st_dev == here.st_dev
+        [("", root), ("/objects", objects), ("/staging", staging)].allSatisfy { part, held in
+            Self.leads(path + part, below: AT_FDCWD, to: held.number)
         }
-        return isSame(path, root) && isSame(path + "/objects", objects) && isSame(path + "/staging", staging)
-            && isSame(path + "/lock", lock.file)
     }
 
-    /// Lets another server have the directory; staged files may outlive this. Nothing may be changed in it afterwards.
+    /// Releases the lock on the directory, also if a forked child still has the file open. Nothing in the directory may be
+    /// changed afterwards. Staged files may outlive this.
     func unlock() {
-        lock.release()
+        clinux_unlock(lock.number)
+    }
+
+    /// Opens a file directly in the directory and locks it, creating it if it is missing.
+    ///
+    /// - Throws: ``CacheError/directoryInUse(path:holder:)``, ``CacheError/directoryUnusable(path:cause:)``.
+    func openLocked(_ name: String) throws(CacheError) -> OwnedDescriptor {
+        try Self.openLocked(name, below: root, path: path)
+    }
+
+    /// Whether the name of a file directly in the directory leads to this open file.
+    func leads(_ name: String, to number: Int32) -> Bool {
+        Self.leads(name, below: root.number, to: number)
     }
 
     /// The path of a file directly in the directory.
@@ -91,6 +101,46 @@ final class CacheDirectory: Sendable {
     /// Removes a file directly in the directory, if it is there.
     func removeFile(_ name: String) throws(SystemError) {
         guard unlinkat(root.number, name, 0) == 0 || errno == ENOENT else { throw .last("unlink(\(name))") }
+    }
+
+    // MARK: Locking
+
+    /// Opens a file and locks it with flock(2). The kernel releases the lock when the process ends.
+    ///
+    /// Waits up to half a second for the lock, since a server that is just ending, or a child process of it, may still hold
+    /// it. A file that was replaced between the open and the lock is opened again.
+    private static func openLocked(
+        _ name: String, below root: SharedDescriptor, path: String
+    ) throws(CacheError) -> OwnedDescriptor {
+        var attempts = 0
+        while true {
+            let number = clinux_openat(root.number, name, O_RDWR | O_CREAT, 0o644)
+            guard number >= 0 else { throw .directoryUnusable(path: path, cause: .last("open(\(name))")) }
+            let file = OwnedDescriptor(taking: number)
+            if clinux_try_lock(number) == 0 {
+                if leads(name, below: root.number, to: number) { return file }
+            } else if errno != EWOULDBLOCK {
+                throw .directoryUnusable(path: path, cause: .last("flock(\(name))"))
+            }
+            guard attempts < 10 else { throw .directoryInUse(path: path, holder: holder(below: root)) }
+            attempts += 1
+            usleep(50_000)
+        }
+    }
+
+    /// The process that the lock file names.
+    private static func holder(below root: SharedDescriptor) -> String {
+        guard let file = try? open("lock", below: root.number, flags: O_RDONLY), let bytes = try? file.readAll(),
+            !bytes.isEmpty
+        else { return "process unknown" }
+        return String(decoding: bytes.prefix(64).prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+    }
+
+    private static func leads(_ name: String, below directory: Int32, to number: Int32) -> Bool {
+        var named = stat()
+        var held = stat()
+        return fstatat(directory, name, &named, 0) == 0 && fstat(number, &held) == 0 && named.st_ino == held.st_ino
+            && named.st_dev == held.st_dev
     }
 
     // MARK: Helpers

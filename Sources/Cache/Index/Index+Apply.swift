@@ -16,6 +16,7 @@ extension Index {
                 case .object(let record): try Self.put(record, line.sequence, in: database)
                 case .alias(let record, let object): try Self.put(record, object, line.sequence, in: database)
                 case .formerAlias(let url, let object): try Self.putFormer(url, object, line.sequence, in: database)
+                case .upload(let object): try Self.putUpload(of: object, line.sequence, in: database)
                 case .purge(let scope): removed.add(try Self.purge(scope, before: line.sequence, in: database))
                 }
             }
@@ -60,7 +61,7 @@ extension Index {
     ///
     /// - Parameter emptyingLog: Whether SQLite's log is emptied, too, so that the database is one file again.
     func checkpoint(emptyingLog: Bool) throws(IndexError) {
-        try wrap { try self.pool.writeWithoutTransaction { _ = try $0.checkpoint(emptyingLog ? .truncate : .full) } }
+        try whileOpen { try pool.writeWithoutTransaction { _ = try $0.checkpoint(emptyingLog ? .truncate : .full) } }
     }
 
     func setPosition(_ position: IndexPosition) throws(IndexError) {
@@ -73,10 +74,16 @@ extension Index {
             // Not an upsert: the triggers that keep the totals see a removal and an addition.
             try database.cachedStatement(sql: "DELETE FROM objects WHERE id = ?").execute(arguments: [record.id.data])
         }
-        try database.cachedStatement(sql: "INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?)").execute(arguments: [
+        try database.cachedStatement(sql: "INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, 0)").execute(arguments: [
             sequence, record.id.data, record.fileExtension, record.length, record.content.data, record.created,
             Data(record.facts),
         ])
+    }
+
+    /// A line about an object that was removed and stored again since then changes nothing: the sequences tell.
+    private static func putUpload(of object: ObjectID, _ sequence: Int64, in database: Database) throws {
+        try database.cachedStatement(sql: "UPDATE objects SET uploaded = ? WHERE id = ? AND sequence < ? AND uploaded < ?")
+            .execute(arguments: [sequence, object.data, sequence, sequence])
     }
 
     private static func putFormer(_ url: String, _ object: ObjectID, _ sequence: Int64, in database: Database) throws {

@@ -33,7 +33,9 @@ extension Index {
             var extensions: [ObjectID: String] = [:]
             let rows = try Row.fetchCursor(statement, arguments: bounds)
             while let row = try rows.next() {
-                extensions[try Self.name(row, 0)] = row[1]
+                let fileExtension: String = try Self.value(row, 1)
+                guard ObjectRecord.isExtension(fileExtension) else { throw IndexError(broken: "an extension out of range") }
+                extensions[try Self.name(row, 0)] = fileExtension
             }
             return extensions
         }
@@ -72,7 +74,8 @@ extension Index {
                     """)
             let arguments: StatementArguments = [last?.object.data ?? Data(), last?.url ?? "", limit]
             return try Row.fetchAll(statement, arguments: arguments).map { row in
-                FormerAliasRow(object: try Self.name(row, 0), url: row[1], sequence: row[2])
+                FormerAliasRow(
+                    object: try Self.name(row, 0), url: try Self.value(row, 1), sequence: try Self.value(row, 2))
             }
         }
     }
@@ -82,7 +85,11 @@ extension Index {
             guard let row = try Row.fetchOne(database, sql: "SELECT objects, bytes FROM state") else {
                 throw IndexError(broken: "no state")
             }
-            return IndexTotals(objects: row[0], bytes: row[1])
+            let totals = IndexTotals(objects: try Self.value(row, 0), bytes: try Self.value(row, 1))
+            guard totals.objects >= 0, (0...ObjectRecord.maxNumber).contains(totals.bytes) else {
+                throw IndexError(broken: "totals out of range")
+            }
+            return totals
         }
     }
 
@@ -93,7 +100,9 @@ extension Index {
             guard let row = try Row.fetchOne(database, sql: "SELECT journal, applied, hand, clean FROM state") else {
                 throw IndexError(broken: "no state")
             }
-            return (IndexPosition(journal: row[0], offset: row[1]), row[2], row[3])
+            let position = IndexPosition(journal: try Self.value(row, 0), offset: try Self.value(row, 1))
+            guard position.offset >= 0 else { throw IndexError(broken: "a position out of range") }
+            return (position, try Self.value(row, 2), try Self.value(row, 3))
         }
     }
 }

@@ -4,7 +4,7 @@ internal import GRDB
 /// What a purge covers.
 extension Index {
     /// The aliases a purge covers that are older than it, and the objects they lead or led to, those that no other alias
-    /// leads to; changes nothing.
+    /// leads to and that were not uploaded; changes nothing.
     func covered(by scope: PurgeScope, before sequence: Int64) throws(IndexError) -> Removed {
         try read { try Self.covered(by: scope, before: sequence, in: $0) }
     }
@@ -26,16 +26,23 @@ extension Index {
         removed.aliases =
             try Int64.fetchOne(
                 database, sql: "SELECT COUNT(*) FROM aliases WHERE \(condition)", arguments: arguments) ?? 0
-        guard scope != .all else {
+        switch scope {
+        case .all:
             let unaliased = "SELECT COUNT(*) FROM objects WHERE sequence < ? AND id NOT IN (SELECT object FROM aliases)"
             removed.unaliased = try Int64.fetchOne(database, sql: unaliased, arguments: [sequence]) ?? 0
             removed.objects = try objects(database, "sequence < ?", [sequence])
             return removed
+        case .object(let id):
+            removed.objects = try objects(database, "sequence < ? AND id = ?", [sequence, id.data])
+            if removed.aliases == 0 { removed.unaliased = Int64(removed.objects.count) }
+            return removed
+        case .url, .prefix:
+            break
         }
         removed.objects = try objects(
             database,
             """
-            sequence < ? AND id IN (
+            sequence < ? AND uploaded = 0 AND id IN (
                 SELECT object FROM aliases WHERE \(condition) UNION SELECT object FROM former_aliases WHERE \(condition))
             AND NOT EXISTS (SELECT 1 FROM aliases WHERE aliases.object = objects.id AND NOT (\(condition)))
             """,
@@ -54,6 +61,7 @@ extension Index {
     private static func condition(_ scope: PurgeScope, before sequence: Int64) -> (String, StatementArguments) {
         switch scope {
         case .all: ("sequence < ?", [sequence])
+        case .object(let id): ("object = ? AND sequence < ?", [id.data, sequence])
         case .url(let url): ("url = ? AND sequence < ?", [url, sequence])
         // The first comparison is for the index of URLs; the second is of bytes, where substr() of text would count
         // characters.

@@ -1,4 +1,5 @@
 internal import GRDB
+internal import Glibc
 
 /// The SQLite index: what the journal says, to look things up in.
 ///
@@ -8,9 +9,13 @@ internal import GRDB
 final class Index: Sendable {
     static let fileName = "index.sqlite"
     /// Changes with the tables below; another version's index is made anew.
-    private static let layout = 1
+    private static let layout = 2
 
     let pool: DatabasePool
+    /// Queries hold it shared, closing holds it alone.
+    private nonisolated(unsafe) let closing = UnsafeMutablePointer<pthread_rwlock_t>.allocate(capacity: 1)
+    /// Guarded by `closing`.
+    private nonisolated(unsafe) var isClosed = false
 
     /// Opens the index or makes a new one.
     ///
@@ -31,6 +36,7 @@ final class Index: Sendable {
                     PRAGMA cache_size = -8192;
                     """)
         }
+        pthread_rwlock_init(closing, nil)
         do {
             pool = try DatabasePool(path: path, configuration: configuration)
             let layout = try pool.write { database in
@@ -41,11 +47,14 @@ final class Index: Sendable {
                 try pool.close()
                 throw IndexError(broken: "layout \(layout ?? 0) instead of \(Self.layout)")
             }
-        } catch let error as IndexError {
-            throw error
         } catch {
             throw IndexError(error)
         }
+    }
+
+    deinit {
+        pthread_rwlock_destroy(closing)
+        closing.deallocate()
     }
 
     private static func makeTables(_ database: Database) throws {
@@ -62,7 +71,9 @@ final class Index: Sendable {
                 CREATE TABLE objects (
                     sequence INTEGER PRIMARY KEY,
                     id BLOB NOT NULL UNIQUE, extension TEXT NOT NULL, length INTEGER NOT NULL,
-                    content BLOB NOT NULL, created INTEGER NOT NULL, facts BLOB NOT NULL
+                    content BLOB NOT NULL, created INTEGER NOT NULL, facts BLOB NOT NULL,
+                    -- The sequence of its latest upload; 0 if it was never uploaded.
+                    uploaded INTEGER NOT NULL
                 );
                 CREATE TRIGGER object_added AFTER INSERT ON objects BEGIN
                     UPDATE state SET objects = objects + 1, bytes = bytes + NEW.length;
@@ -91,24 +102,35 @@ final class Index: Sendable {
                 """)
     }
 
-    /// Ends all connections. Nothing may be asked afterwards.
+    /// Waits for queries under way and ends all connections. Later queries fail.
     func close() throws(IndexError) {
-        try wrap { try self.pool.close() }
-    }
-
-    func wrap<Result>(_ body: () throws -> Result) throws(IndexError) -> Result {
+        pthread_rwlock_wrlock(closing)
+        defer { pthread_rwlock_unlock(closing) }
+        isClosed = true
         do {
-            return try body()
+            try pool.close()
         } catch {
             throw IndexError(error)
         }
     }
 
     func read<Result>(_ body: (Database) throws -> Result) throws(IndexError) -> Result {
-        try wrap { try self.pool.read(body) }
+        try whileOpen { try pool.read(body) }
     }
 
     func write<Result>(_ body: (Database) throws -> Result) throws(IndexError) -> Result {
-        try wrap { try self.pool.write(body) }
+        try whileOpen { try pool.write(body) }
+    }
+
+    /// Calls `body` unless the index is closed, which waits for its end. A pool must not be closed during a query.
+    func whileOpen<Result>(_ body: () throws -> Result) throws(IndexError) -> Result {
+        pthread_rwlock_rdlock(closing)
+        defer { pthread_rwlock_unlock(closing) }
+        guard !isClosed else { throw IndexError(broken: "it is closed") }
+        do {
+            return try body()
+        } catch {
+            throw IndexError(error)
+        }
     }
 }

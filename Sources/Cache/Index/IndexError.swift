@@ -7,6 +7,10 @@ struct IndexError: Error, CustomStringConvertible {
     let isBroken: Bool
 
     init(_ error: any Error) {
+        if let error = error as? IndexError {
+            self = error
+            return
+        }
         description = "\(error)"
         guard let error = error as? DatabaseError else {
             isBroken = false

@@ -3,6 +3,8 @@ struct ObjectRow: Sendable, Equatable {
     /// Of the journal's line that it comes from; also its place in the eviction queue.
     let sequence: Int64
     let record: ObjectRecord
+    /// The sequence of its latest upload; 0 if it was never uploaded. A purge of a source does not remove an uploaded object.
+    var uploaded: Int64 = 0
 }
 
 /// An alias as the index knows it, with its object.
@@ -25,6 +27,11 @@ struct FormerAliasRow: Sendable, Equatable {
 struct IndexTotals: Sendable, Equatable {
     var objects: Int64 = 0
     var bytes: Int64 = 0
+
+    mutating func subtract(_ object: ObjectRow) {
+        objects = max(0, objects - 1)
+        bytes = max(0, bytes - object.record.length)
+    }
 }
 
 /// Up to where the index has followed which journal.

@@ -28,21 +28,30 @@ struct Journal: ~Copyable, Sendable {
         self.end = end
     }
 
-    /// Opens the directory's journal; where it is missing or its first line is damaged, makes a new, empty one.
-    static func open(in directory: CacheDirectory) throws(SystemError) -> Journal {
-        let file = try directory.openFile(fileName, flags: O_RDWR | O_CREAT)
-        guard let (identity, base, start) = try readHeader(file.number) else {
-            let journal = try create(fileName + ".new", base: 0, in: directory)
-            try directory.replaceFile(fileName, with: fileName + ".new")
-            return journal
+    /// Opens and locks the directory's journal. Creates an empty one if it is missing or its first line is damaged.
+    ///
+    /// The lock keeps a second server from writing to it even if the directory's lock file was deleted.
+    ///
+    /// - Throws: ``CacheError/directoryInUse(path:holder:)``, ``CacheError/directoryUnusable(path:cause:)``.
+    static func open(in directory: CacheDirectory) throws(CacheError) -> Journal {
+        let file = try directory.openLocked(fileName)
+        do throws(SystemError) {
+            guard let (identity, base, start) = try readHeader(file.number) else {
+                let journal = try create(fileName + ".new", base: 0, in: directory)
+                try directory.replaceFile(fileName, with: fileName + ".new")
+                return journal
+            }
+            let end = try endOfWholeLines(file.number)
+            return Journal(file, identity: identity, base: base, start: start, end: end)
+        } catch {
+            throw .directoryUnusable(path: directory.path, cause: error)
         }
-        let end = try endOfWholeLines(file.number)
-        return Journal(file, identity: identity, base: base, start: start, end: end)
     }
 
-    /// A new journal under a name of its own.
+    /// Creates and locks a journal under another name, to replace the present one.
     static func create(_ name: String, base: Int64, in directory: CacheDirectory) throws(SystemError) -> Journal {
         let file = try directory.openFile(name, flags: O_RDWR | O_CREAT | O_TRUNC)
+        guard clinux_try_lock(file.number) == 0 else { throw .last("flock(\(name))") }
         var generator = SystemRandomNumberGenerator()
         let identity = String(generator.next(), radix: 16)
         let header = JournalText.header(identity: identity, base: base)
@@ -50,6 +59,16 @@ struct Journal: ~Copyable, Sendable {
         try journal.write(header)
         try journal.sync()
         return journal
+    }
+
+    /// Releases the lock, also if a forked child still has the file open.
+    func unlock() {
+        clinux_unlock(file.number)
+    }
+
+    /// Whether the directory's journal is this file.
+    func isInPlace(in directory: CacheDirectory) -> Bool {
+        directory.leads(Self.fileName, to: file.number)
     }
 
     /// The sequence the next line will have.

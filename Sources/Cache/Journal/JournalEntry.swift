@@ -7,6 +7,8 @@ enum JournalEntry: Sendable, Equatable {
     /// An alias of this URL once led to an object that is still stored. Only written when the journal is rewritten: else the
     /// alias's own lines say so.
     case formerAlias(url: String, ObjectID)
+    /// A client uploaded the source of an object that is stored: a purge of a URL with the same bytes leaves it.
+    case upload(ObjectID)
     /// What came before and is covered counts no more.
     case purge(PurgeScope)
 }

@@ -5,7 +5,8 @@
 ///     O  id  extension  length  sha256  created  facts
 ///     A  key  object  fetched-at  fresh-for  etag  last-modified  url
 ///     F  object  url
-///     P  url|prefix|all  text
+///     U  object
+///     P  url|prefix|object|all  text
 ///     J  identity                                     (the first line; its sequence is the file's base)
 ///
 /// The checksum is the first 16 digits of the SHA-256 of what follows its tab. In fields a backslash, a control character or
@@ -16,6 +17,8 @@ enum JournalText {
     private static let lineBreak = UInt8(ascii: "\n")
     private static let backslash = UInt8(ascii: "\\")
     private static let checksumCount = 16
+    /// Sums of a sequence and the length of a file stay below overflow.
+    private static let maxSequence: Int64 = 1 << 62
 
     // MARK: Writing
 
@@ -38,11 +41,14 @@ enum JournalText {
                 ])
         case .formerAlias(let url, let object):
             return compose("F", line.sequence, [Array(object.description.utf8), Array(url.utf8)])
+        case .upload(let object):
+            return compose("U", line.sequence, [Array(object.description.utf8)])
         case .purge(let scope):
             return switch scope {
             case .all: compose("P", line.sequence, [Array("all".utf8), []])
             case .url(let url): compose("P", line.sequence, [Array("url".utf8), Array(url.utf8)])
             case .prefix(let prefix): compose("P", line.sequence, [Array("prefix".utf8), Array(prefix.utf8)])
+            case .object(let id): compose("P", line.sequence, [Array("object".utf8), Array(id.description.utf8)])
             }
         }
     }
@@ -94,10 +100,9 @@ enum JournalText {
                 let length = number(fields[2]), let content: ContentDigest = name(fields[3]), let created = number(fields[4]),
                 let facts = unescape(fields[5])
             else { return nil }
-            return .object(
-                ObjectRecord(
-                    id: id, fileExtension: fileExtension, length: length, content: content, created: created,
-                    facts: Array(facts)))
+            let record = ObjectRecord(
+                id: id, fileExtension: fileExtension, length: length, content: content, created: created, facts: Array(facts))
+            return record.isInRange ? .object(record) : nil
         case (UInt8(ascii: "A"), 7):
             guard let key: AliasKey = name(fields[0]), let object: ObjectID = name(fields[1]),
                 let fetchedAt = number(fields[2]),
@@ -105,17 +110,22 @@ enum JournalText {
             else { return nil }
             let validators = Validators(etag: optional(fields[4]), lastModified: optional(fields[5]))
             let freshFor = fields[3].isEmpty ? nil : number(fields[3].dropFirst())
-            return .alias(
-                AliasRecord(key: key, sourceURL: url, validators: validators, fetchedAt: fetchedAt, freshFor: freshFor), object)
+            let record = AliasRecord(
+                key: key, sourceURL: url, validators: validators, fetchedAt: fetchedAt, freshFor: freshFor)
+            return record.isInRange ? .alias(record, object) : nil
         case (UInt8(ascii: "F"), 2):
             guard let object: ObjectID = name(fields[0]), let url = text(fields[1]) else { return nil }
             return .formerAlias(url: url, object)
+        case (UInt8(ascii: "U"), 1):
+            guard let object: ObjectID = name(fields[0]) else { return nil }
+            return .upload(object)
         case (UInt8(ascii: "P"), 2):
             guard let kind = text(fields[0]), let covered = text(fields[1]) else { return nil }
             return switch kind {
             case "all": .purge(.all)
             case "url": .purge(.url(covered))
             case "prefix": .purge(.prefix(covered))
+            case "object": ObjectID(hex: covered).map { JournalEntry.purge(.object($0)) }
             default: nil
             }
         default:
@@ -129,7 +139,9 @@ enum JournalText {
         let body = bytes.dropFirst(checksumCount + 1)
         guard bytes.prefix(checksumCount).elementsEqual(checksum(of: body)) else { return nil }
         let parts = body.split(separator: tab, omittingEmptySubsequences: false)
-        guard parts.count >= 2, parts[0].count == 1, let kind = parts[0].first, let sequence = number(parts[1]) else {
+        guard parts.count >= 2, parts[0].count == 1, let kind = parts[0].first, let sequence = number(parts[1]),
+            (0...maxSequence).contains(sequence)
+        else {
             return nil
         }
         return (kind, sequence, Array(parts.dropFirst(2)))

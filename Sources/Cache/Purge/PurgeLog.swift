@@ -35,13 +35,13 @@ final class PurgeLog: Sendable {
         }
     }
 
-    /// Whether a purge that covers `sourceURL` came after `epoch`.
-    func overtook(_ epoch: Epoch, sourceURL: String?) -> Bool {
+    /// Whether a purge that covers the rendition came after `epoch`; see ``PurgeScope/covers(_:object:)``.
+    func overtook(_ epoch: Epoch, sourceURL: String?, object: ObjectID? = nil) -> Bool {
         state.withLock { state in
             let later = state.number - epoch.number
             if later == 0 { return false }
             if later > Int64(state.scopes.count) { return true }
-            return state.scopes.suffix(Int(later)).contains { $0.covers(sourceURL) }
+            return state.scopes.suffix(Int(later)).contains { $0.covers(sourceURL, object: object) }
         }
     }
 }

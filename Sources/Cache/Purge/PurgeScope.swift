@@ -4,13 +4,20 @@ package enum PurgeScope: Sendable, Hashable {
     case url(String)
     /// Every rendition of a source whose canonical URL begins with these bytes.
     case prefix(String)
+    /// This rendition and every alias to it.
+    case object(ObjectID)
     /// Everything, uploaded renditions too.
     case all
 
-    /// Whether a source is covered; nil stands for a rendition without a source, which only ``all`` covers.
-    package func covers(_ sourceURL: String?) -> Bool {
+    /// Whether a rendition is covered.
+    ///
+    /// - Parameters:
+    ///   - sourceURL: Its source's canonical URL; nil for an upload.
+    ///   - object: Its id; nil if it is not known yet.
+    package func covers(_ sourceURL: String?, object: ObjectID? = nil) -> Bool {
         switch self {
         case .all: true
+        case .object(let id): object == id
         case .url(let url): sourceURL.map { $0.utf8.elementsEqual(url.utf8) } ?? false
         case .prefix(let prefix): sourceURL?.utf8.starts(with: prefix.utf8) ?? false
         }

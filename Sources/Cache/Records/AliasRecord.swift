@@ -19,6 +19,12 @@ package struct AliasRecord: Sendable, Equatable {
         self.fetchedAt = fetchedAt
         self.freshFor = freshFor
     }
+
+    /// Whether the values may be trusted after they were read from the index or the journal.
+    var isInRange: Bool {
+        let range = -ObjectRecord.maxNumber...ObjectRecord.maxNumber
+        return range.contains(fetchedAt) && range.contains(freshFor ?? 0)
+    }
 }
 
 /// The origin's validators (RFC 9110 section 8.8), verbatim, for a conditional request.

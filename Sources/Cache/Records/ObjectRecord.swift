@@ -15,6 +15,15 @@ package struct ObjectRecord: Sendable, Equatable {
     /// Facts beyond this many bytes are refused: they are kept in memory, in the index and in the journal.
     package static let maxFactsCount = 16 * 1024
 
+    /// Sizes and times beyond this, in bytes or seconds, are not real. Sums of them cannot overflow.
+    static let maxNumber: Int64 = 1 << 53
+
+    /// Whether the values may be trusted after they were read from the index or the journal.
+    var isInRange: Bool {
+        (1...Self.maxNumber).contains(length) && (-Self.maxNumber...Self.maxNumber).contains(created)
+            && facts.count <= Self.maxFactsCount && Self.isExtension(fileExtension)
+    }
+
     /// An extension is one to eight of `a…z 0…9`: it becomes part of a file's name.
     static func isExtension(_ text: String) -> Bool {
         (1...8).contains(text.utf8.count)

@@ -25,8 +25,10 @@ package enum UnstoredReason: Sendable, Equatable, CustomStringConvertible {
     case purged
     /// It is larger than the whole cache may be.
     case tooLarge
-    /// The disk, or what the configuration leaves of it, is full.
+    /// The disk is full.
     case diskFull
+    /// Less of the disk is free than ``CacheConfiguration/minFreeBytes``.
+    case lowSpace
     /// The file system is read-only, or the directory does not let us write.
     case readOnly
     /// The cache's directory was removed or replaced.
@@ -42,6 +44,7 @@ package enum UnstoredReason: Sendable, Equatable, CustomStringConvertible {
         case .purged: "its source was purged meanwhile"
         case .tooLarge: "it is larger than the whole cache"
         case .diskFull: "the disk is full"
+        case .lowSpace: "less of the disk is free than cache.min_free_bytes asks for"
         case .readOnly: "the cache's directory is read-only"
         case .directoryLost: "the cache's directory is gone"
         case .unavailable: "the cache takes no more work"

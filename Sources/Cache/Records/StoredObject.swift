@@ -8,6 +8,8 @@ package final class StoredObject: Sendable {
     package let descriptor: SharedDescriptor
     /// Its place in the eviction queue; 0 when it is not stored.
     let sequence: Int64
+    /// Whether the journal records that it was uploaded.
+    private let uploaded = Atomic(false)
     /// The eviction hand's lap in which it was last reported as used.
     private let reportedLap = Atomic<Int>(-1)
 
@@ -15,6 +17,12 @@ package final class StoredObject: Sendable {
         self.record = record
         self.descriptor = descriptor
         self.sequence = sequence
+    }
+
+    var isUploaded: Bool { uploaded.load(ordering: .relaxed) }
+
+    func markUploaded() {
+        uploaded.store(true, ordering: .relaxed)
     }
 
     /// True once a lap: whoever gets it tells ``VisitedObjects``. Two threads at once may both get it, which does no harm.

@@ -5,8 +5,8 @@ internal import SystemIO
 extension Store {
     struct Committed: Sendable {
         let object: ObjectRow
-        /// 0 without an alias.
-        let aliasSequence: Int64
+        /// The sequence of the line that records its alias or its upload.
+        let referenceSequence: Int64
         /// False when the object was there already.
         let isNew: Bool
     }
@@ -20,8 +20,8 @@ extension Store {
             guard isWanted() else { throw UnstoredFailure(.purged) }
             do throws(SystemError) {
                 if let present = try? view().object(record.id) {
-                    let lines = try self.record([alias(of: job)].compactMap(\.self), durable: false, in: &state).lines
-                    return Committed(object: present, aliasSequence: lines.last?.sequence ?? 0, isNew: false)
+                    let lines = try self.record([reference(of: job)], durable: false, in: &state).lines
+                    return Committed(object: present, referenceSequence: lines.last?.sequence ?? 0, isNew: false)
                 }
                 try name(job.staged, record)
                 return try recordObject(record, of: job, in: &state)
@@ -31,16 +31,18 @@ extension Store {
         }
     }
 
-    /// Leads an alias to an object that is stored.
+    /// Records an alias to an object that is stored, or that the object was uploaded.
     ///
-    /// - Returns: The alias's sequence; nil when the object is not stored any more.
-    func commit(_ alias: AliasRecord, to object: StoredObject, if isWanted: () -> Bool) throws(UnstoredFailure) -> Int64? {
+    /// - Returns: The line's sequence; nil when the object is not stored any more.
+    func commit(_ alias: AliasRecord?, to object: StoredObject, if isWanted: () -> Bool) throws(UnstoredFailure) -> Int64? {
         try change { state throws(UnstoredFailure) in
             guard !state.isClosed else { throw UnstoredFailure(.unavailable) }
             guard isWanted() else { throw UnstoredFailure(.purged) }
             guard let present = try? index.object(object.record.id), present.sequence == object.sequence else { return nil }
             do throws(SystemError) {
-                return try record([.alias(alias, object.record.id)], durable: false, in: &state).lines.first?.sequence
+                let id = object.record.id
+                let entry = alias.map { JournalEntry.alias($0, id) } ?? .upload(id)
+                return try record([entry], durable: false, in: &state).lines.first?.sequence
             } catch {
                 throw UnstoredFailure(UnstoredReason(error))
             }
@@ -65,12 +67,12 @@ extension Store {
     private func recordObject(
         _ record: ObjectRecord, of job: PublishJob, in state: inout State
     ) throws(SystemError) -> Committed {
-        let entries = [.object(record), alias(of: job)].compactMap(\.self)
+        let entries = [.object(record), reference(of: job)]
         do throws(SystemError) {
             let lines = try self.record(entries, durable: false, in: &state).lines
             return Committed(
                 object: ObjectRow(sequence: lines[0].sequence, record: record),
-                aliasSequence: lines.count > 1 ? lines[1].sequence : 0, isNew: true)
+                referenceSequence: lines[1].sequence, isNew: true)
         } catch {
             // Without a line in the journal the file would be an orphan.
             _ = try? directory.remove(record.id, record.fileExtension)
@@ -78,7 +80,8 @@ extension Store {
         }
     }
 
-    private func alias(of job: PublishJob) -> JournalEntry? {
-        job.alias.map { .alias($0, job.id) }
+    /// How the object is reached: by the alias of its source, or by its id after an upload.
+    private func reference(of job: PublishJob) -> JournalEntry {
+        job.alias.map { .alias($0, job.id) } ?? .upload(job.id)
     }
 }

@@ -37,7 +37,7 @@ extension Store {
         var object: Int64 = 0
         while case let rows = try index.objects(after: object, limit: 512), let last = rows.last {
             if isEnding() { return false }
-            try journal.copy(rows.map { JournalLine(sequence: $0.sequence, entry: .object($0.record)) })
+            try journal.copy(rows.flatMap { Self.lines(of: $0) })
             object = last.sequence
         }
         var key: AliasKey?
@@ -53,6 +53,11 @@ extension Store {
             former = last
         }
         return true
+    }
+
+    private static func lines(of row: ObjectRow) -> [JournalLine] {
+        let object = JournalLine(sequence: row.sequence, entry: .object(row.record))
+        return row.uploaded > 0 ? [object, JournalLine(sequence: row.uploaded, entry: .upload(row.record.id))] : [object]
     }
 
     private func finishCompaction(_ journal: consuming Journal, from start: Int64, _ name: String) throws(SystemError) {

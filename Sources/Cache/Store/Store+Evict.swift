@@ -12,22 +12,33 @@ extension Store {
             // Rows that could not be removed the last time: without this they would be found again and again.
             removeRows(in: &state)
             var doomed: [ObjectRow] = []
+            // Rows that are no candidates: those chosen already, which the next turn meets again, and those whose files are
+            // gone but whose rows could not be removed.
+            var excluded = Set(state.unremovedRows.keys)
             var bytes: Int64 = 0
             var turns = 0
             var cleared = false
             // Two turns are enough: the first clears every bit at worst.
             while bytes < wanted, doomed.count < Self.evictionBatch, turns <= 2 {
-                guard let candidates = try? index.objects(after: state.hand, limit: Self.evictionBatch) else { break }
-                if candidates.isEmpty {
+                let rows: [ObjectRow]
+                do throws(IndexError) {
+                    rows = try index.objects(after: state.hand, limit: Self.evictionBatch)
+                } catch {
+                    recover(from: error, in: &state)
+                    break
+                }
+                if rows.isEmpty {
                     state.hand = 0
                     turns += 1
                 }
-                for candidate in candidates where bytes < wanted && doomed.count < Self.evictionBatch {
+                for candidate in rows where bytes < wanted && doomed.count < Self.evictionBatch {
                     state.hand = candidate.sequence
+                    if excluded.contains(candidate.sequence) { continue }
                     if visited.clear(candidate.sequence) {
                         cleared = true
                     } else {
                         doomed.append(candidate)
+                        excluded.insert(candidate.sequence)
                         bytes += candidate.record.length
                     }
                 }

@@ -26,7 +26,7 @@ extension Store {
             let removed = try index.apply(lines, position: follows ? position : nil)
             if follows { state.applied = end }
             if !state.isBehind, state.unwrittenPurges.isEmpty { showRows() }
-            readTotals()
+            readTotals(in: state)
             return removed
         } catch {
             if lines.contains(where: \.entry.isPurge) { hideRows(in: state) }
@@ -84,15 +84,16 @@ extension Store {
     /// Makes the index anew when it is broken.
     func recover(from error: IndexError, in state: inout State) {
         guard error.isBroken else { return }
+        hideRows(in: state)
+        // Closed first: SQLite removes the log by its path, which would be that of the new index. Its readers fail from here
+        // on, which is a miss for each.
+        try? index.close()
         do throws(CacheError) {
-            let fresh = try Self.makeIndex(in: directory, readers: readers)
-            hideRows(in: state)
-            let broken = replaceIndex(with: fresh)
-            // Its readers fail from here on, which is a miss for each.
-            try? broken.close()
+            replaceIndex(with: try Self.makeIndex(in: directory, readers: readers))
             state.applied = state.journal.start
             state.isReconciled = false
-            readTotals()
+            readTotals(in: state)
+            report(.indexRebuilt(cause: error.description))
             rebuilds.add(1, ordering: .relaxed)
         } catch {
             // No index can be made now: hot entries go on, the rest are misses, and housekeeping tries again.

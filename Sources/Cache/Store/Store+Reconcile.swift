@@ -15,12 +15,13 @@ extension Store {
     func reconcile(unless isEnding: () -> Bool) -> Reconciled? {
         guard change({ !$0.isClosed && !$0.isReconciled && !$0.isBehind }) else { return nil }
         var found = Reconciled()
+        // Rows first: this reads every one, so that a damaged index is replaced before files look like orphans.
+        guard let damaged = removeRowsWithoutFiles(unless: isEnding) else { return nil }
+        found.damaged = damaged
         for first in UInt8.min...UInt8.max {
             if isEnding() { return found }
             found.orphans += removeOrphans(in: first)
         }
-        guard let damaged = removeRowsWithoutFiles(unless: isEnding) else { return found }
-        found.damaged = damaged
         change { state in
             guard !state.isClosed, !state.isBehind, (try? index.removeDanglingAliases()) != nil else { return }
             state.isReconciled = true
@@ -30,21 +31,28 @@ extension Store {
 
     private func removeOrphans(in first: UInt8) -> Int64 {
         // A directory that cannot be read keeps its orphans until the next start.
-        guard let (renditions, others) = try? directory.list(first), let known = try? index.extensions(ofObjectsIn: first)
-        else {
-            return 0
-        }
+        guard let (renditions, others) = try? directory.list(first), let known = extensions(first) else { return 0 }
         var count: Int64 = 0
         for name in others where (try? directory.removeOther(name)) != nil { count += 1 }
         for (id, fileExtension) in renditions where known[id] != fileExtension {
             let isRemoved = change { state in
-                // Again under the lock: it may have been published meanwhile.
-                guard !state.isClosed, !isKnown(id, fileExtension) else { return false }
+                // Again under the lock: it may have been published meanwhile, or the index may have been replaced by an empty one.
+                guard !state.isClosed, !state.isBehind, !isKnown(id, fileExtension) else { return false }
                 return (try? directory.remove(id, fileExtension)) ?? false
             }
             if isRemoved { count += 1 }
         }
         return count
+    }
+
+    private func extensions(_ first: UInt8) -> [ObjectID: String]? {
+        let index = index
+        do throws(IndexError) {
+            return try index.extensions(ofObjectsIn: first)
+        } catch {
+            report(error, of: index)
+            return nil
+        }
     }
 
     /// Whether the index knows such a file, or cannot tell.
@@ -61,7 +69,14 @@ extension Store {
         var damaged: Int64 = 0
         var cursor: Int64 = 0
         while !isEnding() {
-            guard let rows = try? index.objects(after: cursor, limit: 256) else { return nil }
+            let index = index
+            let rows: [ObjectRow]
+            do throws(IndexError) {
+                rows = try index.objects(after: cursor, limit: 256)
+            } catch {
+                report(error, of: index)
+                return nil
+            }
             guard let last = rows.last else { return damaged }
             cursor = last.sequence
             for row in rows {

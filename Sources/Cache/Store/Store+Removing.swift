@@ -42,7 +42,8 @@ extension Store {
         for object in objects {
             _ = try? directory.remove(object.record.id, object.record.fileExtension)
         }
-        state.unremovedRows += objects
+        let new = objects.filter { state.unremovedRows.updateValue($0, forKey: $0.sequence) == nil }
+        subtractFromTotals(new)
         removeRows(in: &state)
     }
 
@@ -50,9 +51,9 @@ extension Store {
     func removeRows(in state: inout State) {
         guard !state.unremovedRows.isEmpty else { return }
         do throws(IndexError) {
-            try index.remove(state.unremovedRows)
-            state.unremovedRows = []
-            readTotals()
+            try index.remove(Array(state.unremovedRows.values))
+            state.unremovedRows = [:]
+            readTotals(in: state)
         } catch {
             recover(from: error, in: &state)
         }

@@ -16,8 +16,8 @@ final class Store: Sendable {
         var applied: Int64
         /// The eviction hand: the sequence it passed last.
         var hand: Int64 = 0
-        /// Objects whose files are gone but whose rows could not be removed yet.
-        var unremovedRows: [ObjectRow] = []
+        /// Objects whose files are gone but whose rows could not be removed yet, by sequence.
+        var unremovedRows: [Int64: ObjectRow] = [:]
         /// Purges in force that could not be written down yet.
         var unwrittenPurges: [PurgeScope] = []
         /// Whether files and rows are known to agree, as far as a crash may have parted them.
@@ -38,49 +38,36 @@ final class Store: Sendable {
     /// answered with.
     private let visibleFrom = Atomic<Int64>(0)
     let readers: Int
+    /// Told of what an operator should know.
+    let report: @Sendable (CacheEvent) -> Void
     /// Times an index was made anew.
     let rebuilds = Atomic<Int64>(0)
 
     /// Opens the directory. Short in any case: an index that is behind is brought up to date by ``catchUp()`` later.
-    init(path: String, readers: Int) throws(CacheError) {
+    init(
+        path: String, readers: Int, report: @escaping @Sendable (CacheEvent) -> Void = { _ in }
+    ) throws(CacheError) {
         let directory = try CacheDirectory(path: path)
-        let journal = try Self.openJournal(in: directory)
-        var (index, wasMade) = try Self.openIndex(in: directory, readers: readers)
-        var state: (position: IndexPosition, hand: Int64, isClean: Bool)
-        do throws(IndexError) {
-            state = try index.state()
-        } catch {
-            index = try Self.makeIndex(in: directory, readers: readers)
-            wasMade = true
-            state = (IndexPosition(journal: "", offset: 0), 0, false)
-        }
-        let follows = state.position.journal == journal.identity && state.position.offset <= journal.end
-        if !follows, !wasMade, !state.position.journal.isEmpty {
-            // It belongs to another journal: what it says may be wrong, not just old.
-            index = try Self.makeIndex(in: directory, readers: readers)
-            wasMade = true
-        }
-        let applied = follows ? state.position.offset : journal.start
+        let journal = try Journal.open(in: directory)
+        let opened = try Self.openIndex(in: directory, following: journal, readers: readers, report: report)
+        let follows = !opened.position.journal.isEmpty
+        let applied = follows ? opened.position.offset : journal.start
         let visibleFrom = applied < journal.end ? journal.nextSequence : 0
-        let isClean = state.isClean && follows
-        var totals = IndexTotals()
         do throws(IndexError) {
             // Durably: after a loss of power it must not look as if the cache had been closed.
-            try index.setClean(false)
-            try index.checkpoint(emptyingLog: false)
-            totals = try index.totals()
+            try opened.index.setClean(false)
+            try opened.index.checkpoint(emptyingLog: false)
         } catch {
-            // A full or read-only disk: what is there can still be served.
-            totals = (try? index.totals()) ?? totals
+            // A full or read-only disk: what is stored can still be served.
         }
 
         self.directory = directory
         self.readers = readers
+        self.report = report
         lock = Mutex(
-            State(
-                journal: journal, applied: applied, hand: follows ? state.hand : 0, isReconciled: isClean))
-        self.totals = Mutex(totals)
-        currentIndex = Mutex(index)
+            State(journal: journal, applied: applied, hand: max(0, opened.hand), isReconciled: opened.isClean))
+        totals = Mutex(opened.totals)
+        currentIndex = Mutex(opened.index)
         self.visibleFrom.store(visibleFrom, ordering: .relaxed)
         if !follows, visibleFrom > 0 { rebuilds.add(1, ordering: .relaxed) }
     }
@@ -97,12 +84,8 @@ final class Store: Sendable {
         return IndexView(index: index, visibleFrom: visibleFrom.load(ordering: .acquiring))
     }
 
-    func replaceIndex(with new: Index) -> Index {
-        currentIndex.withLock { index in
-            let old = index
-            index = new
-            return old
-        }
+    func replaceIndex(with new: Index) {
+        currentIndex.withLock { $0 = new }
     }
 
     /// Hides rows that the index has now.
@@ -124,10 +107,23 @@ final class Store: Sendable {
     /// What is stored, as of the last change. No waiting.
     var currentTotals: IndexTotals { totals.withLock { $0 } }
 
-    /// Reads what is stored from the index; where that fails, what was known stays.
-    func readTotals() {
-        guard let current = try? index.totals() else { return }
+    /// Reads the totals from the index, less rows whose files are gone. If that fails, the known totals stay.
+    func readTotals(in state: borrowing State) {
+        guard var current = try? index.totals() else { return }
+        for row in state.unremovedRows.values { current.subtract(row) }
         totals.withLock { $0 = current }
+    }
+
+    /// Takes objects whose rows cannot be removed yet out of the totals.
+    func subtractFromTotals(_ objects: [ObjectRow]) {
+        totals.withLock { totals in
+            for object in objects { totals.subtract(object) }
+        }
+    }
+
+    /// Whether the path still leads to this directory and this journal.
+    var isInPlace: Bool {
+        directory.isInPlace && change { $0.isClosed || $0.journal.isInPlace(in: directory) }
     }
 
     /// Whether the index is being brought up to date after a start. No waiting.

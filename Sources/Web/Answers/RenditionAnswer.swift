@@ -191,6 +191,7 @@ extension UnstoredReason {
         case .purged: "purged"
         case .tooLarge: "too-large"
         case .diskFull: "disk-full"
+        case .lowSpace: "low-space"
         case .readOnly: "read-only"
         case .directoryLost: "directory-lost"
         case .unavailable: "busy"

@@ -1,11 +1,17 @@
-internal import Cache
 internal import Fetch
 internal import Foundation
 internal import Prewarm
 
 /// `gifreel purge`: has a running server forget sources.
 package struct Purge {
-    private let scopes: [PurgeScope]
+    /// What `DELETE /cache` can forget.
+    private enum Scope {
+        case url(String)
+        case prefix(String)
+        case all
+    }
+
+    private let scopes: [Scope]
     private let server: String
     private let token: String?
 
@@ -48,7 +54,7 @@ package struct Purge {
         return failed ? 1 : 0
     }
 
-    private static func report(_ answer: ServerClient.Answer, _ scope: PurgeScope) -> Bool {
+    private static func report(_ answer: ServerClient.Answer, _ scope: Scope) -> Bool {
         let data = Data(answer.body.utf8)
         if answer.status == 200, let purged = try? JSONDecoder().decode(Purged.self, from: data) {
             print("\(name(scope)): \(purged.purged) purged, \(purged.bytes) bytes")
@@ -60,7 +66,7 @@ package struct Purge {
         return false
     }
 
-    private static func target(_ scope: PurgeScope) -> String {
+    private static func target(_ scope: Scope) -> String {
         switch scope {
         case .url(let url): "/cache?url=\(encoded(url))"
         case .prefix(let prefix): "/cache?prefix=\(encoded(prefix))"
@@ -68,7 +74,7 @@ package struct Purge {
         }
     }
 
-    private static func name(_ scope: PurgeScope) -> String {
+    private static func name(_ scope: Scope) -> String {
         switch scope {
         case .url(let url): url
         case .prefix(let prefix): "\(prefix)…"

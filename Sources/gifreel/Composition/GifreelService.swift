@@ -34,7 +34,7 @@ package final class GifreelService: Sendable {
         droppedLogLines: @escaping @Sendable () -> [(log: String, lines: Int)] = { [] }
     ) throws {
         try libraries.check()
-        let cache = try Cache(configuration: configuration.cache, clock: clock)
+        let cache = try Cache(configuration: configuration.cache, clock: clock) { logger.warning("\($0)") }
         do {
             let registry = PrometheusRegistry(Families.instruments)
             let threads = WorkThreads(count: 1, limit: 64, name: "gifreel-desk")
