@@ -1,44 +1,36 @@
 internal import Synchronization
-internal import SystemIO
+package import SystemIO
 
-/// The store of finished renditions: content-addressed files, an index, a table of what is in use, eviction and purges.
+/// The local store of finished renditions: content-addressed files, an index, a table of renditions in use, eviction and purges.
 ///
 /// **Threads.** ``hotAlias(_:)``, ``hotObject(_:)``, ``epoch(for:)``, ``freshness(of:)`` and ``statistics()`` never wait for
-/// a disk and may be called on an I/O thread. The `async` methods do their work on threads of the cache and hold up neither
-/// the caller's thread nor Swift's pool. ``init(configuration:clock:)``, ``stage(expecting:)`` and ``close()`` block for as
-/// long as a few system calls take.
+/// a disk and may be called on an I/O thread. The `async` methods work on threads of the cache and block neither the caller's
+/// thread nor Swift's cooperative pool. ``init(configuration:clock:report:)``, ``stage(expecting:)`` and ``close()`` block for
+/// a few system calls.
 ///
-/// **Promises.** What is given out is whole and as it was published: its length is compared whenever it is opened, its
-/// SHA-256 when it is first opened after a start. After a purge has returned, nothing older that it covers is given out,
-/// whatever was in flight. A rendition whose file is open stays readable when it is evicted or purged. Where the disk fails,
-/// a look-up is a miss and a publish is «not stored», never an error.
+/// **Guarantees.** A returned rendition is complete and as it was published: its length is compared whenever it is opened, its
+/// SHA-256 when it is first opened after a start. After a purge has returned, nothing older that it covers is returned,
+/// whatever was in flight. A rendition whose file is open stays readable after eviction or purge. If the disk fails, a look-up
+/// is a miss and a publish is «not stored», never an error.
 ///
-/// Must be closed with ``close()``; its threads keep it alive until then.
-package final class Cache: Sendable {
-    package let configuration: CacheConfiguration
-    let clock: CacheClock
-    private let currentStore: Mutex<Store>
-    let hotAliases: HotTable<AliasKey>
-    let hotObjects: HotTable<ObjectID>
-    let purges = PurgeLog()
-    let visited = VisitedObjects()
-    let verified = VerifiedObjects()
-    let counters = CacheCounters()
-    let lookups: WorkThreads
-    let publishers: WorkThreads
-    /// Of their own, so that a purge never waits behind publishes.
-    let purgers: WorkThreads
-    let housekeeping: RepeatingThread
-    let scrubber = Mutex(Scrubber())
-    let report: @Sendable (CacheEvent) -> Void
-    /// Called at each ``Step``; nothing but tests sets it.
-    private let onStep: (@Sendable (Step) -> Void)?
+/// The owner must call ``close()``; until then the cache's threads keep it alive.
+package final class Cache: RenditionCache {
+    private let context: CacheContext
+    private let hot: HotRenditions
+    private let lookups: WorkThreads
+    private let publishers: WorkThreads
+    private let purgers: WorkThreads
     private let isClosed = Atomic(false)
+    // The synchronous operations behind the `async` methods; tests call them on threads of their own.
+    let finder: RenditionFinder
+    let publisher: RenditionPublisher
+    let purger: Purger
+    let evictor: Evictor
 
-    /// Opens the directory, making what is missing, and locks it. Returns at once even where the index has to be made anew:
-    /// that goes on in the background, and until it is done look-ups may miss what is there.
+    /// Opens and locks the directory, creating it if needed. Returns at once even if the index has to be rebuilt: that happens
+    /// in the background, and until then look-ups may miss stored renditions.
     ///
-    /// - Parameter report: Told of what an operator should know, on any thread; it must not block.
+    /// - Parameter report: Receives events that an operator should know, on any thread; it must not block.
     /// - Throws: ``CacheError/invalidSetting(name:reason:)``, ``CacheError/directoryInUse(path:holder:)``,
     ///   ``CacheError/directoryUnusable(path:cause:)``, ``CacheError/indexUnusable(path:cause:)``.
     package convenience init(
@@ -52,76 +44,247 @@ package final class Cache: Sendable {
         configuration: CacheConfiguration, clock: CacheClock, report: @escaping @Sendable (CacheEvent) -> Void = { _ in },
         onStep: (@Sendable (Step) -> Void)?
     ) throws(CacheError) {
-        try configuration.validate()
-        self.onStep = onStep
-        self.configuration = configuration
-        self.clock = clock
-        self.report = report
-        let store = try Store(path: configuration.directory, readers: configuration.lookupThreads, report: report)
-        currentStore = Mutex(store)
-        if let free = try? store.directory.freeBytes(), free < configuration.minFreeBytes {
-            report(.freeSpaceBelowMinimum(free: free, minimum: configuration.minFreeBytes))
-        }
-        hotAliases = HotTable(limit: configuration.hotEntries)
-        hotObjects = HotTable(limit: configuration.hotEntries)
-        lookups = WorkThreads(count: configuration.lookupThreads, limit: configuration.queueLimit, name: "cache-lookup")
-        publishers = WorkThreads(count: configuration.publishThreads, limit: configuration.queueLimit, name: "cache-publish")
-        purgers = WorkThreads(count: 1, limit: configuration.queueLimit, name: "cache-purge")
-        housekeeping = RepeatingThread(interval: configuration.housekeepingInterval)
-        housekeeping.start(name: "cache-keeper") { self.keepHouse() }
+        let context = try CacheContext(configuration: configuration, clock: clock, report: report, onStep: onStep)
+        self.context = context
+        hot = context.hot
+        let limit = configuration.queueLimit
+        lookups = WorkThreads(count: configuration.lookupThreads, limit: limit, name: "cache-lookup")
+        publishers = WorkThreads(count: configuration.publishThreads, limit: limit, name: "cache-publish")
+        purgers = WorkThreads(count: 1, limit: limit, name: "cache-purge")
+        finder = RenditionFinder(context)
+        evictor = Evictor(context)
+        publisher = RenditionPublisher(context, finder: finder, evictor: evictor)
+        purger = Purger(context, threads: purgers)
+        let housekeeper = Housekeeper(context, finder: finder, evictor: evictor)
+        context.housekeeping.start(name: "cache-keeper") { housekeeper.run() }
     }
 
-    /// Ends the threads after what they have begun, writes down that all is in order, and unlocks the directory. Look-ups
-    /// are misses from here on, publishes unstored. Blocks; not to be called on one of the cache's threads. May be called
-    /// twice.
+    /// Ends the threads after the work they have begun, marks the store as closed in order, and unlocks the directory. From then
+    /// on look-ups are misses and publishes are not stored. Blocks; must not be called on a thread of the cache. A second call
+    /// does nothing.
     package func close() {
         guard !isClosed.exchange(true, ordering: .relaxed) else { return }
-        housekeeping.close()
+        context.housekeeping.close()
         lookups.close()
         purgers.close()
         publishers.close()
-        hotAliases.removeAll { _ in true }
-        hotObjects.removeAll { _ in true }
+        hot.removeAll()
         store.close()
     }
 
-    /// The open directory; another one after the first was removed under the cache.
-    var store: Store { currentStore.withLock { $0 } }
+    package var configuration: CacheConfiguration { context.configuration }
 
-    func openStore() throws(CacheError) -> Store {
-        try Store(path: configuration.directory, readers: configuration.lookupThreads, report: report)
+    var store: Store { context.store }
+
+    // MARK: Looking up
+
+    /// The rendition that an alias leads to, if it is in use and its file open. Never waits for a disk.
+    package func hotAlias(_ key: AliasKey) -> CachedRendition? {
+        hot.use(key)
     }
 
-    @inline(__always)
-    func reached(_ step: Step) {
-        onStep?(step)
+    /// The rendition with that id, if it is in use and its file open. Never waits for a disk.
+    package func hotObject(_ id: ObjectID) -> CachedRendition? {
+        hot.use(id)
     }
 
-    func replaceStore(with new: Store) {
-        currentStore.withLock { $0 = new }
+    /// The rendition that an alias leads to, from memory, or from index and disk on a thread of the cache.
+    ///
+    /// - Parameter isFirstLook: False if the same request was counted as a miss before.
+    package func alias(_ key: AliasKey, isFirstLook: Bool = true) async -> CachedRendition? {
+        if let found = hotAlias(key) { return found }
+        return await lookUp(isFirstLook: isFirstLook) { [finder] in finder.alias(key) }
     }
 
-    /// How far the rendition's alias may be trusted now; a rendition found by its id is always fresh, since its id is its
+    /// The rendition with that id, from memory, or from index and disk on a thread of the cache.
+    ///
+    /// - Parameter isFirstLook: False if nothing should be counted as a miss.
+    package func object(_ id: ObjectID, isFirstLook: Bool = true) async -> CachedRendition? {
+        if let found = hotObject(id) { return found }
+        return await lookUp(isFirstLook: isFirstLook) { [finder] in finder.object(id) }
+    }
+
+    /// The rendition with that id, for the client that uploaded its source. Records the upload, so that a purge of a URL with the
+    /// same bytes leaves the object. If the record cannot be written, the rendition is returned all the same.
+    package func uploadedObject(_ id: ObjectID) async -> CachedRendition? {
+        if let found = hotObject(id), found.object.isUploaded { return found }
+        return await lookUp(isFirstLook: true, on: publishers) { [publisher] in publisher.uploadedObject(id) }
+    }
+
+    private func lookUp(
+        isFirstLook: Bool, on threads: WorkThreads? = nil, _ find: @escaping @Sendable () -> CachedRendition?
+    ) async -> CachedRendition? {
+        guard let found = await (threads ?? lookups).run(find) else {
+            context.counters.refused.count()
+            return nil
+        }
+        if found != nil { context.counters.diskHits.count() } else if isFirstLook { context.counters.misses.count() }
+        return found
+    }
+
+    /// How far the rendition's alias may be trusted now. A rendition found by its id is always fresh: the id stands for the
     /// content.
     package func freshness(of rendition: CachedRendition) -> Freshness {
+        let configuration = context.configuration
         guard let times = rendition.aliasTimes else { return .fresh(remaining: configuration.freshFor) }
         return Freshness(
             fetchedAt: times.fetchedAt, freshFor: times.freshFor ?? configuration.freshFor, staleFor: configuration.staleFor,
-            now: clock.unixSeconds())
+            now: context.clock.unixSeconds())
     }
 
-    /// What the cache holds and has done.
+    /// Drops a rendition whose contents its reader cannot use. Returns once no look-up finds it any more.
+    ///
+    /// If the cache is closing or its threads are busy, the rendition stays; the next reader drops it.
+    package func discardCorrupt(_ rendition: CachedRendition) async {
+        let row = ObjectRow(sequence: rendition.object.sequence, record: rendition.object.record)
+        _ = await lookups.run { [finder, context] in finder.discard(row, in: context.store) }
+    }
+
+    // MARK: Linking
+
+    /// Records an alias to a stored object: another URL brought the same GIF.
+    ///
+    /// - Returns: The rendition, «existing» if the alias leads to it now; nil if there is no such object.
+    package func link(_ alias: AliasRecord, to object: ObjectID, epoch: Epoch) async -> PublishOutcome? {
+        let outcome = await publishers.run { [publisher] in publisher.link(alias, to: object, epoch: epoch) }
+        return outcome ?? nil
+    }
+
+    /// Records that the origin has confirmed the bytes (304): the alias is fresh from `fetchedAt` on.
+    ///
+    /// - Parameters:
+    ///   - validators: From the origin's response; a missing one keeps its value (RFC 9111 section 4.3.4).
+    ///   - freshFor: Seconds, if the origin said so.
+    ///   - epoch: As noted before the origin was asked.
+    /// - Returns: The renewed rendition; nil if the alias is gone or was purged meanwhile.
+    package func renew(
+        _ key: AliasKey, validators: Validators, fetchedAt: Int64, freshFor: Int64?, epoch: Epoch
+    ) async -> CachedRendition? {
+        let renewed = await publishers.run { [publisher] in
+            publisher.renew(key, validators: validators, fetchedAt: fetchedAt, freshFor: freshFor, epoch: epoch)
+        }
+        return renewed ?? nil
+    }
+
+    // MARK: Publishing
+
+    /// The epoch to note before work on a source begins, and to pass to
+    /// ``publish(_:as:fileExtension:facts:alias:epoch:storing:)``. Nil for an upload.
+    package func epoch(for sourceURL: String?) -> Epoch {
+        context.purges.epoch
+    }
+
+    /// A file to write a rendition into: on the cache's file system, or in memory if the disk has no space.
+    ///
+    /// - Parameter expected: The size in bytes that the rendition may reach.
+    /// - Throws: ``CacheError/stagingFailed(_:)`` if there is no memory either.
+    package func stage(expecting expected: Int64 = 0) throws(CacheError) -> StagedFile {
+        try publisher.stage(expecting: expected)
+    }
+
+    /// A file in memory to write a rendition into, for when the disk filled up during the write. Its rendition is not stored.
+    package func stageInMemory(because reason: UnstoredReason = .diskFull) throws(CacheError) -> StagedFile {
+        try publisher.stageInMemory(because: reason)
+    }
+
+    /// A staged file with a copy of another file's bytes, copied on a thread of the cache.
+    ///
+    /// - Parameters:
+    ///   - file: Must not change.
+    ///   - count: Its bytes.
+    /// - Throws: ``CacheError/stagingFailed(_:)`` if neither disk nor memory has space, ``CacheError/closed`` if no thread is
+    ///   left.
+    package func stage(copyOf file: SharedDescriptor, count: Int) async throws(CacheError) -> StagedFile {
+        let result = await publishers.run { [publisher] () -> Result<StagedFile, CacheError> in
+            do throws(CacheError) {
+                return .success(try publisher.stage(copyOf: file, count: count))
+            } catch {
+                return .failure(error)
+            }
+        }
+        guard let result else { throw .closed }
+        return try result.get()
+    }
+
+    /// Stores a finished rendition and the alias to it. Returns once both are durable and can be found.
+    ///
+    /// - Parameters:
+    ///   - staged: Contains exactly the rendition's bytes; no process may write to it any more.
+    ///   - object: Its id. If it is stored already, the stored one is used.
+    ///   - fileExtension: One to eight of `a…z 0…9`.
+    ///   - facts: Up to ``ObjectRecord/maxFactsCount`` bytes to store with it.
+    ///   - alias: Its source; nil for an uploaded GIF. An uploaded rendition outlives purges of URLs with the same bytes.
+    ///   - epoch: As noted before its source was fetched.
+    ///   - storing: False if its origin forbids it (`Cache-Control: no-store`): then it is only measured.
+    /// - Returns: The rendition, and whether it is stored. Disk errors are not thrown: the rendition is usable in any case.
+    /// - Throws: ``CacheError/stagedFileUnusable(reason:)``.
+    package func publish(
+        _ staged: StagedFile, as object: ObjectID, fileExtension: String, facts: [UInt8] = [], alias: AliasRecord?,
+        epoch: Epoch, storing: Bool = true
+    ) async throws(CacheError) -> PublishOutcome {
+        guard ObjectRecord.isExtension(fileExtension) else { throw .stagedFileUnusable(reason: "its extension is not allowed") }
+        guard facts.count <= ObjectRecord.maxFactsCount else { throw .stagedFileUnusable(reason: "its facts are too long") }
+        guard staged.take() else { throw .stagedFileUnusable(reason: "it was published before") }
+        let job = PublishJob(
+            staged: staged, id: object, fileExtension: fileExtension, facts: facts, alias: alias, epoch: epoch,
+            storing: storing)
+        let result = await publishers.run { [publisher] in publisher.publish(job) }
+        // If no thread took the job, the rendition is measured here and used from its own file.
+        return try (result ?? publisher.unstored(job, because: .unavailable)).get()
+    }
+
+    // MARK: Purging
+
+    /// Forgets every rendition of one source.
+    ///
+    /// - Parameter url: The source's canonical URL, as in ``AliasRecord/sourceURL``.
+    package func purge(url: String) async throws(CacheError) -> PurgeResult {
+        try await purge(.url(url))
+    }
+
+    /// Forgets every rendition of all sources whose canonical URL begins with these bytes.
+    package func purge(prefix: String) async throws(CacheError) -> PurgeResult {
+        try await purge(.prefix(prefix))
+    }
+
+    /// Forgets everything, including uploaded renditions.
+    package func purgeAll() async throws(CacheError) -> PurgeResult {
+        try await purge(.all)
+    }
+
+    /// Forgets what `scope` covers: aliases, and objects that no other alias leads to and that were not uploaded. Only
+    /// ``PurgeScope/object(_:)`` and ``PurgeScope/all`` forget an uploaded object.
+    ///
+    /// The files of a large purge are removed later; no look-up finds them after this.
+    ///
+    /// Once it returns or throws ``CacheError/purgeNotDurable(cause:)``, no look-up returns anything older that it covers, and
+    /// work that was begun before and is published later is not stored. When it returns, that also holds after a power loss.
+    ///
+    /// - Throws: ``CacheError/purgeNotDurable(cause:)`` if it holds only until the next start, ``CacheError/closed``.
+    package func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeResult {
+        guard let result = await purgers.run({ [purger] in purger.purge(scope) }) else { throw .closed }
+        return try result.get()
+    }
+
+    /// Whether a purge that covers the source came after `epoch`. Never waits for a disk.
+    package func isPurged(_ sourceURL: String, since epoch: Epoch) -> Bool {
+        context.purges.overtook(epoch, sourceURL: sourceURL)
+    }
+
+    // MARK: Statistics
+
+    /// A snapshot of the contents and the counters.
     package func statistics() -> CacheStatistics {
         let store = store
         let totals = store.currentTotals
+        let counters = context.counters
         return CacheStatistics(
-            objects: totals.objects, bytes: totals.bytes, limitBytes: configuration.maxBytes,
-            hotHits: hotAliases.hits + hotObjects.hits, diskHits: counters.diskHits.current, misses: counters.misses.current,
-            refused: counters.refused.current, published: counters.published.current,
-            publishedBytes: counters.publishedBytes.current, unstored: counters.unstored.current,
-            evictions: counters.evictions.current, evictedBytes: counters.evictedBytes.current,
-            purges: counters.purges.current, purged: counters.purged.current, corrupt: counters.corrupt.current,
-            orphans: counters.orphans.current, rebuilds: store.rebuilds.current, isRebuilding: store.isCatchingUp,
-            isStoring: counters.isStoring.load(ordering: .relaxed))
+            objects: totals.objects, bytes: totals.bytes, limitBytes: configuration.maxBytes, hotHits: hot.hits,
+            diskHits: counters.diskHits.current, misses: counters.misses.current, refused: counters.refused.current,
+            published: counters.published.current, publishedBytes: counters.publishedBytes.current,
+            unstored: counters.unstored.current, evictions: counters.evictions.current,
+            evictedBytes: counters.evictedBytes.current, purges: counters.purges.current, purged: counters.purged.current,
+            corrupt: counters.corrupt.current, orphans: counters.orphans.current, rebuilds: store.rebuilds.current,
+            isRebuilding: store.isCatchingUp, isStoring: counters.isStoring.load(ordering: .relaxed))
     }
 }

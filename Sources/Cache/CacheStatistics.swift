@@ -1,3 +1,5 @@
+internal import Synchronization
+
 /// What the cache holds and has done since it was opened; a snapshot, each number right by itself.
 package struct CacheStatistics: Sendable, Equatable {
     /// Renditions stored.
@@ -38,4 +40,30 @@ package struct CacheStatistics: Sendable, Equatable {
 
     /// Look-ups answered, from memory or disk.
     package var hits: Int64 { hotHits + diskHits }
+}
+
+/// What ``CacheStatistics`` counts beside the hot tables' hits.
+final class CacheCounters: Sendable {
+    let diskHits = Atomic<Int64>(0)
+    let misses = Atomic<Int64>(0)
+    let refused = Atomic<Int64>(0)
+    let published = Atomic<Int64>(0)
+    let publishedBytes = Atomic<Int64>(0)
+    let unstored = Atomic<Int64>(0)
+    let evictions = Atomic<Int64>(0)
+    let evictedBytes = Atomic<Int64>(0)
+    let purges = Atomic<Int64>(0)
+    let purged = Atomic<Int64>(0)
+    let corrupt = Atomic<Int64>(0)
+    let orphans = Atomic<Int64>(0)
+    let isStoring = Atomic(true)
+}
+
+extension Atomic where Value == Int64 {
+    /// Counts; no other memory depends on it.
+    func count(_ amount: Int64 = 1) {
+        add(amount, ordering: .relaxed)
+    }
+
+    var current: Int64 { load(ordering: .relaxed) }
 }

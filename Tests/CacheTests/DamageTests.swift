@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test func scrubbingKeepsToItsRate() {
-        var scrubber = Scrubber()
+        var scrubber = ScrubProgress()
         var mayRead = [scrubber.credit(1000, now: 0), scrubber.credit(1000, now: 500_000_000)]
         #expect(mayRead == [false, true])
         #expect(scrubber.credit == 500)

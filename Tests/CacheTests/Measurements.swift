@@ -121,7 +121,7 @@ struct Measurements {
         await measure("eviction of 10000", count: 1) {
             var evicted = 0
             while evicted < 10_000 {
-                cache.evictBatch(atLeast: 64_000, in: cache.store)
+                cache.evictor.evictBatch(atLeast: 64_000, in: cache.store)
                 evicted = Int(cache.statistics().evictions)
             }
         }

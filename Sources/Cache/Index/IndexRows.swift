@@ -1,29 +1,31 @@
-/// An object as the index knows it.
+internal import GRDB
+
+/// An object in the index.
 struct ObjectRow: Sendable, Equatable {
-    /// Of the journal's line that it comes from; also its place in the eviction queue.
+    /// The sequence of its line in the journal; also its position in the eviction queue.
     let sequence: Int64
     let record: ObjectRecord
     /// The sequence of its latest upload; 0 if it was never uploaded. A purge of a source does not remove an uploaded object.
     var uploaded: Int64 = 0
 }
 
-/// An alias as the index knows it, with its object.
+/// An alias in the index, with its object.
 struct AliasRow: Sendable, Equatable {
-    /// Of the journal's line that it comes from.
+    /// The sequence of its line in the journal.
     let sequence: Int64
     let record: AliasRecord
     let object: ObjectRow
 }
 
-/// An alias that led to this object once and leads to another now.
+/// An alias that led to this object and now leads to another.
 struct FormerAliasRow: Sendable, Equatable {
     let object: ObjectID
     let url: String
-    /// Of the journal's line that led to this object.
+    /// The sequence of the journal's line that led to this object.
     let sequence: Int64
 }
 
-/// What the index holds in all.
+/// The totals of all objects.
 struct IndexTotals: Sendable, Equatable {
     var objects: Int64 = 0
     var bytes: Int64 = 0
@@ -34,24 +36,50 @@ struct IndexTotals: Sendable, Equatable {
     }
 }
 
-/// Up to where the index has followed which journal.
+/// The journal that the index follows, and the position up to which it was applied.
 struct IndexPosition: Sendable, Equatable {
     var journal: String
     var offset: Int64
 }
 
-/// What applying lines of the journal removed.
+/// What was removed by applying lines of the journal.
 struct Removed: Sendable {
-    /// Objects whose rows are gone; their files are still there.
+    /// Objects whose rows were removed; their files still exist.
     var objects: [ObjectRow] = []
-    /// Aliases gone.
+    /// The number of removed aliases.
     var aliases: Int64 = 0
-    /// Objects gone that no alias led to.
+    /// The number of removed objects without an alias.
     var unaliased: Int64 = 0
 
     mutating func add(_ other: Removed) {
         objects += other.objects
         aliases += other.aliases
         unaliased += other.unaliased
+    }
+}
+
+/// An error of the index: the message of SQLite, and whether the file itself is unusable.
+struct IndexError: Error, CustomStringConvertible {
+    let description: String
+    /// Whether the file is not a database, is damaged or has another layout, so that it has to be rebuilt.
+    let isBroken: Bool
+
+    init(_ error: any Error) {
+        if let error = error as? IndexError {
+            self = error
+            return
+        }
+        description = "\(error)"
+        guard let error = error as? DatabaseError else {
+            isBroken = false
+            return
+        }
+        let broken: [ResultCode] = [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR, .SQLITE_FORMAT, .SQLITE_SCHEMA]
+        isBroken = broken.contains(error.resultCode.primaryResultCode)
+    }
+
+    init(broken description: String) {
+        self.description = description
+        isBroken = true
     }
 }

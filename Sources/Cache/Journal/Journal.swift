@@ -138,7 +138,8 @@ struct Journal: ~Copyable, Sendable {
         while done < bytes.count {
             done += try retryingOnInterrupt("write(journal)") {
                 bytes.withUnsafeBytes { buffer in
-                    pwrite(number, buffer.baseAddress! + done, buffer.count - done, off_t(start) + off_t(done))
+                    let rest = UnsafeRawBufferPointer(rebasing: buffer[done...])
+                    return pwrite(number, rest.baseAddress, rest.count, off_t(start) + off_t(done))
                 }
             }
         }

@@ -1,3 +1,27 @@
+internal import SystemIO
+
+/// One change of the cache.
+enum JournalEntry: Sendable, Equatable {
+    /// A rendition's file was stored.
+    case object(ObjectRecord)
+    /// An alias leads to an object now, or was renewed.
+    case alias(AliasRecord, ObjectID)
+    /// An alias of this URL once led to an object that is still stored. Written only when the journal is rewritten; otherwise the
+    /// alias's own lines record it.
+    case formerAlias(url: String, ObjectID)
+    /// A client uploaded the source of an object that is stored: a purge of a URL with the same bytes leaves it.
+    case upload(ObjectID)
+    /// Earlier lines that the purge covers are void.
+    case purge(PurgeScope)
+}
+
+/// An entry with its position in the order of all entries.
+struct JournalLine: Sendable, Equatable {
+    /// Increases from line to line, also across rewrites of the journal.
+    let sequence: Int64
+    let entry: JournalEntry
+}
+
 /// A line of the journal as text:
 ///
 ///     checksum ⇥ kind ⇥ sequence ⇥ field ⇥ … ⏎

@@ -1,18 +1,19 @@
 package import Crypto
+internal import SystemIO
 
-/// The 32 bytes of a SHA-256, kept as four words: equal by four comparisons, hashed by one.
+/// The 32 bytes of a SHA-256, stored as four words: compared by four comparisons, hashed by one.
 ///
-/// The value under every name of the cache. The names themselves are types of their own (``SourceDigest``, ``ObjectID``,
-/// ``AliasKey``, ``ContentDigest``), so that one is never passed where another belongs.
+/// The value of every name in the cache. The names are distinct types (``SourceDigest``, ``ObjectID``,
+/// ``AliasKey``, ``ContentDigest``), so that the compiler tells them apart.
 package struct Digest256: Hashable, Sendable {
     private let words: (UInt64, UInt64, UInt64, UInt64)
 
-    /// Takes over the digest's bytes.
+    /// Copies the digest's bytes.
     package init(_ digest: SHA256.Digest) {
         self = digest.withUnsafeBytes { Digest256(checked: $0) }
     }
 
-    /// The digest in `bytes`; nil when there are not exactly 32.
+    /// The digest in `bytes`; nil unless there are exactly 32.
     package init?(_ bytes: some Collection<UInt8>) {
         let bytes = Array(bytes)
         guard bytes.count == 32 else { return nil }
@@ -42,15 +43,41 @@ package struct Digest256: Hashable, Sendable {
     /// 64 lower-case hexadecimal digits.
     package var hex: String { Hex.encode(bytes) }
 
-    /// The first eight bytes as a number: evenly spread, so it picks a shard or stands for the digest in a small set.
+    /// The first eight bytes as a number. It is evenly distributed and selects a shard.
     package var prefix: UInt64 { words.0 }
 
     package static func == (left: Digest256, right: Digest256) -> Bool {
         left.words == right.words
     }
 
-    /// One word is enough: the bytes of a SHA-256 are spread evenly as they are.
+    /// One word is enough: the bytes of a SHA-256 are evenly distributed.
     package func hash(into hasher: inout Hasher) {
         hasher.combine(words.0)
     }
+}
+
+/// A name that is a SHA-256: 32 bytes in memory and in the index, 64 lower-case hexadecimal digits in text.
+package protocol DigestName: Hashable, Sendable, CustomStringConvertible {
+    var digest: Digest256 { get }
+    init(digest: Digest256)
+}
+
+extension DigestName {
+    /// Reads 64 lower-case hexadecimal digits; nil for anything else.
+    package init?(hex: some StringProtocol) {
+        guard let digest = Digest256(hex: hex) else { return nil }
+        self.init(digest: digest)
+    }
+
+    /// Takes 32 bytes; nil for any other count.
+    package init?(bytes: some Collection<UInt8>) {
+        guard let digest = Digest256(bytes) else { return nil }
+        self.init(digest: digest)
+    }
+
+    /// The 32 bytes.
+    package var bytes: [UInt8] { digest.bytes }
+
+    /// 64 lower-case hexadecimal digits.
+    package var description: String { digest.hex }
 }

@@ -1,12 +1,63 @@
 internal import Synchronization
 
-/// The latest purges, in order: the one place that says whether a purge overtook a piece of work.
+/// The renditions that a purge covers.
+package enum PurgeScope: Sendable, Hashable {
+    /// Every rendition of this source: its canonical URL, compared byte by byte.
+    case url(String)
+    /// Every rendition of a source whose canonical URL begins with these bytes.
+    case prefix(String)
+    /// This rendition and every alias to it.
+    case object(ObjectID)
+    /// Everything, including uploaded renditions.
+    case all
+
+    /// Whether a rendition is covered.
+    ///
+    /// - Parameters:
+    ///   - sourceURL: Its source's canonical URL; nil for an upload.
+    ///   - object: Its id; nil if it is not known yet.
+    package func covers(_ sourceURL: String?, object: ObjectID? = nil) -> Bool {
+        switch self {
+        case .all: true
+        case .object(let id): object == id
+        case .url(let url): sourceURL.map { $0.utf8.elementsEqual(url.utf8) } ?? false
+        case .prefix(let prefix): sourceURL?.utf8.starts(with: prefix.utf8) ?? false
+        }
+    }
+}
+
+/// The result of a purge.
+package struct PurgeResult: Sendable, Equatable {
+    /// The number of renditions forgotten: aliases, and objects without one.
+    package let purged: Int64
+    /// The bytes of the removed files.
+    package let bytes: Int64
+
+    package init(purged: Int64, bytes: Int64) {
+        self.purged = purged
+        self.bytes = bytes
+    }
+}
+
+/// A moment in the order of purges: the number of purges before it.
 ///
-/// Bounded: when it is full the oldest is dropped, and work begun before that counts as overtaken whatever its source.
-/// It is then answered but not stored, which is always safe. Any thread; the lock is held for a short scan.
+/// Work that will be published notes the epoch first; if a later purge covers its source, the result is not stored. Valid within
+/// one run of the server.
+package struct Epoch: Sendable, Hashable, Comparable {
+    let number: Int64
+
+    package static func < (left: Epoch, right: Epoch) -> Bool {
+        left.number < right.number
+    }
+}
+
+/// The latest purges, in order. It decides whether a purge overtook a piece of work.
+///
+/// Bounded: when it is full, the oldest purges are dropped, and work begun before them counts as overtaken whatever its source.
+/// Its result is then used but not stored, which is always safe. Any thread; the lock is held for a short scan.
 final class PurgeLog: Sendable {
     private struct State {
-        /// Number of purges so far.
+        /// The number of purges so far.
         var number: Int64 = 0
         /// The scopes of purges `number - scopes.count + 1 ... number`.
         var scopes: ArraySlice<PurgeScope> = []
@@ -23,13 +74,13 @@ final class PurgeLog: Sendable {
         state.withLock { Epoch(number: $0.number) }
     }
 
-    /// Puts a purge into force: from here on no older epoch of a covered source is good.
+    /// Puts a purge into force: from now on it overtakes all older epochs of covered renditions.
     func append(_ scope: PurgeScope) {
         state.withLock { state in
             state.number += 1
             state.scopes.append(scope)
             if state.scopes.count > limit {
-                // An array without its front keeps it allocated; copied now and then, that stays bounded.
+                // A slice keeps its removed front allocated; the copy bounds that.
                 state.scopes = ArraySlice(state.scopes.suffix(limit / 2))
             }
         }

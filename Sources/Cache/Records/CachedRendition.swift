@@ -1,21 +1,60 @@
+internal import Glibc
 internal import Synchronization
 package import SystemIO
 
-/// A rendition found in the cache or just published: its open file, what is known of it, and, where it was found by its
-/// source, the alias.
+/// A rendition's open file and its record. Immutable and shared by all responses.
+package final class StoredObject: Sendable {
+    package let record: ObjectRecord
+    /// The open file. Read it by position only. It stays valid after the rendition is evicted or purged.
+    package let descriptor: SharedDescriptor
+    /// Its position in the eviction queue; 0 if it is not stored.
+    let sequence: Int64
+    /// Whether the journal records that it was uploaded.
+    private let uploaded = Atomic(false)
+    /// The lap of the eviction hand in which a use was last reported.
+    private let reportedLap = Atomic<Int>(-1)
+
+    init(record: ObjectRecord, descriptor: SharedDescriptor, sequence: Int64) {
+        self.record = record
+        self.descriptor = descriptor
+        self.sequence = sequence
+    }
+
+    var isUploaded: Bool { uploaded.load(ordering: .relaxed) }
+
+    func markUploaded() {
+        uploaded.store(true, ordering: .relaxed)
+    }
+
+    /// Whether the file has lost its name by eviction or purge.
+    var isUnlinked: Bool {
+        var status = stat()
+        return fstat(descriptor.number, &status) == 0 && status.st_nlink == 0
+    }
+
+    /// Returns true once per lap; the caller then reports the use. Two threads may both get true, which is harmless.
+    @inline(__always)
+    func isFirstUse(inLap lap: Int) -> Bool {
+        guard reportedLap.load(ordering: .relaxed) != lap else { return false }
+        reportedLap.store(lap, ordering: .relaxed)
+        return true
+    }
+}
+
+/// A rendition found in the cache or just published: its open file, its record and, if it was found by its source, the alias.
 ///
-/// Immutable but for one slot in which the owner may leave what it prepared for it. Any thread.
+/// Immutable except for one slot in which the user of the cache can attach a prepared value. Any thread.
 package final class CachedRendition: Sendable {
     package let object: StoredObject
-    /// The alias it was found by or published under; nil for a rendition found by its id.
+    /// The alias by which it was found or published; nil for a rendition found by its id.
     package let alias: AliasRecord?
-    /// The epoch in which it was looked up or published: no purge up to then concerns it.
+    /// The epoch of the look-up or publish: no purge up to then concerns it.
     package let epoch: Epoch
-    /// The alias's times: beside it, because every hit asks for them, and copying the alias counts references to its texts.
+    /// The alias's times. Every hit reads them, and copying the alias would count references to its strings.
     let aliasTimes: (fetchedAt: Int64, freshFor: Int64?)?
-    /// Of the alias's line in the journal; a newer line has a greater one.
+    /// The sequence of the alias's line in the journal; a newer line has a greater one.
     let aliasSequence: Int64
-    /// The address of an ``Attachment`` that is owned, or 0. (`AtomicLazyReference` takes 600 instructions a look.)
+    /// The address of an owned ``Attachment``, or 0. (`AtomicLazyReference` takes 600 instructions per read.)
     private let slot = Atomic<UInt>(0)
 
     init(object: StoredObject, alias: AliasRecord?, aliasSequence: Int64 = 0, epoch: Epoch) {
@@ -30,7 +69,7 @@ package final class CachedRendition: Sendable {
         Self.attachment(at: slot.load(ordering: .acquiring))?.release()
     }
 
-    /// Whether it was found by a source or published for one. (To ask for ``alias`` copies it.)
+    /// Whether it was found by a source or published for one. (Reading ``alias`` copies it.)
     package var isOfSource: Bool { aliasTimes != nil }
     package var objectID: ObjectID { object.record.id }
     package var descriptor: SharedDescriptor { object.descriptor }
@@ -42,19 +81,19 @@ package final class CachedRendition: Sendable {
     package var fileExtension: String { object.record.fileExtension }
     /// Seconds since 1970.
     package var created: Int64 { object.record.created }
-    /// What the publisher gave.
+    /// The facts from the publisher.
     package var facts: [UInt8] { object.record.facts }
 
-    /// What was left in the slot, or nil. No lock.
+    /// The attached value, or nil. No lock.
     package var attachment: (any AnyObject & Sendable)? {
         Self.attachment(at: slot.load(ordering: .acquiring))?.takeUnretainedValue().value
     }
 
-    /// Leaves `value` in the slot, unless something is there already.
+    /// Attaches `value` unless a value is attached already.
     ///
-    /// The slot lives as long as this object: until eviction, purge, renewal or the hot table lets go of it.
+    /// The value lives as long as this object: until eviction, purge, renewal or displacement from the hot table.
     ///
-    /// - Returns: What is in the slot now: the first that was left.
+    /// - Returns: The attached value, which is the first one.
     @discardableResult
     package func attach(_ value: any AnyObject & Sendable) -> any AnyObject & Sendable {
         let new = Unmanaged.passRetained(Attachment(value))

@@ -1,6 +1,5 @@
-/// The places where another thread may come in between: between the steps of a change, outside any lock.
-///
-/// A test has threads take turns at them, so that every order can be tried on purpose.
+/// Points between the steps of an operation, outside any lock, at which another thread may run. A test makes threads take turns
+/// at them and so tries every order.
 enum Step: Sendable, CaseIterable {
     case lookupNotedEpoch, lookupReadIndex, lookupOpenedFile
     case publishMeasured, publishSynced, publishCommitted

@@ -1,9 +1,9 @@
 /// Lower-case hexadecimal text.
-enum Hex {
+package enum Hex {
     private static let digits = Array("0123456789abcdef".utf8)
 
-    /// Two digits a byte.
-    static func encode(_ bytes: some Sequence<UInt8>) -> String {
+    /// Two digits per byte.
+    package static func encode(_ bytes: some Sequence<UInt8>) -> String {
         var text: [UInt8] = []
         text.reserveCapacity(64)
         for byte in bytes {
@@ -13,8 +13,8 @@ enum Hex {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The bytes that `text` spells; nil for an odd count or anything but `0…9 a…f`.
-    static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
+    /// The bytes for which `text` stands; nil for an odd count or characters other than `0…9 a…f`.
+    package static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(32)
         var high: UInt8?

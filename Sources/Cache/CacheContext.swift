@@ -1,0 +1,75 @@
+internal import Synchronization
+internal import SystemIO
+
+/// What the parts of a ``Cache`` share. Any thread.
+final class CacheContext: Sendable {
+    let configuration: CacheConfiguration
+    let clock: CacheClock
+    let hot: HotRenditions
+    let purges = PurgeLog()
+    let verified = VerifiedObjects()
+    let counters = CacheCounters()
+    /// Runs housekeeping; woken when there is work for it.
+    let housekeeping: RepeatingThread
+    private let currentStore: Mutex<Store>
+    private let report: @Sendable (CacheEvent) -> Void
+    /// Called at each ``Step``; only tests set it.
+    private let onStep: (@Sendable (Step) -> Void)?
+
+    /// Opens the store.
+    init(
+        configuration: CacheConfiguration, clock: CacheClock, report: @escaping @Sendable (CacheEvent) -> Void,
+        onStep: (@Sendable (Step) -> Void)?
+    ) throws(CacheError) {
+        try configuration.validate()
+        let store = try Store(path: configuration.directory, readers: configuration.lookupThreads, report: report)
+        self.configuration = configuration
+        self.clock = clock
+        self.report = report
+        self.onStep = onStep
+        currentStore = Mutex(store)
+        hot = HotRenditions(limit: configuration.hotEntries, purges: purges, onStep: onStep)
+        housekeeping = RepeatingThread(interval: configuration.housekeepingInterval)
+        if let free = try? store.directory.freeBytes(), free < configuration.minFreeBytes {
+            report(.freeSpaceBelowMinimum(free: free, minimum: configuration.minFreeBytes))
+        }
+    }
+
+    /// The open store; another one after the directory was removed while in use.
+    var store: Store { currentStore.withLock { $0 } }
+
+    /// Starts afresh if the directory was removed or replaced: closes the store and opens the directory at the path, creating it
+    /// if needed.
+    ///
+    /// The removal of a cache's directory is meant to remove its contents, so this is a purge of everything, too.
+    func reopenStoreIfLost() {
+        let lost = store
+        guard !lost.isInPlace else { return }
+        // Releases the locks: some of the files may be the same in the new store.
+        lost.close()
+        // On failure hits from memory continue, publishes are not stored, and the next round tries again.
+        guard let found = try? Store(path: configuration.directory, readers: configuration.lookupThreads, report: report)
+        else { return }
+        currentStore.withLock { $0 = found }
+        report(.directoryReplaced(path: configuration.directory))
+        purges.append(.all)
+        hot.removeAll()
+        verified.removeAll()
+    }
+
+    @inline(__always)
+    func reached(_ step: Step) {
+        onStep?(step)
+    }
+
+    /// Asks the index; nil if there is no such row or the index fails.
+    func read<Row>(from store: Store, _ query: (IndexView) throws(IndexError) -> Row?) -> Row? {
+        let view = store.view()
+        do throws(IndexError) {
+            return try query(view)
+        } catch {
+            store.report(error, of: view.index)
+            return nil
+        }
+    }
+}

@@ -1,0 +1,91 @@
+/// The renditions in use, by alias and by id, with the rules that keep purged and evicted ones out. Any thread; no call waits for
+/// a disk.
+final class HotRenditions: Sendable {
+    private let aliases: HotTable<AliasKey>
+    private let objects: HotTable<ObjectID>
+    /// The objects used since the eviction hand passed them.
+    let visited = VisitedObjects()
+    private let purges: PurgeLog
+    private let onStep: (@Sendable (Step) -> Void)?
+
+    /// - Parameter limit: The largest number of aliases, and of objects.
+    init(limit: Int, purges: PurgeLog, onStep: (@Sendable (Step) -> Void)?) {
+        aliases = HotTable(limit: limit)
+        objects = HotTable(limit: limit)
+        self.purges = purges
+        self.onStep = onStep
+    }
+
+    /// Look-ups answered so far.
+    var hits: Int64 { aliases.hits + objects.hits }
+
+    @inline(__always)
+    func use(_ key: AliasKey) -> CachedRendition? {
+        guard let rendition = aliases.use(key) else { return nil }
+        visited.note(rendition.object)
+        return rendition
+    }
+
+    @inline(__always)
+    func use(_ id: ObjectID) -> CachedRendition? {
+        guard let rendition = objects.use(id) else { return nil }
+        visited.note(rendition.object)
+        return rendition
+    }
+
+    /// The open object with that id, without counting a hit.
+    func peek(_ id: ObjectID) -> StoredObject? {
+        objects.peek(id)?.object
+    }
+
+    /// Adds a rendition that was found or published under an alias.
+    ///
+    /// - Returns: False if a purge overtook it; then it must not be returned as found.
+    func insert(_ rendition: CachedRendition) -> Bool {
+        guard let alias = rendition.alias else { return true }
+        onStep?(.lookupOpenedFile)
+        var isPurged = false
+        aliases.insert(rendition, for: alias.key) { present in
+            isPurged = purges.overtook(rendition.epoch, sourceURL: alias.sourceURL, object: rendition.objectID)
+            // A slower look-up must not undo a renewal.
+            return !isPurged && (present?.aliasSequence ?? 0) <= rendition.aliasSequence
+        }
+        // Eviction unlinks the file first and then removes table entries: one of the two sees the other.
+        if rendition.object.isUnlinked { aliases.remove(alias.key, ifSame: rendition) }
+        return !isPurged
+    }
+
+    /// Adds an object unless a purge came since `epoch`: it may have covered the object.
+    func insert(_ object: StoredObject, epoch: Epoch) {
+        let rendition = CachedRendition(object: object, alias: nil, epoch: epoch)
+        objects.insert(rendition, for: object.record.id) { _ in purges.epoch == epoch }
+        if object.isUnlinked { objects.remove(object.record.id, ifSame: rendition) }
+    }
+
+    /// Removes objects and all aliases to them.
+    func remove(_ ids: Set<ObjectID>) {
+        aliases.removeAll { ids.contains($0.objectID) }
+        objects.removeAll { ids.contains($0.objectID) }
+    }
+
+    /// Removes what a purge covers.
+    ///
+    /// - Parameter removed: The objects that the purge removed from the index.
+    func remove(_ scope: PurgeScope, removed: Set<ObjectID>) {
+        var ids = removed
+        if case .object(let id) = scope { ids.insert(id) }
+        aliases.removeAll { rendition in
+            guard scope.covers(rendition.alias?.sourceURL, object: rendition.objectID) else { return false }
+            ids.insert(rendition.objectID)
+            return true
+        }
+        objects.removeAll { scope == .all || ids.contains($0.objectID) }
+    }
+
+    /// Removes everything.
+    func removeAll() {
+        aliases.removeAll { _ in true }
+        objects.removeAll { _ in true }
+        visited.reset()
+    }
+}

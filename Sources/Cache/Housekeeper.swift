@@ -1,0 +1,102 @@
+internal import Glibc
+internal import Synchronization
+internal import SystemIO
+
+/// The work of the housekeeping thread.
+final class Housekeeper: Sendable {
+    private let context: CacheContext
+    private let finder: RenditionFinder
+    private let evictor: Evictor
+    private let scrubber = Mutex(ScrubProgress())
+
+    init(_ context: CacheContext, finder: RenditionFinder, evictor: Evictor) {
+        self.context = context
+        self.finder = finder
+        self.evictor = evictor
+    }
+
+    /// One round.
+    func run() {
+        context.reopenStoreIfLost()
+        let store = context.store
+        let isEnding = { self.context.housekeeping.isEnding }
+        store.catchUp(unless: isEnding)
+        store.retry()
+        if let found = store.reconcile(unless: isEnding) {
+            context.counters.orphans.count(found.orphans)
+            context.counters.corrupt.count(found.damaged)
+        }
+        evictor.run(in: store)
+        store.compactIfWorthwhile(unless: isEnding)
+        store.sync()
+        scrub(in: store)
+    }
+
+    /// Compares stored files with their SHA-256, at a bounded rate.
+    private func scrub(in store: Store) {
+        let rate = context.configuration.scrubBytesPerSecond
+        guard rate > 0, !store.isCatchingUp else { return }
+        let now = context.clock.monotonicNanoseconds()
+        guard scrubber.withLock({ $0.credit(rate, now: now) }) else { return }
+        while !context.housekeeping.isEnding {
+            let cursor = scrubber.withLock(\.cursor)
+            guard let row = (try? store.index.objects(after: cursor, limit: 1))?.first else {
+                scrubber.withLock { $0.endPass(now: now) }
+                return
+            }
+            verify(row, in: store)
+            let continues = scrubber.withLock { scrubber in
+                scrubber.spend(row.record.length, through: row.sequence)
+                return scrubber.credit > 0
+            }
+            if !continues { return }
+        }
+    }
+
+    private func verify(_ row: ObjectRow, in store: Store) {
+        // A file that cannot be opened is not damaged; a look-up or the next start handles a missing one.
+        guard let file = try? store.directory.open(row.record.id, row.record.fileExtension),
+            let (digest, length) = try? ContentDigest.measure(file)
+        else { return }
+        // The read must not displace from the page cache what clients read.
+        if context.hot.peek(row.record.id) == nil { posix_fadvise(file.number, 0, 0, POSIX_FADV_DONTNEED) }
+        if digest == row.record.content, Int64(length) == row.record.length {
+            context.verified.insert(row.sequence)
+        } else {
+            finder.discard(row, in: store)
+        }
+    }
+}
+
+/// The progress of the background check of all files, and how much it may read.
+struct ScrubProgress: Sendable {
+    /// The sequence of the last verified object.
+    private(set) var cursor: Int64 = 0
+    /// Bytes that may be read now; negative after a larger file.
+    private(set) var credit: Int64 = 0
+    private var creditedAt: UInt64?
+    private var restsUntil: UInt64 = 0
+
+    /// The pause between two passes: a day, in nanoseconds.
+    private static let rest: UInt64 = 86_400 * 1_000_000_000
+
+    /// Credits the time since the last call, up to a second. Returns false during a pause.
+    mutating func credit(_ bytesPerSecond: Int64, now: UInt64) -> Bool {
+        let elapsed = min(now - min(creditedAt ?? now, now), 1_000_000_000)
+        creditedAt = now
+        credit = min(credit + bytesPerSecond / 1000 * Int64(elapsed / 1_000_000), bytesPerSecond)
+        return now >= restsUntil && credit > 0
+    }
+
+    /// Records that an object was read.
+    mutating func spend(_ bytes: Int64, through sequence: Int64) {
+        credit -= bytes
+        cursor = sequence
+    }
+
+    /// Records the end of a pass.
+    mutating func endPass(now: UInt64) {
+        cursor = 0
+        restsUntil = now + Self.rest
+    }
+}

@@ -1,0 +1,54 @@
+internal import SystemIO
+
+/// Carries out purges. Every call may block.
+struct Purger: Sendable {
+    private let context: CacheContext
+    /// A thread of its own, so that a purge never waits behind publishes.
+    private let threads: WorkThreads
+
+    init(_ context: CacheContext, threads: WorkThreads) {
+        self.context = context
+        self.threads = threads
+    }
+
+    /// See ``Cache/purge(_:)``.
+    func purge(_ scope: PurgeScope) -> Result<PurgeResult, CacheError> {
+        let store = context.store
+        // Only an index that has applied the whole journal contains all that is covered.
+        store.catchUp()
+        var failure: SystemError?
+        let removed = store.purge(scope, failure: &failure) {
+            // After the index and still under the lock: a look-up that notes the new epoch reads the new index, and a publish
+            // is either before both, and removed, or after both, and refused.
+            context.purges.append(scope)
+        }
+        context.reached(.purgeInForce)
+        context.hot.remove(scope, removed: Set(removed.objects.map(\.record.id)))
+        context.reached(.purgeCooled)
+        let first = removed.objects.prefix(Self.filesPerTurn)
+        store.removeFiles(of: Array(first))
+        removeLater(removed.objects.dropFirst(first.count), in: store)
+
+        let result = PurgeResult(
+            purged: removed.aliases + removed.unaliased, bytes: removed.objects.reduce(0) { $0 + $1.record.length })
+        if store.isCatchingUp { context.housekeeping.wake() }
+        context.counters.purges.count()
+        context.counters.purged.count(result.purged)
+        if let failure { return .failure(.purgeNotDurable(cause: failure.description)) }
+        return .success(result)
+    }
+
+    /// Removes the files of a large purge after it has returned, between other purges: no row leads to them.
+    private func removeLater(_ objects: ArraySlice<ObjectRow>, in store: Store) {
+        guard !objects.isEmpty else { return }
+        let isQueued = threads.submit {
+            let turn = objects.prefix(Self.filesPerTurn)
+            store.removeFiles(of: Array(turn))
+            removeLater(objects.dropFirst(turn.count), in: store)
+        }
+        // The cache is closing: the next start removes the files as orphans.
+        if !isQueued { store.expectOrphans() }
+    }
+
+    private static let filesPerTurn = 512
+}

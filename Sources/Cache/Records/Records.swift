@@ -1,0 +1,98 @@
+/// The metadata of a stored rendition.
+package struct ObjectRecord: Sendable, Equatable {
+    package let id: ObjectID
+    /// The file's extension without its dot, such as `mp4`.
+    package let fileExtension: String
+    /// Bytes.
+    package let length: Int64
+    /// SHA-256 of the bytes.
+    package let content: ContentDigest
+    /// The time of publication in seconds since 1970, for `Last-Modified`.
+    package let created: Int64
+    /// Bytes from the publisher, opaque to the cache, such as dimensions and durations.
+    package let facts: [UInt8]
+
+    /// The largest number of bytes of facts, which are stored in memory, in the index and in the journal.
+    package static let maxFactsCount = 16 * 1024
+
+    /// Sizes and times beyond this, in bytes or seconds, are not real. Sums of them cannot overflow.
+    static let maxNumber: Int64 = 1 << 53
+
+    /// Whether the values may be trusted after they were read from the index or the journal.
+    var isInRange: Bool {
+        (1...Self.maxNumber).contains(length) && (-Self.maxNumber...Self.maxNumber).contains(created)
+            && facts.count <= Self.maxFactsCount && Self.isExtension(fileExtension)
+    }
+
+    /// An extension is one to eight of `a…z 0…9`: it becomes part of a file's name.
+    static func isExtension(_ text: String) -> Bool {
+        (1...8).contains(text.utf8.count)
+            && text.utf8.allSatisfy { (0x61...0x7a).contains($0) || (0x30...0x39).contains($0) }
+    }
+}
+
+/// The alias of a source's rendition: its origin, the time of the last response, and the validators to ask with.
+package struct AliasRecord: Sendable, Equatable {
+    package let key: AliasKey
+    /// The source's canonical URL. A purge by URL or prefix compares it byte by byte.
+    package let sourceURL: String
+    /// The validators of the origin's last response.
+    package var validators: Validators
+    /// The time of the origin's last response, in seconds since 1970.
+    package var fetchedAt: Int64
+    /// The freshness lifetime in seconds, if the origin gave one; nil for ``CacheConfiguration/freshFor``.
+    package var freshFor: Int64?
+
+    package init(
+        key: AliasKey, sourceURL: String, validators: Validators = Validators(), fetchedAt: Int64, freshFor: Int64? = nil
+    ) {
+        self.key = key
+        self.sourceURL = sourceURL
+        self.validators = validators
+        self.fetchedAt = fetchedAt
+        self.freshFor = freshFor
+    }
+
+    /// Whether the values may be trusted after they were read from the index or the journal.
+    var isInRange: Bool {
+        let range = -ObjectRecord.maxNumber...ObjectRecord.maxNumber
+        return range.contains(fetchedAt) && range.contains(freshFor ?? 0)
+    }
+}
+
+/// The origin's validators (RFC 9110 section 8.8), verbatim as stored, for a conditional request.
+package struct Validators: Sendable, Equatable {
+    /// The `ETag` field's value with its quotes and its `W/`.
+    package var etag: String?
+    /// The `Last-Modified` field's value.
+    package var lastModified: String?
+
+    package init(etag: String? = nil, lastModified: String? = nil) {
+        self.etag = etag
+        self.lastModified = lastModified
+    }
+}
+
+/// How far an alias may be trusted at a moment (RFC 9111 section 4.2, RFC 5861 section 3).
+package enum Freshness: Sendable, Equatable {
+    /// Trusted for `remaining` more seconds, at least one.
+    case fresh(remaining: Int64)
+    /// May be used while the origin is asked again; it was fresh until `age` seconds ago.
+    case stale(age: Int64)
+    /// Must not be used before the origin has been asked; its validators are still valid.
+    case expired
+
+    /// The freshness at `now` of a response at `fetchedAt`; all in seconds.
+    ///
+    /// A clock that was set back does not change the age at the time of the response.
+    package init(fetchedAt: Int64, freshFor: Int64, staleFor: Int64, now: Int64) {
+        let age = max(0, now.subtractingReportingOverflow(fetchedAt).partialValue)
+        if age < freshFor {
+            self = .fresh(remaining: freshFor - age)
+        } else if age - freshFor < staleFor {
+            self = .stale(age: age - freshFor)
+        } else {
+            self = .expired
+        }
+    }
+}

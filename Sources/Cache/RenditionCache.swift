@@ -1,0 +1,43 @@
+package import SystemIO
+
+/// The cache as the rendition pipeline uses it: look up, link, publish, renew and purge. ``Cache`` is the local implementation.
+///
+/// Look-ups of hits do not go through this protocol: they use ``Cache/hotAlias(_:)`` and ``Cache/hotObject(_:)`` directly.
+package protocol RenditionCache: Sendable {
+    /// The rendition that an alias leads to. `isFirstLook` is false if the same request was counted as a miss before.
+    func alias(_ key: AliasKey, isFirstLook: Bool) async -> CachedRendition?
+    /// The rendition with that id. `isFirstLook` is false if nothing should be counted as a miss.
+    func object(_ id: ObjectID, isFirstLook: Bool) async -> CachedRendition?
+    /// The rendition with that id, for the client that uploaded its source. Records the upload, so that a purge of a URL with
+    /// the same bytes leaves the object.
+    func uploadedObject(_ id: ObjectID) async -> CachedRendition?
+    /// How far the rendition's alias may be trusted now.
+    func freshness(of rendition: CachedRendition) -> Freshness
+
+    /// The epoch to note before work on a source begins, and to pass to `publish`, `link` and `renew`. Nil for an upload.
+    func epoch(for sourceURL: String?) -> Epoch
+    /// Whether a purge that covers the source came after `epoch`.
+    func isPurged(_ sourceURL: String, since epoch: Epoch) -> Bool
+
+    /// Records an alias to a stored object; nil if there is no such object.
+    func link(_ alias: AliasRecord, to object: ObjectID, epoch: Epoch) async -> PublishOutcome?
+    /// Renews an alias that the origin has confirmed (304); nil if it is gone or was purged meanwhile.
+    func renew(
+        _ key: AliasKey, validators: Validators, fetchedAt: Int64, freshFor: Int64?, epoch: Epoch
+    ) async -> CachedRendition?
+
+    /// A file to write a rendition of up to `expected` bytes into.
+    func stage(expecting expected: Int64) throws(CacheError) -> StagedFile
+    /// A file in memory to write a rendition into, for when the disk filled up. Its rendition is not stored.
+    func stageInMemory(because reason: UnstoredReason) throws(CacheError) -> StagedFile
+    /// A staged file with a copy of `count` bytes of `file`.
+    func stage(copyOf file: SharedDescriptor, count: Int) async throws(CacheError) -> StagedFile
+    /// Stores a finished rendition and the alias to it. Returns once both are durable and can be found.
+    func publish(
+        _ staged: StagedFile, as object: ObjectID, fileExtension: String, facts: [UInt8], alias: AliasRecord?, epoch: Epoch,
+        storing: Bool
+    ) async throws(CacheError) -> PublishOutcome
+
+    /// Forgets what `scope` covers.
+    func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeResult
+}

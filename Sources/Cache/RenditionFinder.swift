@@ -1,0 +1,92 @@
+internal import Glibc
+internal import SystemIO
+
+/// Finds renditions by index and disk. Every call may block.
+struct RenditionFinder: Sendable {
+    private let context: CacheContext
+
+    init(_ context: CacheContext) {
+        self.context = context
+    }
+
+    /// The rendition that an alias leads to.
+    func alias(_ key: AliasKey) -> CachedRendition? {
+        // A purge during the look-up means another attempt; after several in a row it is a miss.
+        for _ in 0..<Self.attempts {
+            // The epoch first: a later purge is noticed below, and an earlier one has removed the row.
+            let epoch = context.purges.epoch
+            context.reached(.lookupNotedEpoch)
+            let store = context.store
+            guard let row = context.read(from: store, { (view) throws(IndexError) in try view.alias(key) }),
+                let object = open(row.object, in: store, epoch: epoch)
+            else { return nil }
+            let rendition = CachedRendition(object: object, alias: row.record, aliasSequence: row.sequence, epoch: epoch)
+            if context.hot.insert(rendition) {
+                context.hot.visited.note(object)
+                return rendition
+            }
+        }
+        return nil
+    }
+
+    /// The rendition with that id.
+    func object(_ id: ObjectID) -> CachedRendition? {
+        let epoch = context.purges.epoch
+        guard let object = storedObject(id, in: context.store) else { return nil }
+        context.hot.visited.note(object)
+        return CachedRendition(object: object, alias: nil, epoch: epoch)
+    }
+
+    /// The open object with that id.
+    func storedObject(_ id: ObjectID, in store: Store) -> StoredObject? {
+        let epoch = context.purges.epoch
+        guard let row = context.read(from: store, { (view) throws(IndexError) in try view.object(id) }) else { return nil }
+        return open(row, in: store, epoch: epoch)
+    }
+
+    /// Opens an object's file, or returns the one that is open already. Nil if the file is missing or does not match its record.
+    func open(_ row: ObjectRow, in store: Store, epoch: Epoch) -> StoredObject? {
+        let record = row.record
+        context.reached(.lookupReadIndex)
+        if let hot = context.hot.peek(record.id), hot.sequence == row.sequence {
+            if row.uploaded > 0 { hot.markUploaded() }
+            return hot
+        }
+        let descriptor: SharedDescriptor
+        do throws(SystemError) {
+            descriptor = try store.directory.open(record.id, record.fileExtension)
+            guard try isIntact(descriptor, row) else {
+                discard(row, in: store)
+                return nil
+            }
+        } catch {
+            // Other errors, such as a lack of descriptors, are a miss now and may be a hit later. A missing file stays missing.
+            if error.code == ENOENT, store.directory.isInPlace { _ = store.forget(row) }
+            return nil
+        }
+        context.reached(.lookupOpenedFile)
+        let object = StoredObject(record: record, descriptor: descriptor, sequence: row.sequence)
+        if row.uploaded > 0 { object.markUploaded() }
+        context.hot.insert(object, epoch: epoch)
+        return object
+    }
+
+    /// Removes an object whose file does not match its record.
+    func discard(_ row: ObjectRow, in store: Store) {
+        guard store.forget(row) else { return }
+        context.counters.corrupt.count()
+        context.hot.remove([row.record.id])
+    }
+
+    /// Compares a file with its record: the length always, the SHA-256 once per start.
+    private func isIntact(_ descriptor: SharedDescriptor, _ row: ObjectRow) throws(SystemError) -> Bool {
+        guard try descriptor.size() == Int(row.record.length) else { return false }
+        if context.verified.contains(row.sequence) { return true }
+        let (digest, length) = try ContentDigest.measure(descriptor)
+        guard digest == row.record.content, Int64(length) == row.record.length else { return false }
+        context.verified.insert(row.sequence)
+        return true
+    }
+
+    private static let attempts = 3
+}

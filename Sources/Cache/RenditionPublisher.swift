@@ -1,0 +1,223 @@
+internal import CLinux
+internal import Glibc
+internal import Synchronization
+internal import SystemIO
+
+/// Stores renditions and the aliases to them. Every call may block.
+struct RenditionPublisher: Sendable {
+    private let context: CacheContext
+    private let finder: RenditionFinder
+    private let evictor: Evictor
+
+    init(_ context: CacheContext, finder: RenditionFinder, evictor: Evictor) {
+        self.context = context
+        self.finder = finder
+        self.evictor = evictor
+    }
+
+    // MARK: Staging
+
+    /// See ``Cache/stage(expecting:)``.
+    func stage(expecting expected: Int64) throws(CacheError) -> StagedFile {
+        let reason: UnstoredReason
+        do throws(SystemError) {
+            let directory = context.store.directory
+            let free = try directory.freeBytes()
+            if free - expected >= context.configuration.minFreeBytes { return try directory.stage() }
+            reason = free > expected ? .lowSpace : .diskFull
+        } catch {
+            reason = UnstoredReason(error)
+        }
+        // Housekeeping evicts, or opens the directory again.
+        context.housekeeping.wake()
+        return try stageInMemory(because: reason)
+    }
+
+    /// See ``Cache/stageInMemory(because:)``.
+    func stageInMemory(because reason: UnstoredReason) throws(CacheError) -> StagedFile {
+        let number = clinux_memfd_create("gifreel-rendition")
+        guard number >= 0 else { throw .stagingFailed(.last("memfd_create")) }
+        return StagedFile(inMemory: SharedDescriptor(OwnedDescriptor(taking: number)), because: reason)
+    }
+
+    /// A staged file with a copy of `count` bytes of `file`.
+    func stage(copyOf file: SharedDescriptor, count: Int) throws(CacheError) -> StagedFile {
+        let staged = try stage(expecting: Int64(count))
+        do throws(SystemError) {
+            try Self.copy(file, count, to: staged.descriptor)
+            return staged
+        } catch {
+            // If the disk filled up meanwhile, memory may still have space.
+            guard error.code == ENOSPC, !staged.isInMemory else { throw .stagingFailed(error) }
+        }
+        let memory = try stageInMemory(because: .diskFull)
+        do throws(SystemError) {
+            try Self.copy(file, count, to: memory.descriptor)
+        } catch {
+            throw .stagingFailed(error)
+        }
+        return memory
+    }
+
+    private static func copy(_ file: SharedDescriptor, _ count: Int, to target: SharedDescriptor) throws(SystemError) {
+        var offset: Int64 = 0
+        while offset < count {
+            let sent = try retryingOnInterrupt("sendfile") {
+                clinux_sendfile(target.number, file.number, &offset, count - Int(offset))
+            }
+            guard sent > 0 else { throw SystemError("sendfile", code: EIO) }
+        }
+    }
+
+    // MARK: Publishing
+
+    /// Stores a rendition, or returns the stored one with the same id.
+    func publish(_ job: PublishJob) -> Result<PublishOutcome, CacheError> {
+        let store = context.store
+        let record: ObjectRecord
+        do throws(CacheError) {
+            record = try job.measure(now: context.clock.unixSeconds())
+        } catch {
+            return .failure(error)
+        }
+        context.reached(.publishMeasured)
+        if !job.storing { return .success(unstored(job, record, because: .unwanted)) }
+        if let reason = job.staged.reason { return .success(unstored(job, record, because: reason)) }
+        // The look-up removes a stored object that is damaged, so that the new file replaces it.
+        if let present = finder.storedObject(job.id, in: store),
+            let outcome = link(job.alias, to: present, epoch: job.epoch, in: store)
+        {
+            return .success(outcome)
+        }
+        do throws(UnstoredFailure) {
+            return .success(try add(job, record, to: store))
+        } catch {
+            return .success(unstored(job, record, because: error.reason))
+        }
+    }
+
+    /// The outcome for a rendition that no thread could publish.
+    func unstored(_ job: PublishJob, because reason: UnstoredReason) -> Result<PublishOutcome, CacheError> {
+        do throws(CacheError) {
+            let record = try job.measure(now: context.clock.unixSeconds())
+            return .success(unstored(job, record, because: reason))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func add(_ job: PublishJob, _ record: ObjectRecord, to store: Store) throws(UnstoredFailure) -> PublishOutcome {
+        guard job.staged.directory === store.directory else { throw UnstoredFailure(.directoryLost) }
+        guard record.length <= context.configuration.maxBytes else { throw UnstoredFailure(.tooLarge) }
+        evictor.makeRoom(for: record.length, in: store)
+        try job.sync()
+        context.reached(.publishSynced)
+        var epoch = job.epoch
+        let committed = try store.commit(job, record) { isWanted(job.alias, job.id, &epoch) }
+        context.reached(.publishCommitted)
+        let counters = context.counters
+        counters.isStoring.store(true, ordering: .relaxed)
+        if evictor.isNeeded(in: store) { context.housekeeping.wake() }
+
+        let object: StoredObject
+        if committed.isNew {
+            context.verified.insert(committed.object.sequence)
+            object = StoredObject(record: record, descriptor: job.readOnly(), sequence: committed.object.sequence)
+            counters.published.count()
+            counters.publishedBytes.count(record.length)
+            if job.alias == nil { object.markUploaded() }
+            context.hot.insert(object, epoch: epoch)
+        } else if let present = finder.open(committed.object, in: store, epoch: epoch) {
+            object = present
+            if job.alias == nil { object.markUploaded() }
+        } else {
+            throw UnstoredFailure(.unavailable)
+        }
+        let rendition = CachedRendition(
+            object: object, alias: job.alias, aliasSequence: job.alias == nil ? 0 : committed.referenceSequence, epoch: epoch)
+        guard context.hot.insert(rendition) else { throw UnstoredFailure(.purged) }
+        return committed.isNew ? .stored(rendition) : .existing(rendition)
+    }
+
+    private func unstored(_ job: PublishJob, _ record: ObjectRecord, because reason: UnstoredReason) -> PublishOutcome {
+        context.counters.unstored.count()
+        if ![.purged, .tooLarge, .unwanted].contains(reason) {
+            context.counters.isStoring.store(false, ordering: .relaxed)
+            context.housekeeping.wake()
+        }
+        let object = StoredObject(record: record, descriptor: job.readOnly(), sequence: 0)
+        return .unstored(CachedRendition(object: object, alias: job.alias, epoch: job.epoch), reason)
+    }
+
+    /// Whether no purge since `epoch` covers the rendition; then `epoch` becomes the present one. The caller holds the store's
+    /// lock, so that no purge can come in between.
+    private func isWanted(_ alias: AliasRecord?, _ object: ObjectID, _ epoch: inout Epoch) -> Bool {
+        guard !context.purges.overtook(epoch, sourceURL: alias?.sourceURL, object: object) else { return false }
+        epoch = context.purges.epoch
+        return true
+    }
+
+    // MARK: Linking
+
+    /// Records an alias to a stored object.
+    ///
+    /// - Returns: Nil if there is no such object.
+    func link(_ alias: AliasRecord, to id: ObjectID, epoch: Epoch) -> PublishOutcome? {
+        let store = context.store
+        return finder.storedObject(id, in: store).flatMap { link(alias, to: $0, epoch: epoch, in: store) }
+    }
+
+    /// Looks up an object for the client that uploaded its source, and records the upload.
+    func uploadedObject(_ id: ObjectID) -> CachedRendition? {
+        let epoch = context.purges.epoch
+        let store = context.store
+        guard let object = finder.storedObject(id, in: store) else { return nil }
+        context.hot.visited.note(object)
+        if object.isUploaded { return CachedRendition(object: object, alias: nil, epoch: epoch) }
+        return link(nil, to: object, epoch: epoch, in: store)?.rendition
+    }
+
+    /// Renews an alias after the origin confirmed it; nil if it is gone or was purged meanwhile.
+    func renew(
+        _ key: AliasKey, validators: Validators, fetchedAt: Int64, freshFor: Int64?, epoch: Epoch
+    ) -> CachedRendition? {
+        guard let current = finder.alias(key), var alias = current.alias else { return nil }
+        alias.validators = Validators(
+            etag: validators.etag ?? alias.validators.etag,
+            lastModified: validators.lastModified ?? alias.validators.lastModified)
+        alias.fetchedAt = fetchedAt
+        alias.freshFor = freshFor
+        let outcome = link(alias, to: current.object, epoch: epoch, in: context.store)
+        guard case .existing(let rendition)? = outcome else { return nil }
+        return rendition
+    }
+
+    /// Records an alias to an open object, or, for nil, that it was uploaded. Nil if the object is no longer stored.
+    private func link(_ alias: AliasRecord?, to object: StoredObject, epoch: Epoch, in store: Store) -> PublishOutcome? {
+        var reason = UnstoredReason.purged
+        var current = epoch
+        do throws(UnstoredFailure) {
+            let sequence = try store.commit(alias, to: object) { isWanted(alias, object.record.id, &current) }
+            guard let sequence else { return nil }
+            if alias == nil { object.markUploaded() }
+            let rendition = CachedRendition(
+                object: object, alias: alias, aliasSequence: alias == nil ? 0 : sequence, epoch: current)
+            if context.hot.insert(rendition) { return .existing(rendition) }
+        } catch {
+            reason = error.reason
+        }
+        context.counters.unstored.count()
+        return .unstored(CachedRendition(object: object, alias: alias, epoch: epoch), reason)
+    }
+}
+
+extension UnstoredReason {
+    init(_ error: SystemError) {
+        switch error.code {
+        case ENOSPC, EDQUOT, EFBIG: self = .diskFull
+        case EROFS, EACCES, EPERM: self = .readOnly
+        case ENOENT, ESTALE, ENOTDIR, EXDEV: self = .directoryLost
+        default: self = .failed(error)
+        }
+    }
+}
