@@ -44,7 +44,7 @@ import Testing
         #expect(try MP4Boxes(outcome.bytes).durations == [10, 10, 10])
     }
 
-    @Test func theExtensionOrTheFormatSaysWhatIsMade() throws {
+    @Test func theExtensionOrTheFormatOptionChoosesTheFormat() throws {
         defer { try? FileManager.default.removeItem(at: directory) }
         let gif = GIFBuilder.animation(frames: 3, width: 40, height: 30)
         let input = try write("a.gif", gif)
@@ -60,7 +60,7 @@ import Testing
         #expect(try Data(contentsOf: URL(fileURLWithPath: folder + "/a.jpg")).starts(with: [0xff, 0xd8]))
     }
 
-    @Test func whatCannotBeConvertedToIsRefusedWithACode() throws {
+    @Test func unknownFormatsAreRefusedWithACode() throws {
         defer { try? FileManager.default.removeItem(at: directory) }
         let input = try write("a.gif", GIFBuilder.animation())
         let unknown = try gifreel(["convert", input, directory.path + "/a.avi"])

@@ -7,16 +7,16 @@ import Testing
     private let whole = Confinement(filtersCalls: true, landlockVersion: 1)
     private let weak = Confinement(filtersCalls: true, landlockVersion: 0)
 
-    @Test func allThereIsNoWord() throws {
+    @Test func allIsNotAWord() throws {
         #expect(try ConfinementCheck.check(whole, isRequired: true) == nil)
         #expect(try ConfinementCheck.check(whole, isRequired: false) == nil)
     }
 
-    @Test func whatIsMissingIsSaid() throws {
+    @Test func aMissingConfinementIsLogged() throws {
         #expect(try #require(try ConfinementCheck.check(weak, isRequired: false)).contains("does not offer landlock"))
     }
 
-    @Test func whatIsMissingAndRequiredStopsTheStart() {
+    @Test func aMissingRequiredConfinementStopsTheStart() {
         let error = #expect(throws: ConfigurationError.self) { try ConfinementCheck.check(weak, isRequired: true) }
         #expect(error?.description.contains("sandbox.require") == true)
     }

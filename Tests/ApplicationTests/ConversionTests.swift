@@ -115,7 +115,7 @@ import Testing
         #expect(head.status == 200 && head["content-length"] == "\(whole.body.count)" && head["etag"] == tag)
     }
 
-    @Test func headOfANewURLMakesTheRendition() throws {
+    @Test func headOfANewURLEncodesTheRendition() throws {
         let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
         defer { origin.stop() }
         let server = try GifreelProcess()
@@ -124,7 +124,7 @@ import Testing
         #expect(try server.mp4(origin.url("/a.gif"))["cache-status"] == "gifreel; hit")
     }
 
-    @Test func aRestartKeepsWhatWasMade() throws {
+    @Test func renditionsSurviveARestart() throws {
         let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
         defer { origin.stop() }
         let first = try GifreelProcess()

@@ -21,7 +21,7 @@ import Testing
         #expect(!answer.text.contains("/tmp") && !answer.text.contains("Error Domain"))
     }
 
-    @Test func whatIsWrongWithASourceIsTold() throws {
+    @Test func errorsOfASourceNameTheirCause() throws {
         let gif = GIFBuilder.animation()
         let origin = try LoopbackOrigin([
             "/page.gif": { _ in .ok(Array("<!doctype html><html></html>".utf8)) },

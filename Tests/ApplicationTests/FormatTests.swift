@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test(arguments: [("jpg", "image/jpeg"), ("png", "image/png"), ("webp", "image/webp")])
-    func aPosterIsMadeStoredAndAddressedByItsContent(_ format: String, _ type: String) throws {
+    func aPosterIsStoredAndAddressedByItsContent(_ format: String, _ type: String) throws {
         let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
         defer { origin.stop() }
         let server = try GifreelProcess(["mounts.media.origin=\(origin.url("/"))"])

@@ -13,7 +13,7 @@ import Testing
         return String(text[open.upperBound..<close.lowerBound])
     }
 
-    @Test func itStandsAloneAndRunsNothingButItsOwn() throws {
+    @Test func theHomePageLoadsNothingFromOtherOrigins() throws {
         let server = try GifreelProcess()
         let page = try server.request("GET", "/")
         #expect(page.status == 200 && page["content-type"] == "text/html; charset=utf-8")
@@ -35,13 +35,13 @@ import Testing
         #expect(try server.request("POST", "/", body: [1]).status == 405)
     }
 
-    @Test func itCanBeSwitchedOff() throws {
+    @Test func theHomePageCanBeSwitchedOff() throws {
         let server = try GifreelProcess(["pages.home=false"])
         #expect(try server.request("GET", "/").status == 404)
         #expect(try server.request("GET", "/healthz").status == 200)
     }
 
-    @Test func itsFormsWorkWithoutItsScript() throws {
+    @Test func theFormsWorkWithoutTheScript() throws {
         let gif = GIFBuilder.animation(frames: 3)
         let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
         defer { origin.stop() }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite("Start, readiness, drain and restart", .timeLimit(.minutes(3))) struct LifecycleTests {
-    @Test func itTellsThatItIsWellAndReady() throws {
+    @Test func healthAndReadinessAnswer200() throws {
         let server = try GifreelProcess()
         for path in ["/healthz", "/readyz"] {
             let answer = try server.request("GET", path)
@@ -12,7 +12,7 @@ import Testing
         }
     }
 
-    @Test func itMayOpenAsManyDescriptorsAsTheSystemLetsIt() throws {
+    @Test func theDescriptorLimitIsRaisedToItsMaximum() throws {
         let server = try GifreelProcess()
         let limits = try String(contentsOfFile: "/proc/\(server.identifier)/limits", encoding: .utf8)
         let words = try #require(limits.split(separator: "\n").first { $0.hasPrefix("Max open files") })
@@ -20,7 +20,7 @@ import Testing
         #expect(words[3] == words[4])
     }
 
-    @Test func terminationLetsWhatIsInFlightEnd() throws {
+    @Test func terminationLetsRequestsInProgressEnd() throws {
         let gate = try LoopbackGate()
         let gif = GIFBuilder.animation()
         let origin = try LoopbackOrigin(["/a.gif": { _ in LoopbackAnswer.ok(gif).after(gate) }])
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func aPurgeForgetsASource() throws {
+    @Test func aPurgeRemovesASource() throws {
         let gif = GIFBuilder.animation()
         let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
         defer { origin.stop() }

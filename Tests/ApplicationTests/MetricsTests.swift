@@ -50,7 +50,7 @@ extension OperationsTests {
             #expect(value(#"gifreel_sandbox_kills_total{cause="time"}"#, in: text) == 0)
         }
 
-        @Test func openMetricsIsAnsweredToWhoAsksForIt() throws {
+        @Test func openMetricsIsSentToClientsThatAcceptIt() throws {
             let server = try GifreelProcess()
             let answer = try server.request("GET", "/metrics", headers: ["Accept: application/openmetrics-text; version=1.0.0"])
             #expect(answer.status == 200 && answer.text.hasSuffix("# EOF\n"))
@@ -58,7 +58,7 @@ extension OperationsTests {
             #expect(try server.request("GET", "/metrics")["content-type"] == "text/plain; version=0.0.4; charset=utf-8")
         }
 
-        @Test func whoIsNotOnTheListNeedsTheAdminToken() throws {
+        @Test func metricsNeedTheAdminTokenOutsideTheAllowList() throws {
             let closed = try GifreelProcess(["metrics.allow=10.0.0.0/8"])
             #expect(try closed.request("GET", "/metrics").status == 404)
             let guarded = try GifreelProcess(["metrics.allow=10.0.0.0/8", "admin.token=secret"])
@@ -68,7 +68,7 @@ extension OperationsTests {
 
         /// `promtool` comes with Debian's prometheus; without it there is nothing to ask.
         @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/promtool")))
-        func promtoolFindsNothingToSay() throws {
+        func promtoolReportsNoProblem() throws {
             let gif = GIFBuilder.animation(frames: 3)
             let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
             defer { origin.stop() }

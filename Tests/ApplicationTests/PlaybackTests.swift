@@ -4,7 +4,7 @@ import Testing
 @Suite("Videos play at their first request of a range", .timeLimit(.minutes(3))) struct PlaybackTests {
     /// Safari asks for two bytes first, and plays nothing where the answer is not 206 with a whole Content-Range. Then it
     /// asks for the file from the start to its known end, and for pieces of it, each on a connection of its own.
-    @Test func safariGetsTheWholeVideoInItsManner() throws {
+    @Test func safariGetsTheVideoByRanges() throws {
         let gif = GIFBuilder.noise(frames: 12, width: 160, height: 120)
         let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
         defer { origin.stop() }

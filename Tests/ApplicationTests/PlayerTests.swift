@@ -13,7 +13,7 @@ import Testing
         try #require(try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Any])
     }
 
-    @Test func aPageKnowsItsVideoBeforeThatIsMade() throws {
+    @Test func aPageNamesItsVideoBeforeTheVideoIsEncoded() throws {
         let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
         defer { origin.stop() }
         let server = try GifreelProcess()

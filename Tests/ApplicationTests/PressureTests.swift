@@ -26,7 +26,7 @@ import Testing
         #expect(try server.request("GET", "/healthz").status == 200)
     }
 
-    @Test func slowClientsHoldNobodyUp() throws {
+    @Test func slowClientsDelayNoOtherClient() throws {
         let server = try GifreelProcess()
         let upload = try server.request("POST", "/mp4", body: GIFBuilder.animation())
         let path = try #require(upload["content-location"])

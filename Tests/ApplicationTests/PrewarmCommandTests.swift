@@ -31,7 +31,7 @@ extension OperationsTests {
             ].flatMap { ["--set", $0] }
         }
 
-        @Test func withoutAServerItFillsACacheDirectory() throws {
+        @Test func withoutAServerACacheDirectoryIsFilled() throws {
             defer { try? FileManager.default.removeItem(at: directory) }
             let gif = GIFBuilder.animation(frames: 30)
             let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
@@ -51,7 +51,7 @@ extension OperationsTests {
             #expect(refused.code == 1 && refused.log.contains("--server"))
         }
 
-        @Test func aServerDoesTheWork() throws {
+        @Test func aServerPrewarmsAList() throws {
             defer { try? FileManager.default.removeItem(at: directory) }
             let gif = GIFBuilder.animation(frames: 3)
             let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
@@ -69,7 +69,7 @@ extension OperationsTests {
             #expect(wrong.code == 1 && wrong.log.contains("does not accept the token"))
         }
 
-        @Test func anInterruptedRunGoesOnWhereItStopped() throws {
+        @Test func anInterruptedRunContinuesWhereItStopped() throws {
             defer { try? FileManager.default.removeItem(at: directory) }
             let gate = try LoopbackGate()
             let gif = GIFBuilder.animation(frames: 3)
@@ -124,7 +124,7 @@ extension OperationsTests {
             ["/no/such/list"],
             ["/dev/null"], ["--server", "http://127.0.0.1:1", "--set", "cache.dir=x"],
         ])
-        func whatMakesNoSenseEndsWithTwo(_ arguments: [String]) throws {
+        func unusableArgumentsExitWithTwo(_ arguments: [String]) throws {
             defer { try? FileManager.default.removeItem(at: directory) }
             let outcome = try prewarm(arguments)
             #expect(outcome.code == 2 && !outcome.log.isEmpty)

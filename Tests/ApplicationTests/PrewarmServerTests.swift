@@ -73,7 +73,7 @@ extension OperationsTests {
             #expect(try server.request("GET", "/metrics").text.contains(#"gifreel_prewarm_urls_total{result="failed"} 2"#))
         }
 
-        @Test func itIsForThoseWhoKnowTheToken() throws {
+        @Test func prewarmingNeedsTheAdminToken() throws {
             let server = try GifreelProcess(["admin.token=secret"])
             #expect(try server.request("POST", "/prewarm", body: [0x5b]).status == 401)
             #expect(try server.request("GET", "/prewarm/1").status == 401)
@@ -83,20 +83,20 @@ extension OperationsTests {
         }
 
         @Test(arguments: ["", "[]", "{\"link\":\"x\"}", "[{\"url\":\"http://a/\"},7]", "http://a/b.gif"])
-        func whatIsNoListIsRefused(_ text: String) throws {
+        func malformedListsAreRefused(_ text: String) throws {
             let server = try GifreelProcess(["admin.token=secret"])
             let answer = try post(server, text)
             #expect(answer.status == 400 && answer.text.contains("bad_request"))
         }
 
-        @Test func moreThanMayWaitIsRefused() throws {
+        @Test func aListBeyondTheLimitIsRefused() throws {
             let server = try GifreelProcess(["admin.token=secret", "prewarm.max_urls=2"])
             #expect(
                 try post(server, lines(["http://127.0.0.1:9/1.gif", "http://127.0.0.1:9/2.gif", "http://127.0.0.1:9/3.gif"]))
                     .status == 400)
         }
 
-        @Test func aFailingOriginIsAskedAgain() throws {
+        @Test func aFailingOriginIsRetried() throws {
             let gif = GIFBuilder.animation(frames: 3)
             let origin = try LoopbackOrigin(["/a.gif": { $0.number == 1 ? .status(500) : .ok(gif) }])
             defer { origin.stop() }
@@ -106,7 +106,7 @@ extension OperationsTests {
             #expect(done.new == 1 && done.failed == 0)
         }
 
-        @Test func aJobGoesOnAfterARestart() throws {
+        @Test func aJobContinuesAfterARestart() throws {
             let gate = try LoopbackGate()
             let gif = GIFBuilder.animation(frames: 3)
             let origin = try LoopbackOrigin([
@@ -126,7 +126,7 @@ extension OperationsTests {
             #expect(origin.count("/a.gif") == 1)
         }
 
-        @Test func aJobThatIsCalledOffBeginsNothingMore() throws {
+        @Test func aCancelledJobStartsNoMoreEntries() throws {
             let gate = try LoopbackGate()
             let gif = GIFBuilder.animation(frames: 3)
             let origin = try LoopbackOrigin(["/a.gif": { _ in LoopbackAnswer.ok(gif).after(gate) }])

@@ -34,7 +34,7 @@ import Testing
         #expect(server.storedObjects().isEmpty)
     }
 
-    @Test func whatGoesWrongIsSaid() throws {
+    @Test func purgeErrorsNameTheirCause() throws {
         let server = try GifreelProcess(["admin.token=secret"])
         let address = "http://127.0.0.1:\(server.port)"
         let wrong = try purge(["--all", "--server", address], token: "other")

@@ -20,7 +20,7 @@ extension OperationsTests {
             try server.waitForLog(said)
         }
 
-        @Test func allowListsTokensAndLimitsAreReadAgain() throws {
+        @Test func allowListsTokensAndLimitsAreReloaded() throws {
             let gif = GIFBuilder.animation(frames: 3)
             let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }, "/b.gif": { _ in .ok(gif + [0]) }])
             defer { origin.stop() }
@@ -62,14 +62,14 @@ extension OperationsTests {
             #expect(purged.text.contains("\"purged\":3"), "\(purged.text)")
         }
 
-        @Test func whatNeedsARestartIsSaid() throws {
+        @Test func settingsThatNeedARestartAreLogged() throws {
             let (server, file) = try start("server:\n  idle_timeout: 60s\n")
             try "server:\n  idle_timeout: 61s\ncache:\n  max_bytes: 1GiB\n".write(to: file, atomically: true, encoding: .utf8)
             try reload(server, until: "for=cache.max_bytes, server.idle_timeout")
             #expect(try server.request("GET", "/healthz").status == 200)
         }
 
-        @Test func aWrongFileChangesNothing() throws {
+        @Test func anInvalidSettingsFileChangesNothing() throws {
             let (server, file) = try start("admin:\n  token: secret\n")
             try "admin:\n  tocken: other\n".write(to: file, atomically: true, encoding: .utf8)
             try reload(server, until: "settings not read again")
@@ -77,7 +77,7 @@ extension OperationsTests {
             #expect(try server.request("GET", "/cache", headers: ["Authorization: Bearer secret"]).status == 200)
         }
 
-        @Test func whatIsInFlightEndsByTheOldSettings() throws {
+        @Test func requestsInProgressKeepTheOldSettings() throws {
             let gate = try LoopbackGate()
             let gif = GIFBuilder.animation(frames: 3)
             let origin = try LoopbackOrigin(["/a.gif": { _ in LoopbackAnswer.ok(gif).after(gate) }])

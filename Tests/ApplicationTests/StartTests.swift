@@ -38,7 +38,7 @@ extension OperationsTests {
             #expect(complaint(["server.host=no.such.host.invalid"]).contains("The host no.such.host.invalid is unknown."))
         }
 
-        @Test func aCacheDirectoryThatCannotBeMadeIsNamed() {
+        @Test func aCacheDirectoryThatCannotBeCreatedIsNamed() {
             let text = complaint(["cache.dir=/dev/null/cache"])
             #expect(text.contains("the cache directory /dev/null/cache cannot be used: ") && text.contains("Not a directory"))
         }

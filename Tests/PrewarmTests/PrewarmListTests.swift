@@ -80,7 +80,7 @@ import Testing
     @Test(arguments: [
         "<", "<a", "<a href", "<a href=", "<a href='x", "<!--", "<![CDATA[", "</", "<img src=a.gif", "<loc>&#xZZ;&",
     ])
-    func whatBreaksOffIsReadAsFarAsItGoes(_ text: String) throws {
+    func truncatedMarkupIsReadToItsEnd(_ text: String) throws {
         _ = try PrewarmList(Array(text.utf8), format: .html)
         _ = try PrewarmList(Array(text.utf8), format: .sitemap)
     }
@@ -89,7 +89,7 @@ import Testing
         ("http://a/1.gif", PrewarmList.Format.lines), ("", .lines), ("  {\"url\":1}", .ndjson), ("[", .ndjson),
         ("<?xml version='1.0'?><urlset>", .sitemap), ("\n<sitemapindex>", .sitemap), ("<!doctype html><p>", .html),
     ])
-    func aListIsWhatItLooksLike(_ text: String, _ format: PrewarmList.Format) {
+    func theFormatOfAListIsGuessedFromItsText(_ text: String, _ format: PrewarmList.Format) {
         #expect(PrewarmList.Format.guess(Array(text.utf8)) == format)
     }
 }

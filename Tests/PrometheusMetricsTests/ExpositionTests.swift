@@ -16,7 +16,7 @@ import Testing
         return registry
     }
 
-    @Test func prometheusTextIsAsItsDocumentationHasIt() {
+    @Test func prometheusTextFollowsItsDocumentation() {
         #expect(
             filled().text(.prometheus) == #"""
                 # HELP app_load Load\\now.

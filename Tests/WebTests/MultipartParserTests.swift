@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func aBodyThatBreaksOffIsNotWhole() throws {
+    @Test func aBodyThatBreaksOffIsIncomplete() throws {
         let body = part(file, [1, 2, 3]) + Array("--X--".utf8)
         for length in 0..<(body.count - 1) { #expect(try !parse(Array(body.prefix(length))).isWhole, "\(length)") }
         #expect(try parse(body).isWhole)

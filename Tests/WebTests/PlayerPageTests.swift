@@ -73,7 +73,7 @@ import Testing
         #expect(!embed.html.contains("<script>") && embed.html.hasPrefix("<iframe src=\"http://x&quot;&gt;&lt;b&gt;/html/"))
     }
 
-    @Test func whatThePageShowsHasItsOptions() throws {
+    @Test func thePageShowsVideoAndPosterWithItsOptions() throws {
         let options = [("width", "320"), ("speed", "2"), ("bg", "000000")]
         let links = try links("/html,width=320,speed=2,bg=000000/https://a.test/a.gif", options)
         #expect(links.video == "/mp4,bg=000000,speed=2,width=320/https://a.test/a.gif")
@@ -120,7 +120,7 @@ import Testing
         #expect(embed.width == width && embed.height == height && embed.thumbnailUrl == nil)
     }
 
-    @Test func oEmbedIsAskedAsItsSpecificationHasIt() throws {
+    @Test func oEmbedAcceptsTheParametersOfItsSpecification() throws {
         let query = try OEmbed.Query([
             QueryItem(name: "url", value: "u"), QueryItem(name: "maxwidth", value: "300"),
             QueryItem(name: "format", value: "json"),

@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func everyOptionHasItsPlaceInTheText() throws {
+    @Test func everyOptionIsInTheCanonicalText() throws {
         let video = "width=480,height=270,fit=cover,bg=00ff7f,quality=80,speed=1.5,fps=12.5,start=0.5,end=2,loops=3"
         #expect(
             try canonical(.mp4, video)
@@ -39,7 +39,7 @@ import Testing
             ("fps=29.97", "mp4,fps=29.97"), ("fps=060", "mp4,fps=60"), ("start=1.005,end=02.5", "mp4,end=2.5,start=1.01"),
             ("width=0480", "mp4,width=480"), ("bg=ABCDEF", "mp4,bg=abcdef"), ("end=0.01", "mp4,end=0.01"),
         ])
-    func allWaysToWriteAValueAreOneText(_ options: String, _ text: String) throws {
+    func allSpellingsOfAValueHaveOneCanonicalText(_ options: String, _ text: String) throws {
         #expect(try canonical(.mp4, options) == text)
         #expect(try made(.mp4, options) == made(.mp4, text.dropFirst(3).trimmingPrefix(",").description))
     }

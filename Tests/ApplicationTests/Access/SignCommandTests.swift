@@ -26,7 +26,7 @@ import Testing
         #expect((before + 3600...before + 3700).contains(try #require(Int(text))))
     }
 
-    @Test func whatCannotBeSignedSaysWhy() throws {
+    @Test func signingErrorsNameTheirCause() throws {
         let cases: [([String], String)] = [
             (["https://example.com/", "quality=0"], "quality"), (["https://example.com/", "sig=1"], "--expires"),
             (["https://example.com/", "--expires", "soon"], "soon"), (["ftp://example.com/"], "http"),

@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(.enabled(if: SmallDisk.isPossible, "needs the right to mount"))
-    func aDiskFilledToTheBrimCostsNobodyAnAnswer() throws {
+    func aFullDiskFailsNoRequest() throws {
         let (origin, folder) = (try origin(), try folder())
         defer { origin.stop() }
         let disk = try #require(SmallDisk(on: folder.path + "/cache", bytes: 8 << 20))
@@ -39,7 +39,7 @@ import Testing
         disk.unmount()
     }
 
-    @Test func aDirectoryRemovedUnderTheServerIsMadeAgain() throws {
+    @Test func aDirectoryRemovedUnderTheServerIsCreatedAgain() throws {
         let origin = try origin()
         defer { origin.stop() }
         let server = try GifreelProcess()
@@ -67,7 +67,7 @@ import Testing
         try waitUntil("a hit") { try server.mp4(origin.url("/1.gif"))["cache-status"] == "gifreel; hit" }
     }
 
-    @Test func aSecondServerIsToldWhoHasTheDirectory() throws {
+    @Test func aSecondServerNamesTheProcessThatUsesTheDirectory() throws {
         let server = try GifreelProcess()
         let error = #expect(throws: GifreelProcess.NotStarted.self) {
             try GifreelProcess(["cache.dir=\(server.directory.path)/cache"])

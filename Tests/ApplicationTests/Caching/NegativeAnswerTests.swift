@@ -56,7 +56,7 @@ import Testing
         #expect((60...120).contains(seconds) && origin.count("/a.gif") == 1)
     }
 
-    @Test func whatTheServiceRefusesByItselfIsNotRemembered() throws {
+    @Test func refusalsOfTheServiceAreNotRemembered() throws {
         let server = try GifreelProcess(["sources.allow=example.com"])
         let answer = try server.mp4("http://127.0.0.1:1/a.gif")
         #expect(answer.status == 403)

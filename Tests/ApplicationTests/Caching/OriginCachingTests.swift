@@ -10,7 +10,7 @@ import Testing
     }
 
     @Test(arguments: ["Cache-Control: no-store", "Cache-Control: private, max-age=60"])
-    func whatMayNotBeStoredIsAnsweredAndLetGo(_ field: String) throws {
+    func renditionsThatMayNotBeStoredAreAnsweredAndDropped(_ field: String) throws {
         let origin = try origin(field)
         defer { origin.stop() }
         let server = try GifreelProcess()
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(arguments: [["Cache-Control: no-cache"], ["Expires: 0"], ["Cache-Control: max-age=100", "Age: 100"]])
-    func whatIsStaleAtOnceIsAskedAboutAgain(_ fields: [String]) throws {
+    func renditionsThatAreStaleAtOnceAreRevalidated(_ fields: [String]) throws {
         let gif = gif
         let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif, fields) }])
         defer { origin.stop() }

@@ -43,7 +43,7 @@ import Testing
         #expect(origin.count("/a.gif") == 2)
     }
 
-    @Test func whatIsTooMuchIsRefusedBeforeAnythingIsFetched() throws {
+    @Test func missesBeyondTheQueueAreRefusedBeforeAnyFetch() throws {
         let (gif, gate) = (gif, try LoopbackGate())
         let origin = try LoopbackOrigin()
         defer { origin.stop() }
@@ -88,7 +88,7 @@ import Testing
         #expect(try server.mp4(origin.url("/b.gif")).status == 200)
     }
 
-    @Test func whoWaitsTooLongForAWorkerIsToldToComeBack() throws {
+    @Test func aRequestThatWaitsTooLongForAWorkerGets503() throws {
         let gif = gif
         let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
         defer { origin.stop() }

@@ -34,7 +34,7 @@ import Testing
         return try LoopbackOrigin(Dictionary(uniqueKeysWithValues: faults.map { ("/\($0.name)", $0.handler) }))
     }
 
-    @Test func everyFaultHasItsErrorInTimeAndNothingIsKeptOfIt() throws {
+    @Test func everyFaultEndsInItsErrorInTimeAndStoresNothing() throws {
         let origin = try origin()
         defer { origin.stop() }
         let server = try GifreelProcess(["sources.timeout=2s"])

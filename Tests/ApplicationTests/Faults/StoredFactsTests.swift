@@ -75,7 +75,7 @@ import Testing
     }
 
     @Test(arguments: [damaged[0], damaged[2], damaged[5], damaged[9]])
-    func damagedFactsAreDroppedAndMadeAgain(_ text: String) async throws {
+    func damagedFactsAreDroppedAndComputedAgain(_ text: String) async throws {
         let gif = GIFBuilder.animation(frames: 3, width: 16, height: 16)
         let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
         defer { origin.stop() }

@@ -24,7 +24,7 @@ import Testing
     }
 
     /// Milliseconds of processor time after the worker's start: before, during and after the encoder's first pictures.
-    @Test(arguments: [0, 30, 400]) func nothingIsStoredOfAWorkerThatIsKilledAndTheNextJobIsFine(_ delay: Int) throws {
+    @Test(arguments: [0, 30, 400]) func aKilledWorkerStoresNothingAndTheNextJobSucceeds(_ delay: Int) throws {
         let server = try GifreelProcess(Self.settings)
         var client = try RawHTTPClient(port: server.port)
         try client.send(Array("POST /mp4 HTTP/1.1\r\nHost: a\r\nContent-Length: \(Self.long.count)\r\n\r\n".utf8))

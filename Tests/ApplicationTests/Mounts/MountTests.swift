@@ -60,7 +60,7 @@ import Testing
         #expect(try server.request("GET", "/media/a.gif")["cache-status"] == "gifreel; fwd=miss; stored")
     }
 
-    @Test func whatIsNotAGIFIsAnErrorForAllAndSaysThatItVaries() throws {
+    @Test func aSourceThatIsNoGIFIsAnErrorThatVariesByAccept() throws {
         let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(Array("<html>".utf8)) }])
         defer { origin.stop() }
         let server = try GifreelProcess(["mounts.media.origin=\(origin.url("/"))", "mounts.media.negotiate=true"])

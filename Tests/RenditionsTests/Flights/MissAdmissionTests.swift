@@ -32,7 +32,7 @@ import Testing
         withExtendedLifetime((first, second)) {}
     }
 
-    @Test func oneGIFIsAlwaysLetIn() {
+    @Test func oneGIFIsAlwaysAdmitted() {
         let admission = MissAdmission(jobs: 2, bytes: 10)
         let place = admission.admit(nil, bytes: 600, urgency: .visitor)
         #expect(place != nil && admission.admit(nil, bytes: 1, urgency: .visitor) == nil)

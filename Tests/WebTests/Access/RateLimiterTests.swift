@@ -50,7 +50,7 @@ import Testing
         #expect(limiter.take(try client("192.0.2.3")) == 60)
     }
 
-    @Test func aFullTableForgetsWhomItHasLeastAgainst() throws {
+    @Test func aFullTableForgetsTheFullestBucket() throws {
         let limiter = RateLimiter(RateLimit(perMinute: 60, burst: 10), sets: 1, clock: time.clock)
         let heavy = try client("192.0.2.1")
         for _ in 0..<10 { _ = limiter.take(heavy) }
@@ -59,7 +59,7 @@ import Testing
         #expect(limiter.take(heavy) != nil)
     }
 
-    @Test func whoeverIsUnknownIsNotLimited() throws {
+    @Test func clientsWithoutAnAddressAreNotLimited() throws {
         let limiter = RateLimiter(RateLimit(perMinute: 1, burst: 1), clock: time.clock)
         let unknown = limiter.allowance(for: nil)
         #expect((0..<5).allSatisfy { _ in unknown.use() == nil })

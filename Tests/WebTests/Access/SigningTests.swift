@@ -118,7 +118,7 @@ import Testing
     }
 
     /// Whatever is signed, the service that knows the key answers it, and reads of it what was meant.
-    @Test func whatIsWrittenBySignerIsRead() throws {
+    @Test func pathsOfTheSignerAreParsed() throws {
         let signer = TargetSigner(keys: SigningKeys([Self.key]))
         for source in ["https://example.com/a.gif", "http://a.test:8080/x//y.gif?a=b&c=%2F,d", "https://[2001:db8::1]/é.gif"] {
             let url = try SourceURL(source)
