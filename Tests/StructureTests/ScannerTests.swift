@@ -31,8 +31,16 @@ import Testing
     @Test func importsAreReadWhateverStandsBeforeThem() {
         let file = SourceFile(
             path: "Sources/A/B.swift",
-            text: "internal import Cache\n@testable import Fetch\nimport struct Foundation.URL\n// import No\nlet a = x.import")
+            text: """
+                internal import Cache
+                @testable import Fetch
+                import struct Foundation.URL
+                // import No
+                let a: Other = x.import
+                """)
         #expect(file.imports == ["Cache", "Fetch", "Foundation"])
+        // A target may have a type with the name of another target.
+        #expect(file.uses == ["Other"])
         #expect(file.folder(depth: nil) == nil)
     }
 

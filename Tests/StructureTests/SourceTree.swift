@@ -25,15 +25,15 @@ struct SourceFile {
     }
 
     /// Modules that the file imports.
-    var imports: Set<String> {
-        var modules = Set<String>()
-        for (index, token) in tokens.enumerated()
-        where token.text == "import" && token.depth == 0 && !token.isMember && index + 1 < tokens.count {
+    var imports: Set<String> { Set(importedModules.map { tokens[$0].text }) }
+
+    /// Indices of the tokens that name imported modules.
+    private var importedModules: [Int] {
+        tokens.indices.dropLast().compactMap { index in
+            guard tokens[index].text == "import", tokens[index].depth == 0, !tokens[index].isMember else { return nil }
             // `import struct Foundation.URL` names the kind first.
-            let name = Self.kinds.contains(tokens[index + 1].text) && index + 2 < tokens.count ? index + 2 : index + 1
-            modules.insert(tokens[name].text)
+            return Self.kinds.contains(tokens[index + 1].text) && index + 2 < tokens.count ? index + 2 : index + 1
         }
-        return modules
     }
 
     /// Types that the file declares at its top level for others, and all type names that it declares anywhere.
@@ -51,7 +51,9 @@ struct SourceFile {
 
     /// Type names that the file uses unqualified and does not declare itself.
     var uses: Set<String> {
-        Set(tokens.lazy.filter { !$0.isMember && Self.isTypeName($0.text) }.map(\.text)).subtracting(declarations.all)
+        let modules = Set(importedModules)
+        let names = tokens.indices.filter { !tokens[$0].isMember && !modules.contains($0) && Self.isTypeName(tokens[$0].text) }
+        return Set(names.map { tokens[$0].text }).subtracting(declarations.all)
     }
 
     private static let kinds: Set<String> = ["actor", "class", "enum", "protocol", "struct", "typealias"]
