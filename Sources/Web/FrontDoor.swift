@@ -24,7 +24,7 @@ package final class FrontDoor: HTTPHandler {
     let access: AccessControl
     let pages: PageDesk
     private let metrics: MetricsDesk
-    private let prewarm: PrewarmDesk
+    private let prewarm: PrewarmController
     private let work: WorkMeter
     private let configuration: WebPolicy
     private let logger: Logger
@@ -55,7 +55,7 @@ package final class FrontDoor: HTTPHandler {
             configuration, store: store, answers: answers, crossOrigin: crossOrigin, parser: parser, access: access)
         metrics = MetricsDesk(
             registry: registry, allowed: configuration.metricsReaders, admin: admin, threads: threads)
-        self.prewarm = PrewarmDesk(queue: prewarm, admin: admin, threads: threads)
+        self.prewarm = PrewarmController(queue: prewarm, admin: admin, threads: threads)
         self.work = work
         self.logger = logger
     }

@@ -2,13 +2,14 @@ package import Fetch
 internal import Foundation
 package import Renditions
 
-/// One rendition that is to be in the cache before anybody asks: as it was written, so that what is wrong with it can be
-/// told when its turn comes.
+/// One rendition to bring into the cache, as the list spells it.
+///
+/// It is parsed when its turn comes: an error in one entry fails that entry, not the list.
 package struct PrewarmEntry: Sendable, Hashable {
     package let url: String
-    /// A format of ``Rendition/Format``.
+    /// The name of a ``Rendition/Format``.
     package let format: String
-    /// Options as in the path form.
+    /// Options by name, with the values of the path form.
     package let options: [String: String]
 
     package init(url: String, format: String = "mp4", options: [String: String] = [:]) {
@@ -17,15 +18,15 @@ package struct PrewarmEntry: Sendable, Hashable {
         self.options = options
     }
 
-    /// A rendition and the source to make it from.
+    /// A rendition and its source.
     package typealias Target = (rendition: Rendition, url: SourceURL)
 
-    /// Reads the entry.
+    /// Parses format, options and URL.
     ///
     /// - Throws: ``RenditionError/invalidOption(name:reason:)`` or ``RenditionError/invalidSourceURL(_:)``.
     package func target() throws(RenditionError) -> Target {
         guard let format = Rendition.Format(rawValue: format) else {
-            throw .invalidOption(name: "format", reason: "is not one that can be made")
+            throw .invalidOption(name: "format", reason: "is not the name of a format")
         }
         var rendition = Rendition(format: format)
         for option in options.sorted(by: { $0.key < $1.key }) { try rendition.set(option.key, to: option.value) }
@@ -37,7 +38,7 @@ package struct PrewarmEntry: Sendable, Hashable {
         }
     }
 
-    /// The same for entries that mean the same rendition of the same source.
+    /// A text that is equal for entries with the same rendition of the same source.
     var identity: String {
         do throws(RenditionError) {
             let (rendition, url) = try target()
@@ -50,7 +51,7 @@ package struct PrewarmEntry: Sendable, Hashable {
 
 /// An object in the body of `POST /prewarm` (docs/api.md): `{"url":…, "format":"mp4", …options}`.
 extension PrewarmEntry: Codable {
-    /// A name that is not known beforehand.
+    /// A key of any name: options are keys of the object.
     private struct Name: CodingKey {
         let stringValue: String
         var intValue: Int? { nil }
@@ -77,7 +78,7 @@ extension PrewarmEntry: Codable {
         for (name, value) in options { try fields.encode(value, forKey: Name(stringValue: name)) }
     }
 
-    /// An option's value, which JSON may have as a string or as a number.
+    /// Reads the value of an option, a string or a number.
     private static func text(_ fields: KeyedDecodingContainer<Name>, _ name: Name) throws -> String {
         if let text = try? fields.decode(String.self, forKey: name) { return text }
         if let whole = try? fields.decode(Int.self, forKey: name) { return String(whole) }

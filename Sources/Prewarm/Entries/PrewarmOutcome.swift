@@ -1,6 +1,6 @@
 package import Renditions
 
-/// How an error is reported to the user who asked for the entry.
+/// An error as reports show it.
 package struct PrewarmFailure: Sendable {
     /// A stable word for programs (docs/api.md, errors).
     package let code: String
@@ -12,23 +12,24 @@ package struct PrewarmFailure: Sendable {
         self.detail = detail
     }
 
+    /// Gives the code and the sentence of an error.
     package typealias Describe = @Sendable (RenditionError) -> PrewarmFailure
 }
 
 /// The outcome of an entry.
 package struct PrewarmOutcome: Sendable, Hashable, Codable {
     package enum Kind: String, Sendable, Hashable, Codable {
-        /// It was in the cache.
+        /// The rendition was in the cache.
         case hit
-        /// It was made now.
+        /// The rendition was encoded for this entry.
         case new
         case failed
     }
 
     package var kind: Kind
-    /// Bytes of the rendition; 0 where it failed.
+    /// Bytes of the rendition; 0 for a failure.
     package var bytes = 0
-    /// Bytes of its GIF; 0 where that is not known.
+    /// Bytes of the source; 0 where unknown.
     package var sourceBytes = 0
     /// The code and the sentence of a failure (docs/api.md, errors).
     package var code: String?
@@ -46,7 +47,7 @@ package struct PrewarmOutcome: Sendable, Hashable, Codable {
         detail = failure.detail
     }
 
-    /// Bytes that the rendition is smaller than its GIF.
+    /// The bytes by which the rendition is smaller than its source.
     package var saved: Int { max(0, sourceBytes - bytes) }
 
     /// Reads an outcome from a journal or a server's report.
@@ -79,7 +80,7 @@ package struct PrewarmOutcome: Sendable, Hashable, Codable {
     }
 }
 
-/// An outcome with what it belongs to.
+/// An entry with its outcome.
 package struct PrewarmResult: Sendable, Hashable, Codable {
     package var entry: PrewarmEntry
     package var outcome: PrewarmOutcome
@@ -103,5 +104,34 @@ package struct PrewarmResult: Sendable, Hashable, Codable {
 
     private enum CodingKeys: String, CodingKey {
         case entry
+    }
+}
+
+/// Sums over outcomes.
+package struct PrewarmTotals: Sendable, Hashable {
+    package private(set) var hits = 0
+    package private(set) var new = 0
+    package private(set) var failed = 0
+    /// Bytes of the renditions that are in the cache.
+    package private(set) var bytes = 0
+    /// Bytes of their sources.
+    package private(set) var sourceBytes = 0
+    /// The bytes by which the renditions are smaller than their sources.
+    package private(set) var saved = 0
+
+    package init() {}
+
+    /// The number of finished entries, failures included.
+    package var done: Int { hits + new + failed }
+
+    package mutating func add(_ outcome: PrewarmOutcome) {
+        switch outcome.kind {
+        case .hit: hits += 1
+        case .new: new += 1
+        case .failed: failed += 1
+        }
+        bytes += outcome.bytes
+        sourceBytes += outcome.sourceBytes
+        saved += outcome.saved
     }
 }

@@ -60,3 +60,23 @@ struct Prewarmer: Sendable {
         return PrewarmOutcome(kind: kind, bytes: Int(found.rendition.length), sourceBytes: facts?.sourceBytes ?? 0)
     }
 }
+
+/// Exponential delays between attempts, with jitter and an upper bound. `Retry-After` can lengthen a delay.
+struct Backoff: Sendable {
+    /// The delay before the second attempt.
+    private static let first = Duration.milliseconds(250)
+    private static let longest = Duration.seconds(30)
+
+    private(set) var attempts = 0
+
+    /// Counts an attempt and returns the delay before the next one.
+    ///
+    /// - Parameter retryAfter: The seconds of `Retry-After`, which are respected up to five minutes.
+    mutating func next(retryAfter: Int?) -> Duration {
+        let doubled = Self.first * (1 << min(attempts, 10))
+        attempts += 1
+        // Jitter, so that attempts that failed together do not repeat together.
+        let own = min(doubled, Self.longest) * Double.random(in: 0.75...1.25)
+        return max(own, .seconds(min(max(retryAfter ?? 0, 0), 300)))
+    }
+}

@@ -1,15 +1,15 @@
 internal import Synchronization
 
-/// A list of entries that somebody wants in the cache, and how far it is. Any thread.
+/// A list of entries to bring into the cache, and its progress. Thread-safe.
 package final class PrewarmJob: Sendable {
-    /// What does not change.
+    /// The immutable part of a job.
     package struct Order: Sendable {
         /// 32 hexadecimal digits.
         package let id: String
         package let entries: [PrewarmEntry]
-        /// Attempts after the first, of each entry.
+        /// Attempts after the first, per entry.
         let retries: Int
-        /// Entries at once.
+        /// The number of entries in progress at the same time.
         let concurrency: Int
 
         package init(id: String, entries: [PrewarmEntry], retries: Int, concurrency: Int) {
@@ -20,11 +20,11 @@ package final class PrewarmJob: Sendable {
         }
     }
 
-    /// How far it is, at one moment.
+    /// A snapshot of the progress.
     struct Progress: Sendable {
         var totals = PrewarmTotals()
         var state = State.waiting
-        /// Outcomes in the order in which they came, each with its entry's number.
+        /// Outcomes in the order of their arrival, each with the number of its entry.
         var outcomes: [(number: Int, outcome: PrewarmOutcome)] = []
     }
 
@@ -39,8 +39,8 @@ package final class PrewarmJob: Sendable {
     private let state: Mutex<(progress: Progress, open: [Int], running: Int)>
 
     /// - Parameters:
-    ///   - outcomes: Those known from before a restart.
-    ///   - isCancelled: Whether it was called off then.
+    ///   - outcomes: Outcomes from before a restart.
+    ///   - isCancelled: Whether the job was cancelled before the restart.
     init(_ order: Order, outcomes: [(number: Int, outcome: PrewarmOutcome)] = [], isCancelled: Bool = false) {
         self.order = order
         var progress = Progress()
@@ -53,15 +53,16 @@ package final class PrewarmJob: Sendable {
         state = Mutex((progress, isCancelled ? [] : open.sorted(by: >), 0))
     }
 
+    /// A consistent snapshot.
     var progress: Progress { state.withLock { $0.progress } }
 
-    /// Entries that are yet to be done, those under way included.
+    /// The number of unfinished entries, those in progress included.
     var remaining: Int { state.withLock { $0.open.count + $0.running } }
 
-    /// Whether nothing more will come of it.
+    /// Whether no more outcomes will arrive.
     var isOver: Bool { state.withLock { $0.open.isEmpty && $0.running == 0 } }
 
-    /// The next entry to begin with; nil when all have been begun or as many as may be are under way.
+    /// Takes the next pending entry; nil if none is pending or the job's concurrency limit is reached.
     func take() -> Int? {
         state.withLock { state in
             guard state.running < order.concurrency, let number = state.open.popLast() else { return nil }
@@ -71,7 +72,7 @@ package final class PrewarmJob: Sendable {
         }
     }
 
-    /// Notes what came of an entry that was taken; nil puts it back.
+    /// Records the outcome of a taken entry; nil makes it pending again.
     func finish(_ number: Int, _ outcome: PrewarmOutcome?) {
         state.withLock { state in
             state.running -= 1
@@ -85,12 +86,70 @@ package final class PrewarmJob: Sendable {
         }
     }
 
-    /// Begins no more entries.
+    /// Drops the pending entries. Entries in progress finish.
     func cancel() {
         state.withLock { state in
             guard state.progress.state != .done else { return }
             state.progress.state = .cancelled
             state.open = []
+        }
+    }
+}
+
+/// The body of `GET /prewarm/{id}` (docs/api.md).
+package struct PrewarmReport: Codable {
+    /// One of the first failures of the job.
+    struct Failure: Codable {
+        var url: String
+        var code: String
+        var detail: String
+    }
+
+    /// An outcome with the number of its entry.
+    struct Result: Codable {
+        var number: Int
+        var outcome: PrewarmOutcome
+    }
+
+    var id: String
+    var state: String
+    var total: Int
+    /// Finished entries, failures included.
+    var done: Int
+    var failed: Int
+    var hits: Int
+    var new: Int
+    /// Bytes of the renditions that are in the cache.
+    var bytes: Int
+    var saved: Int
+    var errors: [Failure]
+    /// Outcomes in the order of their arrival, from the requested one on; nil if none was requested.
+    var results: [Result]?
+
+    /// The most failures in ``errors``.
+    static let errorLimit = 100
+    /// The most outcomes in ``results``.
+    static let resultLimit = 1000
+
+    /// - Parameter first: The index of the first requested outcome; nil for none.
+    package init(_ job: PrewarmJob, from first: Int?) {
+        let progress = job.progress
+        id = job.order.id
+        state = progress.state.rawValue
+        total = job.order.entries.count
+        done = progress.totals.done
+        failed = progress.totals.failed
+        hits = progress.totals.hits
+        new = progress.totals.new
+        bytes = progress.totals.bytes
+        saved = progress.totals.saved
+        errors = progress.outcomes.lazy.filter { $0.outcome.kind == .failed }.prefix(Self.errorLimit).map { failed in
+            Failure(
+                url: job.order.entries[failed.number].url, code: failed.outcome.code ?? "",
+                detail: failed.outcome.detail ?? "")
+        }
+        results = first.map { first in
+            progress.outcomes.dropFirst(first).prefix(Self.resultLimit).map { Result(number: $0.number, outcome: $0.outcome) }
         }
     }
 }

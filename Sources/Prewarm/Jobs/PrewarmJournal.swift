@@ -4,11 +4,11 @@ internal import Glibc
 internal import Renditions
 internal import SystemIO
 
-/// Jobs on disk, in `prewarm/` of the cache's directory: one file a job, a line of JSON each for the order, its entries and
-/// the outcomes as they come.
+/// Jobs on disk, in `prewarm/` of the cache directory: one file per job, with a line of JSON for the order, for each entry
+/// and for each outcome.
 ///
-/// A job is on disk before it is accepted. Outcomes are written as they come without waiting for the disk: one that is lost
-/// is found out again, and is a hit then. All calls block; one at a time.
+/// A job is on disk before it is accepted. Outcomes are written without waiting for the disk: after a crash, the entry of a
+/// lost outcome is processed again, as a hit. All functions block. Not thread-safe.
 package final class PrewarmJournal {
     private struct Head: Codable {
         var id: String
@@ -68,7 +68,7 @@ package final class PrewarmJournal {
         return (jobs.sorted { $0.created < $1.created }.map(\.job), damages)
     }
 
-    /// Writes a new job down, durably.
+    /// Writes a new job durably.
     func add(_ order: PrewarmJob.Order) throws {
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         let head = Head(
@@ -85,20 +85,22 @@ package final class PrewarmJournal {
         files[order.id] = file
     }
 
-    /// Notes what came of an entry.
+    /// Appends the outcome of an entry.
     func note(_ number: Int, _ outcome: PrewarmOutcome, of id: String) throws {
         try append(Line(number: number, outcome: outcome), to: id)
     }
 
+    /// Appends that the job was cancelled.
     func noteCancelled(_ id: String) throws {
         try append(Line(cancelled: true), to: id)
     }
 
-    /// Lets go of a finished job's file; it stays on disk.
+    /// Closes the file of a finished job. The file stays on disk.
     func close(_ id: String) throws {
         try files.removeValue(forKey: id)?.close()
     }
 
+    /// Removes the file of a job. A missing file is no error.
     func remove(_ id: String) throws {
         try close(id)
         guard unlink(path(id)) == 0 || errno == ENOENT else { throw SystemError.last("unlink") }

@@ -4,17 +4,18 @@ package import Renditions
 internal import Synchronization
 package import SystemIO
 
-/// The server's prewarm jobs, and the tasks that work on them: first come, first served, a few entries at once.
+/// The server's prewarm jobs and the runners that process them, in the order of arrival.
 ///
-/// Bounded in entries that wait and in jobs that are remembered. Any thread, but for what is said to block.
+/// The numbers of pending entries, of concurrent entries and of remembered jobs are bounded. Thread-safe; functions that
+/// block for the disk say so.
 package final class PrewarmQueue: Sendable {
-    /// How much there may be.
+    /// Bounds over all jobs.
     package struct Limits: Sendable {
-        /// Entries at once, over all jobs.
+        /// The number of entries in progress at the same time.
         package var concurrency: Int
-        /// Entries that are yet to be done, over all jobs.
+        /// The number of unfinished entries.
         package var urls: Int
-        /// Jobs that can be asked about; beyond, the oldest that are over are forgotten.
+        /// The number of remembered jobs; beyond it the oldest finished ones are forgotten.
         package var jobs = 200
 
         package init(concurrency: Int, urls: Int) {
@@ -34,9 +35,9 @@ package final class PrewarmQueue: Sendable {
     }
 
     fileprivate struct State {
-        /// In the order in which they came.
+        /// In the order of arrival.
         var jobs: [PrewarmJob] = []
-        /// Entries of jobs that are being written down.
+        /// Entries of jobs that are being written to disk.
         var arriving = 0
         var runners: [Int: Task<Void, Never>] = [:]
         var lastRunner = 0
@@ -51,9 +52,9 @@ package final class PrewarmQueue: Sendable {
     private let meter: LabelledCounter
     private let logger: Logger
     private let state = Mutex(State())
-    /// Locked while the disk is waited for, so only ever by threads that may wait.
+    /// Locked during disk writes, so only threads that may block lock it.
     private let journal: Mutex<PrewarmJournal>
-    /// One thread, so that outcomes are written in order.
+    /// A single thread, so that outcomes are written in order.
     private let threads: WorkThreads
 
     package init(
@@ -67,7 +68,7 @@ package final class PrewarmQueue: Sendable {
         self.logger = logger
     }
 
-    /// Reads what an earlier server left, so that whoever asks finds it. Blocks; to be done before requests come.
+    /// Loads the jobs of an earlier process from disk. Blocks; called before the server accepts requests.
     package func load() {
         let (jobs, damages) = journal.withLock { $0.load() }
         for damage in damages {
@@ -76,11 +77,11 @@ package final class PrewarmQueue: Sendable {
                 metadata: ["file": "\(damage.file)", "cause": "\(damage.cause)"])
         }
         let open = jobs.reduce(0) { $0 + $1.remaining }
-        if open > 0 { logger.info("prewarming goes on", metadata: ["urls": "\(open)"]) }
+        if open > 0 { logger.info("prewarming continues", metadata: ["urls": "\(open)"]) }
         state.withLock { $0.jobs = jobs }
     }
 
-    /// Begins to work.
+    /// Starts processing.
     ///
     /// - Parameters:
     ///   - store: Returns the current store.
@@ -92,7 +93,7 @@ package final class PrewarmQueue: Sendable {
         wake()
     }
 
-    /// Begins nothing more and calls off what is under way; after the next start that is begun anew.
+    /// Starts no more entries and cancels those in progress. They are pending again after the next start.
     package func stop() {
         let runners = state.withLock { state in
             state.isClosed = true
@@ -101,14 +102,15 @@ package final class PrewarmQueue: Sendable {
         for runner in runners { runner.cancel() }
     }
 
-    /// Entries that are yet to be done.
+    /// The number of unfinished entries.
     package var waiting: Int { state.withLock { $0.waiting } }
 
+    /// The job with this id; nil if it is unknown or was forgotten.
     package func job(_ id: String) -> PrewarmJob? {
         state.withLock { $0.jobs.first { $0.order.id == id } }
     }
 
-    /// Accepts a job. Blocks until it is on disk.
+    /// Accepts a job. Blocks until the job is on disk.
     package func add(_ order: PrewarmJob.Order) throws(Refusal) {
         let refusal: Refusal? = state.withLock { state in
             if state.isClosed { return .stopping }
@@ -137,7 +139,7 @@ package final class PrewarmQueue: Sendable {
         wake()
     }
 
-    /// Calls a job off. Blocks for a write.
+    /// Cancels a job. Blocks for a write.
     package func cancel(_ job: PrewarmJob) {
         job.cancel()
         write { try $0.noteCancelled(job.order.id) }
@@ -145,7 +147,7 @@ package final class PrewarmQueue: Sendable {
 
     // MARK: Runners
 
-    /// Makes sure that as many work as may, where there is work.
+    /// Starts runners up to the concurrency limit while entries are pending.
     private func wake() {
         state.withLock { state in
             guard !state.isClosed, let prewarmer = state.prewarmer else { return }
@@ -158,7 +160,7 @@ package final class PrewarmQueue: Sendable {
         }
     }
 
-    /// Works until nothing is left to begin with.
+    /// Processes entries until none is pending.
     private func run(_ runner: Int, _ prewarmer: Prewarmer) async {
         while let (job, number) = take(runner) {
             let outcome = await prewarmer.warm(job.order.entries[number], retries: job.order.retries)
@@ -176,8 +178,8 @@ package final class PrewarmQueue: Sendable {
         }
     }
 
-    /// The next entry of the first job that has one to begin with. Where there is none the runner has left, under the same
-    /// lock: a job that comes right then finds its place free.
+    /// Takes the next entry of the first job with a pending one. If there is none, removes the runner under the same lock, so
+    /// that a job that arrives at this moment starts a new one.
     private func take(_ runner: Int) -> (PrewarmJob, Int)? {
         state.withLock { state in
             if !state.isClosed {
@@ -195,15 +197,15 @@ package final class PrewarmQueue: Sendable {
             do {
                 try body(journal)
             } catch {
-                // The job goes on; after a restart some entries are looked at once more.
-                logger.warning("a prewarm job cannot be written down", metadata: ["cause": "\(error)"])
+                // The job continues; after a restart some entries are processed again, as hits.
+                logger.warning("a prewarm job cannot be written to disk", metadata: ["cause": "\(error)"])
             }
         }
     }
 }
 
 extension PrewarmQueue.State {
-    /// Takes the oldest jobs that are over out of a list that is too long, and returns their ids.
+    /// Removes the oldest finished jobs beyond the limit, and returns their ids.
     fileprivate mutating func forgetOldest(beyond limit: Int) -> [String] {
         var forgotten: [String] = []
         while jobs.count > limit, let index = jobs.firstIndex(where: \.isOver) {

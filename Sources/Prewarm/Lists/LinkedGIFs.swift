@@ -1,12 +1,14 @@
 internal import Foundation
 
-/// The GIFs of an HTML page.
+/// Finds the GIFs that an HTML page shows or links to.
 enum LinkedGIFs {
-    /// Attributes that name what an element shows or links to; pages that load late keep the URL in a `data-` one.
+    /// Attributes with URLs. Scripts that load images lazily use the `data-` attributes.
     private static let attributes = ["src", "href", "data-src", "data-original", "data-gif", "poster", "content"]
 
-    /// URLs of GIFs, in the order of the page, each once. Links that are not absolute need the page's URL, from `base` or
-    /// from the page's own `<base>`; without one they are left out.
+    /// The absolute URLs of GIFs in the order of the page, each once.
+    ///
+    /// - Parameter base: The page's URL, which resolves relative links unless the page has a `<base>`. Without either,
+    ///   relative links are skipped.
     static func find(_ page: [UInt8], base: String?) -> [String] {
         var base = base.flatMap { URL(string: $0) }
         var found: [String] = []
@@ -28,12 +30,12 @@ enum LinkedGIFs {
         return found
     }
 
-    /// Whether the path ends in `.gif`, whatever its query.
+    /// Whether the path ends in `.gif`.
     static func isGIF(_ link: String) -> Bool {
         link.prefix { $0 != "?" && $0 != "#" }.lowercased().hasSuffix(".gif")
     }
 
-    /// The URLs of a `srcset`, without their widths and densities.
+    /// The URLs of a `srcset`, without widths and densities.
     private static func candidates(_ text: String) -> [String] {
         text.split(separator: ",").compactMap { $0.split(whereSeparator: \.isWhitespace).first.map(String.init) }
     }

@@ -1,15 +1,15 @@
-/// Goes through XML or HTML from tag to tag, and takes both as they come: nothing is too broken to be read on.
+/// Iterates over the start tags of XML or HTML, and tolerates malformed markup.
 ///
-/// For finding links only: it knows comments, CDATA and the two HTML elements whose content is no markup, and nothing
-/// of nesting.
+/// It serves to find links: it handles comments, CDATA and the two HTML elements whose content is raw text, and ignores
+/// nesting.
 struct MarkupScanner: Sequence, IteratorProtocol {
-    /// A start tag, with the text up to the next tag of any kind.
+    /// A start tag and the text up to the next tag.
     struct Element: Equatable {
-        /// In lower case, with its prefix: `image:loc`.
+        /// The name in lower case, with its prefix: `image:loc`.
         var name: String
-        /// By their names in lower case, decoded; the first of several wins.
+        /// Decoded values by names in lower case. The first of several attributes of one name wins.
         var attributes: [String: String] = [:]
-        /// Decoded, without the spaces around it.
+        /// The decoded text without surrounding spaces.
         var text = ""
     }
 
@@ -42,9 +42,9 @@ struct MarkupScanner: Sequence, IteratorProtocol {
         return nil
     }
 
-    // MARK: Pieces
+    // MARK: Parts
 
-    /// Skips what begins with `start` here up to and with the next `end`, or to the end of the text.
+    /// If the rest begins with `start`, skips to behind the next `end` or to the end of the text, and returns true.
     private mutating func skip(_ start: String, until end: String) -> Bool {
         guard bytes[position...].starts(with: start.utf8) else { return false }
         position = find(end, from: position + start.utf8.count).map { $0 + end.utf8.count } ?? bytes.count
@@ -109,7 +109,7 @@ struct MarkupScanner: Sequence, IteratorProtocol {
         return CharacterReferences.decode(value)
     }
 
-    /// The text here, CDATA included, up to the next tag.
+    /// Reads the text up to the next tag, including CDATA sections.
     private mutating func readText() -> String {
         var text = ""
         while position < bytes.count {
@@ -129,4 +129,38 @@ struct MarkupScanner: Sequence, IteratorProtocol {
     private static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(lower(byte)) }
 
     private static func lower(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
+}
+
+/// Character references in markup: the five names of XML, and numbers.
+private enum CharacterReferences {
+    private static let names = ["amp": "&", "lt": "<", "gt": ">", "quot": "\"", "apos": "'"]
+
+    /// Replaces references by their characters. Anything else stays unchanged.
+    static func decode(_ bytes: some Collection<UInt8>) -> String {
+        let text = String(decoding: bytes, as: UTF8.self)
+        guard text.contains("&") else { return text }
+        var decoded = ""
+        var rest = text[...]
+        while let start = rest.firstIndex(of: "&") {
+            decoded += rest[..<start]
+            rest = rest[start...].dropFirst()
+            // The longest reference is `#x10FFFF`.
+            let name = rest.prefix(9).prefix { $0 != ";" }
+            if rest.dropFirst(name.count).first == ";", let character = character(name) {
+                decoded += character
+                rest = rest.dropFirst(name.count + 1)
+            } else {
+                decoded += "&"
+            }
+        }
+        return decoded + rest
+    }
+
+    private static func character(_ name: Substring) -> String? {
+        guard name.hasPrefix("#") else { return names[String(name)] }
+        let digits = name.dropFirst()
+        let number =
+            digits.first == "x" || digits.first == "X" ? UInt32(digits.dropFirst(), radix: 16) : UInt32(digits)
+        return number.flatMap(Unicode.Scalar.init).map { String($0) }
+    }
 }

@@ -1,19 +1,19 @@
 internal import Foundation
 
-/// A list of sources in one of the forms people have them in.
+/// A parsed list of sources.
 package struct PrewarmList: Sendable, Equatable {
-    /// How a list is written.
+    /// The syntax of a list.
     package enum Format: String, Sendable, CaseIterable {
-        /// A URL a line; what follows `#` at a line's start is left out.
+        /// One URL per line; lines that start with `#` are comments.
         case lines
-        /// An object a line, or a list of objects, as `POST /prewarm` takes them.
+        /// The body of `POST /prewarm`: one JSON object per line, or a list of objects.
         case ndjson
         /// A sitemap (sitemaps.org), or an index of sitemaps.
         case sitemap
-        /// A page: the GIFs it shows and links to.
+        /// An HTML page: the GIFs that it shows or links to.
         case html
 
-        /// What a text looks like.
+        /// Guesses the format from the start of the text.
         package static func guess(_ text: [UInt8]) -> Format {
             let start = text.prefix(4096).drop { $0 <= 0x20 || $0 == 0xEF || $0 == 0xBB || $0 == 0xBF }
             guard let first = start.first else { return .lines }
@@ -27,7 +27,7 @@ package struct PrewarmList: Sendable, Equatable {
         }
     }
 
-    /// What is wrong with a list as a whole.
+    /// The error for a list that cannot be parsed. The description is a sentence for the user.
     package struct Malformed: Error, Sendable, CustomStringConvertible {
         package let description: String
 
@@ -37,20 +37,20 @@ package struct PrewarmList: Sendable, Equatable {
     }
 
     package private(set) var entries: [PrewarmEntry] = []
-    /// Sitemaps that an index names, yet to be read.
+    /// The URLs of the sitemaps that a sitemap index names.
     package private(set) var sitemaps: [String] = []
 
-    /// Reads a list.
+    /// Parses a list.
     ///
     /// - Parameters:
-    ///   - format: Nil for what it looks like.
-    ///   - base: The page's own URL, for links that are not absolute.
-    ///   - template: Format and options of entries that do not bring their own.
+    ///   - format: The syntax; nil guesses it.
+    ///   - base: The URL of an HTML page, which resolves relative links.
+    ///   - template: Format and options for lists that do not have their own.
     package init(
         _ text: [UInt8], format: Format? = nil, base: String? = nil, template: PrewarmEntry = PrewarmEntry(url: "")
     ) throws(Malformed) {
-        // gzip (RFC 1952), as sitemaps are kept sometimes.
-        if text.starts(with: [0x1F, 0x8B]) { throw Malformed("The list is compressed; unpack it first.") }
+        // Sitemaps are often compressed with gzip (RFC 1952).
+        if text.starts(with: [0x1F, 0x8B]) { throw Malformed("The list is compressed with gzip; decompress it first.") }
         switch format ?? .guess(text) {
         case .lines:
             entries = Self.lines(text).map { PrewarmEntry(url: $0, format: template.format, options: template.options) }
@@ -69,7 +69,7 @@ package struct PrewarmList: Sendable, Equatable {
             .filter { !$0.isEmpty && !$0.hasPrefix("#") }
     }
 
-    /// `loc` of a page counts where it is a GIF, `image:loc` and its kin likewise; `loc` inside `sitemap` names another list.
+    /// Collects GIFs from `loc` and from `loc` of extensions such as `image:loc`, and sitemaps from `loc` within `sitemap`.
     private mutating func readSitemap(_ text: [UInt8], _ template: PrewarmEntry) {
         var isIndexEntry = false
         for element in MarkupScanner(text) {

@@ -1,19 +1,66 @@
-/// What carries a run's entries out.
+package import Renditions
+internal import Synchronization
+
+/// Processes the entries of a run.
 package protocol PrewarmBackend: Sendable {
-    /// Sees to it that the entries are in the cache, several at once, and returns when all are done or the task is cancelled.
+    /// Brings the entries into the cache, several at a time. Returns when all are finished or the task is cancelled.
     ///
-    /// - Parameter finished: Hears of each entry, by its place in the list, from any thread.
-    /// - Throws: ``PrewarmRunError`` where nothing can go on.
+    /// - Parameter finished: Called for each finished entry with its index, from any thread.
+    /// - Throws: ``PrewarmRunError`` if the run cannot continue.
     func run(
         _ entries: [PrewarmEntry], _ finished: @escaping @Sendable (Int, PrewarmOutcome) -> Void
     ) async throws(PrewarmRunError)
 }
 
-/// Why a run cannot go on; the description is a sentence for its user.
+/// The error that ends a run. The description is a sentence for the user.
 package struct PrewarmRunError: Error, Sendable, Equatable, CustomStringConvertible {
     package let description: String
 
     package init(_ description: String) {
         self.description = description
     }
+}
+
+/// Processes entries in this process, on a cache directory that no server uses.
+package struct LocalBackend: PrewarmBackend {
+    private let prewarmer: Prewarmer
+    private let concurrency: Int
+    private let retries: Int
+
+    /// - Parameters:
+    ///   - describe: Gives the code and the sentence of an error, for reports.
+    ///   - retries: Attempts after the first, per entry.
+    package init(
+        store: RenditionStore, describe: @escaping PrewarmFailure.Describe, concurrency: Int, retries: Int
+    ) {
+        prewarmer = Prewarmer(store: { store }, describe: describe)
+        self.concurrency = concurrency
+        self.retries = retries
+    }
+
+    package func run(
+        _ entries: [PrewarmEntry], _ finished: @escaping @Sendable (Int, PrewarmOutcome) -> Void
+    ) async throws(PrewarmRunError) {
+        let next = EntryCounter()
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<min(concurrency, entries.count) {
+                group.addTask {
+                    while !Task.isCancelled {
+                        let number = next.take()
+                        guard number < entries.count,
+                            let outcome = await prewarmer.warm(entries[number], retries: retries)
+                        else { return }
+                        finished(number, outcome)
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Hands out the indices from 0 on, each once.
+private final class EntryCounter: Sendable {
+    private let next = Atomic(0)
+
+    func take() -> Int { next.add(1, ordering: .relaxed).oldValue }
 }

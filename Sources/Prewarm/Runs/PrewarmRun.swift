@@ -1,6 +1,10 @@
+internal import Foundation
+internal import Glibc
+internal import Renditions
 internal import Synchronization
+internal import SystemIO
 
-/// A run over a list: what is known from before, what comes in now, and the sums. Any thread.
+/// A run over a list of entries: outcomes of an earlier run, new outcomes, and their sums. Thread-safe.
 package final class PrewarmRun: Sendable {
     private struct State {
         var outcomes: [PrewarmOutcome?]
@@ -9,11 +13,12 @@ package final class PrewarmRun: Sendable {
     }
 
     package let entries: [PrewarmEntry]
-    /// Entries done with before this run.
+    /// The number of entries that an earlier run finished.
     let resumed: Int
     private let journal: RunJournal?
     private let state: Mutex<State>
 
+    /// - Parameter journal: Receives new outcomes, and may have those of an earlier run.
     package init(_ entries: [PrewarmEntry], journal: RunJournal?) {
         self.entries = entries
         self.journal = journal
@@ -31,20 +36,20 @@ package final class PrewarmRun: Sendable {
 
     package var totals: PrewarmTotals { state.withLock { $0.totals } }
 
-    /// Why the journal is not whole, if it is not.
+    /// The last error of a write to the journal; nil if the journal is complete.
     package var journalError: String? { state.withLock { $0.journalError } }
 
-    /// Numbers of the entries that are yet to be done.
-    package var open: [Int] { state.withLock { state in entries.indices.filter { state.outcomes[$0] == nil } } }
+    /// Indices of unfinished entries.
+    package var pending: [Int] { state.withLock { state in entries.indices.filter { state.outcomes[$0] == nil } } }
 
-    /// The entries that are done with, in the list's order.
+    /// The finished entries in the order of the list.
     package var results: [PrewarmResult] {
         state.withLock { state in
             entries.indices.compactMap { index in state.outcomes[index].map { PrewarmResult(entries[index], $0) } }
         }
     }
 
-    /// Notes what came of an entry.
+    /// Records the outcome of an entry. Further outcomes of the same entry are ignored.
     package func finish(_ number: Int, _ outcome: PrewarmOutcome) {
         let isFirst = state.withLock { state in
             guard state.outcomes[number] == nil else { return false }
@@ -54,9 +59,62 @@ package final class PrewarmRun: Sendable {
         }
         guard isFirst, let journal else { return }
         do {
-            try journal.note(entries[number], outcome)
+            try journal.append(entries[number], outcome)
         } catch {
-            state.withLock { $0.journalError = "\(error)" }
+            state.withLock { $0.journalError = error.localizedDescription }
         }
+    }
+}
+
+/// The outcomes of a run in a file, from which the next run continues.
+///
+/// The file has one line of JSON per finished entry. Outcomes of entries that are not in the list are ignored. Thread-safe.
+package final class RunJournal: Sendable {
+    private let file: Mutex<FileHandle>
+    private let path: String
+    /// Outcomes of earlier runs by ``PrewarmEntry/identity``.
+    fileprivate let known: [String: PrewarmOutcome]
+
+    /// Opens the journal, and creates it if there is none.
+    ///
+    /// - Throws: ``PrewarmRunError`` if it cannot be written.
+    package init(path: String) throws(PrewarmRunError) {
+        self.path = path
+        var known: [String: PrewarmOutcome] = [:]
+        if let text = try? Data(contentsOf: URL(fileURLWithPath: path)) {
+            let decoder = JSONDecoder()
+            // Lines that a crash cut off, or with values out of range, count as not finished.
+            for line in text.split(separator: UInt8(ascii: "\n")) {
+                guard let result = try? decoder.decode(PrewarmResult.self, from: line) else { continue }
+                known[result.entry.identity] = result.outcome
+            }
+        }
+        self.known = known
+        do {
+            let folder = URL(fileURLWithPath: path).deletingLastPathComponent()
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            if !FileManager.default.fileExists(atPath: path) { try Data().write(to: URL(fileURLWithPath: path)) }
+            let handle = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+            let end = try handle.seekToEnd()
+            if end > 0 {
+                try handle.seek(toOffset: end - 1)
+                // A line that was cut off must not continue in the next one.
+                if try handle.read(upToCount: 1) != Data("\n".utf8) { try handle.write(contentsOf: Data("\n".utf8)) }
+            }
+            file = Mutex(handle)
+        } catch {
+            throw PrewarmRunError("The journal \(path) cannot be written: \(error.localizedDescription)")
+        }
+    }
+
+    /// Appends an outcome, without waiting for the disk.
+    fileprivate func append(_ entry: PrewarmEntry, _ outcome: PrewarmOutcome) throws {
+        let line = Data(JSONText.encode(PrewarmResult(entry, outcome)))
+        try file.withLock { try $0.write(contentsOf: line) }
+    }
+
+    /// Removes the journal. The next run of the same list then processes every entry.
+    package func remove() {
+        unlink(path)
     }
 }

@@ -3,15 +3,16 @@ internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
-/// Says how far a run is: on a terminal one line with a bar that is drawn anew, else a plain line now and then.
+/// Shows the progress of a run on standard error: on a terminal as one line with a bar that is redrawn, otherwise as a plain
+/// line every ten seconds.
 package final class ProgressDisplay: Sendable {
     private let run: PrewarmRun
     private let isTerminal: Bool
     private let began = ContinuousClock.now
-    private let isOver = Atomic(false)
+    private let isFinished = Atomic(false)
     private let thread = Mutex<SystemThread?>(nil)
 
-    /// Between two lines where there is no terminal.
+    /// The interval of plain lines.
     private static let interval = Duration.seconds(10)
 
     package init(_ run: PrewarmRun, isTerminal: Bool) {
@@ -19,10 +20,11 @@ package final class ProgressDisplay: Sendable {
         self.isTerminal = isTerminal
     }
 
+    /// Starts the thread that shows the progress.
     package func start() {
-        let made = SystemThread.start(name: "gifreel-progress") { [self] in
+        let started = SystemThread.start(name: "gifreel-progress") { [self] in
             var next = ContinuousClock.now + (isTerminal ? .zero : Self.interval)
-            while !isOver.load(ordering: .relaxed) {
+            while !isFinished.load(ordering: .relaxed) {
                 if ContinuousClock.now >= next {
                     show(ends: false)
                     next = ContinuousClock.now + (isTerminal ? .milliseconds(200) : Self.interval)
@@ -30,12 +32,12 @@ package final class ProgressDisplay: Sendable {
                 usleep(50_000)
             }
         }
-        thread.withLock { $0 = made }
+        thread.withLock { $0 = started }
     }
 
-    /// Shows the last state and ends the line.
+    /// Stops the thread, shows the final state, and ends the line.
     package func finish() {
-        isOver.store(true, ordering: .relaxed)
+        isFinished.store(true, ordering: .relaxed)
         thread.withLock { $0.take() }?.join()
         show(ends: true)
     }
@@ -43,7 +45,7 @@ package final class ProgressDisplay: Sendable {
     private func show(ends: Bool) {
         let line = Self.line(
             run.totals, of: run.entries.count, resumed: run.resumed, elapsed: ContinuousClock.now - began, bar: isTerminal)
-        // Drawn over the line before; what that had more is erased (ECMA-48 EL).
+        // On a terminal the line replaces the previous one; EL (ECMA-48) erases the rest of that.
         let text = isTerminal ? "\r\(line)\u{1B}[K" + (ends ? "\n" : "") : line + "\n"
         FileHandle.standardError.write(Data(text.utf8))
     }
@@ -52,7 +54,7 @@ package final class ProgressDisplay: Sendable {
     static func line(_ totals: PrewarmTotals, of count: Int, resumed: Int, elapsed: Duration, bar: Bool) -> String {
         let seconds = elapsed / .seconds(1)
         let rate = seconds > 0 ? Double(totals.done - resumed) / seconds : 0
-        let left = rate > 0 ? ByteText.clock(Int((Double(count - totals.done) / rate).rounded(.up))) : "–"
+        let left = rate > 0 ? NumberText.clock(Int((Double(count - totals.done) / rate).rounded(.up))) : "–"
         var parts: [String] = []
         if bar {
             let width = 24
@@ -64,8 +66,8 @@ package final class ProgressDisplay: Sendable {
             parts.append("\(totals.done)/\(count)")
         }
         parts += [
-            "\(ByteText.oneDecimal(rate))/s", "\(left) left", "hits \(totals.hits)", "new \(totals.new)",
-            "failed \(totals.failed)", "saved \(ByteText.short(totals.saved))",
+            "\(NumberText.oneDecimal(rate))/s", "\(left) left", "hits \(totals.hits)", "new \(totals.new)",
+            "failed \(totals.failed)", "saved \(NumberText.bytes(totals.saved))",
         ]
         return parts.joined(separator: "  ")
     }

@@ -3,15 +3,19 @@ internal import Foundation
 internal import Renditions
 package import SystemIO
 
-/// Has a running server do the work (`POST /prewarm`), and follows it.
+/// Sends entries to a running server (`POST /prewarm`), and polls the jobs.
 package struct RemoteBackend: PrewarmBackend {
-    let server: String
-    let concurrency: Int
-    let retries: Int
-    let client: ServerClient
-    /// Requests block, so they have a thread.
-    let threads: WorkThreads
+    private let server: String
+    private let concurrency: Int
+    private let retries: Int
+    private let client: ServerClient
+    /// Runs the requests, which block.
+    private let threads: WorkThreads
 
+    /// - Parameters:
+    ///   - server: The URL of the server, for messages.
+    ///   - retries: Attempts after the first, per entry.
+    ///   - threads: Runs the requests, which block.
     package init(server: String, concurrency: Int, retries: Int, client: ServerClient, threads: WorkThreads) {
         self.server = server
         self.concurrency = concurrency
@@ -20,9 +24,9 @@ package struct RemoteBackend: PrewarmBackend {
         self.threads = threads
     }
 
-    /// Entries of one job: enough to keep a server busy, few enough to be heard of soon.
-    private static let portion = 2000
-    /// Between two questions how far it is.
+    /// The entries per job: enough to keep the server busy, few enough for early results.
+    private static let batchSize = 2000
+    /// The interval of polls.
     private static let interval = Duration.milliseconds(250)
 
     package func run(
@@ -30,10 +34,10 @@ package struct RemoteBackend: PrewarmBackend {
     ) async throws(PrewarmRunError) {
         var start = 0
         while start < entries.count, !Task.isCancelled {
-            let portion = Array(entries[start...].prefix(Self.portion))
+            let batch = Array(entries[start...].prefix(Self.batchSize))
             let offset = start
-            try await runJob(portion) { finished(offset + $0, $1) }
-            start += portion.count
+            try await runJob(batch) { finished(offset + $0, $1) }
+            start += batch.count
         }
     }
 
@@ -52,7 +56,7 @@ package struct RemoteBackend: PrewarmBackend {
         var known = 0
         while known < entries.count {
             if Task.isCancelled {
-                // What it has begun it finishes; the rest is for the next run.
+                // The server finishes the entries in progress; the next run continues with the others.
                 _ = await send("DELETE", "/prewarm/\(accepted.id)", body: nil)
                 return
             }
@@ -62,13 +66,13 @@ package struct RemoteBackend: PrewarmBackend {
             for result in results where entries.indices.contains(result.number) { finished(result.number, result.outcome) }
             known += results.count
             if results.isEmpty && report.state == "cancelled" {
-                throw PrewarmRunError("The job \(accepted.id) was called off on the server.")
+                throw PrewarmRunError("The job \(accepted.id) was cancelled on the server.")
             }
             if results.count < PrewarmReport.resultLimit { try? await Task.sleep(for: Self.interval) }
         }
     }
 
-    /// Sends a request until it is answered with a document; nil when the task was cancelled meanwhile.
+    /// Sends a request, repeats it after temporary failures, and decodes the answer; nil if the task was cancelled.
     private func exchange<Document: Decodable>(
         _ method: String, _ path: String, body: String?
     ) async throws(PrewarmRunError) -> Document? {
@@ -79,7 +83,7 @@ package struct RemoteBackend: PrewarmBackend {
             switch await send(method, path, body: body) {
             case .success(let answer)? where (200..<300).contains(answer.status):
                 guard let document = try? JSONDecoder().decode(Document.self, from: Data(answer.body.utf8)) else {
-                    throw PrewarmRunError("\(server) does not answer as Gifreel does.")
+                    throw PrewarmRunError("\(server) does not answer like a Gifreel server.")
                 }
                 return document
             case .success(let answer)? where answer.status == 429 || answer.status >= 500:
@@ -91,14 +95,14 @@ package struct RemoteBackend: PrewarmBackend {
             case .failure(let error)?: failure = error.description
             case nil: return nil
             }
-            guard backoff.attempts < Self.patience else { throw PrewarmRunError("\(server) cannot be used: \(failure).") }
+            guard backoff.attempts < Self.attemptLimit else { throw PrewarmRunError("\(server) cannot be used: \(failure).") }
             try? await Task.sleep(for: backoff.next(retryAfter: retryAfter))
         }
         return nil
     }
 
-    /// Attempts before a server is given up: some two minutes, which a restart may take.
-    private static let patience = 10
+    /// The attempts before the run ends: about two minutes, which covers a restart of the server.
+    private static let attemptLimit = 10
 
     private func send(_ method: String, _ path: String, body: String?) async -> Result<ServerClient.Answer, FetchError>? {
         await threads.run { [client] in
@@ -113,8 +117,8 @@ package struct RemoteBackend: PrewarmBackend {
     private static func sentence(_ status: Int, _ path: String, _ server: String) -> String {
         switch status {
         case 401: "\(server) does not accept the token. Give its admin.token by --token or GIFREEL_ADMIN_TOKEN."
-        case 404 where path.hasPrefix("/prewarm?"): "\(server) has no admin.token in its settings, or is no Gifreel."
-        case 404: "\(server) does not know the job any more."
+        case 404 where path.hasPrefix("/prewarm?"): "\(server) has no admin.token in its settings, or is not a Gifreel server."
+        case 404: "\(server) no longer knows the job."
         default: "\(server) answered with status \(status)."
         }
     }

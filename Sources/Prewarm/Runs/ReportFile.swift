@@ -1,7 +1,7 @@
 internal import Foundation
 internal import Renditions
 
-/// What a run came to, for programs: JSON, or CSV (RFC 4180) where the file's name ends in `.csv`.
+/// The report of a run for programs: CSV (RFC 4180) if the file's name ends in `.csv`, otherwise JSON.
 package enum ReportFile {
     private struct Document: Encodable {
         struct Row: Encodable {
@@ -53,6 +53,9 @@ package enum ReportFile {
         }
     }
 
+    /// Writes the report, and replaces an existing file.
+    ///
+    /// - Throws: ``PrewarmRunError`` if the file cannot be written.
     package static func write(
         _ results: [PrewarmResult], totals: PrewarmTotals, of count: Int, seconds: Int, to path: String
     ) throws(PrewarmRunError) {
@@ -62,7 +65,7 @@ package enum ReportFile {
         do {
             try Data(text).write(to: URL(fileURLWithPath: path), options: .atomic)
         } catch {
-            throw PrewarmRunError("The report \(path) cannot be written: \(error).")
+            throw PrewarmRunError("The report \(path) cannot be written: \(error.localizedDescription)")
         }
     }
 

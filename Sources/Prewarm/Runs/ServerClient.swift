@@ -1,15 +1,15 @@
 internal import CCurl
 package import Fetch
 
-/// Asks a Gifreel server for something on behalf of a command line: one request at a time, on the calling thread.
+/// The HTTP client of the commands that talk to a Gifreel server. It blocks the calling thread.
 ///
-/// The server is the user's own choice, so none of the rules for sources holds here.
+/// The user names the server, so the address policy for sources does not apply.
 package struct ServerClient: Sendable {
-    /// What the server said.
+    /// The server's answer.
     package struct Answer: Sendable {
         package let status: Int
         package let body: String
-        /// Seconds that `Retry-After` asks to wait; nil where it does not.
+        /// The seconds of `Retry-After`; nil without the field.
         package let retryAfter: Int?
     }
 
@@ -18,9 +18,9 @@ package struct ServerClient: Sendable {
     private let timeout: Int
 
     /// - Parameters:
-    ///   - server: Such as `http://127.0.0.1:8080`; a path is kept, for a server behind a proxy.
+    ///   - server: The base URL, such as `http://127.0.0.1:8080`. It may have a path, for a server behind a proxy.
     ///   - token: The admin token.
-    ///   - timeout: Seconds for a whole request.
+    ///   - timeout: The limit for a whole request, in seconds.
     package init(server: String, token: String?, timeout: Int = 60) {
         self.server = server.hasSuffix("/") ? String(server.dropLast()) : server
         self.token = token
@@ -30,10 +30,10 @@ package struct ServerClient: Sendable {
     /// Sends a request and waits for its answer.
     ///
     /// - Parameters:
-    ///   - target: Path and query, encoded.
-    ///   - body: With its media type.
-    ///   - followsRedirects: At most five of them.
-    /// - Throws: ``FetchError`` when there is no answer.
+    ///   - target: The encoded path and query.
+    ///   - body: A text and its media type.
+    ///   - followsRedirects: Whether up to five redirects are followed.
+    /// - Throws: ``FetchError`` if no answer arrives.
     package func send(
         _ method: String, _ target: String, body: (text: String, type: String)? = nil, followsRedirects: Bool = false
     ) throws(FetchError) -> Answer {
@@ -44,7 +44,7 @@ package struct ServerClient: Sendable {
         try easy.set(CURLOPT_FOLLOWLOCATION, followsRedirects ? 1 : 0)
         try easy.set(CURLOPT_MAXREDIRS, 5)
         if method != "GET" { try easy.set(CURLOPT_CUSTOMREQUEST, method) }
-        // Taken as it comes, whether it was compressed or not.
+        // Accepts every encoding that libcurl can decode.
         try easy.set(CURLOPT_ACCEPT_ENCODING, "")
         try easy.set(CURLOPT_CONNECTTIMEOUT_MS, 5000)
         try easy.set(CURLOPT_TIMEOUT_MS, timeout * 1000)
@@ -57,7 +57,7 @@ package struct ServerClient: Sendable {
             fields.append("Content-Type: \(body.type)")
         }
         guard fields.allSatisfy({ $0.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f } }) else {
-            throw .failed(.protocolViolation(cause: "the token holds what no header field may"))
+            throw .failed(.protocolViolation(cause: "the token has a character that a header field may not contain"))
         }
         try easy.setHeaders(fields)
 
@@ -78,10 +78,10 @@ package struct ServerClient: Sendable {
     }
 }
 
-/// The body of an answer as it comes in; lives on the thread that waits for it.
+/// The received part of a body, on the thread that runs the transfer.
 private final class ReceivedBody {
     var bytes: [UInt8] = []
-    /// Answers to commands are short; more than this is none.
+    /// Answers to commands are far shorter. A longer one ends the transfer with an error.
     static let limit = 64 << 20
 }
 

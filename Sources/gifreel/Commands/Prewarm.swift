@@ -77,7 +77,7 @@ package struct Prewarm {
         signal(SIGPIPE, SIG_IGN)
         let entries: [PrewarmEntry]
         do throws(PrewarmRunError) {
-            entries = try PrewarmLists(
+            entries = try ListLoader(
                 format: listFormat, base: base, formats: formats, options: options
             ).read(files)
         } catch {
@@ -139,7 +139,7 @@ package struct Prewarm {
     private func carryOut(
         _ prewarmRun: PrewarmRun, _ backend: any PrewarmBackend, _ signals: BlockedSignals
     ) -> (failure: PrewarmRunError?, wasInterrupted: Bool) {
-        let open = prewarmRun.open
+        let open = prewarmRun.pending
         let work = Task.detached { () -> PrewarmRunError? in
             do throws(PrewarmRunError) {
                 try await backend.run(open.map { prewarmRun.entries[$0] }) { prewarmRun.finish(open[$0], $1) }
@@ -166,7 +166,7 @@ package struct Prewarm {
         _ prewarmRun: PrewarmRun, _ journal: RunJournal, _ seconds: Int, _ failure: PrewarmRunError?, wasInterrupted: Bool
     ) -> Int32 {
         let (totals, results) = (prewarmRun.totals, prewarmRun.results)
-        for line in ClosingTable.lines(results, totals: totals, of: prewarmRun.entries.count, seconds: seconds) { print(line) }
+        for line in RunSummary.lines(results, totals: totals, of: prewarmRun.entries.count, seconds: seconds) { print(line) }
         if let report {
             do throws(PrewarmRunError) {
                 try ReportFile.write(results, totals: totals, of: prewarmRun.entries.count, seconds: seconds, to: report)
@@ -227,7 +227,7 @@ package struct Prewarm {
             environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
             ?? (environment["HOME"] ?? ".") + "/.local/state"
         let target = server ?? ([configurationFile ?? ""] + flags).joined(separator: "\n")
-        return "\(state)/gifreel/prewarm-\(PrewarmLists.fingerprint(of: entries, target: target)).ndjson"
+        return "\(state)/gifreel/prewarm-\(ListLoader.fingerprint(of: entries, target: target)).ndjson"
     }
 
     private static func complain(_ sentence: String, _ code: Int32) -> Int32 {

@@ -2,14 +2,18 @@ internal import Crypto
 internal import Fetch
 internal import Foundation
 
-/// Reads the lists of a run into one, each rendition once.
-package struct PrewarmLists {
-    let format: PrewarmList.Format?
-    let base: String?
-    /// Formats of entries that do not bring their own; each makes an entry.
-    let formats: [String]
-    let options: [String: String]
+/// Loads the lists of a run and removes duplicate renditions.
+package struct ListLoader {
+    private let format: PrewarmList.Format?
+    private let base: String?
+    private let formats: [String]
+    private let options: [String: String]
 
+    /// - Parameters:
+    ///   - format: The syntax of the lists; nil guesses it for each.
+    ///   - base: The URL of HTML pages, which resolves relative links.
+    ///   - formats: Formats for entries without their own; each adds an entry.
+    ///   - options: Options for entries without their own.
     package init(format: PrewarmList.Format?, base: String?, formats: [String], options: [String: String]) {
         self.format = format
         self.base = base
@@ -17,10 +21,12 @@ package struct PrewarmLists {
         self.options = options
     }
 
-    /// Sitemaps an index may lead to: as many as sitemaps.org lets one index have would be 50,000.
+    /// The most sitemaps that an index may lead to. The protocol of sitemaps.org allows 50,000.
     private static let sitemapLimit = 1000
 
-    /// Reads the files, and the sitemaps that they name.
+    /// Reads the files and downloads the sitemaps that they name. Blocks.
+    ///
+    /// - Parameter files: Paths; `-` is standard input.
     package func read(_ files: [String]) throws(PrewarmRunError) -> [PrewarmEntry] {
         var entries: [PrewarmEntry] = []
         var sitemaps: [String] = []
@@ -44,7 +50,7 @@ package struct PrewarmLists {
         return entries.filter { seen.insert($0.identity).inserted }
     }
 
-    /// The same for the same list and target.
+    /// A hash of the renditions and the target, which names the journal of a run.
     package static func fingerprint(of entries: [PrewarmEntry], target: String) -> String {
         var hash = SHA256()
         hash.update(data: Array((target + "\n").utf8))
@@ -52,7 +58,7 @@ package struct PrewarmLists {
         return hash.finalize().prefix(8).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
     }
 
-    /// The list, once for each format.
+    /// Parses the list once per format.
     private func parse(_ text: [UInt8], name: String) throws(PrewarmRunError) -> [PrewarmList] {
         var lists: [PrewarmList] = []
         for format in formats {

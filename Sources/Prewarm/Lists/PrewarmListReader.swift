@@ -1,11 +1,10 @@
 internal import Foundation
 
-/// Reads the body of `POST /prewarm`: a JSON list, or one object a line (NDJSON).
+/// Parses the body of `POST /prewarm`: a JSON list, or one JSON object per line (NDJSON).
 package enum PrewarmListReader {
-    /// The entries, in order.
+    /// Parses the entries, in order. Invalid URLs and options are not errors here: each fails its own entry.
     ///
-    /// - Throws: ``PrewarmList/Malformed``, which names the line that is wrong. What is wrong with a URL or an option shows
-    ///   when the entry's turn comes: one of them does not refuse the others.
+    /// - Throws: ``PrewarmList/Malformed``, which names the malformed line.
     package static func read(_ body: [UInt8], limit: Int) throws(PrewarmList.Malformed) -> [PrewarmEntry] {
         let isList = body.first { $0 > 0x20 } == UInt8(ascii: "[")
         let entries = isList ? try list(body) : try lines(body)

@@ -3,16 +3,16 @@ internal import Prewarm
 internal import Renditions
 internal import SystemIO
 
-/// Answers `/prewarm` and what is below it (API.md §5).
-struct PrewarmDesk: Sendable {
+/// Handles `/prewarm` and `/prewarm/{id}` (docs/api.md).
+struct PrewarmController: Sendable {
     private let queue: PrewarmQueue
     private let admin: AdminDesk
     private let threads: WorkThreads
 
-    /// Bytes of a list.
-    static let bodyLimit = 32 << 20
-    /// Attempts after the first, where a list does not say.
-    static let retries = 2
+    /// The most bytes of a list.
+    private static let bodyLimit = 32 << 20
+    /// The attempts after the first for requests without `retries`.
+    private static let defaultRetries = 2
 
     init(queue: PrewarmQueue, admin: AdminDesk, threads: WorkThreads) {
         self.queue = queue
@@ -20,6 +20,9 @@ struct PrewarmDesk: Sendable {
         self.threads = threads
     }
 
+    /// Checks the admin token and handles the request.
+    ///
+    /// - Parameter id: The job in the path; nil for `/prewarm`.
     func answer(
         _ method: HTTPMethod, _ id: String?, _ query: [QueryItem], authorization: String?
     ) throws(Problem) -> HTTPReply {
@@ -28,9 +31,9 @@ struct PrewarmDesk: Sendable {
         return try answer(method, id, query)
     }
 
-    /// `POST /prewarm`, whose query may have `retries` and `concurrency`.
+    /// Handles `POST /prewarm`. The query may have `retries` and `concurrency`.
     private func accept(_ query: [QueryItem]) throws(Problem) -> HTTPReply {
-        var (retries, concurrency) = (Self.retries, queue.limits.concurrency)
+        var (retries, concurrency) = (Self.defaultRetries, queue.limits.concurrency)
         for item in query {
             switch (item.name, Int(item.value)) {
             case ("retries", let number?) where (0...20).contains(number): retries = number
@@ -66,7 +69,7 @@ struct PrewarmDesk: Sendable {
             })
     }
 
-    /// `GET` and `DELETE /prewarm/{id}`; the query's `from` asks for outcomes one by one.
+    /// Handles `GET` and `DELETE /prewarm/{id}`. The query's `from` requests single outcomes.
     private func answer(_ method: HTTPMethod, _ id: String, _ query: [QueryItem]) throws(Problem) -> HTTPReply {
         guard let job = queue.job(id) else { throw .notFound("There is no prewarm job with this id.") }
         var first: Int?
@@ -102,7 +105,7 @@ struct PrewarmDesk: Sendable {
     }
 }
 
-/// Collects a body in memory.
+/// Collects a request body in memory.
 private final class CollectingSink: HTTPBodySink {
     let limit: Int
     private let then: @Sendable ([UInt8]) async -> HTTPResponse
@@ -134,7 +137,7 @@ extension Problem {
         case .stopping: self = .draining
         case .full(let waiting, let limit):
             self.init(
-                503, "overloaded", "\(waiting) URLs wait to be prewarmed already; the limit is \(limit).", retryAfter: 60)
+                503, "overloaded", "\(waiting) URLs are pending already; the limit is \(limit).", retryAfter: 60)
         case .notStored(let cause):
             self.init(503, "overloaded", "The list cannot be stored.", retryAfter: 30, cause: cause)
         }
