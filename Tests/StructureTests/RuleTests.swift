@@ -36,14 +36,11 @@ import Testing
     @Test func documentsThatSourcesMentionExist() throws {
         let names = /[A-Za-z0-9_][A-Za-z0-9_.\/-]*\.md\b/
         for file in sources.files {
-            for match in file.text.matches(of: names) where !Self.awaited.contains(String(match.output)) {
+            for match in file.text.matches(of: names) {
                 #expect(Project.exists(String(match.output)), "\(file.path) mentions \(match.output)")
             }
         }
     }
-
-    /// Documents that sources mention and that do not exist yet, or references that are still to be replaced.
-    private static let awaited: Set<String> = ["API.md", "DESIGN.md", "QUALITY.md", "docs/api.md"]
 
     /// A renamed source would otherwise only fail the next run of a fuzzer.
     @Test func sourcesThatTheFuzzersCompileExist() throws {

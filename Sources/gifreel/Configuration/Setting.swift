@@ -43,7 +43,7 @@ package struct Setting: Sendable {
 }
 
 extension Setting {
-    /// Every setting there is (API.md §6).
+    /// Every setting there is (docs/api.md).
     package static let all: [Setting] = [
         Setting("server.host", .text, "127.0.0.1"),
         Setting("server.port", .number, "8080"),

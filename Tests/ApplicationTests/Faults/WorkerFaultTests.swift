@@ -44,7 +44,12 @@ import Testing
 
     @Test func nothingIsStoredOfAWorkerThatTakesTooLong() throws {
         let server = try GifreelProcess(["limits.total_pixels=100000000000", "limits.cpu=1s"])
-        #expect(try server.request("POST", "/mp4", body: Self.long).status == 422)
+        // On a busy machine the worker may reach its wall-clock limit first, and the client is told to try again.
+        try waitUntil("an answer about the processor limit") {
+            let status = try server.request("POST", "/mp4", body: Self.long).status
+            #expect([422, 503].contains(status))
+            return status == 422
+        }
         #expect(server.storedObjects().isEmpty)
         #expect(try server.request("POST", "/mp4", body: GIFBuilder.animation(frames: 3)).status == 200)
     }
