@@ -110,7 +110,7 @@ package struct RenditionMaker: Sendable {
                 id = ObjectID(
                     source: source.digest, rendition: exact.canonicalText, encoderVersion: exact.encoderVersion)
                 alias = keeping.isAllowed ? source.alias(last, freshFor: keeping.freshFor) : nil
-                if let present = await existing(id, alias: alias, epoch: epoch) {
+                if let present = await existing(id, of: source, alias: alias, epoch: epoch) {
                     let provenance = keeping.isAllowed ? Self.provenance(present) : .unstored(.unwanted)
                     return .success(Made(rendition: present.rendition, provenance: provenance, times: times))
                 }
