@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
@@ -11,11 +12,13 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -162,12 +165,31 @@ static int unix_address(const char *path, struct sockaddr_un *address) {
     return 0;
 }
 
-int clinux_listen_unix(const char *path, int backlog) {
+int64_t clinux_group(const char *group) {
+    char *end;
+    errno = 0;
+    unsigned long number = strtoul(group, &end, 10);
+    if (group[0] >= '0' && group[0] <= '9' && *end == 0) return errno == 0 && number < UINT32_MAX ? (int64_t)number : -1;
+    struct group entry, *found = NULL;
+    char buffer[16384];
+    if (getgrnam_r(group, &entry, buffer, sizeof buffer, &found) != 0 || !found) return -1;
+    return found->gr_gid;
+}
+
+int clinux_listen_unix(const char *path, int backlog, int mode, int64_t group) {
     struct sockaddr_un address;
     if (unix_address(path, &address) != 0) return -1;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) return -1;
-    if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, backlog) != 0) {
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0) return close_keeping_errno(fd);
+    // Until listen(2), connecting is refused, so no client connects with the permissions of the moment before.
+    int failed = group >= 0 && chown(path, (uid_t)-1, (gid_t)group) != 0;
+    if (!failed && mode >= 0) failed = chmod(path, (mode_t)mode) != 0;
+    if (!failed) failed = listen(fd, backlog) != 0;
+    if (failed) {
+        int code = errno;
+        unlink(path);
+        errno = code;
         return close_keeping_errno(fd);
     }
     return fd;

@@ -37,6 +37,17 @@ import Testing
         #expect(server.waitForExit() == 0)
     }
 
+    @Test func duringTheShutdownDelayTheServerIsNotReadyAndStillAnswers() throws {
+        let server = try GifreelProcess(["server.shutdown_delay=2s"])
+        let start = ContinuousClock.now
+        kill(server.identifier, SIGTERM)
+        try waitUntil { try server.request("GET", "/readyz").status == 503 }
+        #expect(try server.request("GET", "/healthz").status == 200)
+        #expect(try server.request("POST", "/mp4", body: GIFBuilder.animation()).status == 200)
+        #expect(server.waitForExit() == 0)
+        #expect(ContinuousClock.now - start >= .seconds(2))
+    }
+
     @Test func aSecondServerOnTheSameCacheIsRefused() throws {
         let server = try GifreelProcess()
         #expect(throws: GifreelProcess.NotStarted.self) { try GifreelProcess(["cache.dir=\(server.directory.path)/cache"]) }

@@ -46,8 +46,11 @@ int clinux_eventfd(void);
 /// `reuse_port` sets SO_REUSEPORT; a `backlog` of 0 binds without listening. An IPv6 socket takes IPv4 too where its address is the unspecified one.
 /// Returns a descriptor, or -1 with errno.
 int clinux_listen_inet(const clinux_address *address, int backlog, int reuse_port);
-/// A listening, non-blocking Unix stream socket at `path`. Returns a descriptor, or -1 with errno.
-int clinux_listen_unix(const char *path, int backlog);
+/// A listening, non-blocking Unix stream socket at `path`, which gets the permission bits `mode` and the group `group` before a
+/// client can connect; -1 leaves either as bind(2) sets it. Returns a descriptor, or -1 with errno.
+int clinux_listen_unix(const char *path, int backlog, int mode, int64_t group);
+/// The number of a group, given by name or number; -1 where there is none.
+int64_t clinux_group(const char *group);
 /// Nonzero when a server answers on the Unix socket at `path`.
 int clinux_unix_is_alive(const char *path);
 /// accept4(2), non-blocking and closed on exec; `peer` receives the other end. Returns a descriptor, or -1 with errno.

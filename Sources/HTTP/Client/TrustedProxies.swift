@@ -1,11 +1,13 @@
 internal import SystemIO
 
-/// The proxies whose word about the client is believed.
+/// The proxies whose fields about the client are trusted.
 struct TrustedProxies: Sendable {
     private let blocks: [AddressRange]
     private let trustsUnixSocket: Bool
 
-    /// Parses the setting: addresses, blocks, and `unix` for whoever may use the Unix socket. Throws the entry that is none.
+    /// Parses the setting: addresses, blocks (`10.0.0.0/8`), and `unix` for every process that may use the Unix socket.
+    ///
+    /// - Throws: The first entry that is none of these.
     init(_ entries: [String]) throws(Malformed) {
         var blocks: [AddressRange] = []
         for entry in entries where entry != "unix" {
@@ -21,65 +23,113 @@ struct TrustedProxies: Sendable {
         let entry: String
     }
 
-    /// Whether nobody is trusted, which saves looking at the fields at all.
-    var isEmpty: Bool { blocks.isEmpty && !trustsUnixSocket }
-
-    func trusts(_ peer: IPAddress?) -> Bool {
-        guard let peer else { return trustsUnixSocket }
-        return blocks.contains { $0.contains(peer) }
+    /// The client of a request, and the trusted proxies between it and this server.
+    struct Origin {
+        /// The client's address; nil for a Unix socket whose peer is not trusted.
+        var client: IPAddress?
+        /// The list elements, counted from the end, that trusted proxies added; nil where the peer is not trusted.
+        var trustedElements: Int?
     }
 
-    /// The client of a request: the peer, or the last address before the trusted proxies in `Forwarded` (RFC 7239), or
+    /// Finds the client of a request: the peer, or the last address before the trusted proxies in `Forwarded` (RFC 7239), or
     /// without that field in `X-Forwarded-For`.
     ///
-    /// The fields are read from their end, since only what trusted proxies have added can be believed. An entry that is
-    /// no address (`unknown`, an obfuscated name) ends the search: what stands before it is nobody's word.
-    func client(peer: IPAddress?, head: RequestHead) -> IPAddress? {
-        guard !isEmpty, trusts(peer) else { return peer }
+    /// The fields are read from their end, since only what trusted proxies added can be believed. An element without an
+    /// address (`unknown`, an obfuscated name) ends the search: nothing vouches for the elements before it.
+    func origin(peer: IPAddress?, head: RequestHead) -> Origin {
+        guard !blocks.isEmpty || trustsUnixSocket, trusts(peer) else { return Origin(client: peer) }
         var hops: [IPAddress?] = []
         if head.has(.forwarded) {
-            head.forEach(.forwarded) { value in
-                value.forEachListElement { element in
-                    hops.append(Self.forwardedFor(element))
-                    return true
-                }
-            }
+            head.forEachElement(of: .forwarded) { hops.append(Self.parameter("for=", of: $0).flatMap(Self.address)) }
         } else {
-            head.forEach(.forwardedFor) { value in
-                value.forEachListElement { element in
-                    hops.append(Self.address(element))
-                    return true
-                }
-            }
+            head.forEachElement(of: .forwardedFor) { hops.append(Self.address($0)) }
         }
         var client = peer
+        var count = 0
         for hop in hops.reversed() {
+            count += 1
             guard let hop else { break }
             client = hop
             if !trusts(hop) { break }
         }
-        return client
+        return Origin(client: client, trustedElements: count)
     }
 
-    /// The `for` parameter of one element of `Forwarded`.
-    private static func forwardedFor(_ element: UnsafeRawBufferPointer) -> IPAddress? {
+    private func trusts(_ peer: IPAddress?) -> Bool {
+        guard let peer else { return trustsUnixSocket }
+        return blocks.contains { $0.contains(peer) }
+    }
+
+    /// The scheme by which the client reached the outermost trusted proxy: `proto` of `Forwarded`, or without that field
+    /// `X-Forwarded-Proto`, of the element that names the client. Nil where the fields tell none.
+    ///
+    /// - Parameter trustedElements: From ``Origin``; at least one element is trusted where the peer is.
+    static func scheme(_ head: RequestHead, trustedElements: Int) -> HTTPScheme? {
+        var schemes: [HTTPScheme?] = []
+        if head.has(.forwarded) {
+            head.forEachElement(of: .forwarded) { schemes.append(parameter("proto=", of: $0).flatMap(HTTPScheme.init)) }
+        } else {
+            head.forEachElement(of: .forwardedProto) { schemes.append(HTTPScheme($0)) }
+        }
+        // Some proxies pass a single value on in place of a list.
+        let index = max(0, schemes.count - max(1, trustedElements))
+        return schemes.indices.contains(index) ? schemes[index] : nil
+    }
+
+    /// The value of a parameter in one element of `Forwarded`, without its quotes.
+    private static func parameter(_ name: StaticString, of element: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+        let length = name.utf8CodeUnitCount
         for pair in element.split(separator: UInt8(ascii: ";")) {
             let pair = UnsafeRawBufferPointer(rebasing: pair).trimmed
-            guard pair.count > 4, pair.slice(0..<4).equalsIgnoringCase("for=") else { continue }
-            return address(pair.slice(4..<pair.count))
+            guard pair.count > length, pair.slice(0..<length).equalsIgnoringCase(name) else { continue }
+            return pair.slice(length..<pair.count).unquoted
         }
         return nil
     }
 
     /// An address with or without quotes, brackets and port.
     private static func address(_ bytes: UnsafeRawBufferPointer) -> IPAddress? {
-        var text = Substring(String(decoding: bytes, as: UTF8.self))
-        if text.count >= 2, text.hasPrefix("\""), text.hasSuffix("\"") { text = text.dropFirst().dropLast() }
+        var text = Substring(String(decoding: bytes.unquoted, as: UTF8.self))
         if text.hasPrefix("[") {
             guard let close = text.firstIndex(of: "]") else { return nil }
             return IPAddress(String(text[text.index(after: text.startIndex)..<close]))?.unmapped
         }
         if let colon = text.firstIndex(of: ":"), colon == text.lastIndex(of: ":") { text = text[..<colon] }
         return IPAddress(String(text))?.unmapped
+    }
+}
+
+/// The scheme of the URL that a client asked.
+package enum HTTPScheme: String, Sendable {
+    case http, https
+
+    init?(_ name: UnsafeRawBufferPointer) {
+        if name.equalsIgnoringCase("https") {
+            self = .https
+        } else if name.equalsIgnoringCase("http") {
+            self = .http
+        } else {
+            return nil
+        }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// These bytes without the quotes around them.
+    fileprivate var unquoted: UnsafeRawBufferPointer {
+        let quote = UInt8(ascii: "\"")
+        return count >= 2 && first == quote && last == quote ? slice(1..<count - 1) : self
+    }
+}
+
+extension RequestHead {
+    /// Calls `body` with each element of the lists in all fields of that kind, in order.
+    fileprivate func forEachElement(of known: KnownField, _ body: (UnsafeRawBufferPointer) -> Void) {
+        forEach(known) { value in
+            value.forEachListElement { element in
+                body(element)
+                return true
+            }
+        }
     }
 }

@@ -7,12 +7,15 @@ package struct HTTPRequest: ~Copyable {
     private let madeID: UInt64
     /// The client's address: of the peer, or as a trusted proxy tells it; nil on a Unix socket whose peer is not trusted.
     package let clientAddress: IPAddress?
+    private let trustedElements: Int?
 
-    /// - Parameter head: It must stay where it is as long as the request: a head is large, and copying it counts references.
-    init(head: UnsafePointer<RequestHead>, madeID: UInt64, clientAddress: IPAddress?) {
+    /// - Parameter head: Must stay at its address as long as the request exists: a head is large, and copying it counts
+    ///   references.
+    init(head: UnsafePointer<RequestHead>, madeID: UInt64, origin: TrustedProxies.Origin) {
         self.head = head
         self.madeID = madeID
-        self.clientAddress = clientAddress
+        clientAddress = origin.client
+        trustedElements = origin.trustedElements
     }
 
     package var method: HTTPMethod { head.pointee.method }
@@ -27,6 +30,12 @@ package struct HTTPRequest: ~Copyable {
     /// The authority the client asked: host and port, checked for form only. Nil where HTTP/1.0 sent none.
     package var host: String? {
         head.pointee.authority.isEmpty ? nil : String(decoding: head.pointee.authorityBytes, as: UTF8.self)
+    }
+
+    /// The scheme that the client used, which a trusted proxy tells (`Forwarded` or `X-Forwarded-Proto`); `http` otherwise.
+    package var scheme: HTTPScheme {
+        guard let trustedElements else { return .http }
+        return TrustedProxies.scheme(head.pointee, trustedElements: trustedElements) ?? .http
     }
 
     /// The request's id: the client's `X-Request-Id` where it is at most 64 letters, digits, `-`, `_`, `.` and `:`,

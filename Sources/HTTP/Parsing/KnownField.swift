@@ -4,7 +4,7 @@ enum KnownField: UInt8 {
     case host, range, expect, connection, forwarded
     case ifMatch, ifNoneMatch, ifModifiedSince, ifUnmodifiedSince, ifRange
     case contentLength, transferEncoding
-    case requestID, forwardedFor
+    case requestID, forwardedFor, forwardedProto
 
     /// The field of that name; `name` is known to hold token characters only.
     init(_ name: UnsafeRawBufferPointer) {
@@ -20,7 +20,9 @@ enum KnownField: UInt8 {
         case 14: self = name.isFieldName("content-length") ? .contentLength : .unknown
         case 15: self = name.isFieldName("x-forwarded-for") ? .forwardedFor : .unknown
         case 17:
-            if name.isFieldName("transfer-encoding") {
+            if name.isFieldName("x-forwarded-proto") {
+                self = .forwardedProto
+            } else if name.isFieldName("transfer-encoding") {
                 self = .transferEncoding
             } else {
                 self = name.isFieldName("if-modified-since") ? .ifModifiedSince : .unknown

@@ -90,6 +90,8 @@ struct Reception {
     let sink: any HTTPBodySink
     /// The most bytes it may have.
     let limit: Int
+    /// When all of it must have arrived, in nanoseconds of the loop's clock.
+    let deadline: UInt64
     /// Bytes so far.
     var count = 0
 }

@@ -51,7 +51,7 @@ extension EventLoop {
     }
 
     private func client(_ connection: Connection, _ head: RequestHead) -> IPAddress? {
-        settings.proxies.client(peer: connection.peer, head: head)
+        settings.proxies.origin(peer: connection.peer, head: head).client
     }
 
     /// Adds what is known once the exchange is over.

@@ -17,9 +17,9 @@ extension EventLoop {
         connection.exchange.allowsInterim = head.minorVersion > 0
         connection.exchange.madeID = hasSaneID(head) ? 0 : requestIDs.next()
         connection.body = head.framing == .none ? nil : BodyDecoder(head.framing)
-        let client = settings.proxies.client(peer: connection.peer, head: head)
+        let origin = settings.proxies.origin(peer: connection.peer, head: head)
         let reply = withUnsafePointer(to: head) {
-            settings.handler.respond(to: HTTPRequest(head: $0, madeID: connection.exchange.madeID, clientAddress: client))
+            settings.handler.respond(to: HTTPRequest(head: $0, madeID: connection.exchange.madeID, origin: origin))
         }
         take(connection, reply, head)
     }
@@ -96,7 +96,7 @@ extension EventLoop {
             return
         }
         keepHead(connection, head)
-        connection.reception = Reception(sink: sink, limit: limit)
+        connection.reception = Reception(sink: sink, limit: limit, deadline: clock.now + settings.bodyTimeout)
         connection.phase = .receiving
         watchRate(connection, moved: 0)
         if connection.exchange.awaitsContinue {

@@ -16,7 +16,8 @@ extension EventLoop {
             }
         case .receiving:
             let count = connection.reception?.count ?? 0
-            guard count - connection.rateMark < settings.bodyBytesPerWindow else {
+            let isLate = clock.now >= connection.reception?.deadline ?? .max
+            guard isLate || count - connection.rateMark < settings.bodyBytesPerWindow else {
                 watchRate(connection, moved: count)
                 return
             }
@@ -41,7 +42,8 @@ extension EventLoop {
     /// Begins to measure the rate of a body, or a new window of it.
     func watchRate(_ connection: Connection, moved: Int) {
         connection.rateMark = moved
-        connection.deadline = settings.bodyBytesPerWindow > 0 ? clock.now + settings.bodyRateWindow : .max
+        let end = settings.bodyBytesPerWindow > 0 ? clock.now + settings.bodyRateWindow : .max
+        connection.deadline = min(end, connection.reception?.deadline ?? .max)
     }
 
     /// Bytes that have reached the client. What the kernel has taken is no measure: its buffers hold megabytes, and it

@@ -95,7 +95,10 @@ package final class HTTPServer: Sendable {
         if !configuration.host.isEmpty {
             own = try Listener.tcp(host: configuration.host, port: configuration.port, count: configuration.threads)
         }
-        if let path = configuration.unixPath { shared.append(try Listener.unix(path: path)) }
+        if let path = configuration.unixPath {
+            let listener = try Listener.unix(path: path, mode: configuration.unixMode, group: configuration.unixGroup)
+            shared.append(listener)
+        }
         state.withLock { $0.endpoints = (own.prefix(1) + shared).map(\.endpoint) }
         return (0..<configuration.threads).map { index in own.isEmpty ? shared : [own[index]] + shared }
     }

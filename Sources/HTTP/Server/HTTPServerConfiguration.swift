@@ -7,6 +7,10 @@ package struct HTTPServerConfiguration: Sendable {
     package var port = 8080
     /// Path of a Unix socket to listen on as well. Default none.
     package var unixPath: String?
+    /// Permission bits of the Unix socket's path, 0…0o777; connecting needs write permission. Default: 0o777 less the umask.
+    package var unixMode: UInt32?
+    /// Group of the Unix socket's path, by name or number. Default: the group of the process.
+    package var unixGroup: String?
     /// Whether sockets that systemd passes (`LISTEN_FDS`) are taken in place of ``host``, ``port`` and ``unixPath``.
     /// Default true.
     package var usesSocketActivation = true
@@ -30,6 +34,9 @@ package struct HTTPServerConfiguration: Sendable {
     package var maxDiscardedBytes = 64 * 1024
     /// Bytes a body may have whatever its sink allows; more gets 413. Default 64 MiB.
     package var maxBodyBytes = 64 * 1024 * 1024
+    /// Time for the whole body of a request that a sink takes, from its head on; a later one gets 408. Default 300 s, which is
+    /// 70 KB/s for the largest GIF that the service takes by default.
+    package var bodyTimeout = Duration.seconds(300)
     /// Bytes a second below which the transfer of a body is broken off, in either direction, measured over
     /// ``bodyRateWindow``; 0 for no minimum. Default 256.
     package var minBodyRate = 256
@@ -57,6 +64,7 @@ package struct HTTPServerConfiguration: Sendable {
         try check("host", !host.isEmpty || unixPath != nil, "must not be empty without a Unix socket")
         try check("port", (0...65535).contains(port), "must be between 0 and 65535")
         try check("unix_path", unixPath.map { (1...107).contains($0.utf8.count) } ?? true, "must have 1 to 107 bytes")
+        try check("unix_mode", unixMode.map { $0 <= 0o777 } ?? true, "must be between 0 and 0777")
         try check("threads", (1...256).contains(threads), "must be between 1 and 256")
         try check("max_connections", (1...1_000_000).contains(maxConnections), "must be between 1 and 1000000")
         try check("head_timeout", headTimeout > .zero, "must be longer than 0")
@@ -68,6 +76,7 @@ package struct HTTPServerConfiguration: Sendable {
         try check("max_discarded_bytes", maxDiscardedBytes >= 0, "must not be negative")
         try check("max_body_bytes", maxBodyBytes >= 0, "must not be negative")
         try check("min_body_rate", minBodyRate >= 0, "must not be negative")
+        try check("body_timeout", bodyTimeout > .zero, "must be longer than 0")
         try check("body_rate_window", bodyRateWindow > .zero, "must be longer than 0")
         do {
             _ = try TrustedProxies(trustedProxies)

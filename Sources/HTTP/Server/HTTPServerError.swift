@@ -8,6 +8,8 @@ package enum HTTPServerError: Error, Sendable, Equatable, CustomStringConvertibl
     case invalidSetting(name: String, problem: String)
     /// The host is neither an address nor a name that resolves to one.
     case unknownHost(String)
+    /// The group of the Unix socket's path is neither a number nor the name of a group.
+    case unknownGroup(String)
     /// Something else listens there.
     case addressInUse(String)
     /// The host's address belongs to no interface of this machine.
@@ -25,6 +27,7 @@ package enum HTTPServerError: Error, Sendable, Equatable, CustomStringConvertibl
         switch self {
         case .invalidSetting(let name, let problem): "\(name) \(problem)."
         case .unknownHost(let host): "The host \(host) is unknown."
+        case .unknownGroup(let group): "The group \(group) does not exist."
         case .addressInUse(let place): "Something else already listens on \(place)."
         case .addressNotAvailable(let place): "\(place) is no address of this machine."
         case .permissionDenied(let place): "Listening on \(place) is not permitted to this user."

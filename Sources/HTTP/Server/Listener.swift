@@ -52,12 +52,22 @@ final class Listener: Sendable {
         close(probe)
     }
 
-    /// A socket at `path`, shared by all loops. A socket left behind by a server that is gone is replaced.
-    static func unix(path: String) throws(HTTPServerError) -> Listener {
-        var number = clinux_listen_unix(path, backlog)
+    /// A socket at `path`, shared by all loops. A socket left behind by a server that has ended is replaced.
+    ///
+    /// - Parameters:
+    ///   - mode: Permission bits of the path; nil leaves those of the umask.
+    ///   - group: Name or number of the path's group; nil leaves that of the process.
+    static func unix(path: String, mode: UInt32?, group: String?) throws(HTTPServerError) -> Listener {
+        var groupNumber: Int64 = -1
+        if let group {
+            groupNumber = clinux_group(group)
+            guard groupNumber >= 0 else { throw .unknownGroup(group) }
+        }
+        let modeBits = mode.map { Int32($0) } ?? -1
+        var number = clinux_listen_unix(path, backlog, modeBits, groupNumber)
         if number < 0, errno == EADDRINUSE, isLeftover(path) {
             unlink(path)
-            number = clinux_listen_unix(path, backlog)
+            number = clinux_listen_unix(path, backlog, modeBits, groupNumber)
         }
         guard number >= 0 else { throw .listening(at: "unix:\(path)") }
         return Listener(number, .unix(path: path), isShared: true, ownsPath: true)

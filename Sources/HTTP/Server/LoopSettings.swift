@@ -11,6 +11,7 @@ struct LoopSettings: Sendable {
     let headTimeout: UInt64
     let idleTimeout: UInt64
     let drainTimeout: UInt64
+    let bodyTimeout: UInt64
     let bodyRateWindow: UInt64
     /// Bytes a body must move in one window.
     let bodyBytesPerWindow: Int
@@ -39,9 +40,10 @@ struct LoopSettings: Sendable {
         headTimeout = configuration.headTimeout.nanoseconds
         idleTimeout = configuration.idleTimeout.nanoseconds
         drainTimeout = configuration.drainTimeout.nanoseconds
+        bodyTimeout = configuration.bodyTimeout.nanoseconds
         bodyRateWindow = configuration.bodyRateWindow.nanoseconds
         bodyBytesPerWindow = configuration.minBodyRate * Int(bodyRateWindow / 1_000_000) / 1000
-        let shortest = min(headTimeout, idleTimeout, bodyRateWindow)
+        let shortest = min(headTimeout, idleTimeout, bodyTimeout, bodyRateWindow)
         sweepInterval = max(10_000_000, min(1_000_000_000, shortest / 8))
         looksUpLocalPeers = configuration.looksUpLocalPeers
         admission = Admission(limit: configuration.maxConnections)

@@ -104,10 +104,16 @@ package final class GifreelService: Sendable {
         current.replace(with: next).retire()
     }
 
-    /// Ends in order: `/readyz` turns 503, listening stops, what is in flight is answered, then every room closes.
+    /// Ends in order: `/readyz` is 503 while connections are still accepted for the shutdown delay, so that a load balancer
+    /// notices; then listening stops, what is in flight is answered, and every room closes.
     package func stop() async {
         let generation = current.value
         generation.door.become(.draining)
+        let delay = generation.configuration.shutdownDelay
+        if delay > .zero {
+            generation.logger.info("not ready, and still answering", metadata: ["for": "\(delay)"])
+            try? await Task.sleep(for: delay)
+        }
         generation.logger.info("draining")
         rooms.prewarm.stop()
         await server.drain()

@@ -21,7 +21,7 @@ extension Setting {
     package var isReadAgain: Bool {
         let parts = name.split(separator: ".")
         switch parts.first {
-        case "server": return name == "server.allow_origin"
+        case "server": return ["allow_origin", "shutdown_delay"].contains(parts[1])
         case "cache": return !["dir", "max_bytes", "min_free_bytes", "fresh_for", "stale_for"].contains(parts[1])
         case "transcode": return !["workers", "queue"].contains(parts[1])
         case "prewarm": return false

@@ -56,12 +56,21 @@ extension ServiceConfiguration {
         http.host = try settings.text("server.host") ?? ""
         http.port = try settings.number("server.port", in: 0...65535)
         http.unixPath = try settings.text("server.unix_path")
+        if let mode = try settings.text("server.unix_mode") {
+            guard let bits = UInt32(mode, radix: 8), bits <= 0o777 else {
+                throw .wrongValue("server.unix_mode", mode, "an octal number from 0 to 0777")
+            }
+            http.unixMode = bits
+        }
+        http.unixGroup = try settings.text("server.unix_group")
         if try settings.text("server.threads") != nil {
             http.threads = try settings.number("server.threads", in: 1...256)
         }
         http.maxConnections = try settings.number("server.max_connections", in: 1...1_000_000)
         http.headTimeout = try settings.duration("server.head_timeout")
         http.idleTimeout = try settings.duration("server.idle_timeout")
+        http.bodyTimeout = try settings.duration("server.body_timeout")
+        shutdownDelay = try settings.duration("server.shutdown_delay")
         http.drainTimeout = try settings.duration("server.drain_timeout")
         http.trustedProxies = try settings.list("server.trusted_proxies")
         portFile = try settings.text("server.port_file")

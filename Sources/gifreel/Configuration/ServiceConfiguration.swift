@@ -26,6 +26,8 @@ package struct ServiceConfiguration: Sendable {
     package var requiresSandbox = false
     /// Seconds of `max-age` in the answers' `Cache-Control`.
     package var maxAge = 86_400
+    /// Time after SIGTERM in which `/readyz` is 503 and requests are still answered, before draining begins.
+    package var shutdownDelay: Duration = .zero
     /// `Access-Control-Allow-Origin`; nil sends none.
     package var allowOrigin: String? = "*"
     /// A file to write the TCP port into once the server listens.

@@ -21,7 +21,30 @@ import Testing
     func believesOnlyWhatTrustedProxiesAdded(peer: String, fields: [String], client: String) throws {
         let proxies = try TrustedProxies(["10.0.0.0/8"])
         try withHead((fields.isEmpty ? ["X: y"] : fields).joined(separator: "\r\n")) { head in
-            #expect(proxies.client(peer: IPAddress(peer), head: head)?.description == client)
+            #expect(proxies.origin(peer: IPAddress(peer), head: head).client?.description == client)
+        }
+    }
+
+    @Test(arguments: [
+        ("10.0.0.1", ["X-Forwarded-Proto: https"], HTTPScheme.https),
+        ("10.0.0.1", ["X-Forwarded-Proto: HTTPS", "X-Forwarded-For: 1.2.3.4, 10.0.0.2"], .https),
+        ("10.0.0.1", ["X-Forwarded-Proto: http, https, http", "X-Forwarded-For: 6.6.6.6, 1.2.3.4, 10.0.0.2"], .https),
+        ("10.0.0.1", ["X-Forwarded-Proto: https, http"], .http),
+        ("10.0.0.1", ["X-Forwarded-Proto: ftp"], .http),
+        ("10.0.0.1", ["Forwarded: for=1.2.3.4;proto=https;by=_p"], .https),
+        ("10.0.0.1", ["Forwarded: for=1.2.3.4;Proto=\"https\"", "X-Forwarded-Proto: http"], .https),
+        ("10.0.0.1", ["Forwarded: for=6.6.6.6;proto=https, for=1.2.3.4"], .http),
+        ("10.0.0.1", ["Forwarded: proto=https, for=1.2.3.4;proto=https, for=10.0.0.2;proto=http"], .https),
+        ("10.0.0.1", [], .http),
+        ("9.9.9.9", ["X-Forwarded-Proto: https"], .http),
+        ("9.9.9.9", ["Forwarded: for=1.2.3.4;proto=https"], .http),
+    ])
+    func believesTheSchemeThatTheOutermostTrustedProxyTells(peer: String, fields: [String], scheme: HTTPScheme) throws {
+        let proxies = try TrustedProxies(["10.0.0.0/8"])
+        try withHead((fields.isEmpty ? ["X: y"] : fields).joined(separator: "\r\n")) { head in
+            let origin = proxies.origin(peer: IPAddress(peer), head: head)
+            let found = withUnsafePointer(to: head) { HTTPRequest(head: $0, madeID: 1, origin: origin).scheme }
+            #expect(found == scheme)
         }
     }
 
@@ -29,8 +52,8 @@ import Testing
         try withHead("X-Forwarded-For: 1.2.3.4") { head in
             let trusting = try TrustedProxies(["unix"])
             let other = try TrustedProxies(["10.0.0.0/8"])
-            #expect(trusting.client(peer: nil, head: head)?.description == "1.2.3.4")
-            #expect(other.client(peer: nil, head: head) == nil)
+            #expect(trusting.origin(peer: nil, head: head).client?.description == "1.2.3.4")
+            #expect(other.origin(peer: nil, head: head).client == nil)
         }
     }
 

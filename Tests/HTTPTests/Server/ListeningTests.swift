@@ -79,6 +79,29 @@ import Testing
         }
     }
 
+    @Test func aUnixSocketHasTheModeAndTheGroupOfTheSettings() async throws {
+        let path = "/tmp/http-tests-\(getpid())-\(UInt32.random(in: .min ... .max)).sock"
+        let configure: (inout HTTPServerConfiguration) -> Void = {
+            $0.unixPath = path
+            $0.unixMode = 0o660
+            $0.unixGroup = "\(getgid())"
+        }
+        try await withServer(configure: configure) { _, _ in
+            var status = stat()
+            #expect(lstat(path, &status) == 0)
+            #expect(status.st_mode & 0o777 == 0o660)
+            #expect(status.st_gid == getgid())
+            let answer = try await onThread { try RawClient(path: path).ask(Self.request).status }
+            #expect(answer == 200)
+        }
+        var configuration = HTTPServerConfiguration()
+        configuration.host = ""
+        configuration.unixPath = path
+        configuration.unixGroup = "no such group"
+        let server = try HTTPServer(configuration: configuration, handler: StubHandler())
+        #expect(throws: HTTPServerError.unknownGroup("no such group")) { try server.start() }
+    }
+
     @Test func saysWhyItCannotListen() async throws {
         try await withServer { _, port in
             func start(_ change: (inout HTTPServerConfiguration) -> Void) throws {
@@ -159,6 +182,7 @@ import Testing
         ("head_timeout", { $0.headTimeout = .zero }), ("max_head_bytes", { $0.maxHeadBytes = 10 }),
         ("max_target_bytes", { $0.maxTargetBytes = 1 << 20 }), ("trusted_proxies", { $0.trustedProxies = ["x"] }),
         ("min_body_rate", { $0.minBodyRate = -1 }), ("host", { $0.host = "" }), ("unix_path", { $0.unixPath = "" }),
+        ("unix_mode", { $0.unixMode = 0o1777 }), ("body_timeout", { $0.bodyTimeout = .zero }),
     ]
 
     @Test(arguments: wrongSettings)

@@ -71,6 +71,38 @@ import Testing
         }
     }
 
+    @Test func aBodyThatTakesTooLongGets408HoweverSteadilyItComes() async throws {
+        final class Sink: HTTPBodySink {
+            let limit = 100_000
+            func write(_ bytes: UnsafeRawBufferPointer) {}
+            func finish() -> HTTPReply { .now(HTTPResponse(status: 204)) }
+            func abort() {}
+        }
+        let configure: (inout HTTPServerConfiguration) -> Void = {
+            $0.bodyTimeout = .milliseconds(500)
+            $0.bodyRateWindow = .milliseconds(200)
+            $0.minBodyRate = 1
+        }
+        try await withServer(ClosureHandler { _ in .receive(Sink()) }, configure: configure) { _, port in
+            let client = try await onThread {
+                let client = try RawClient(port: port)
+                try client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n")
+                return client
+            }
+            let isAnswered = Shared(false)
+            async let sending: Void = {
+                while !isAnswered.value {
+                    try await Task.sleep(for: .milliseconds(10))
+                    try await onThread { try client.send("x") }
+                }
+            }()
+            let status = try await onThread { try client.answer().status }
+            isAnswered.update { $0 = true }
+            #expect(status == 408)
+            try await sending
+        }
+    }
+
     @Test func aBodyThatDoesNotComeGets408() async throws {
         final class Sink: HTTPBodySink {
             let limit = 100
