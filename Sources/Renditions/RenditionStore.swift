@@ -37,23 +37,19 @@ package struct RenditionStore: Sendable {
     package let cache: Cache
     package let maker: RenditionMaker
     private let flights: FlightTable<Key, Result<Made, RenditionError>>
-    /// Uploads on their way in. Bounded apart from what is being made: clients that send slowly hold up other uploads only.
-    private let arrivals: MissAdmission
     private let uploads: FlightTable<ObjectID, Result<Made, RenditionError>>
     private typealias Made = RenditionMaker.Made
 
     /// - Parameters:
-    ///   - arrivals: Admits uploads before their bodies.
     ///   - patience: How long a caller waits for a worker.
     ///   - lifetime: How long a making may take in all; far more than it ever should.
     ///   - executor: Runs what is in flight; nil for Swift's own.
     package init(
-        cache: Cache, maker: RenditionMaker, arrivals: MissAdmission, patience: Duration, lifetime: Duration,
+        cache: Cache, maker: RenditionMaker, patience: Duration, lifetime: Duration,
         executor: (any TaskExecutor)? = nil
     ) {
         self.cache = cache
         self.maker = maker
-        self.arrivals = arrivals
         flights = FlightTable(patience: patience, lifetime: lifetime, executor: executor)
         uploads = FlightTable(patience: patience, lifetime: lifetime, executor: executor)
     }
@@ -135,11 +131,8 @@ package struct RenditionStore: Sendable {
         return nil
     }
 
-    /// A place for a GIF that a client is about to send, until it is let go; nil when too much is under way.
-    package func admitUpload(bytes: Int) -> MissPlace? {
-        guard maker.admission.hasRoom else { return nil }
-        return arrivals.admit(nil, bytes: min(bytes, maker.largest), urgency: .visitor)
-    }
+    /// Whether another conversion would be admitted now.
+    package var hasRoom: Bool { maker.admission.hasRoom }
 
     /// Forgets what `scope` covers: what is stored, what is remembered not to work, and what is in flight. That goes on for
     /// those who wait for it already, but nobody who comes after this has returned gets anything of it.

@@ -26,6 +26,7 @@ package final class FrontDoor: HTTPHandler {
     private let metrics: MetricsDesk
     private let prewarm: PrewarmController
     private let work: WorkMeter
+    private let uploads: UploadAdmission
     private let configuration: WebPolicy
     private let logger: Logger
     private let state = Atomic(State.starting.rawValue)
@@ -39,7 +40,8 @@ package final class FrontDoor: HTTPHandler {
 
     package init(
         configuration: WebPolicy, store: RenditionStore, registry: PrometheusRegistry, prewarm: PrewarmQueue,
-        threads: WorkThreads, clock: CacheClock, work: WorkMeter, logger: Logger
+        threads: WorkThreads, clock: CacheClock, work: WorkMeter, uploads: UploadAdmission,
+        logger: Logger
     ) {
         let access = AccessControl(configuration, clock: clock)
         let admin = AdminDesk(store: store, token: configuration.adminToken)
@@ -57,6 +59,7 @@ package final class FrontDoor: HTTPHandler {
             registry: registry, allowed: configuration.metricsReaders, admin: admin, threads: threads)
         self.prewarm = PrewarmController(queue: prewarm, admin: admin, threads: threads)
         self.work = work
+        self.uploads = uploads
         self.logger = logger
     }
 
@@ -275,22 +278,25 @@ package final class FrontDoor: HTTPHandler {
         try access.checkLoop(request)
         // A signature covers the options of target and form together, so that of a form is checked when its fields are known.
         if form == nil { try access.check(asked) }
-        // Before the body: what cannot be taken in is not sent for nothing.
-        guard let place = store.admitUpload(bytes: request.contentLength ?? .max) else { throw .overloaded }
+        // Before the body, so that a client does not send in vain what cannot be converted.
+        let client = request.clientAddress.map { ClientNetwork($0) }
+        guard store.hasRoom, let reservation = uploads.admit(client) else { throw .overloaded }
         let urgency = PriorityField.urgency(request.header("Priority"))
         let allowance = access.allowance(request)
         let limit = configuration.maxUploadBytes
         let context = ServiceContext(request)
         let answer = { @Sendable (rendition: Rendition, source: Source, terms: AnswerTerms) in
-            defer { withExtendedLifetime(place) {} }
+            defer { withExtendedLifetime(reservation) {} }
             return await ServiceContext.withValue(context) {
                 await self.uploaded(rendition, source, terms, urgency, allowance)
             }
         }
         let terms = asked.terms
-        guard let form else { return UploadSink(limit: limit) { await answer(rendition, $0, terms) } }
+        guard let form else {
+            return UploadSink(limit: limit, reservation: reservation) { await answer(rendition, $0, terms) }
+        }
         let target = request.target
-        return FormSink(parser: form, limit: limit) { fields throws(Problem) in
+        return FormSink(parser: form, limit: limit, reservation: reservation) { fields throws(Problem) in
             let asked = try self.parser.parse(target, hasBody: true, fields: fields)
             try self.access.check(asked)
             guard case .upload(let rendition) = asked.route else {

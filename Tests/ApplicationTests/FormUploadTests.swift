@@ -46,6 +46,22 @@ import Testing
         #expect(twice.status == 400 && twice.text.contains("twice"))
     }
 
+    @Test func clientsThatTrickleShutOutNoOtherUpload() throws {
+        let server = try GifreelProcess()
+        let head = "POST /mp4 HTTP/1.1\r\nHost: a\r\nContent-Length: 20000000\r\n\r\nGIF89a"
+        final class Trickle {
+            let client: RawHTTPClient
+
+            init(port: Int, _ head: String) throws {
+                client = try RawHTTPClient(port: port)
+                try client.send(Array(head.utf8))
+            }
+        }
+        let trickling = try (0..<26).map { _ in try Trickle(port: server.port, head) }
+        #expect(try server.request("POST", "/mp4", body: gif).status == 200)
+        withExtendedLifetime(trickling) {}
+    }
+
     @Test func formsWithoutOneGIFAreRefused() throws {
         let server = try GifreelProcess()
         let cases: [([UInt8], Int, String)] = [

@@ -17,7 +17,7 @@ package final class FormSink: HTTPBodySink {
     private let fileLimit: Int
     private let then: ([QueryItem]) throws(Problem) -> @Sendable (Source) async -> HTTPResponse
     private var parser: MultipartParser
-    private var file = UploadedFile()
+    private var file: UploadedFile
     private var hasFile = false
     private var fields: [QueryItem] = []
     private var part: MultipartPart?
@@ -26,13 +26,15 @@ package final class FormSink: HTTPBodySink {
     /// - Parameters:
     ///   - parser: Set up with the form's boundary.
     ///   - limit: Bytes of the file.
+    ///   - reservation: Memory for them.
     ///   - then: Decides by the form's fields what becomes of the GIF.
     init(
-        parser: MultipartParser, limit: Int,
+        parser: MultipartParser, limit: Int, reservation: UploadReservation,
         then: @escaping ([QueryItem]) throws(Problem) -> @Sendable (Source) async -> HTTPResponse
     ) {
         self.parser = parser
         fileLimit = limit
+        file = UploadedFile(reservation)
         self.limit = limit + Self.overhead
         self.then = then
     }
@@ -58,7 +60,7 @@ package final class FormSink: HTTPBodySink {
     }
 
     package func abort() {
-        file = UploadedFile()
+        file.discard()
     }
 
     // MARK: Parts

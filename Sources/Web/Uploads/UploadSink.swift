@@ -7,13 +7,15 @@ internal import Renditions
 final class UploadSink: HTTPBodySink {
     let limit: Int
     private let then: @Sendable (Source) async -> HTTPResponse
-    private var file = UploadedFile()
+    private var file: UploadedFile
 
     /// - Parameters:
     ///   - limit: Bytes.
-    ///   - then: What becomes of the whole GIF.
-    init(limit: Int, then: @escaping @Sendable (Source) async -> HTTPResponse) {
+    ///   - reservation: Memory for the bytes.
+    ///   - then: Answers with the whole GIF.
+    init(limit: Int, reservation: UploadReservation, then: @escaping @Sendable (Source) async -> HTTPResponse) {
         self.limit = limit
+        file = UploadedFile(reservation)
         self.then = then
     }
 
@@ -36,6 +38,6 @@ final class UploadSink: HTTPBodySink {
     }
 
     func abort() {
-        file = UploadedFile()
+        file.discard()
     }
 }

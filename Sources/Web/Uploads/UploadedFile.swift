@@ -13,6 +13,12 @@ struct UploadedFile: ~Copyable {
     private var start: [UInt8] = []
     private(set) var count = 0
     private var isJudged = false
+    private let reservation: UploadReservation
+
+    /// - Parameter reservation: Memory for the bytes is reserved from it as they arrive.
+    init(_ reservation: UploadReservation) {
+        self.reservation = reservation
+    }
 
     /// Takes the next bytes.
     ///
@@ -26,6 +32,7 @@ struct UploadedFile: ~Copyable {
             case .undecided: break
             }
         }
+        try reservation.reserve(bytes.count)
         do throws(SystemError) {
             if file == nil { file = try MemoryFile(name: "gifreel-upload") }
             try file?.append(bytes)
@@ -34,6 +41,11 @@ struct UploadedFile: ~Copyable {
         }
         hash.update(bufferPointer: bytes)
         count += bytes.count
+    }
+
+    /// Releases the bytes of an upload that will not be complete.
+    mutating func discard() {
+        file = nil
     }
 
     /// The whole file, which nobody can change any more.

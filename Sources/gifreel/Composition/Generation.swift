@@ -21,6 +21,7 @@ final class Generation: Sendable {
         let prewarm: PrewarmQueue
         let registry: PrometheusRegistry
         let work: WorkMeter
+        let uploads: UploadAdmission
         /// For the blocking parts of what operators ask for.
         let threads: WorkThreads
     }
@@ -39,9 +40,11 @@ final class Generation: Sendable {
         store = RenditionStore(
             configuration: configuration, cache: rooms.cache, clock: rooms.clock, fetcher: fetcher, pool: rooms.pool,
             logger: logger, meter: rooms.work)
+        rooms.uploads.setLimits(UploadAdmission.Limits(configuration))
         door = FrontDoor(
             configuration: configuration.web, store: store, registry: rooms.registry, prewarm: rooms.prewarm,
-            threads: rooms.threads, clock: rooms.clock, work: rooms.work, logger: logger)
+            threads: rooms.threads, clock: rooms.clock, work: rooms.work, uploads: rooms.uploads,
+            logger: logger)
     }
 
     /// Begins to answer on a server that listens.
@@ -93,5 +96,14 @@ final class CurrentGeneration: HTTPHandler {
     func respond(to request: borrowing HTTPRequest) -> HTTPReply {
         // The door alone is kept during the call: every loop counts the references to it.
         current.withLock { $0.door }.respond(to: request)
+    }
+}
+
+extension UploadAdmission.Limits {
+    /// Four times as many uploads may arrive as conversions may wait, since uploads take longer to arrive than to convert. Half
+    /// of the memory for GIFs is left to those that are fetched.
+    init(_ configuration: ServiceConfiguration) {
+        self.init(
+            uploads: (configuration.pool.workers + configuration.pool.queue) * 4, bytes: configuration.queueBytes / 2)
     }
 }

@@ -46,7 +46,8 @@ package final class GifreelService: Sendable {
                 logger: logger)
             rooms = Generation.Rooms(
                 cache: cache, clock: clock, pool: WorkerPool(zygote: zygote, configuration: configuration.pool),
-                prewarm: prewarm, registry: registry, work: WorkMeter(factory: registry) { Problem($0).code }, threads: threads)
+                prewarm: prewarm, registry: registry, work: WorkMeter(factory: registry) { Problem($0).code },
+                uploads: UploadAdmission(UploadAdmission.Limits(configuration)), threads: threads)
             zygote.onLoss { loss in logger.error("lost the zygote process", metadata: ["cause": "\(loss)"]) }
             let current = CurrentGeneration(try Generation(configuration, rooms, logger: logger))
             self.current = current

@@ -36,7 +36,6 @@ extension RenditionStore {
             admission: MissAdmission(jobs: places, bytes: configuration.queueBytes), largest: configuration.fetch.maxBytes,
             fetches: fetches, convert: { await converter.convert($0, to: $1, $2) }, logger: logger)
         self.init(
-            cache: cache, maker: maker, arrivals: MissAdmission(jobs: places * 4, bytes: configuration.queueBytes / 2),
-            patience: configuration.queueTimeout, lifetime: lifetime)
+            cache: cache, maker: maker, patience: configuration.queueTimeout, lifetime: lifetime)
     }
 }

@@ -185,7 +185,7 @@ final class InterleavedWorld: Sendable {
             convert: { [self] source, rendition, flight in await convert(source, rendition, flight) },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         return RenditionStore(
-            cache: cache, maker: maker, arrivals: MissAdmission(jobs: 10, bytes: 1 << 20), patience: .seconds(600),
+            cache: cache, maker: maker, patience: .seconds(600),
             lifetime: .seconds(600), executor: executor)
     }
 

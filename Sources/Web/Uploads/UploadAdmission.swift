@@ -1,0 +1,119 @@
+internal import HTTP
+internal import Synchronization
+
+/// Admission control of uploads: bounds how many arrive at the same time, and the memory that their bytes take.
+///
+/// An upload reserves memory as its bytes arrive, not by its `Content-Length`: a client that trickles holds what it has sent and
+/// no more. One client network gets at most a quarter of the uploads and half of the bytes, so that it cannot exclude others.
+/// The time of a body and its rate are bounded by the HTTP engine (`server.body_timeout`).
+///
+/// Any thread; the lock is held for a few additions.
+package final class UploadAdmission: Sendable {
+    /// The bounds, which a reload may change.
+    package struct Limits: Sendable, Equatable {
+        /// Uploads at the same time: those that arrive, and those whose answer is not ready.
+        package var uploads: Int
+        /// Bytes of all these uploads.
+        package var bytes: Int
+
+        package init(uploads: Int, bytes: Int) {
+            self.uploads = uploads
+            self.bytes = bytes
+        }
+
+        var uploadsPerClient: Int { max(1, uploads / 4) }
+        var bytesPerClient: Int { max(1, bytes / 2) }
+    }
+
+    fileprivate struct Usage {
+        var uploads = 0
+        var bytes = 0
+    }
+
+    private struct State {
+        var limits: Limits
+        var total = Usage()
+        var clients: [ClientNetwork: Usage] = [:]
+    }
+
+    private let state: Mutex<State>
+
+    package init(_ limits: Limits) {
+        state = Mutex(State(limits: limits))
+    }
+
+    /// Replaces the limits. Uploads that are admitted keep what they have reserved.
+    package func setLimits(_ limits: Limits) {
+        state.withLock { $0.limits = limits }
+    }
+
+    /// Uploads admitted and bytes reserved.
+    var load: (uploads: Int, bytes: Int) { state.withLock { ($0.total.uploads, $0.total.bytes) } }
+
+    /// Admits an upload before its body arrives. Returns nil where all uploads, or those of the client, are under way.
+    ///
+    /// - Parameter client: Nil for an unknown client (a Unix socket without a trusted proxy): only the totals bound it.
+    func admit(_ client: ClientNetwork?) -> UploadReservation? {
+        let isAdmitted = state.withLock { state in
+            guard state.total.uploads < state.limits.uploads else { return false }
+            if let client {
+                guard state.clients[client]?.uploads ?? 0 < state.limits.uploadsPerClient else { return false }
+                state.clients[client, default: Usage()].uploads += 1
+            }
+            state.total.uploads += 1
+            return true
+        }
+        return isAdmitted ? UploadReservation(self, client) : nil
+    }
+
+    /// Reserves memory for bytes that have arrived. A lone upload always gets it: its size is bounded elsewhere.
+    fileprivate func reserve(_ bytes: Int, _ client: ClientNetwork?) -> Bool {
+        state.withLock { state in
+            let isAlone = state.total.uploads == 1
+            guard isAlone || state.total.bytes + bytes <= state.limits.bytes else { return false }
+            if let client {
+                let isOnlyOne = state.clients[client]?.uploads == 1
+                let used = state.clients[client]?.bytes ?? 0
+                guard isOnlyOne || used + bytes <= state.limits.bytesPerClient else { return false }
+                state.clients[client, default: Usage()].bytes += bytes
+            }
+            state.total.bytes += bytes
+            return true
+        }
+    }
+
+    fileprivate func release(_ bytes: Int, _ client: ClientNetwork?) {
+        state.withLock { state in
+            state.total.uploads -= 1
+            state.total.bytes -= bytes
+            guard let client, var usage = state.clients[client] else { return }
+            usage.uploads -= 1
+            usage.bytes -= bytes
+            state.clients[client] = usage.uploads > 0 ? usage : nil
+        }
+    }
+}
+
+/// The share of one upload. It is released with the last reference, whatever way the upload ended.
+final class UploadReservation: Sendable {
+    private let admission: UploadAdmission
+    private let client: ClientNetwork?
+    private let bytes = Atomic(0)
+
+    fileprivate init(_ admission: UploadAdmission, _ client: ClientNetwork?) {
+        self.admission = admission
+        self.client = client
+    }
+
+    /// Reserves memory for the next bytes of the upload.
+    ///
+    /// - Throws: ``Problem/overloaded`` where too much is reserved already.
+    func reserve(_ count: Int) throws(Problem) {
+        guard admission.reserve(count, client) else { throw .overloaded }
+        bytes.wrappingAdd(count, ordering: .relaxed)
+    }
+
+    deinit {
+        admission.release(bytes.load(ordering: .relaxed), client)
+    }
+}
