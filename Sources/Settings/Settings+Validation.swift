@@ -9,6 +9,9 @@ extension Settings {
         if let path = server.unixPath, path.utf8.count > 107 {
             throw SettingsError("server.unix_path has \(path.utf8.count) bytes; a Unix socket's path has at most 107.")
         }
+        if let mode = server.unixMode, UInt32(mode, radix: 8).map({ $0 > 0o777 }) ?? true {
+            throw SettingsError("server.unix_mode is “\(mode)”; it must be an octal number from 0 to 0777.")
+        }
         if cache.minFreshFor > cache.maxFreshFor {
             throw SettingsError(
                 "cache.min_fresh_for (\(cache.minFreshFor.settingText)) is longer than cache.max_fresh_for "

