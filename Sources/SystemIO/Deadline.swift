@@ -1,24 +1,24 @@
 internal import Dispatch
 
-/// Something that is done at a moment to come, unless whoever wanted it lets go of this before.
+/// A timer that runs an action once, unless it is released first.
 ///
-/// A task that sleeps would do as well, but for one thing: called off, Swift's `Task.sleep` keeps its timer and some 500 bytes
-/// until the moment comes. Of deadlines of minutes, called off a hundred times a second, that adds up.
+/// A task that sleeps would do the same, but a cancelled `Task.sleep` keeps its timer and some 500 bytes until the time has passed.
+/// A hundred cancelled timers of minutes per second would add up.
 ///
-/// Any thread. Letting go of the last reference calls it off; what is being done at that very moment is not waited for.
+/// Any thread. Releasing the last reference cancels the timer, without waiting for an action that is running.
 package final class Deadline: Sendable {
-    /// Dispatch sources may be used by any thread; the protocol does not say so in types.
+    /// Any thread may use a Dispatch source, although its protocol is not `Sendable`.
     private nonisolated(unsafe) let timer: any DispatchSourceTimer
 
-    /// One queue for all, since what is done at a deadline is short.
+    /// All actions share one queue, because they are short.
     private static let queue = DispatchQueue(label: "deadlines")
 
     /// - Parameters:
-    ///   - delay: By the monotonic clock, from now; never done before.
-    ///   - action: Done once, on a thread of the system's; must not block. Let go of when it was done or called off.
+    ///   - delay: The minimum time from now on, by the monotonic clock.
+    ///   - action: Runs once, on a thread of the system; must not block. Released after it ran or was cancelled.
     package init(after delay: Duration, _ action: @escaping @Sendable () -> Void) {
         timer = DispatchSource.makeTimerSource(queue: Self.queue)
-        // A century is as good as for ever, and its nanoseconds are a number.
+        // The nanoseconds of a century are in the range of Int.
         let (seconds, attoseconds) = min(delay, .seconds(100 * 366 * 86_400)).components
         let nanoseconds = Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000)
         timer.setEventHandler(handler: action)

@@ -20,6 +20,9 @@ package final class LineWriter: Sendable {
         var isClosing = false
     }
 
+    /// Bytes of storage that are reused.
+    private static let storageLimit = 256 * 1024
+
     private let descriptor: SharedDescriptor
     private let capacity: Int
     private let notice: @Sendable (_ dropped: Int) -> [UInt8]
@@ -109,11 +112,12 @@ package final class LineWriter: Sendable {
         var output = LineOutput(descriptor)
         // Dropped lines that the reader has not been told of.
         var missing = 0
+        var lines: [UInt8] = []
         while true {
             wakeup.wait()
-            let (queue, overflow, isClosing) = take()
+            let (overflow, isClosing) = takeQueue(into: &lines)
             if missing > 0, output.write(notice(missing)) == 0 { missing = 0 }
-            let lost = output.write(queue)
+            let lost = output.write(lines)
             if lost > 0 { state.withLock { $0.dropped += lost } }
             missing += lost + overflow
             // The lines that did not fit are newer than those in the queue.
@@ -123,13 +127,14 @@ package final class LineWriter: Sendable {
         hasEnded.signal()
     }
 
-    private func take() -> (queue: [UInt8], overflow: Int, isClosing: Bool) {
-        state.withLock { state in
-            defer {
-                state.queue = []
-                state.overflow = 0
-            }
-            return (state.queue, state.overflow, state.isClosing)
+    /// Moves the queue into `lines`, whose storage becomes that of the queue.
+    private func takeQueue(into lines: inout [UInt8]) -> (overflow: Int, isClosing: Bool) {
+        // A long queue is rare, and its memory is better returned.
+        lines.removeAll(keepingCapacity: lines.capacity <= Self.storageLimit)
+        return state.withLock { state in
+            swap(&state.queue, &lines)
+            defer { state.overflow = 0 }
+            return (state.overflow, state.isClosing)
         }
     }
 }

@@ -1,10 +1,10 @@
 internal import Glibc
 
-/// A system call that failed: its name and `errno`.
+/// A failed system call: its name and `errno`.
 package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The system call or operation, such as `open`.
     package let operation: String
-    /// The value of `errno` when it failed.
+    /// The value of `errno` after the failure.
     package let code: Int32
 
     package init(_ operation: String, code: Int32) {
@@ -12,7 +12,7 @@ package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible 
         self.code = code
     }
 
-    /// The failure of `operation` with the calling thread's `errno`; to be made before anything else can change it.
+    /// The failure of `operation` with the calling thread's `errno`. Must directly follow the call that failed.
     package static func last(_ operation: String) -> SystemError {
         SystemError(operation, code: errno)
     }
@@ -25,7 +25,7 @@ package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible 
 /// Repeats a system call that a signal interrupted (`EINTR`).
 ///
 /// - Parameters:
-///   - operation: The name the error carries.
+///   - operation: The operation named in the error.
 ///   - call: The call; a negative result means failure with `errno` set.
 /// - Returns: The call's result, never negative.
 /// - Throws: ``SystemError`` with the call's `errno`.

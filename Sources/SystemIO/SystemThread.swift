@@ -1,8 +1,8 @@
 internal import CLinux
 internal import Glibc
 
-/// A thread of the operating system, which somebody has to join or to detach. It takes no signals: those are for the main
-/// thread.
+/// A thread of the operating system, which its creator must join or detach. All signals are blocked on it, so that the main thread
+/// receives them, and a write to a closed pipe is an error there.
 package struct SystemThread: Sendable {
     private final class Body {
         let name: String
@@ -16,9 +16,9 @@ package struct SystemThread: Sendable {
 
     private let handle: pthread_t
 
-    /// Runs `body` in a new thread; nil when the system gives no more threads.
+    /// Runs `body` in a new thread. Returns nil where the system has no more threads.
     ///
-    /// - Parameter name: As `top` shows it, at most 15 bytes.
+    /// - Parameter name: The name that `top` shows, at most 15 bytes.
     package static func start(name: String, _ body: @escaping @Sendable () -> Void) -> SystemThread? {
         var handle = pthread_t()
         let context = Unmanaged.passRetained(Body(name: name, body))
@@ -39,12 +39,12 @@ package struct SystemThread: Sendable {
         return SystemThread(handle: handle)
     }
 
-    /// Waits for the thread's end. To be called once, and not from the thread itself.
+    /// Waits for the thread's end. Must be called once, and not from the thread itself.
     package func join() {
         pthread_join(handle, nil)
     }
 
-    /// Lets the thread end by itself. To be called once, in place of ``join()``.
+    /// Releases the thread, which then ends by itself. Must be called once, instead of ``join()``.
     package func detach() {
         pthread_detach(handle)
     }

@@ -1,27 +1,26 @@
 internal import Glibc
 
-/// A few threads that do blocking work, with a bounded queue before them.
+/// A fixed number of threads for blocking work, with a bounded queue. Blocking work must run neither on Swift's cooperative pool nor
+/// on an I/O thread.
 ///
-/// For what must run neither on Swift's cooperative pool nor on an I/O thread.
-///
-/// `@unchecked Sendable`: all state is reached under `mutex` only; mutex and condition live at fixed addresses until `deinit`, which cannot come
-/// before the threads, each of which holds this object, have ended.
+/// `@unchecked Sendable`: all state is accessed with `mutex` locked only. Mutex and condition have fixed addresses until `deinit`,
+/// which runs after the threads have ended, because each of them holds this object.
 package final class WorkThreads: @unchecked Sendable {
     package typealias Work = @Sendable () -> Void
 
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let wake = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private let limit: Int
-    /// Work from ``first`` on waits. Entries before it are nil, so that no finished closure keeps what it captured.
+    /// The work from ``first`` on waits. Entries before it are nil, so that finished closures release what they captured.
     private var queue: [Work?] = []
     private var first = 0
     private var isClosing = false
     private var threads: [SystemThread] = []
 
     /// - Parameters:
-    ///   - count: Threads; they begin at once.
-    ///   - limit: Pieces of work that may wait.
-    ///   - name: As `top` shows it, at most 15 bytes.
+    ///   - count: The number of threads, which start at once.
+    ///   - limit: The maximum number of closures in the queue.
+    ///   - name: The threads' name in `top`, at most 15 bytes.
     package init(count: Int, limit: Int, name: String) {
         self.limit = limit
         pthread_mutex_init(mutex, nil)
@@ -36,9 +35,9 @@ package final class WorkThreads: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Has `work` done by one of the threads, in order of arrival.
+    /// Queues `work` for the threads, which take it in order of arrival.
     ///
-    /// - Returns: False when the queue is full or closed; then `work` is not done.
+    /// - Returns: False where the queue is full or closed; `work` then does not run.
     package func submit(_ work: @escaping Work) -> Bool {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
@@ -48,14 +47,14 @@ package final class WorkThreads: @unchecked Sendable {
         return true
     }
 
-    /// Has `work` done and waits for its result without blocking; nil when the queue is full or closed.
+    /// Runs `work` on one of the threads, and returns its result; nil where the queue is full or closed. Suspends without blocking.
     package func run<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result? {
         await withCheckedContinuation { continuation in
             if !submit({ continuation.resume(returning: work()) }) { continuation.resume(returning: nil) }
         }
     }
 
-    /// Takes no more work, does what waits, and ends the threads. Blocks; not to be called from one of them.
+    /// Refuses further work, waits for the queued work, and ends the threads. Blocks; must not be called from one of them.
     package func close() {
         pthread_mutex_lock(mutex)
         isClosing = true

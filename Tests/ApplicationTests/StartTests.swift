@@ -30,12 +30,14 @@ extension OperationsTests {
             let server = try GifreelProcess()
             #expect(
                 complaint(["server.port=\(server.port)"]).contains(
-                    "Something else already listens on 127.0.0.1:\(server.port)."))
+                    "Another process already listens on 127.0.0.1:\(server.port)."))
         }
 
         @Test func anAddressOfAnotherMachineIsNamed() {
-            #expect(complaint(["server.host=192.0.2.1"]).contains("192.0.2.1:0 is no address of this machine."))
-            #expect(complaint(["server.host=no.such.host.invalid"]).contains("The host no.such.host.invalid is unknown."))
+            #expect(complaint(["server.host=192.0.2.1"]).contains("192.0.2.1:0: this machine does not have the address."))
+            #expect(
+                complaint(["server.host=no.such.host.invalid"]).contains(
+                    "The host no.such.host.invalid cannot be resolved to an address."))
         }
 
         @Test func aCacheDirectoryThatCannotBeCreatedIsNamed() {

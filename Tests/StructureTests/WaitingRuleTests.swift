@@ -12,9 +12,6 @@ import Testing
         "Tests/FetchTests/FetchTestSupport.swift": (1, "to be replaced"),
         "Tests/RenditionsTests/Flights/FlightTableTests.swift": (3, "to be replaced"),
         "Tests/RenditionsTests/Support/AsyncGate.swift": (1, "to be replaced"),
-        "Tests/HTTPTests/Server/TimingTests.swift": (1, "to be replaced"),
-        "Tests/HTTPTests/Server/TurnTests.swift": (1, "to be replaced"),
-        "Tests/HTTPTests/Support/TestServer.swift": (2, "to be replaced"),
     ]
 
     @Test func noTestSleepsOutsideOfTheHelperThatWaits() throws {

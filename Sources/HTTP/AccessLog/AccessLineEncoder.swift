@@ -1,13 +1,13 @@
 internal import SystemIO
 
-/// Puts the lines of the access log together, byte by byte: at full load it does so for every request.
+/// Encodes the lines of the access log. It works on bytes, because at full load it encodes a line for every request.
 struct AccessLineEncoder {
     private let format: HTTPAccessLogWriter.Format
     private let includesClientFields: Bool
     private let output = OutputBuffer(capacity: 128 * 1024)
     private var second = Int.min
     private var timestamp: [UInt8] = []
-    /// The address of the line before, and its text: behind a proxy all have one.
+    /// The address of the previous line, and its text: behind a proxy all requests may have the same.
     private var latest: (address: IPAddress, text: [UInt8])?
 
     init(format: HTTPAccessLogWriter.Format, includesClientFields: Bool = false) {
@@ -32,7 +32,7 @@ struct AccessLineEncoder {
         output.append(byte: 10)
     }
 
-    /// Notes that requests are missing.
+    /// Appends a line that tells how many requests are missing.
     func append(lost: Int) {
         switch format {
         case .text:
@@ -130,8 +130,8 @@ struct AccessLineEncoder {
         latest = (address, Array(output.bytes.slice(start..<output.count)))
     }
 
-    /// Text in quotes: quotes and backslashes are escaped; what is not visible ASCII or a space becomes a question mark, so
-    /// that no client can forge a line or send codes to a terminal.
+    /// Appends text for use within quotes. It escapes quotes and backslashes, and replaces bytes other than visible ASCII and spaces
+    /// by question marks, so that no client can forge a line or send codes to a terminal.
     private func append(escaped text: UnsafeRawBufferPointer, else placeholder: StaticString = "") {
         if text.isEmpty { append(placeholder) }
         if text.isPlainText {
@@ -146,7 +146,7 @@ struct AccessLineEncoder {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Whether these bytes go into a line as they are.
+    /// Whether these bytes need no escaping.
     fileprivate var isPlainText: Bool {
         guard count >= 8 else {
             return allSatisfy { $0 >= 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }

@@ -2,8 +2,8 @@ internal import CLinux
 internal import Synchronization
 internal import SystemIO
 
-/// Carries batches from the loops to the observer's thread. Its queue is bounded: where it is full, a batch is dropped
-/// and counted, since a log must not slow the answers down.
+/// Carries batches from the loops to the observer's thread. Its queue is bounded: where it is full, a batch is dropped and its
+/// requests are counted, because a log must not delay responses. Any thread.
 final class AccessLog: Sendable {
     private struct State {
         var batches: [HTTPAccessBatch] = []
@@ -11,7 +11,7 @@ final class AccessLog: Sendable {
         var isClosed = false
     }
 
-    /// Batches that may wait: some 32,000 requests.
+    /// The maximum number of queued batches: some 32,000 requests.
     private static let capacity = 64
 
     private let observer: any HTTPObserver
@@ -35,13 +35,13 @@ final class AccessLog: Sendable {
         if wasEmpty { wakeup.signal() }
     }
 
-    /// Lets ``run()`` return once it has handed over what is there.
+    /// Lets ``run()`` return after the queued batches.
     func close() {
         state.withLock { $0.isClosed = true }
         wakeup.signal()
     }
 
-    /// What is waiting; the last batch tells how many requests were dropped.
+    /// Removes and returns the queued batches. The last one carries the number of dropped requests.
     private func take() -> (batches: [HTTPAccessBatch], isClosed: Bool) {
         state.withLock { state in
             var batches = state.batches
@@ -52,8 +52,8 @@ final class AccessLog: Sendable {
         }
     }
 
-    /// Hands batches over until closed. It blocks, on a thread of its own, which takes the processor from nobody (SCHED_BATCH of
-    /// sched(7)) but where somebody else has chosen how it is scheduled: a loop in the middle of a turn is more urgent.
+    /// Hands batches to the observer until the log is closed. Blocks, on a thread of its own. A loop in the middle of a turn is more
+    /// urgent, so the thread runs as SCHED_BATCH (sched(7)), unless a scheduling policy was chosen for the process.
     func run() {
         if clinux_has_default_scheduling() != 0 { _ = clinux_use_batch_scheduling(1) }
         do {
@@ -69,8 +69,44 @@ final class AccessLog: Sendable {
                 if isClosed { wakeup.signal() }
             }
         } catch {
-            // Without a poller there is no log; the loops go on, and drop what they cannot hand over.
+            // Without a poller there is no log. The loops continue, and drop the batches that do not fit into the queue.
             return
         }
+    }
+}
+
+/// Collects a loop's finished requests into batches. It belongs to one loop thread.
+final class AccessRecorder {
+    /// Requests per full batch.
+    static let batchSize = 512
+
+    private let log: AccessLog
+    /// No method of a batch accesses this object again, so the check at run time, which each request would pay for, is off.
+    @exclusivity(unchecked) private var batch = HTTPAccessBatch()
+
+    init(_ log: AccessLog) {
+        self.log = log
+    }
+
+    var isEmpty: Bool { batch.count == 0 }
+
+    /// Records a request.
+    func record(_ entry: AccessEntry, _ texts: AccessTexts) {
+        batch.append(entry, texts)
+        if batch.count >= Self.batchSize { flush() }
+    }
+
+    /// Records a request whose texts are stored one after the other.
+    func record(_ entry: AccessEntry, texts: UnsafeRawBufferPointer) {
+        batch.append(entry, texts: texts)
+        if batch.count >= Self.batchSize { flush() }
+    }
+
+    /// Hands over the recorded requests.
+    func flush() {
+        guard !isEmpty else { return }
+        let full = batch
+        batch = HTTPAccessBatch()
+        log.post(full)
     }
 }

@@ -1,8 +1,46 @@
-/// Finished requests of one loop, in order. Their texts lie in one array, so that a request costs no allocation.
+package import SystemIO
+
+/// Receives finished requests.
+package protocol HTTPObserver: Sendable {
+    /// Receives the requests that have been answered or aborted since the last call.
+    ///
+    /// Called on a thread of the server that does nothing else. While a call lasts, batches beyond a bound are dropped and
+    /// counted.
+    func requestsFinished(_ batch: HTTPAccessBatch)
+}
+
+/// One finished request, as a view of its batch.
+package struct HTTPAccessRecord: ~Copyable {
+    /// The client, from a trusted proxy or from the connection; nil on a Unix socket.
+    package let client: IPAddress?
+    /// When the request finished, in seconds since 1970.
+    package let time: Int
+    /// Microseconds from the complete head to the last byte that the kernel accepted.
+    package let duration: Int
+    /// Status of the response; 0 where the client left before the response.
+    package let status: Int
+    /// Bytes of the response's body that the kernel accepted.
+    package let bytes: Int
+    /// Whether the kernel accepted the whole response.
+    package let isComplete: Bool
+    /// The method; empty where the request line could not be parsed. Like the other bytes here, it is valid during the call.
+    package let method: UnsafeRawBufferPointer
+    /// The target; empty where the request line could not be parsed.
+    package let target: UnsafeRawBufferPointer
+    package let requestID: UnsafeRawBufferPointer
+    /// The response's `Cache-Status`; empty without one.
+    package let cacheStatus: UnsafeRawBufferPointer
+    /// The value of `Referer`; empty without one, and without ``HTTPServerConfiguration/recordsClientFields``.
+    package let referrer: UnsafeRawBufferPointer
+    /// The value of `User-Agent`; empty without one, and without ``HTTPServerConfiguration/recordsClientFields``.
+    package let userAgent: UnsafeRawBufferPointer
+}
+
+/// Finished requests of one loop, in order. Their texts are stored in one array, so that a request costs no allocation.
 package struct HTTPAccessBatch: Sendable {
     private(set) var entries: [AccessEntry] = []
     private(set) var text: [UInt8] = []
-    /// Requests besides these of which nothing is known, because the observer was too slow.
+    /// Requests that are missing because the observer was too slow.
     package let lost: Int
 
     /// Requests in the batch.
@@ -49,5 +87,53 @@ package struct HTTPAccessBatch: Sendable {
                         requestID: requestID, cacheStatus: cacheStatus, referrer: referrer, userAgent: userAgent))
             }
         }
+    }
+}
+
+/// The access log entry of a request: its numbers, and the lengths of its texts, which are stored one after the other.
+struct AccessEntry: Sendable {
+    var client: IPAddress?
+    var time = 0
+    var duration = 0
+    var status = 0
+    var bytes = 0
+    var isComplete = true
+    var methodLength: UInt16 = 0
+    var targetLength: UInt16 = 0
+    var requestIDLength: UInt16 = 0
+    var cacheStatusLength: UInt16 = 0
+    var referrerLength: UInt16 = 0
+    var userAgentLength: UInt16 = 0
+}
+
+/// An entry whose response is still being sent, with its texts.
+struct AccessDraft: Sendable {
+    var entry: AccessEntry
+    var text: [UInt8]
+}
+
+/// The texts of an entry, in the buffers they come from.
+struct AccessTexts {
+    let method: UnsafeRawBufferPointer
+    let target: UnsafeRawBufferPointer
+    let requestID: UnsafeRawBufferPointer
+    let cacheStatus: UnsafeRawBufferPointer
+    /// Empty without ``HTTPServerConfiguration/recordsClientFields``.
+    var referrer = UnsafeRawBufferPointer(start: nil, count: 0)
+    var userAgent = UnsafeRawBufferPointer(start: nil, count: 0)
+
+    /// Stores the lengths in `entry` and calls `body` with the texts, one after the other. Texts are cut to 64 KiB.
+    func forEach(lengthsIn entry: inout AccessEntry, _ body: (UnsafeRawBufferPointer) -> Void) {
+        func take(_ text: UnsafeRawBufferPointer) -> UInt16 {
+            let length = UInt16(clamping: text.count)
+            body(text.slice(0..<Int(length)))
+            return length
+        }
+        entry.methodLength = take(method)
+        entry.targetLength = take(target)
+        entry.requestIDLength = take(requestID)
+        entry.cacheStatusLength = take(cacheStatus)
+        entry.referrerLength = take(referrer)
+        entry.userAgentLength = take(userAgent)
     }
 }

@@ -2,25 +2,13 @@ internal import SystemIO
 
 /// The proxies whose fields about the client are trusted.
 struct TrustedProxies: Sendable {
-    private let blocks: [AddressRange]
-    private let trustsUnixSocket: Bool
+    private let proxies: ClientList
 
-    /// Parses the setting: addresses, blocks (`10.0.0.0/8`), and `unix` for every process that may use the Unix socket.
+    /// Parses the setting (see ``ClientList``).
     ///
-    /// - Throws: The first entry that is none of these.
-    init(_ entries: [String]) throws(Malformed) {
-        var blocks: [AddressRange] = []
-        for entry in entries where entry != "unix" {
-            guard let block = AddressRange(entry) else { throw Malformed(entry: entry) }
-            blocks.append(block)
-        }
-        self.blocks = blocks
-        trustsUnixSocket = entries.contains("unix")
-    }
-
-    /// An entry that is neither an address nor a block.
-    struct Malformed: Error {
-        let entry: String
+    /// - Throws: The first entry that is malformed.
+    init(_ entries: [String]) throws(ClientList.Malformed) {
+        proxies = try ClientList(parsing: entries)
     }
 
     /// The client of a request, and the trusted proxies between it and this server.
@@ -37,7 +25,7 @@ struct TrustedProxies: Sendable {
     /// The fields are read from their end, since only what trusted proxies added can be believed. An element without an
     /// address (`unknown`, an obfuscated name) ends the search: nothing vouches for the elements before it.
     func origin(peer: IPAddress?, head: RequestHead) -> Origin {
-        guard !blocks.isEmpty || trustsUnixSocket, trusts(peer) else { return Origin(client: peer) }
+        guard !proxies.isEmpty, proxies.contains(peer) else { return Origin(client: peer) }
         var hops: [IPAddress?] = []
         if head.has(.forwarded) {
             head.forEachElement(of: .forwarded) { hops.append(Self.parameter("for=", of: $0).flatMap(Self.address)) }
@@ -50,14 +38,9 @@ struct TrustedProxies: Sendable {
             count += 1
             guard let hop else { break }
             client = hop
-            if !trusts(hop) { break }
+            if !proxies.contains(hop) { break }
         }
         return Origin(client: client, trustedElements: count)
-    }
-
-    private func trusts(_ peer: IPAddress?) -> Bool {
-        guard let peer else { return trustsUnixSocket }
-        return blocks.contains { $0.contains(peer) }
     }
 
     /// The scheme by which the client reached the outermost trusted proxy: `proto` of `Forwarded`, or without that field

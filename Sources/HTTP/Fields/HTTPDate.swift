@@ -1,4 +1,4 @@
-/// Dates of HTTP (RFC 9110 section 5.6.7), to and from unix seconds, without locale or calendar.
+/// Dates of HTTP (RFC 9110 section 5.6.7), to and from Unix seconds, independent of locale and calendar.
 package enum HTTPDate {
     private static let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
@@ -25,9 +25,9 @@ package enum HTTPDate {
         return ((seconds - second) / 86400, time)
     }
 
-    /// The unix seconds a date stands for; all three forms are read (IMF-fixdate, RFC 850, asctime).
+    /// The Unix seconds of a date in any of the three forms (IMF-fixdate, RFC 850, asctime); nil for other text.
     ///
-    /// - Parameter now: Unix seconds, by which a two-digit year that seems over 50 years ahead is taken as past.
+    /// - Parameter now: Unix seconds. A two-digit year that is more than 50 years ahead of it is in the past.
     package static func parse(_ text: String, now: Int) -> Int? {
         var parts = text.split(separator: " ", omittingEmptySubsequences: true)
         guard let first = parts.first else { return nil }
@@ -71,8 +71,8 @@ package enum HTTPDate {
         return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
     }
 
-    // Days since 1970-01-01 in the proleptic Gregorian calendar. A year is counted from March, so that the leap day is its
-    // last; an era is 400 years, or 146,097 days.
+    // Days since 1970-01-01 in the proleptic Gregorian calendar. Years start in March, so that the leap day is the last day; an
+    // era is 400 years, or 146,097 days.
 
     private static func daysFromCivil(year: Int, month: Int, day: Int) -> Int {
         let shifted = month > 2 ? year : year - 1

@@ -1,12 +1,11 @@
-/// Header fields of an answer, in order, kept in the form in which they are sent.
+/// Header fields of a response, in order, in the form in which they are sent.
 ///
-/// A value that is the same for many answers is made once and shared: copying one costs a reference count, sending
-/// one costs a `memcpy`. The engine itself adds `Date`, `Content-Length`, `Transfer-Encoding`, `Connection` and
-/// `X-Request-Id`; they do not belong in here.
+/// Fields that many responses share are encoded once: copying them costs a reference count, sending them costs a `memcpy`. The
+/// engine itself adds `Date`, `Content-Length`, `Transfer-Encoding`, `Connection` and `X-Request-Id`.
 package struct HTTPHeaders: Sendable, ExpressibleByDictionaryLiteral, CustomStringConvertible {
     /// `Name: value` lines, each with its CRLF.
     private(set) var encoded: [UInt8] = []
-    /// Where the value of `Cache-Status` lies in `encoded`, for the access log; empty without one.
+    /// The range of the value of `Cache-Status` in `encoded`, for the access log; empty without one.
     private(set) var cacheStatus = 0..<0
 
     /// No fields.
@@ -20,7 +19,7 @@ package struct HTTPHeaders: Sendable, ExpressibleByDictionaryLiteral, CustomStri
 
     package var description: String { String(decoding: encoded, as: UTF8.self) }
 
-    /// Adds a field at the end.
+    /// Appends a field.
     ///
     /// Control characters in `value` become spaces (RFC 9110 section 5.5), so that no value can end its line.
     package mutating func append(_ name: HTTPFieldName, _ value: String) {
@@ -34,7 +33,7 @@ package struct HTTPHeaders: Sendable, ExpressibleByDictionaryLiteral, CustomStri
         encoded.append(10)
     }
 
-    /// Adds all of `other`'s fields at the end.
+    /// Appends all fields of `other`.
     package mutating func append(_ other: HTTPHeaders) {
         if !other.cacheStatus.isEmpty {
             cacheStatus = other.cacheStatus.lowerBound + encoded.count..<other.cacheStatus.upperBound + encoded.count
@@ -42,7 +41,7 @@ package struct HTTPHeaders: Sendable, ExpressibleByDictionaryLiteral, CustomStri
         encoded.append(contentsOf: other.encoded)
     }
 
-    /// The value of the first field of that name, whatever its case. It searches line by line: not for hot paths.
+    /// The value of the first field with that name, which is case-insensitive. Searches line by line: not for hot paths.
     package subscript(_ name: HTTPFieldName) -> String? {
         encoded.withUnsafeBytes { bytes in
             for line in bytes.split(separator: 10) {
@@ -54,4 +53,24 @@ package struct HTTPHeaders: Sendable, ExpressibleByDictionaryLiteral, CustomStri
             return nil
         }
     }
+}
+
+/// The name of a header field. Only literals are field names, so no data ever becomes one.
+package struct HTTPFieldName: Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
+    let literal: StaticString
+
+    package init(stringLiteral literal: StaticString) {
+        assert(literal.hasPointerRepresentation && literal.bytes.allSatisfy(\.isToken), "not a field name: \(literal)")
+        self.literal = literal
+    }
+
+    package var description: String { literal.description }
+
+    /// The name's bytes, which are valid as long as the process.
+    var bytes: UnsafeRawBufferPointer { literal.bytes }
+}
+
+extension StaticString {
+    /// The literal's UTF-8, which is valid as long as the process.
+    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: utf8Start, count: utf8CodeUnitCount) }
 }

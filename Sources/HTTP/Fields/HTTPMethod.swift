@@ -1,12 +1,12 @@
 /// A request method (RFC 9110 section 9). Methods are case-sensitive: `get` is not `GET`.
 package enum HTTPMethod: Sendable, Hashable, CustomStringConvertible {
     case get, head, post, put, delete, options, patch, trace, connect
-    /// The caches' own method to forget a resource; in no RFC, yet used by Squid, Varnish and their clients.
+    /// The method that removes a resource from a cache. No RFC defines it, but Squid, Varnish and their clients use it.
     case purge
-    /// Any other method, as the client wrote it.
+    /// Any other method, with the client's spelling.
     case other(String)
 
-    /// The method as it stands in a request line.
+    /// The method as in a request line.
     package var description: String {
         switch self {
         case .get: "GET"
@@ -23,7 +23,7 @@ package enum HTTPMethod: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The method a request line names; `token` is known to hold token characters only.
+    /// The method of a request line. `token` must contain token characters only.
     init(_ token: UnsafeRawBufferPointer) {
         if token.count == 3, token.equals("GET") {
             self = .get

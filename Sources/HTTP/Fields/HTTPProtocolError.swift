@@ -1,7 +1,7 @@
-/// What the engine itself refuses, before or without asking the handler.
+/// The reasons for which the engine itself refuses a request, before or without the handler.
 ///
-/// Each has its status, a stable code for problem documents and a public sentence. The answer's body is made by
-/// ``HTTPServerConfiguration/errorResponse``.
+/// Each has a status, a stable code for problem documents and a public sentence. ``HTTPServerConfiguration/errorResponse`` creates
+/// the response.
 package enum HTTPProtocolError: Error, Sendable, Hashable, CaseIterable {
     case malformedRequestLine, malformedTarget, malformedField, bareLineFeed
     case missingHost, repeatedHost, malformedHost
@@ -36,7 +36,7 @@ package enum HTTPProtocolError: Error, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// The code for problem documents: one a status.
+    /// The code for problem documents: one per status.
     package var code: String {
         switch status {
         case 408: "request_timeout"
@@ -53,7 +53,7 @@ package enum HTTPProtocolError: Error, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// A public sentence that says what was wrong.
+    /// A public sentence about the reason.
     package var sentence: String {
         switch self {
         case .malformedRequestLine: "The request line is malformed."

@@ -1,11 +1,11 @@
-/// Status lines and what a status means for the framing of an answer.
+/// Status lines, and what a status means for the framing of a response.
 package enum HTTPStatus {
-    /// `HTTP/1.1 200 OK` with its CRLF.
+    /// Appends a status line such as `HTTP/1.1 200 OK`, with its CRLF.
     static func appendLine(_ status: Int, to bytes: inout [UInt8]) {
         bytes.append(contentsOf: "HTTP/1.1 \(status) \(reason(status))\r\n".utf8)
     }
 
-    /// Whether an answer with this status never has a body (RFC 9112 section 6.3).
+    /// Whether a response with this status never has a body (RFC 9112 section 6.3).
     static func isBodiless(_ status: Int) -> Bool { status == 204 || status == 304 || status < 200 }
 
     /// The reason phrase (RFC 9110 section 15; RFC 6585 for 428, 429 and 431).

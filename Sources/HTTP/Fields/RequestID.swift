@@ -1,7 +1,7 @@
-/// Ids of requests: the client's own where it is sane, else one made here.
+/// Ids of requests: the client's own where that is usable, else a generated one.
 enum RequestID {
-    /// What a client may call its request: short, and harmless in a log line and in a header field.
-    static func isSane(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    /// Whether a client's id is short, and harmless in a log line and in a header field.
+    static func isUsable(_ bytes: UnsafeRawBufferPointer) -> Bool {
         (1...64).contains(bytes.count)
             && bytes.allSatisfy { byte in
                 switch byte {
@@ -12,10 +12,10 @@ enum RequestID {
             }
     }
 
-    /// Length of an id made here.
+    /// The length of a generated id.
     static let length = 16
 
-    /// Writes a number as sixteen hexadecimal digits.
+    /// Writes a number as ``length`` hexadecimal digits.
     static func write(_ number: UInt64, to target: UnsafeMutableRawPointer) {
         for index in 0..<length {
             let digit = UInt8(truncatingIfNeeded: number >> UInt64(60 - 4 * index)) & 15
@@ -32,8 +32,8 @@ enum RequestID {
     }
 }
 
-/// Numbers that do not repeat within a process and are unlikely to across many: a counter from a random start, mixed
-/// by a bijection (the finaliser of SplitMix64), so that ids of neighbouring requests do not look alike.
+/// Generates numbers that do not repeat within a process and are unlikely to repeat across processes: a counter with a random
+/// start, mixed by a bijection (the finalizer of SplitMix64), so that ids of consecutive requests differ in all digits.
 struct RequestIDGenerator {
     private var state = UInt64.random(in: .min ... .max)
 

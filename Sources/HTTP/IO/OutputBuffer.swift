@@ -1,9 +1,9 @@
 internal import SystemIO
 
-/// Bytes that are put together one after the other, such as an answer's head or the lines of a log; reused for the next.
+/// A buffer for bytes that are encoded one after the other, such as a response's head or the lines of a log. It is reused.
 final class OutputBuffer {
     private var storage: UnsafeMutableRawBufferPointer
-    /// Where the current piece begins, and what was kept ends.
+    /// The start of the current piece, and the end of the kept ones.
     private var start = 0
     private var end = 0
 
@@ -21,19 +21,19 @@ final class OutputBuffer {
     /// The current piece, valid until the next change.
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: storage[start..<end]) }
 
-    /// Begins the current piece anew.
+    /// Discards the current piece.
     func restart() { end = start }
 
-    /// Keeps the current piece, and begins the next behind it. Returns where it is.
+    /// Keeps the current piece and starts the next one behind it. Returns the range of the kept piece.
     func keep() -> Range<Int> {
         defer { start = end }
         return start..<end
     }
 
-    /// Bytes that are kept.
+    /// Bytes of the kept pieces.
     var keptCount: Int { start }
 
-    /// A piece that was kept, valid until the next change.
+    /// A kept piece, valid until the next change.
     func kept(_ range: Range<Int>) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: storage[range]) }
 
     func removeAll() {
@@ -64,7 +64,7 @@ final class OutputBuffer {
         end += count
     }
 
-    /// A number of at least 0 in decimal.
+    /// Appends a number, which is at least 0, in decimal.
     func append(decimal number: Int) {
         let target = reserve(20)
         var digits = 1
@@ -91,11 +91,11 @@ final class OutputBuffer {
         end += RequestID.length
     }
 
-    /// Room for `more` bytes after the last one; an answer with uncommonly many fields makes the buffer grow.
+    /// Space for `more` bytes behind the last one. A response with unusually many fields makes the buffer grow.
     @inline(__always)
     private func reserve(_ more: Int) -> UnsafeMutableRawPointer {
         if storage.count - end < more { grow(by: more) }
-        // Allocated with at least one byte, so there is a base.
+        // The buffer has at least one byte, so it has a base address.
         return storage.baseAddress.unsafelyUnwrapped + end
     }
 

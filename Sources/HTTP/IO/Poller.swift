@@ -1,8 +1,9 @@
 internal import CLinux
+internal import Glibc
 internal import SystemIO
 
-/// An epoll instance. Tokens, not pointers, go through the kernel, so that a report for a connection that has gone
-/// can be told from one for its successor.
+/// An epoll instance. It passes tokens to the kernel, not pointers, so that a report for a closed connection can be told from one
+/// for its successor.
 final class Poller: Sendable {
     private let descriptor: SharedDescriptor
 
@@ -12,14 +13,14 @@ final class Poller: Sendable {
         descriptor = SharedDescriptor(OwnedDescriptor(taking: number))
     }
 
-    /// Watches for input, output and hang-up at once, reporting only changes: no further call is needed for a
-    /// connection's whole life. Returns false where the kernel refuses.
+    /// Watches for input, output and hang-up, and reports changes only (edge-triggered), so that a connection needs no further
+    /// call. Returns false where the kernel refuses.
     func addConnection(_ number: Int32, token: UInt64) -> Bool {
         let interest = clinux_event_in | clinux_event_out | clinux_event_hangup_read | clinux_event_edge
         return clinux_epoll_add(descriptor.number, number, interest, token) == 0
     }
 
-    /// Watches for input as long as there is any; a `shared` descriptor wakes one poller, not all.
+    /// Watches for input and reports as long as there is any (level-triggered). A `shared` descriptor wakes one poller only.
     func addReadable(_ number: Int32, token: UInt64, shared: Bool = false) throws(SystemError) {
         let interest = clinux_event_in | (shared ? clinux_event_exclusive : 0)
         guard clinux_epoll_add(descriptor.number, number, interest, token) == 0 else { throw .last("epoll_ctl") }
@@ -29,14 +30,14 @@ final class Poller: Sendable {
         _ = clinux_epoll_remove(descriptor.number, number)
     }
 
-    /// Waits up to `timeout` milliseconds (-1: for ever) for reports; a signal ends the wait without any.
+    /// Waits up to `timeout` milliseconds (-1: without limit) for reports. A signal ends the wait without any.
     func wait(_ reports: inout Reports, timeout: Int32) {
         reports.count = max(0, Int(clinux_epoll_wait(descriptor.number, reports.events, Int32(Reports.capacity), timeout)))
     }
 
-    /// What one wait brought.
+    /// The reports of one wait.
     struct Reports: ~Copyable {
-        /// Reports taken at once.
+        /// The maximum number of reports per wait.
         fileprivate static let capacity = 256
 
         fileprivate let events: UnsafeMutablePointer<clinux_event> = .allocate(capacity: capacity)
@@ -52,14 +53,40 @@ final class Poller: Sendable {
     }
 }
 
-/// What epoll says about a descriptor.
+/// What epoll reports about a descriptor.
 struct Readiness: OptionSet {
     let rawValue: UInt32
 
     static let readable = Readiness(rawValue: clinux_event_in)
     static let writable = Readiness(rawValue: clinux_event_out)
-    /// The peer will send no more, though it may still read.
+    /// The peer has closed its sending half; it may still read.
     static let peerClosed = Readiness(rawValue: clinux_event_hangup_read)
-    /// The connection is gone in both directions.
+    /// The connection is closed in both directions.
     static let broken: Readiness = [Readiness(rawValue: clinux_event_hangup), Readiness(rawValue: clinux_event_error)]
+}
+
+/// Wakes a thread that waits in its poller (eventfd(2)). Any thread.
+final class Wakeup: Sendable {
+    private let descriptor: SharedDescriptor
+
+    init() throws(SystemError) {
+        let number = clinux_eventfd()
+        guard number >= 0 else { throw .last("eventfd") }
+        descriptor = SharedDescriptor(OwnedDescriptor(taking: number))
+    }
+
+    /// The descriptor for the poller.
+    var number: Int32 { descriptor.number }
+
+    /// Makes the descriptor readable. This can only fail while it is readable already.
+    func signal() {
+        var one: UInt64 = 1
+        _ = write(descriptor.number, &one, 8)
+    }
+
+    /// Makes the descriptor unreadable until the next signal.
+    func clear() {
+        var count: UInt64 = 0
+        _ = read(descriptor.number, &count, 8)
+    }
 }

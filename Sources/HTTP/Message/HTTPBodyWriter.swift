@@ -1,4 +1,4 @@
-/// Sends a streamed body piece by piece. Writes are made one after the other, by one task.
+/// Sends a streamed body piece by piece. One task at a time writes to it.
 package struct HTTPBodyWriter: Sendable {
     private let mailbox: LoopMailbox
     private let token: ConnectionToken
@@ -8,9 +8,9 @@ package struct HTTPBodyWriter: Sendable {
         self.token = token
     }
 
-    /// Sends `bytes`, and returns once the kernel has taken them all: a slow client slows its writer down.
+    /// Sends `bytes`, and returns when the kernel has accepted all of them: a slow client slows its writer down.
     ///
-    /// - Throws: ``HTTPClientLeft`` when the connection has ended; nothing more need be written then.
+    /// - Throws: ``HTTPClientLeft`` after the connection has ended.
     package func write(_ bytes: [UInt8]) async throws(HTTPClientLeft) {
         if bytes.isEmpty { return }
         let isSent = await withCheckedContinuation { continuation in
@@ -20,7 +20,7 @@ package struct HTTPBodyWriter: Sendable {
     }
 }
 
-/// The client of a streamed body is gone.
+/// The client of a streamed body has closed the connection.
 package struct HTTPClientLeft: Error, Equatable, Sendable {
     package init() {}
 }

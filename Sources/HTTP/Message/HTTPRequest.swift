@@ -1,33 +1,33 @@
 package import SystemIO
 
-/// A request as the handler sees it: a view of its head, valid during the call only. It cannot be copied away; what is
-/// needed later is taken out of it as values.
+/// A request as the handler receives it: a view of its head, which is valid during the call and cannot be copied. Values that are
+/// needed later are read from it during the call.
 package struct HTTPRequest: ~Copyable {
     private let head: UnsafePointer<RequestHead>
-    private let madeID: UInt64
-    /// The client's address: of the peer, or as a trusted proxy tells it; nil on a Unix socket whose peer is not trusted.
+    private let generatedID: UInt64
+    /// The client's address: the peer's, or the one that a trusted proxy tells; nil on a Unix socket that is not trusted.
     package let clientAddress: IPAddress?
     private let trustedElements: Int?
 
     /// - Parameter head: Must stay at its address as long as the request exists: a head is large, and copying it counts
     ///   references.
-    init(head: UnsafePointer<RequestHead>, madeID: UInt64, origin: TrustedProxies.Origin) {
+    init(head: UnsafePointer<RequestHead>, generatedID: UInt64, origin: TrustedProxies.Origin) {
         self.head = head
-        self.madeID = madeID
+        self.generatedID = generatedID
         clientAddress = origin.client
         trustedElements = origin.trustedElements
     }
 
     package var method: HTTPMethod { head.pointee.method }
 
-    /// The origin-form of the target: path and query as sent, neither decoded nor normalised; visible ASCII only. It
-    /// begins with `/`, but for `OPTIONS *`.
+    /// The origin-form of the target: path and query as sent, neither decoded nor normalized; visible ASCII only. It starts with
+    /// `/`, except for `OPTIONS *`.
     package var target: String { String(decoding: targetBytes, as: UTF8.self) }
 
     /// The bytes of ``target``, valid as long as the request.
     package var targetBytes: UnsafeRawBufferPointer { head.pointee.targetBytes }
 
-    /// The authority the client asked: host and port, checked for form only. Nil where HTTP/1.0 sent none.
+    /// The authority: host and port, of which only the syntax was checked. Nil where a client of HTTP/1.0 sent none.
     package var host: String? {
         head.pointee.authority.isEmpty ? nil : String(decoding: head.pointee.authorityBytes, as: UTF8.self)
     }
@@ -38,14 +38,14 @@ package struct HTTPRequest: ~Copyable {
         return TrustedProxies.scheme(head.pointee, trustedElements: trustedElements) ?? .http
     }
 
-    /// The request's id: the client's `X-Request-Id` where it is at most 64 letters, digits, `-`, `_`, `.` and `:`,
-    /// else one made here. It is sent back in the answer.
+    /// The request's id, which the response repeats: the client's `X-Request-Id` where that consists of up to 64 letters, digits,
+    /// `-`, `_`, `.` and `:`, else a generated one.
     package var id: String {
-        if madeID == 0, let given = head.pointee.first(.requestID) { return String(decoding: given, as: UTF8.self) }
-        return RequestID.text(madeID)
+        if generatedID == 0, let given = head.pointee.first(.requestID) { return String(decoding: given, as: UTF8.self) }
+        return RequestID.text(generatedID)
     }
 
-    /// The length of the body where it was declared; 0 without a body, nil for a chunked one.
+    /// The declared length of the body; 0 without a body, nil for a chunked one.
     package var contentLength: Int? {
         switch head.pointee.framing {
         case .none: 0
@@ -56,17 +56,17 @@ package struct HTTPRequest: ~Copyable {
 
     package var hasBody: Bool { head.pointee.framing != .none }
 
-    /// The value of the first field of that name.
+    /// The value of the first field with that name.
     package func header(_ name: HTTPFieldName) -> String? {
         headerBytes(name).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// The bytes of the value of the first field of that name, valid as long as the request.
+    /// The bytes of the value of the first field with that name, valid as long as the request.
     package func headerBytes(_ name: HTTPFieldName) -> UnsafeRawBufferPointer? {
         head.pointee.first(named: name)
     }
 
-    /// The values of all fields of that name, in order.
+    /// The values of all fields with that name, in order.
     package func headers(_ name: HTTPFieldName) -> [String] {
         head.pointee.fields.compactMap { field in
             guard head.pointee.bytes.slice(field.name).equalsIgnoringCase(name.bytes) else { return nil }

@@ -1,19 +1,19 @@
 internal import Synchronization
 internal import SystemIO
 
-/// How other threads speak to a loop: messages in order, and a wake-up. Every parked connection has at most one message
-/// under way, which bounds the queue.
+/// Carries messages from other threads to a loop, in order, and wakes the loop. Each waiting connection has at most one message
+/// in progress, which bounds the queue.
 final class LoopMailbox: Sendable {
     enum Message: Sendable {
-        /// The answer a parked connection waits for.
-        case answer(ConnectionToken, HTTPResponse)
-        /// The next bytes of a streamed body; the continuation tells whether they were sent.
+        /// The response that a connection waits for.
+        case response(ConnectionToken, HTTPResponse)
+        /// The next bytes of a streamed body; the continuation receives whether they were sent.
         case chunk(ConnectionToken, [UInt8], CheckedContinuation<Bool, Never>)
-        /// A streamed body ended, whole or broken off.
-        case streamEnded(ConnectionToken, isWhole: Bool)
-        /// Listening stops; what is open gets the time of the setting to end.
+        /// The end of a streamed body, complete or not.
+        case streamEnded(ConnectionToken, isComplete: Bool)
+        /// Stop listening; open connections get the drain timeout to end.
         case drain
-        /// All connections are cut.
+        /// Close all connections.
         case stop
     }
 
@@ -29,7 +29,7 @@ final class LoopMailbox: Sendable {
         wakeup = try Wakeup()
     }
 
-    /// Leaves a message. Returns false where the loop has ended and will not read it.
+    /// Queues a message. Returns false where the loop has ended and will not read it.
     @discardableResult
     func post(_ message: Message) -> Bool {
         let (isAccepted, wasEmpty) = state.withLock { state in
@@ -41,7 +41,7 @@ final class LoopMailbox: Sendable {
         return isAccepted
     }
 
-    /// All messages so far, in order.
+    /// Removes and returns all messages, in order.
     func take() -> [Message] {
         wakeup.clear()
         return state.withLock { state in
@@ -50,7 +50,7 @@ final class LoopMailbox: Sendable {
         }
     }
 
-    /// Refuses messages from now on, and answers those that wait for an answer.
+    /// Refuses messages from now on, and resumes the continuations of those in the queue.
     func close() {
         let left = state.withLock { state in
             state.isClosed = true
@@ -58,5 +58,25 @@ final class LoopMailbox: Sendable {
             return state.messages
         }
         for case .chunk(_, _, let continuation) in left { continuation.resume(returning: false) }
+    }
+}
+
+/// Names a connection of a loop: its descriptor, and a generation that tells it from an earlier connection with the same one.
+struct ConnectionToken: Sendable, Hashable {
+    let descriptor: Int32
+    /// Never 0.
+    let generation: UInt32
+
+    init(descriptor: Int32, generation: UInt32) {
+        self.descriptor = descriptor
+        self.generation = generation
+    }
+
+    /// The form that epoll carries. Values below 2^32 are left for descriptors that are no connections.
+    var encoded: UInt64 { UInt64(generation) << 32 | UInt64(UInt32(bitPattern: descriptor)) }
+
+    init(encoded: UInt64) {
+        descriptor = Int32(bitPattern: UInt32(truncatingIfNeeded: encoded))
+        generation = UInt32(encoded >> 32)
     }
 }

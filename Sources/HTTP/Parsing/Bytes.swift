@@ -1,18 +1,18 @@
 internal import Glibc
 
-/// Comparing and trimming raw bytes as HTTP does: ASCII, and case-insensitive where names and tokens are.
+/// Comparisons and slices of raw bytes by the rules of HTTP: ASCII, and case-insensitive for names and tokens.
 extension UnsafeRawBufferPointer {
-    /// Whether these bytes are exactly `other`.
+    /// Whether these bytes equal `other`.
     func equals(_ other: UnsafeRawBufferPointer) -> Bool {
         guard count == other.count else { return false }
         guard let base = baseAddress, let otherBase = other.baseAddress else { return true }
         return memcmp(base, otherBase, count) == 0
     }
 
-    /// Whether these bytes are exactly `other`.
+    /// Whether these bytes equal `other`.
     func equals(_ other: StaticString) -> Bool { equals(other.bytes) }
 
-    /// Whether these bytes are `other` but for the case of ASCII letters.
+    /// Whether these bytes equal `other`, ignoring the case of ASCII letters.
     func equalsIgnoringCase(_ other: UnsafeRawBufferPointer) -> Bool {
         guard count == other.count else { return false }
         guard count >= 8 else {
@@ -28,10 +28,10 @@ extension UnsafeRawBufferPointer {
         }
     }
 
-    /// Whether these bytes are `other` but for the case of ASCII letters.
+    /// Whether these bytes equal `other`, ignoring the case of ASCII letters.
     func equalsIgnoringCase(_ other: StaticString) -> Bool { equalsIgnoringCase(other.bytes) }
 
-    /// The bytes `range` covers, as a buffer of their own that starts at 0.
+    /// The bytes in `range`, as a buffer whose indices start at 0.
     func slice(_ range: Range<Int>) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: self[range]) }
 
     /// These bytes without spaces and tabs at either end (OWS, RFC 9110 section 5.6.3).
@@ -43,8 +43,8 @@ extension UnsafeRawBufferPointer {
         return slice(start..<end)
     }
 
-    /// Calls `body` with each element of a comma-separated list, trimmed; empty elements are left out
-    /// (RFC 9110 section 5.6.1.2). Commas inside quoted strings are not separators. `body` returns false to stop.
+    /// Calls `body` with each trimmed element of a comma-separated list, except empty ones (RFC 9110 section 5.6.1.2). Commas in
+    /// quoted strings do not separate elements. `body` returns false to stop.
     func forEachListElement(_ body: (UnsafeRawBufferPointer) -> Bool) {
         var start = 0
         var quoted = false
@@ -61,7 +61,7 @@ extension UnsafeRawBufferPointer {
         }
     }
 
-    /// The number these bytes spell in decimal: digits only, at least one, and no overflow.
+    /// The decimal number in these bytes; nil without digits, with other characters, or for a number beyond `Int`.
     var decimal: Int? {
         guard !isEmpty, count <= 19 else { return nil }
         var value = 0
@@ -74,4 +74,33 @@ extension UnsafeRawBufferPointer {
         }
         return value
     }
+}
+
+/// The character classes of HTTP's grammar.
+extension UInt8 {
+    /// Whether the byte is a `tchar` (RFC 9110 section 5.6.2), of which methods and field names consist.
+    var isToken: Bool {
+        // One bit per ASCII character.
+        let bits: UInt64 = self < 64 ? 0x03FF_6CFA_0000_0000 : 0x57FF_FFFF_C7FF_FFFE
+        return self < 128 && bits & (1 << UInt64(self & 63)) != 0
+    }
+
+    /// Whether the byte is a visible ASCII character.
+    var isVisible: Bool { self > 0x20 && self < 0x7F }
+
+    /// Whether the byte is a space or a tab (OWS, RFC 9110 section 5.6.3).
+    var isBlank: Bool { self == 0x20 || self == 0x09 }
+
+    /// The value of a decimal digit.
+    var digit: Int? { self >= 0x30 && self <= 0x39 ? Int(self) - 0x30 : nil }
+
+    /// The value of a hexadecimal digit.
+    var hexDigit: Int? {
+        if let digit { return digit }
+        let letter = self | 0x20
+        return letter >= 0x61 && letter <= 0x66 ? Int(letter) - 0x57 : nil
+    }
+
+    /// The lowercase letter of an ASCII letter; any other byte unchanged.
+    var lowercased: UInt8 { self >= 0x41 && self <= 0x5A ? self | 0x20 : self }
 }

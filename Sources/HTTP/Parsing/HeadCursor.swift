@@ -1,4 +1,4 @@
-/// A place in a request head, and the steps by which it moves on. No step goes past the end.
+/// A position in a request head, and the steps that move it. No step goes beyond the end.
 struct HeadCursor {
     let bytes: UnsafeRawBufferPointer
     private(set) var position = 0
@@ -7,12 +7,12 @@ struct HeadCursor {
         self.bytes = bytes
     }
 
-    /// The byte at the cursor, nil at the end.
+    /// The byte at the position; nil at the end.
     var next: UInt8? { position < bytes.count ? bytes[position] : nil }
 
     mutating func advance() { position += 1 }
 
-    /// Steps over token characters (RFC 9110 section 5.6.2), and returns where they are.
+    /// Skips token characters (RFC 9110 section 5.6.2), and returns their range.
     mutating func skipToken() -> Range<Int> {
         let start = position
         skipWords(until: \.neitherLetterNorHyphen)
@@ -20,7 +20,7 @@ struct HeadCursor {
         return start..<position
     }
 
-    /// Steps over visible ASCII characters, and returns where they are.
+    /// Skips visible ASCII characters, and returns their range.
     mutating func skipVisible() -> Range<Int> {
         let start = position
         skipWords { $0.outsideASCII(from: 0x21) }
@@ -28,7 +28,7 @@ struct HeadCursor {
         return start..<position
     }
 
-    /// Steps over CRLF. Returns false where it is incomplete.
+    /// Skips CRLF. Returns false where it is incomplete.
     mutating func skipLineEnd() throws(HTTPProtocolError) -> Bool {
         guard let first = next else { return false }
         guard first == 13 else { throw first == 10 ? .bareLineFeed : .malformedField }
@@ -38,7 +38,7 @@ struct HeadCursor {
         return true
     }
 
-    /// Steps over `HTTP/` DIGIT `.` DIGIT (RFC 9112 section 2.3). Returns nil where it is incomplete.
+    /// Skips `HTTP/` DIGIT `.` DIGIT (RFC 9112 section 2.3). Returns nil where it is incomplete.
     mutating func skipVersion() throws(HTTPProtocolError) -> (major: UInt8, minor: UInt8)? {
         if bytes.count - position >= 8, ByteWord(bytes, at: position).equals("HTTP/1.1") {
             position += 8
@@ -61,8 +61,8 @@ struct HeadCursor {
         return (bytes[position + 5] - 0x30, bytes[position + 7] - 0x30)
     }
 
-    /// Steps over a field's value up to its CR, and returns where it is, less the blanks around it. Returns nil where
-    /// the line is incomplete.
+    /// Skips a field's value up to its CR, and returns its range without the blanks around it; nil where the line is
+    /// incomplete.
     mutating func skipFieldValue() throws(HTTPProtocolError) -> Range<Int>? {
         while position < bytes.count, bytes[position].isBlank { position += 1 }
         let start = position
@@ -70,7 +70,7 @@ struct HeadCursor {
             skipWords { $0.below(0x20) | $0.equal(to: 0x7F) }
             guard let byte = next else { return nil }
             if byte == 13 { break }
-            // Tabs and bytes past ASCII are allowed (RFC 9110 section 5.5), other control characters are not.
+            // Tabs and bytes beyond ASCII are allowed (RFC 9110 section 5.5), other control characters are not.
             guard byte >= 0x20 && byte != 0x7F || byte == 9 else {
                 throw byte == 10 ? .bareLineFeed : .malformedField
             }
@@ -81,7 +81,7 @@ struct HeadCursor {
         return start..<end
     }
 
-    /// Steps forward to the first byte that `marks` marks. It may stop in front of the last seven.
+    /// Moves to the first byte that `marks` marks. It may stop in front of the last seven bytes.
     @inline(__always)
     private mutating func skipWords(until marks: (ByteWord) -> UInt64) {
         position = ByteWord.firstMark(in: bytes, from: position, marks)

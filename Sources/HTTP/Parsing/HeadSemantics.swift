@@ -1,4 +1,4 @@
-/// What the fields of a complete head mean for the connection: target, host, framing of the body, persistence.
+/// Interprets the fields of a complete head that concern the connection: target, host, framing of the body, persistence.
 enum HeadSemantics {
     static func apply(to head: inout RequestHead) throws(HTTPProtocolError) {
         let host = try soleHost(head)
@@ -8,7 +8,7 @@ enum HeadSemantics {
         try readExpectation(&head)
     }
 
-    /// The place of the one `Host` field (RFC 9112 section 3.2).
+    /// The range of the only `Host` field (RFC 9112 section 3.2).
     private static func soleHost(_ head: RequestHead) throws(HTTPProtocolError) -> Range<Int>? {
         var found: Range<Int>?
         for field in head.fields where field.known == .host {
@@ -21,7 +21,8 @@ enum HeadSemantics {
         return found
     }
 
-    /// RFC 9112 section 6, strictly: a body is delimited in one way, said once. Even equal lengths given twice are refused.
+    /// Reads the framing of the body (RFC 9112 section 6) strictly: one field must give it once. Even equal lengths in two fields are
+    /// refused.
     private static func readFraming(_ head: inout RequestHead) throws(HTTPProtocolError) {
         let isChunked = head.has(.transferEncoding)
         let isSized = head.has(.contentLength)
@@ -37,7 +38,7 @@ enum HeadSemantics {
             guard let length = value.decimal else { throw .malformedContentLength }
             head.framing = length == 0 ? .none : .sized(length)
         } else {
-            // A client of HTTP/1.0 does not know chunks: it, or something before it, is confused.
+            // HTTP/1.0 has no chunks, so the client or an intermediary is faulty.
             if head.minorVersion == 0 { throw .conflictingFraming }
             guard value.equalsIgnoringCase("chunked") else {
                 throw endsWithChunked(value) ? .unsupportedTransferCoding : .malformedTransferCoding
@@ -46,7 +47,7 @@ enum HeadSemantics {
         }
     }
 
-    /// Whether `value` is a list of codings of which `chunked` is the last, and only the last.
+    /// Whether `value` is a list of codings whose last element, and no other, is `chunked`.
     private static func endsWithChunked(_ value: UnsafeRawBufferPointer) -> Bool {
         var count = 0
         var last = false
@@ -72,7 +73,7 @@ enum HeadSemantics {
         if closes { head.keepsAlive = false }
     }
 
-    /// RFC 9110 section 10.1.1; from HTTP/1.0 the field is ignored.
+    /// Reads `Expect` (RFC 9110 section 10.1.1), which is ignored from HTTP/1.0.
     private static func readExpectation(_ head: inout RequestHead) throws(HTTPProtocolError) {
         guard head.minorVersion > 0, let value = head.first(.expect) else { return }
         guard value.equalsIgnoringCase("100-continue") else { throw .expectationFailed }

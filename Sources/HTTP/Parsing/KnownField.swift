@@ -1,4 +1,4 @@
-/// The request fields that the engine itself reads, recognised once while the head is parsed.
+/// The request fields that the engine itself reads. They are recognized once, while the head is parsed.
 enum KnownField: UInt8 {
     case unknown
     case host, range, expect, connection, forwarded
@@ -6,7 +6,7 @@ enum KnownField: UInt8 {
     case contentLength, transferEncoding
     case requestID, forwardedFor, forwardedProto
 
-    /// The field of that name; `name` is known to hold token characters only.
+    /// The field with that name. `name` must contain token characters only.
     init(_ name: UnsafeRawBufferPointer) {
         switch name.count {
         case 4: self = name.isFieldName("host") ? .host : .unknown
@@ -34,10 +34,10 @@ enum KnownField: UInt8 {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Whether these bytes, which are token characters and as many as those of `lowercase`, are that name in whatever case.
+    /// Whether these bytes, which are as many token characters as `lowercase` has, equal that name in any case.
     ///
-    /// A letter differs from the one in the other case by a bit, which a hyphen has as well; what has that bit in place of a
-    /// hyphen is no token character (RFC 9110 section 5.6.2). So setting it makes them comparable, a word at a time.
+    /// The two cases of a letter differ in one bit, which a hyphen has too; the byte that differs from a hyphen in this bit is not
+    /// a token character (RFC 9110 section 5.6.2). Setting the bit therefore allows comparing a word at a time.
     @inline(__always)
     fileprivate func isFieldName(_ lowercase: StaticString) -> Bool {
         let name = lowercase.bytes

@@ -1,38 +1,38 @@
-/// A parsed request head: a view of the bytes it was parsed from, and what they mean. It is valid as long as they are.
+/// A parsed request head: a view of the bytes it was parsed from, valid as long as they are.
 ///
-/// One value is reused for all the requests of a loop thread, so that parsing allocates nothing.
+/// One value is reused for all requests of a loop thread, so that parsing allocates nothing.
 struct RequestHead {
-    /// A header field's place in the head. Values carry no blanks at their ends.
+    /// The ranges of a header field in the head. Values have no blanks at their ends.
     struct Field: Sendable {
         var name: Range<UInt32>
         var value: Range<UInt32>
         var known: KnownField
     }
 
-    /// What it was parsed from; offsets count from its start.
+    /// The bytes of the head; ranges refer to them.
     private(set) var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
-    /// Bytes of the whole head, with the empty line at its end and any before its start.
+    /// Bytes of the whole head, including the empty line at its end and empty lines before its start.
     var length = 0
     var method = HTTPMethod.get
-    /// Where the method stands.
+    /// The range of the method.
     var methodRange = 0..<0
-    /// The request target as sent; of an absolute-form, what follows the authority (RFC 9112 section 3.2.2).
+    /// The range of the request target; of an absolute-form, the part behind the authority (RFC 9112 section 3.2.2).
     var target = 0..<0
-    /// The authority: of an absolute-form, else the `Host` field. Empty where HTTP/1.0 sent neither.
+    /// The range of the authority: of an absolute-form, else of the `Host` field. Empty where HTTP/1.0 sent neither.
     var authority = 0..<0
-    /// The target was an absolute-form without a path: it stands for `/`, or `*` with OPTIONS.
+    /// Whether the target was an absolute-form without a path, which stands for `/`, or for `*` with OPTIONS.
     var hasEmptyPath = false
     /// 0 for HTTP/1.0, else 1.
     var minorVersion: UInt8 = 1
     var framing = BodyFraming.none
-    /// Whether the connection may be used again, as far as the client is concerned (RFC 9112 section 9.3).
+    /// Whether the client allows another request on the connection (RFC 9112 section 9.3).
     var keepsAlive = true
     var expectsContinue = false
     private(set) var fields: [Field] = []
-    /// One bit for each known field that occurs.
+    /// One bit per known field that occurs.
     private var present: UInt32 = 0
 
-    /// Makes the value ready for the head at the start of `bytes`, keeping its storage.
+    /// Prepares the value for the head at the start of `bytes`, and keeps its storage.
     mutating func reset(_ bytes: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)) {
         self.bytes = bytes
         length = 0
@@ -57,7 +57,7 @@ struct RequestHead {
     /// Whether a field of that kind occurs.
     func has(_ known: KnownField) -> Bool { present & (1 << UInt32(known.rawValue)) != 0 }
 
-    /// Whether a field occurs that makes an answer depend on more than the target.
+    /// Whether a field occurs that makes the response depend on more than the target.
     var isConditionalOrPartial: Bool {
         let mask: UInt32 =
             1 << UInt32(KnownField.range.rawValue) | 1 << UInt32(KnownField.ifMatch.rawValue)
@@ -90,10 +90,10 @@ struct RequestHead {
 }
 
 extension RequestHead {
-    /// The method as sent; empty where the request line could not be read.
+    /// The method as sent; empty where the request line could not be parsed.
     var methodBytes: UnsafeRawBufferPointer { bytes.slice(methodRange) }
 
-    /// The target in origin-form or asterisk-form; empty where the request line could not be read.
+    /// The target in origin-form or asterisk-form; empty where the request line could not be parsed.
     var targetBytes: UnsafeRawBufferPointer {
         guard hasEmptyPath else { return bytes.slice(target) }
         return method == .options ? ("*" as StaticString).bytes : ("/" as StaticString).bytes
@@ -103,7 +103,7 @@ extension RequestHead {
 }
 
 extension UnsafeRawBufferPointer {
-    /// The bytes of a field's part.
+    /// The bytes in a range of a field.
     func slice(_ range: Range<UInt32>) -> UnsafeRawBufferPointer {
         slice(Int(range.lowerBound)..<Int(range.upperBound))
     }

@@ -1,16 +1,15 @@
-/// Parses request heads as RFC 9112 has them, and takes none of the liberties it allows: every line ends with CRLF, one
-/// space separates the parts of the request line, and no field is folded. What two servers could read in two ways is
-/// refused.
+/// Parses request heads (RFC 9112) without the leniency that the RFC allows: every line ends with CRLF, one space separates the
+/// parts of the request line, and no field is folded. A head that two servers could interpret differently is refused.
 ///
-/// A pure value over bytes: it keeps nothing between calls. While a head is incomplete, the caller comes again with
-/// the same bytes and more, best when another line has ended; ``HeadLimits/fields`` bounds how often that can happen.
+/// A pure value that stores nothing between calls. While a head is incomplete, the caller calls again with the same bytes and more
+/// of them, preferably when another line has ended; ``HeadLimits/fields`` bounds the number of such calls.
 struct RequestHeadParser: Sendable {
     var limits = HeadLimits()
 
     /// Parses the head at the start of `bytes` into `head`.
     ///
-    /// - Returns: Whether the head is complete; `head` means nothing before it is. What is wrong in an incomplete head is
-    ///   reported as soon as it can be seen.
+    /// - Returns: Whether the head is complete; otherwise the content of `head` is meaningless.
+    /// - Throws: The first error, as soon as it is recognizable, also in an incomplete head.
     func parse(_ bytes: UnsafeRawBufferPointer, into head: inout RequestHead) throws(HTTPProtocolError) -> Bool {
         head.reset(bytes)
         var cursor = HeadCursor(bytes)
@@ -61,8 +60,8 @@ struct RequestHeadParser: Sendable {
             if first == 13 { return try cursor.skipLineEnd() }
             if head.fields.count == limits.fields { throw .headTooLarge }
 
-            // A blank before the name would be a folded line, one before the colon is how requests are smuggled
-            // (RFC 9112 sections 5.1 and 5.2): neither is a token character.
+            // A blank before the name would be a folded line, and one before the colon allows request smuggling (RFC 9112
+            // sections 5.1 and 5.2). Neither is a token character.
             let name = cursor.skipToken()
             guard let colon = cursor.next else { return false }
             guard colon == UInt8(ascii: ":"), !name.isEmpty else {
@@ -78,4 +77,16 @@ struct RequestHeadParser: Sendable {
                     known: KnownField(cursor.bytes.slice(name))))
         }
     }
+}
+
+/// The limits of a request head.
+struct HeadLimits: Sendable {
+    /// Bytes of the request target.
+    var target = 16 * 1024
+    /// Bytes of the whole head.
+    var head = 32 * 1024
+    /// Header fields.
+    var fields = 100
+    /// Bytes of the method; the longest registered method has 17.
+    var method = 24
 }

@@ -5,7 +5,7 @@ enum RequestTarget {
         head.authority = host ?? 0..<0
         let target = head.bytes.slice(head.target)
         if head.method == .connect {
-            // The authority-form asks for a tunnel, which this server is not.
+            // The authority-form asks for a tunnel, which this server does not provide.
             throw .methodNotImplemented
         }
         switch target[0] {
@@ -32,7 +32,7 @@ enum RequestTarget {
         while end < target.count, target[end] != UInt8(ascii: "/"), target[end] != UInt8(ascii: "?") { end += 1 }
         let authority = target.slice(scheme..<end)
         guard Authority.isValid(authority) else { throw .malformedHost }
-        // `http://host?query` means `/?query`, which is nowhere in the buffer; no client sends it.
+        // `http://host?query` means `/?query`, which the buffer does not contain. No client sends it.
         if end < target.count, target[end] == UInt8(ascii: "?") { throw .malformedTarget }
         let start = head.target.lowerBound
         head.authority = start + scheme..<start + end
@@ -40,7 +40,7 @@ enum RequestTarget {
         head.hasEmptyPath = head.target.isEmpty
     }
 
-    /// Visible ASCII is known already; a fragment has no place in a request, and a percent sign needs two hex digits.
+    /// Whether the target, which is visible ASCII, has no fragment and two hexadecimal digits behind each percent sign.
     private static func isURI(_ target: UnsafeRawBufferPointer) -> Bool {
         var index = 0
         while index < target.count {
@@ -58,5 +58,49 @@ enum RequestTarget {
             }
         }
         return true
+    }
+}
+
+/// The authority of a request: `host [ ":" port ]` (RFC 9110 section 7.2, RFC 3986 section 3.2), without user information.
+enum Authority {
+    static func isValid(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let first = bytes.first else { return false }
+        var end = 0
+        if first == UInt8(ascii: "[") {
+            guard let close = bytes.firstIndex(of: UInt8(ascii: "]")), isAddressLiteral(bytes.slice(1..<close)) else {
+                return false
+            }
+            end = close + 1
+        } else {
+            while end < bytes.count, bytes[end] != UInt8(ascii: ":") {
+                guard isNameByte(bytes[end]) else { return false }
+                end += 1
+            }
+            if end == 0 { return false }
+        }
+        guard end < bytes.count else { return true }
+        guard bytes[end] == UInt8(ascii: ":") else { return false }
+        let port = bytes.slice(end + 1..<bytes.count)
+        if port.isEmpty { return true }
+        guard let number = port.decimal else { return false }
+        return number <= 65535
+    }
+
+    /// Checks the alphabet of what stands between the brackets of an IPv6 address or a later form.
+    private static func isAddressLiteral(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        bytes.count >= 2
+            && bytes.allSatisfy { $0.hexDigit != nil || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".") }
+    }
+
+    /// Whether the byte is unreserved, one of sub-delims or the percent sign (`reg-name` of RFC 3986).
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "%"): true
+        case UInt8(ascii: "!"), UInt8(ascii: "$"), UInt8(ascii: "&"), UInt8(ascii: "'"), UInt8(ascii: "("): true
+        case UInt8(ascii: ")"), UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: ","), UInt8(ascii: ";"): true
+        case UInt8(ascii: "="): true
+        default: false
+        }
     }
 }

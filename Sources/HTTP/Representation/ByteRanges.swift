@@ -1,19 +1,19 @@
-/// What a `Range` field asks of a representation (RFC 9110 section 14).
+/// The ranges that a `Range` field selects from a representation (RFC 9110 section 14).
 enum ByteRanges: Equatable, Sendable {
-    /// Another unit, malformed, or asking for too much: the whole is sent.
+    /// The field has another unit, is malformed, or has too many ranges: the whole representation is sent.
     case ignored
     /// No range overlaps the representation: 416.
     case unsatisfiable
     case single(Range<Int>)
-    /// At least two ranges with a gap between any two, in the order asked for.
+    /// At least two ranges with gaps between them, in the requested order.
     case several([Range<Int>])
 
-    /// Ranges in one request beyond which the field is ignored: players ask for one, readers of PDF for a few.
+    /// The maximum number of ranges; a field with more is ignored. Players request one, PDF readers a few.
     static let limit = 16
 
     /// Evaluates the field's value for a representation of `length` bytes.
     ///
-    /// Ranges that overlap or touch are merged, so that no request is answered with more than the whole.
+    /// Ranges that overlap or touch are merged, so that no response is longer than the representation.
     init(_ value: UnsafeRawBufferPointer, length: Int) {
         let unit: StaticString = "bytes="
         guard value.count > 6, value.slice(0..<6).equalsIgnoringCase(unit) else {
@@ -46,7 +46,7 @@ enum ByteRanges: Equatable, Sendable {
         }
     }
 
-    /// The usual case, without an array: a set of one range.
+    /// The usual case of a single range, without an array.
     private static func soleRange(_ set: UnsafeRawBufferPointer, length: Int) -> ByteRanges? {
         set.contains(UInt8(ascii: ",")) ? nil : parse(set.trimmed, length: length)
     }
@@ -68,7 +68,7 @@ enum ByteRanges: Equatable, Sendable {
         return first >= length ? .unsatisfiable : .single(first..<min(last, length - 1) + 1)
     }
 
-    /// Digits as a number. One too large for an `Int` is past any end, so it counts as the largest.
+    /// The number in `digits`. A number beyond `Int` lies behind any end, so it is replaced by the largest one.
     private static func number(_ digits: UnsafeRawBufferPointer) -> Int? {
         guard !digits.isEmpty, digits.allSatisfy({ $0.digit != nil }) else { return nil }
         return min(digits.decimal ?? Int.max - 1, Int.max - 1)
@@ -76,14 +76,14 @@ enum ByteRanges: Equatable, Sendable {
 
     private static func merge(_ range: Range<Int>, into ranges: inout [Range<Int>]) {
         var merged = range
-        var place = ranges.count
-        // Backwards, so that removing does not move what is still to be looked at.
+        var position = ranges.count
+        // Backwards, so that a removal does not move the ranges that are still to be compared.
         for index in ranges.indices.reversed()
         where ranges[index].lowerBound <= merged.upperBound && merged.lowerBound <= ranges[index].upperBound {
             let other = ranges.remove(at: index)
             merged = min(merged.lowerBound, other.lowerBound)..<max(merged.upperBound, other.upperBound)
-            place = index
+            position = index
         }
-        ranges.insert(merged, at: place)
+        ranges.insert(merged, at: position)
     }
 }

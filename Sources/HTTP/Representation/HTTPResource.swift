@@ -1,17 +1,17 @@
 package import SystemIO
 
-/// An immutable representation that many requests share: a file's bytes or bytes in memory, their type and validators.
+/// An immutable representation that many responses share: bytes of a file or in memory, with their media type and validators.
 ///
-/// What does not change from answer to answer is encoded once, here, so that a hit builds no strings.
+/// The fields that all its responses have in common are encoded once, here, so that a hit builds no strings.
 package final class HTTPResource: Sendable {
-    /// Where the bytes are.
+    /// The location of the bytes.
     enum Content: Sendable {
         case file(SharedDescriptor)
         case bytes([UInt8])
     }
 
-    /// Bytes up to which a file is read into memory: sent together with its head, in one call, it costs a fifth less at
-    /// 2 KB and 4 % less at 20 KB than `sendfile`, which pays for itself only with larger ones.
+    /// The size up to which a file is read into memory. Sending it with its head in one call costs a fifth less than `sendfile` at
+    /// 2 KB and 4 % less at 20 KB; for larger files `sendfile` costs less.
     package static let inMemoryLimit = 32 * 1024
 
     /// Bytes of the representation.
@@ -23,19 +23,19 @@ package final class HTTPResource: Sendable {
     let validators: Validators
     let contentType: [UInt8]
 
-    /// Status line and fields of a 200, up to the fields that differ from answer to answer.
+    /// Status line and fields of a 200, up to the fields that differ from response to response.
     let wholeHead: [UInt8]
-    /// Status line and fields of a 206 of one range, but for length and range.
+    /// Status line and fields of a 206 with one range, without length and range.
     let partHead: [UInt8]
-    /// Status line and fields of a 206 of several ranges, but for length and type.
+    /// Status line and fields of a 206 with several ranges, without length and type.
     let partsHead: [UInt8]
     /// Status line and fields of a 304.
     let notModifiedHead: [UInt8]
-    /// The fields of a whole answer without a status line.
+    /// The fields of a whole response without a status line.
     let wholeFields: [UInt8]
 
-    /// A file. It must not change any more. Its descriptor is kept open as long as the resource lives, unless the file is
-    /// so small (``inMemoryLimit``) that it is read here and now.
+    /// A file, which must not change any more. Its descriptor stays open as long as the resource exists, unless the file is
+    /// small enough (``inMemoryLimit``) to be read at once.
     ///
     /// - Parameters:
     ///   - file: The file, read by position.
@@ -43,7 +43,7 @@ package final class HTTPResource: Sendable {
     ///   - contentType: The media type.
     ///   - entityTag: A strong tag, with its quotes.
     ///   - lastModified: Unix seconds.
-    ///   - headers: Fields that go with every answer of this resource, such as `Cache-Control`; on 304 too.
+    ///   - headers: Fields of every response with this resource, such as `Cache-Control`; 304 carries them too.
     package convenience init(
         file: SharedDescriptor, length: Int, contentType: String, entityTag: String, lastModified: Int,
         headers: HTTPHeaders = HTTPHeaders()
@@ -53,7 +53,7 @@ package final class HTTPResource: Sendable {
             lastModified: lastModified, headers: headers)
     }
 
-    /// Bytes in memory; the parameters are those of a file.
+    /// Bytes in memory; the other parameters are those of a file.
     package convenience init(
         bytes: [UInt8], contentType: String, entityTag: String, lastModified: Int, headers: HTTPHeaders = HTTPHeaders()
     ) {
@@ -89,7 +89,7 @@ package final class HTTPResource: Sendable {
         notModifiedHead = Self.head(304, shared)
     }
 
-    /// The file's bytes where they are few. A file that cannot be read stays a file: sending it will fail, and say so.
+    /// The bytes of a small file. A file that cannot be read stays a file, and sending it reports the error.
     private static func content(of file: SharedDescriptor, _ length: Int) -> Content {
         guard length <= inMemoryLimit else { return .file(file) }
         let bytes = [UInt8](unsafeUninitializedCapacity: length) { buffer, count in

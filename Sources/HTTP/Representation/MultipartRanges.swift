@@ -1,4 +1,4 @@
-/// The body of a 206 with several ranges (RFC 9110 section 14.6): each with a head of its own, between boundaries.
+/// The body of a 206 with several ranges (RFC 9110 section 14.6): parts with a head each, separated by boundaries.
 struct MultipartRanges {
     /// The `Content-Type` field with its CRLF.
     let contentType: [UInt8]
@@ -13,8 +13,8 @@ struct MultipartRanges {
         var segments: [Segment] = []
         for (index, range) in ranges.enumerated() {
             let opening = index == 0 ? "--\(boundary)" : "\r\n--\(boundary)"
-            let place = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(resource.length)"
-            let head = "\(opening)\r\nContent-Type: \(type)\r\nContent-Range: \(place)\r\n\r\n"
+            let contentRange = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(resource.length)"
+            let head = "\(opening)\r\nContent-Type: \(type)\r\nContent-Range: \(contentRange)\r\n\r\n"
             segments.append(Segment(Array(head.utf8)))
             segments.append(Segment(resource.content, range))
         }

@@ -1,6 +1,6 @@
 internal import SystemIO
 
-/// A piece of a body on its way out.
+/// A part of a response that is still to be sent.
 enum Segment {
     case bytes([UInt8], Range<Int>)
     case file(SharedDescriptor, Range<Int>)
@@ -32,7 +32,7 @@ enum Segment {
         }
     }
 
-    /// The same less its first `count` bytes.
+    /// The segment without its first `count` bytes.
     func dropping(_ count: Int) -> Segment {
         switch self {
         case .bytes(let bytes, let range): .bytes(bytes, range.lowerBound + count..<range.upperBound)

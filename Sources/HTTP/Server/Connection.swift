@@ -1,75 +1,76 @@
 internal import SystemIO
 
-/// A client's connection: where it stands, and what it leaves for its next turn. It belongs to one loop thread.
+/// A client's connection: its state, and what remains for its next turn. It belongs to one loop thread.
 ///
-/// It stays small, so that an idle one costs a few hundred bytes: buffers exist only while something is under way.
+/// It is small, so that an idle connection costs a few hundred bytes: buffers exist only while a request is in progress.
 final class Connection {
     enum Phase {
         /// Between requests, or within a head.
         case reading
-        /// A sink takes the request's body.
+        /// A sink receives the request's body.
         case receiving
-        /// A task works on the answer.
+        /// A task computes the response.
         case waiting
-        /// The answer is made, and sent when those of the others are made that had something in the same turn.
+        /// The response is complete and is sent together with those of the other connections in this turn.
         case staged
-        /// The socket takes no more for now.
+        /// The socket accepts no more bytes for now.
         case sending
-        /// The next piece of a streamed body is not there yet.
+        /// The next piece of a streamed body is not available yet.
         case streaming
-        /// The answer is sent; the rest of the body that nobody wanted is read and dropped.
+        /// The response is sent; the rest of a body that no sink wanted is read and dropped.
         case discarding
-        /// The sending half is closed; what still comes is read and dropped, so that no reset destroys the answer.
+        /// The sending half is closed; incoming bytes are read and dropped, so that no reset destroys the response.
         case lingering
         case closed
     }
 
     let socket: OwnedDescriptor
     let token: ConnectionToken
+    /// The address of the other end; nil for a Unix socket.
     let peer: IPAddress?
 
     var phase = Phase.reading
-    /// Whether the kernel may have input, as the last report and the last read tell.
+    /// Whether the kernel may have input, according to the last report and the last read.
     var isReadable = false
-    /// Whether the kernel may take output.
+    /// Whether the kernel may accept output.
     var isWritable = true
     /// Whether the client has closed its sending half.
     var peerHasClosed = false
-    /// When the loop looks after it, in nanoseconds of its clock.
+    /// When the loop must look at the connection again, in nanoseconds of its clock.
     var deadline = UInt64.max
-    /// When it last went idle.
+    /// When the connection last became idle.
     var idleSince: UInt64 = 0
     /// Nanoseconds between two probes of a client that has closed its sending half.
     var probeInterval: UInt64 = 0
-    /// What may still be moved in this turn, in bytes.
+    /// Bytes that the connection may still move in this turn.
     var budget = 0
-    /// Whether it stands in the loop's list of those that have more to do.
+    /// Whether the connection is in the queue of those whose turn ended before their work did.
     var isQueued = false
 
-    /// Bytes that have arrived and were not used yet.
+    /// Bytes that have arrived and are not used yet.
     var unread: [UInt8] = []
-    /// Whether `unread` is the start of a head that has been looked at.
+    /// Whether `unread` is the start of a head that was parsed as far as it goes.
     var isWithinHead = true
-    /// Whether something follows the current request in the read buffer.
+    /// Whether more bytes follow the current request in the read buffer.
     var hasPipelined = false
 
     var exchange = Exchange()
-    /// The request's head, kept while the answer is waited for.
+    /// The request's head, kept while its response is not complete.
     var keptHead: [UInt8] = []
-    /// What the access log will say, kept where the answer is not sent in one go.
+    /// The entry for the access log of a response that is sent in more than one turn.
     var draft: AccessDraft?
     /// The request's body, as far as it has not been read.
     var body: BodyDecoder?
-    /// Bytes of it that were read and dropped.
+    /// Bytes of the body that were read and dropped.
     var discarded = 0
     var reception: Reception?
-    /// What is to be sent, in order.
+    /// The segments to be sent, in order.
     var outgoing: [Segment] = []
-    /// Bytes sent on the connection in all.
+    /// Bytes sent on the connection.
     var sentBytes = 0
-    /// Bytes that had moved when the rate was last looked at.
+    /// Bytes that had been transferred at the start of the current rate window.
     var rateMark = 0
-    /// The task that makes the answer or the streamed body.
+    /// The task that computes the response or the streamed body.
     var task: Task<Void, Never>?
     var stream: StreamState?
 
@@ -79,30 +80,80 @@ final class Connection {
         self.peer = peer
     }
 
-    /// Nothing is under way: the connection could be closed without anybody losing anything.
+    /// Whether nothing is in progress, so that closing the connection loses nothing.
     var isIdle: Bool {
         if case .reading = phase { unread.isEmpty } else { false }
     }
+
+    /// Decodes the next step of the request's body; nil without a body.
+    func nextBodyStep(
+        _ bytes: UnsafeRawBufferPointer, at position: inout Int
+    ) throws(HTTPProtocolError) -> BodyDecoder.Step? {
+        guard var decoder = body else { return nil }
+        let step = try decoder.next(bytes, at: &position)
+        body = decoder
+        return step
+    }
+
+    /// Keeps the head after its turn: the response depends on its fields.
+    func keepHead(_ head: RequestHead) {
+        if keptHead.isEmpty { keptHead = Array(head.bytes.slice(0..<head.length)) }
+    }
+
+    /// Parses the kept head again and calls `body` with it. Returns false where no head was kept.
+    func withKeptHead(_ parser: RequestHeadParser, _ body: (RequestHead) -> Void) -> Bool {
+        let kept = keptHead
+        keptHead = []
+        return kept.withUnsafeBytes { bytes in
+            var head = RequestHead()
+            guard let isComplete = try? parser.parse(bytes, into: &head), isComplete else { return false }
+            body(head)
+            return true
+        }
+    }
+}
+
+/// A request and its response, from the complete head to the last byte sent: the plain numbers.
+struct Exchange {
+    /// When the head was complete, in nanoseconds of the loop's clock; 0 while no exchange is in progress.
+    var started: UInt64 = 0
+    /// The generated id of the request; 0 where the client's own is used.
+    var generatedID: UInt64 = 0
+    /// Status of the response; 0 until it is known.
+    var status = 0
+    /// Bytes of the response's head.
+    var headBytes = 0
+    /// Bytes of the response that the kernel has accepted, including the head.
+    var sentBytes = 0
+    /// Whether the connection ends with this response.
+    var closes = false
+    /// Whether the client understands interim responses: HTTP/1.0 has none (RFC 9110 section 15.2).
+    var allowsInterim = false
+    /// Whether the client waits for `100 Continue`, which was not sent yet.
+    var awaitsContinue = false
+
+    /// Bytes of the response's body sent so far.
+    var bodyBytes: Int { max(0, sentBytes - headBytes) }
 }
 
 /// A request's body on its way to its sink.
 struct Reception {
     let sink: any HTTPBodySink
-    /// The most bytes it may have.
+    /// The maximum number of bytes.
     let limit: Int
-    /// When all of it must have arrived, in nanoseconds of the loop's clock.
+    /// When the whole body must have arrived, in nanoseconds of the loop's clock.
     let deadline: UInt64
     /// Bytes so far.
     var count = 0
 }
 
-/// A streamed body on its way to its client. Few connections have one, so it is not a part of each.
+/// A streamed body on its way to the client. Few connections have one, so it is not part of each.
 final class StreamState {
-    /// Whether pieces go out as chunks; else the end of the connection is the end of the body.
+    /// Whether pieces are sent as chunks; else the end of the connection is the end of the body.
     let isChunked: Bool
-    /// Whom to tell when the current piece is sent.
+    /// Resumed when the current piece is sent.
     var continuation: CheckedContinuation<Bool, Never>?
-    /// The body is complete but for what is in `outgoing`.
+    /// Whether the body is complete except for what is in `outgoing`.
     var hasEnded = false
 
     init(isChunked: Bool) {

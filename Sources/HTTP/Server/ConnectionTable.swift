@@ -1,10 +1,12 @@
-/// A loop's connections, by descriptor. Finding one is an index, and walking over all of them reads one array.
+/// The connections of a loop by descriptor. Finding one is an array access, and iterating over all of them reads one array.
 final class ConnectionTable {
-    private var slots: [Connection?] = []
+    /// No method calls other code while it accesses the array or the count, except ``filter(_:)``, whose condition must not change
+    /// the table. So the checks at run time, which each turn of the loop would pay for, are off.
+    @exclusivity(unchecked) private var slots: [Connection?] = []
     private var lastGeneration: UInt32 = 0
-    private(set) var count = 0
+    @exclusivity(unchecked) private(set) var count = 0
 
-    /// The connection a token names, unless that has gone.
+    /// The connection that a token names; nil after it was closed.
     func find(_ token: ConnectionToken) -> Connection? {
         let index = Int(token.descriptor)
         guard slots.indices.contains(index), let connection = slots[index],
@@ -32,7 +34,7 @@ final class ConnectionTable {
         return lastGeneration
     }
 
-    /// All connections for which `condition` holds, as a list of their own: what is done with them may change the table.
+    /// The connections for which `condition` holds, as a separate list: the caller may change the table while it uses them.
     func filter(_ condition: (Connection) -> Bool) -> [Connection] {
         var found: [Connection] = []
         for slot in slots {

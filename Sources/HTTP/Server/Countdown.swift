@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Tells when all threads of a server have ended.
+/// Lets tasks wait until all threads of a server have ended. Any thread.
 final class Countdown: Sendable {
     private struct State {
         var count: Int

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// What the server has done so far.
+/// The server's counts.
 package struct HTTPServerCounters: Sendable, Equatable {
     /// Connections open now.
     package var openConnections = 0
@@ -10,9 +10,8 @@ package struct HTTPServerCounters: Sendable, Equatable {
     package var requests = 0
 }
 
-/// One loop's counts, written by it and read by anybody.
+/// One loop's counts, written by the loop and read by any thread.
 final class LoopCounters: Sendable {
     let accepted = Atomic(0)
-    let closed = Atomic(0)
     let requests = Atomic(0)
 }

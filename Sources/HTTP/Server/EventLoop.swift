@@ -1,66 +1,40 @@
 internal import CLinux
+internal import SystemIO
 
-/// One thread's share of the server: its listener, its connections, and all that happens to them.
+/// One thread's share of the server: its listeners, its connections, and the order in which work is done for them.
 ///
-/// It is made on its thread and never leaves it, which is why nothing here is locked; other threads reach it through its
-/// ``LoopMailbox``. This file holds the loop itself; what is done for a connection stands in the extensions, in the order
-/// in which it happens: accepting, reading, replying, answering, sending. ``takeTurns(_:)`` does that for many at once.
+/// It is created on its thread and never leaves it, so nothing here is locked; other threads reach it through its
+/// ``LoopMailbox``. The ``Acceptor`` accepts connections, and the ``ConnectionDriver`` does the work for each of them.
 final class EventLoop {
-    let settings: LoopSettings
-    let mailbox: LoopMailbox
-    let counters: LoopCounters
-    let poller: Poller
+    /// How long a connection must have been idle to be closed in favor of a new one.
+    private static let expendableAfter: UInt64 = 1_000_000_000
+    /// How long a connection may stay idle after listening has stopped. A request that was sent to it before that would be lost
+    /// if it were closed at once; within this time it is answered, with `Connection: close`.
+    private static let idleGrace: UInt64 = 500_000_000
 
-    var listeners: [Listener]
-    /// Whether new connections wait in the backlog, because there is no room or no descriptor for them.
-    var isAcceptingPaused = false
-    var acceptPace = AcceptPace()
+    private let settings: LoopSettings
+    private let mailbox: LoopMailbox
+    private let poller: Poller
+    private let connections = ConnectionTable()
+    private let clock = LoopClock()
+    private let acceptor: Acceptor
+    private let driver: ConnectionDriver
+    private var scheduling = ThreadScheduling()
     /// Counts the turns of the loop.
-    private(set) var turn: UInt64 = 0
-    let connections = ConnectionTable()
-    /// Connections whose turn ended before their work did.
-    private var queued: [Connection] = []
-
-    let clock = LoopClock()
-    let input: InputBuffer
-    /// Requests that have arrived and are not answered yet.
-    let arrivals: Arrivals
-    let output = OutputBuffer(capacity: 64 * 1024)
-    let staged = ReusedList<StagedAnswer>(capacity: 64)
-    /// What the access log will say of the answers that are staged.
-    let stagedTexts = OutputBuffer(capacity: 16 * 1024)
-    /// A head whose storage the next request uses.
-    var spareHead = RequestHead()
-    var requestIDs = RequestIDGenerator()
-    let recorder: AccessRecorder?
-
-    /// How busy the loop is, which decides how the system schedules its thread.
-    var utilization: LoopUtilization
-    /// Whether nobody else has decided that before.
-    let hasDefaultScheduling: Bool
-
+    private var turn: UInt64 = 0
+    /// When the deadlines are checked next.
     private var nextSweep: UInt64 = 0
-    /// When connections that are idle, and then all that are left, are closed; nil while the server takes requests.
-    var drain: (idle: UInt64, all: UInt64)?
-
-    /// Bytes a connection may move in a turn before the others have theirs.
-    static let turnBudget = 2 * 1024 * 1024
-    /// What a request counts for in that budget, whatever it moves.
-    static let requestCost = 32 * 1024
+    /// When idle connections, and then all others, are closed; nil while the server accepts requests.
+    private var drain: (idle: UInt64, all: UInt64)?
 
     init(_ parts: LoopParts) {
         settings = parts.settings
-        listeners = parts.takeListeners()
         mailbox = parts.mailbox
-        counters = parts.counters
         poller = parts.poller
-        recorder = parts.log.map { AccessRecorder($0) }
-        // Always room for more than the largest head, so that a head that is too large is seen to be so.
-        let capacity = max(64 * 1024, parts.settings.parser.limits.head + 4096)
-        input = InputBuffer(capacity: capacity)
-        arrivals = Arrivals(capacity: capacity)
-        hasDefaultScheduling = clinux_has_default_scheduling() != 0
-        utilization = LoopUtilization(now: clock.now, processorTime: clinux_thread_cpu_time())
+        acceptor = Acceptor(parts.takeListeners(), poller: parts.poller, limit: parts.settings.connectionLimit)
+        driver = ConnectionDriver(
+            settings: parts.settings, mailbox: parts.mailbox, counters: parts.counters, connections: connections, clock: clock,
+            log: parts.log)
     }
 
     /// Serves until the server is drained or stopped.
@@ -70,96 +44,136 @@ final class EventLoop {
             poller.wait(&reports, timeout: timeout)
             clock.update()
             turn &+= 1
-            let hasMessages = takeTurns(reports)
+            let closedBefore = driver.closedCount
+            let hasMessages = serve(reports)
             if hasMessages { readMessages() }
-            serveQueued()
-            sendStaged()
+            driver.serveQueued()
+            driver.sendStaged()
+            // A connection that has ended makes room for one that waits.
+            if acceptor.isPaused, drain == nil, driver.closedCount != closedBefore { acceptor.resume() }
             if clock.now >= nextSweep { sweep() }
-            if turn % Self.turnsBetweenLooks == 0 { adaptScheduling() }
+            if turn % ThreadScheduling.turnsBetweenUpdates == 0 { scheduling.update() }
         }
         mailbox.close()
-        recorder?.flush()
+        driver.flushLog()
     }
 
-    /// Milliseconds until there is something to do without a report.
+    /// Milliseconds until there is work without a report; -1 for none.
     private var timeout: Int32 {
-        if !queued.isEmpty { return 0 }
-        // A loop that was busy has another look at itself before it sleeps.
-        let isAsleep = connections.count == 0 && !isAcceptingPaused && !utilization.isBusy && recorder?.isEmpty ?? true
+        if driver.hasQueued { return 0 }
+        // A loop that was busy updates its scheduling before it sleeps.
+        let isAsleep = connections.count == 0 && !acceptor.isPaused && !scheduling.isBusy && !driver.hasUnlogged
         if isAsleep { return -1 }
         return Int32(clamping: (nextSweep - min(nextSweep, clock.now)) / 1_000_000 + 1)
     }
 
-    /// Gives a connection its turn.
-    func serve(_ connection: Connection) {
-        connection.budget = Self.turnBudget
-        advance(connection)
-    }
-
-    /// Goes on with a connection as far as it can go without waiting, and not beyond its budget.
-    func advance(_ connection: Connection) {
-        while true {
-            let hasMore =
-                switch connection.phase {
-                case .reading: readHeads(connection)
-                case .receiving: receiveBody(connection)
-                case .discarding: discardBody(connection)
-                case .sending: connection.isWritable && flush(connection)
-                case .lingering: linger(connection)
-                case .staged, .waiting, .streaming, .closed: false
-                }
-            guard hasMore else { return }
-            if connection.budget <= 0 {
-                queue(connection)
-                return
+    /// Serves all that the poller reports, in three steps: it reads from all connections, then answers all requests, then sends
+    /// all responses. The code of each step, that of the kernel in particular, fills the processor's instruction cache;
+    /// taking the three steps per connection would load it again for each.
+    ///
+    /// - Returns: Whether there are messages for the loop.
+    private func serve(_ reports: borrowing Poller.Reports) -> Bool {
+        var hasMessages = false
+        for index in 0..<reports.count {
+            let token = reports.token(index)
+            if token == LoopParts.mailboxToken {
+                hasMessages = true
+            } else if token < LoopParts.mailboxToken {
+                // Accepting may close connections that seem to be idle.
+                driver.serveArrivals()
+                accept(from: Int(token))
+            } else if let connection = connections.find(ConnectionToken(encoded: token)) {
+                driver.report(reports.readiness(index), to: connection)
             }
         }
-    }
-
-    func queue(_ connection: Connection) {
-        guard !connection.isQueued else { return }
-        connection.isQueued = true
-        queued.append(connection)
-    }
-
-    private func serveQueued() {
-        guard !queued.isEmpty else { return }
-        let turn = queued
-        queued = []
-        for connection in turn {
-            connection.isQueued = false
-            serve(connection)
-        }
+        driver.serveArrivals()
+        driver.sendStaged()
+        return hasMessages
     }
 
     private func readMessages() {
         for message in mailbox.take() {
             switch message {
-            case .answer(let token, let response): resume(token, with: response)
-            case .chunk(let token, let bytes, let continuation): sendChunk(token, bytes, continuation)
-            case .streamEnded(let token, let isWhole): endStream(token, isWhole: isWhole)
-            case .drain: beginDraining(within: settings.drainTimeout)
-            case .stop: beginDraining(within: 0)
+            case .response(let token, let response): driver.resume(token, with: response)
+            case .chunk(let token, let bytes, let continuation): driver.sendChunk(token, bytes, continuation)
+            case .streamEnded(let token, let isComplete): driver.endStream(token, isComplete: isComplete)
+            case .drain: startDraining(within: settings.drainTimeout)
+            case .stop: startDraining(within: 0)
             }
         }
     }
 
-    /// Makes the next look at the deadlines come within 50 ms: somebody waits for what it may find.
-    func sweepSoon() {
+    // MARK: - Accepting
+
+    /// Accepts from a listener, and returns whether more connections may wait there.
+    @discardableResult
+    private func accept(from index: Int) -> Bool {
+        let mayHaveMore = acceptor.accept(from: index, turn: turn, makeRoom: closeLongestIdle) { socket, peer in
+            let connection = Connection(socket: socket, generation: connections.nextGeneration(), peer: peer)
+            driver.start(connection)
+            guard connection.phase != .closed else { return }
+            let token = connection.token
+            if !poller.addConnection(token.descriptor, token: token.encoded) { driver.close(connection) }
+        }
+        if acceptor.isPaused { sweepSoon() }
+        return mayHaveMore
+    }
+
+    /// Closes the connections that have been idle longest. Returns false where none has been idle for long.
+    private func closeLongestIdle() -> Bool {
+        let limit = clock.now - min(clock.now, Self.expendableAfter)
+        let idle = connections.filter { $0.isIdle && $0.idleSince <= limit }.sorted { $0.idleSince < $1.idleSince }
+        for connection in idle.prefix(max(1, idle.count / 8)) { driver.close(connection) }
+        return !idle.isEmpty
+    }
+
+    // MARK: - Deadlines
+
+    /// Lets the next sweep come within 50 ms, because clients wait for its effect.
+    private func sweepSoon() {
         nextSweep = min(nextSweep, clock.now + 50_000_000)
     }
 
-    /// Looks at all deadlines. Walking over 8,000 connections takes some tens of microseconds, a few times a second: less
-    /// than keeping them in order would cost the hot path.
+    /// Checks all deadlines. Iterating over 8,000 connections takes some tens of microseconds, a few times per second: less than
+    /// an ordered structure would cost the hot path.
     private func sweep() {
         nextSweep = clock.now + settings.sweepInterval
-        if settings.admission.isContended || drain != nil { sweepSoon() }
+        let isContended = settings.connectionLimit.isContended
+        if isContended || drain != nil { sweepSoon() }
         let now = clock.now
-        for connection in connections.filter({ $0.deadline <= now }) { expire(connection) }
+        for connection in connections.filter({ $0.deadline <= now }) { driver.expire(connection) }
         if let drain { closeDrained(drain) }
-        if settings.admission.isContended { makeRoom() }
-        if isAcceptingPaused, drain == nil { resumeAccepting() }
-        recorder?.flush()
-        adaptScheduling()
+        if isContended { _ = closeLongestIdle() }
+        if drain == nil { acceptor.resume() }
+        driver.flushLog()
+        scheduling.update()
+    }
+
+    // MARK: - Draining
+
+    /// Stops listening and lets the requests in progress end.
+    ///
+    /// - Parameter timeout: Nanoseconds until the remaining connections are closed.
+    private func startDraining(within timeout: UInt64) {
+        driver.startDraining()
+        let end = clock.now + timeout
+        if let drain {
+            self.drain = (min(drain.idle, end), min(drain.all, end))
+        } else {
+            acceptor.close { index in while accept(from: index) {} }
+            drain = (min(clock.now + Self.idleGrace, end), end)
+        }
+        if let drain { closeDrained(drain) }
+        sweepSoon()
+    }
+
+    /// Closes the connections whose time has passed.
+    private func closeDrained(_ drain: (idle: UInt64, all: UInt64)) {
+        let now = clock.now
+        if now >= drain.all {
+            for connection in connections.filter({ _ in true }) { driver.close(connection) }
+        } else if now >= drain.idle {
+            for connection in connections.filter(\.isIdle) { driver.close(connection) }
+        }
     }
 }

@@ -2,7 +2,7 @@ internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
-/// An HTTP/1.1 server: loop threads that share nothing but their settings.
+/// An HTTP/1.1 server: loop threads that share nothing but their settings. Any thread may use it.
 ///
 /// ```
 /// let server = try HTTPServer(configuration: configuration, handler: handler)
@@ -28,7 +28,7 @@ package final class HTTPServer: Sendable {
 
     /// A server that does not listen yet.
     ///
-    /// - Parameter observer: Who hears of finished requests; without one nothing is recorded.
+    /// - Parameter observer: Receives finished requests. Without an observer nothing is recorded.
     /// - Throws: ``HTTPServerError/invalidSetting(name:problem:)``.
     package init(
         configuration: HTTPServerConfiguration, handler: any HTTPHandler, observer: (any HTTPObserver)? = nil
@@ -39,21 +39,21 @@ package final class HTTPServer: Sendable {
     }
 
     deinit {
-        // Loops hold no reference to the server: without this they would serve for ever.
+        // Loops hold no reference to the server, so this is what ends them.
         for mailbox in state.withLock({ $0.mailboxes }) { mailbox.post(.stop) }
         state.withLock { $0.log }?.close()
     }
 
-    /// Where the server listens, once started.
+    /// The endpoints on which the server listens; empty before ``start()``.
     package var endpoints: [HTTPEndpoint] { state.withLock { $0.endpoints } }
 
-    /// The TCP port it listens on, once started; nil without TCP.
+    /// The TCP port on which the server listens; nil before ``start()`` and without TCP.
     package var port: Int? {
         for case .tcp(_, let port) in endpoints { return port }
         return nil
     }
 
-    /// What the server has done so far; any thread may ask.
+    /// The server's counts so far.
     package var counters: HTTPServerCounters {
         let loops = state.withLock { $0.counters }
         var sum = HTTPServerCounters()
@@ -61,11 +61,13 @@ package final class HTTPServer: Sendable {
             sum.acceptedConnections += loop.accepted.load(ordering: .relaxed)
             sum.requests += loop.requests.load(ordering: .relaxed)
         }
-        sum.openConnections = settings.admission.count
+        sum.openConnections = settings.connectionLimit.count
         return sum
     }
 
-    /// Listens, and starts the loop threads. Connections are taken from here on.
+    /// Listens, starts the loop threads, and accepts connections from then on.
+    ///
+    /// - Throws: ``HTTPServerError``; the server then listens nowhere.
     package func start() throws(HTTPServerError) {
         let isFirst = state.withLock { state in
             defer { state.isStarted = true }
@@ -81,7 +83,7 @@ package final class HTTPServer: Sendable {
         }
     }
 
-    /// The sockets of each loop: one of its own on TCP, and the same Unix or inherited ones for all.
+    /// The listeners of each loop: a TCP socket of its own, and Unix or inherited sockets that all loops share.
     private func listen() throws(HTTPServerError) -> [[Listener]] {
         if configuration.usesSocketActivation {
             let inherited = try Listener.inherited(SocketActivation())
@@ -146,14 +148,14 @@ package final class HTTPServer: Sendable {
         thread.detach()
     }
 
-    /// Ends in order: listening stops, connections without a request are closed, requests under way are answered with
-    /// `Connection: close`. Returns when all connections are closed, or have been cut after
-    /// ``HTTPServerConfiguration/drainTimeout``, and the observer has heard of every request.
+    /// Stops in order: listening stops, connections without a request are closed, and requests in progress are answered with
+    /// `Connection: close`. Returns when all connections are closed, at the latest after
+    /// ``HTTPServerConfiguration/drainTimeout``, and the observer has received every request.
     package func drain() async {
         await end(.drain)
     }
 
-    /// Cuts all connections, and returns when that is done.
+    /// Closes all connections at once, and returns when the loops have ended.
     package func stop() async {
         await end(.stop)
     }

@@ -1,59 +1,59 @@
-/// All that can be set about the engine.
+internal import Glibc
+
+/// The settings of the engine.
 package struct HTTPServerConfiguration: Sendable {
-    /// Name or number of the TCP address to listen on; `::` takes IPv4 too. Empty: no TCP, only ``unixPath``.
+    /// Host name or address to listen on with TCP; `::` accepts IPv4 too. Empty: only ``unixPath``.
     /// Default `127.0.0.1`.
     package var host = "127.0.0.1"
-    /// TCP port, 0…65535; 0 takes a free one. Default 8080.
+    /// TCP port, 0…65535; 0 selects a free one. Default 8080.
     package var port = 8080
-    /// Path of a Unix socket to listen on as well. Default none.
+    /// Path of a Unix socket to listen on in addition. Default none.
     package var unixPath: String?
     /// Permission bits of the Unix socket's path, 0…0o777; connecting needs write permission. Default: 0o777 less the umask.
     package var unixMode: UInt32?
     /// Group of the Unix socket's path, by name or number. Default: the group of the process.
     package var unixGroup: String?
-    /// Whether sockets that systemd passes (`LISTEN_FDS`) are taken in place of ``host``, ``port`` and ``unixPath``.
+    /// Whether sockets that systemd passes (`LISTEN_FDS`) replace ``host``, ``port`` and ``unixPath``.
     /// Default true.
     package var usesSocketActivation = true
     /// Loop threads, 1…256. Default: processors online.
     package var threads = Processors.available
-    /// Connections open at once, 1…1,000,000. At the limit the connections idle longest make room; where none is idle,
-    /// new ones wait in the kernel's backlog. Default 8192.
+    /// Connections open at the same time, 1…1,000,000. At the limit the connections that have been idle longest are closed; where
+    /// none is idle, new ones wait in the kernel's backlog. Default 8192.
     package var maxConnections = 8192
     /// Time for a whole request head, from its first byte, or from the connection's start for the first one. Default 10 s.
     package var headTimeout = Duration.seconds(10)
-    /// Time a connection may be silent between two requests. Default 75 s.
+    /// Time that a connection may be idle between two requests. Default 75 s.
     package var idleTimeout = Duration.seconds(75)
-    /// Time for ``HTTPServer/drain()`` until what is still open is cut off. Default 20 s.
+    /// Time that ``HTTPServer/drain()`` gives open connections to end. Default 20 s.
     package var drainTimeout = Duration.seconds(20)
     /// Bytes of a request head, 256…1 MiB; more gets 431. Default 32 KiB.
     package var maxHeadBytes = 32 * 1024
     /// Bytes of a request target, 128 or more and at most ``maxHeadBytes``; more gets 414. Default 16 KiB.
     package var maxTargetBytes = 16 * 1024
-    /// Bytes of a body that no sink wanted, which are read and dropped to keep the connection; with more to come it is
-    /// closed. Default 64 KiB.
+    /// Bytes of a body without a sink that are read and dropped to keep the connection; it is closed where more follow.
+    /// Default 64 KiB.
     package var maxDiscardedBytes = 64 * 1024
-    /// Bytes a body may have whatever its sink allows; more gets 413. Default 64 MiB.
+    /// Bytes of a body, whatever its sink allows; more gets 413. Default 64 MiB.
     package var maxBodyBytes = 64 * 1024 * 1024
-    /// Time for the whole body of a request that a sink takes, from its head on; a later one gets 408. Default 300 s, which is
-    /// 70 KB/s for the largest GIF that the service takes by default.
+    /// Time for the whole body of a request that a sink receives, from the head on; a longer transfer gets 408. Default 300 s.
     package var bodyTimeout = Duration.seconds(300)
-    /// Bytes a second below which the transfer of a body is broken off, in either direction, measured over
-    /// ``bodyRateWindow``; 0 for no minimum. Default 256.
+    /// Bytes per second below which the transfer of a body is aborted, in either direction, measured over ``bodyRateWindow``;
+    /// 0 for no minimum. Default 256.
     package var minBodyRate = 256
-    /// The time over which ``minBodyRate`` is measured. Default 30 s: a video player that has enough for a while
-    /// may pause that long.
+    /// The time over which ``minBodyRate`` is measured. Default 30 s: a video player with a full buffer may pause that long.
     package var bodyRateWindow = Duration.seconds(30)
-    /// Addresses, blocks (`10.0.0.0/8`) or `unix`, whose `Forwarded` and `X-Forwarded-For` are believed. Default none.
+    /// Addresses, blocks (`10.0.0.0/8`) or `unix`, whose `Forwarded` and `X-Forwarded-…` fields are trusted. Default none.
     package var trustedProxies: [String] = []
-    /// Whether the observer gets `Referer` and `User-Agent` of requests. Default: false.
+    /// Whether the observer receives `Referer` and `User-Agent` of requests. Default false.
     package var recordsClientFields = false
-    /// Makes the answer to a request that the engine itself refuses; its status is set to the error's. Called on a loop
-    /// thread; it must not block. Default: the error's sentence as text.
+    /// Creates the response to a request that the engine itself refuses; the engine sets its status to the error's. Called on a
+    /// loop thread; must not block. Default: the error's sentence as text.
     package var errorResponse: @Sendable (HTTPProtocolError) -> HTTPResponse = { error in
         HTTPResponse(status: error.status, contentType: "text/plain; charset=utf-8", text: error.sentence + "\n")
     }
-    /// Whether the kernel is asked about clients on this machine that have closed their sending half. For tests of what is done
-    /// about those on other machines.
+    /// Whether the kernel is asked about clients on this machine that have closed their sending half (see ``PeerProbe``). Tests
+    /// turn it off to act as clients on another machine.
     var looksUpLocalPeers = true
 
     /// Every setting at its default.
@@ -81,11 +81,18 @@ package struct HTTPServerConfiguration: Sendable {
         do {
             _ = try TrustedProxies(trustedProxies)
         } catch {
-            throw .invalidSetting(name: "trusted_proxies", problem: "has \(error.entry), which is no address or block")
+            throw .invalidSetting(
+                name: "trusted_proxies", problem: "has \(error.entry), which is neither an address nor a block")
         }
     }
 
     private func check(_ name: String, _ holds: Bool, _ problem: String) throws(HTTPServerError) {
         guard holds else { throw .invalidSetting(name: name, problem: problem) }
     }
+}
+
+/// The machine's processors.
+package enum Processors {
+    /// The number of processors online, at least one.
+    package static var available: Int { max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
 }

@@ -4,46 +4,59 @@ package import SystemIO
 
 /// Why the server could not start.
 package enum HTTPServerError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// A setting is out of range; `problem` continues a sentence that begins with its name.
+    /// A setting is out of range. `problem` continues a sentence that starts with the setting's name.
     case invalidSetting(name: String, problem: String)
-    /// The host is neither an address nor a name that resolves to one.
+    /// The host is neither an address nor a name that resolves to an address.
     case unknownHost(String)
     /// The group of the Unix socket's path is neither a number nor the name of a group.
     case unknownGroup(String)
-    /// Something else listens there.
+    /// Another process listens at this endpoint.
     case addressInUse(String)
-    /// The host's address belongs to no interface of this machine.
+    /// No interface of this machine has the host's address.
     case addressNotAvailable(String)
-    /// This user may not listen there.
+    /// The user lacks the permission to listen at this endpoint.
     case permissionDenied(String)
-    /// A descriptor that systemd passed is no listening stream socket.
+    /// A descriptor that systemd passed is not a listening stream socket.
     case notAListeningSocket(Int32)
     /// ``HTTPServer/start()`` was called twice.
     case alreadyStarted
-    /// Any other system call that failed.
+    /// Another system call failed.
     case system(SystemError)
 
     package var description: String {
         switch self {
         case .invalidSetting(let name, let problem): "\(name) \(problem)."
-        case .unknownHost(let host): "The host \(host) is unknown."
+        case .unknownHost(let host): "The host \(host) cannot be resolved to an address."
         case .unknownGroup(let group): "The group \(group) does not exist."
-        case .addressInUse(let place): "Something else already listens on \(place)."
-        case .addressNotAvailable(let place): "\(place) is no address of this machine."
-        case .permissionDenied(let place): "Listening on \(place) is not permitted to this user."
+        case .addressInUse(let endpoint): "Another process already listens on \(endpoint)."
+        case .addressNotAvailable(let endpoint): "\(endpoint): this machine does not have the address."
+        case .permissionDenied(let endpoint): "The user lacks the permission to listen on \(endpoint)."
         case .notAListeningSocket(let number): "Descriptor \(number), passed by systemd, is not a listening stream socket."
         case .alreadyStarted: "The server has been started already."
         case .system(let error): "The server could not start: \(error)."
         }
     }
 
-    /// The failure to listen at `place` with the calling thread's `errno`.
-    static func listening(at place: String) -> HTTPServerError {
+    /// The failure to listen at `endpoint` with the calling thread's `errno`.
+    static func listening(at endpoint: String) -> HTTPServerError {
         switch errno {
-        case EADDRINUSE: .addressInUse(place)
-        case EADDRNOTAVAIL: .addressNotAvailable(place)
-        case EACCES, EPERM: .permissionDenied(place)
-        default: .system(.last("listen on \(place)"))
+        case EADDRINUSE: .addressInUse(endpoint)
+        case EADDRNOTAVAIL: .addressNotAvailable(endpoint)
+        case EACCES, EPERM: .permissionDenied(endpoint)
+        default: .system(.last("listen on \(endpoint)"))
+        }
+    }
+}
+
+/// An endpoint on which the server listens.
+package enum HTTPEndpoint: Sendable, Hashable, CustomStringConvertible {
+    case tcp(address: IPAddress, port: Int)
+    case unix(path: String)
+
+    package var description: String {
+        switch self {
+        case .tcp(let address, let port): address.isIPv4 ? "\(address):\(port)" : "[\(address)]:\(port)"
+        case .unix(let path): "unix:\(path)"
         }
     }
 }

@@ -2,13 +2,13 @@ internal import CLinux
 internal import Glibc
 internal import SystemIO
 
-/// A listening socket. Closed, and its Unix path removed, when the last loop lets go.
+/// A listening socket. It is closed, and its Unix path removed, with the last reference.
 final class Listener: Sendable {
     let descriptor: SharedDescriptor
     let endpoint: HTTPEndpoint
-    /// Whether several loops accept from it, so that one connection should wake only one of them.
+    /// Whether several loops accept from it, so that a connection should wake only one of them.
     let isShared: Bool
-    /// Whether the path in ``endpoint`` is this process's to remove.
+    /// Whether this process removes the path in ``endpoint``.
     private let ownsPath: Bool
 
     /// The longest queue of connections not yet accepted; the kernel caps it at `net.core.somaxconn`.
@@ -25,13 +25,13 @@ final class Listener: Sendable {
         if ownsPath, case .unix(let path) = endpoint { unlink(path) }
     }
 
-    /// One socket a loop, all on the same port, among which the kernel spreads the connections (SO_REUSEPORT). For port 0
-    /// the first finds a free one and the others bind to that.
+    /// One socket per loop, all on the same port, over which the kernel distributes the connections (SO_REUSEPORT). For port 0
+    /// the first socket selects a free port, and the others use it.
     static func tcp(host: String, port: Int, count: Int) throws(HTTPServerError) -> [Listener] {
         var address = clinux_address()
         guard clinux_resolve(host, &address) == 0 else { throw .unknownHost(host) }
         address.port = UInt16(port)
-        if port != 0 { try refuseTakenPort(address, place: "\(host):\(port)") }
+        if port != 0 { try refuseTakenPort(address, endpoint: "\(host):\(port)") }
         var listeners: [Listener] = []
         for _ in 0..<count {
             let number = clinux_listen_inet(&address, backlog, 1)
@@ -43,12 +43,12 @@ final class Listener: Sendable {
         return listeners
     }
 
-    /// SO_REUSEPORT lets any process of the same user join a port, so a second server would silently take half of the
-    /// first one's connections. Binding without it first tells.
-    private static func refuseTakenPort(_ address: clinux_address, place: String) throws(HTTPServerError) {
+    /// Fails where another process listens on the port. SO_REUSEPORT lets any process of the same user join a port, so a second
+    /// server would silently receive half of the first one's connections; a bind without it fails.
+    private static func refuseTakenPort(_ address: clinux_address, endpoint: String) throws(HTTPServerError) {
         var address = address
         let probe = clinux_listen_inet(&address, 0, 0)
-        guard probe >= 0 else { throw .listening(at: place) }
+        guard probe >= 0 else { throw .listening(at: endpoint) }
         close(probe)
     }
 
@@ -96,5 +96,27 @@ final class Listener: Sendable {
             return .unix(path: "(inherited)")
         }
         return .tcp(address: address, port: Int(local.port))
+    }
+}
+
+/// The listening sockets that systemd opened for this process (sd_listen_fds(3)).
+struct SocketActivation {
+    /// The descriptors passed, from 3 on.
+    let descriptors: Range<Int32>
+
+    /// Reads the environment: `LISTEN_FDS` counts only where `LISTEN_PID` is this process.
+    init(environment: (String) -> String? = SocketActivation.variable, process: Int32 = getpid()) {
+        let first: Int32 = 3
+        guard let pid = environment("LISTEN_PID").flatMap({ Int32($0) }), pid == process,
+            let count = environment("LISTEN_FDS").flatMap({ Int32($0) }), (1...64).contains(count)
+        else {
+            descriptors = first..<first
+            return
+        }
+        descriptors = first..<first + count
+    }
+
+    private static func variable(_ name: String) -> String? {
+        getenv(name).map { String(cString: $0) }
     }
 }

@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// A loop's time, read once a turn, and the `Date` field, encoded once a second.
+/// A loop's time, read once per turn, and the `Date` field, encoded once per second.
 final class LoopClock {
-    /// Nanoseconds that only go forward.
+    /// The monotonic clock in nanoseconds.
     private(set) var now: UInt64 = 0
     /// Seconds since 1970.
     private(set) var unixTime = 0
@@ -21,7 +21,7 @@ final class LoopClock {
         dateLine = Array("Date: \(HTTPDate.format(seconds))\r\n".utf8)
     }
 
-    /// The monotonic clock in nanoseconds, read anew.
+    /// Reads the monotonic clock, in nanoseconds.
     static func monotonic() -> UInt64 {
         var reading = timespec()
         clock_gettime(CLOCK_MONOTONIC, &reading)

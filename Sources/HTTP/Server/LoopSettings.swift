@@ -1,4 +1,7 @@
-/// What every loop of a server shares: the settings in the units the loop counts in, and whom it serves.
+internal import Synchronization
+internal import SystemIO
+
+/// What all loops of a server share: the handler, and the settings in the units that a loop uses.
 struct LoopSettings: Sendable {
     let handler: any HTTPHandler
     let errorResponse: @Sendable (HTTPProtocolError) -> HTTPResponse
@@ -13,12 +16,12 @@ struct LoopSettings: Sendable {
     let drainTimeout: UInt64
     let bodyTimeout: UInt64
     let bodyRateWindow: UInt64
-    /// Bytes a body must move in one window.
+    /// Bytes that a body must move in one window.
     let bodyBytesPerWindow: Int
-    /// Nanoseconds between two looks at all deadlines: how late one may be noticed.
+    /// Nanoseconds between two checks of all deadlines, and so the maximum delay of noticing one.
     let sweepInterval: UInt64
-    let admission: Admission
-    /// Whether the kernel is asked about clients on this machine that have closed their sending half.
+    let connectionLimit: ConnectionLimit
+    /// See ``PeerProbe``.
     let looksUpLocalPeers: Bool
 
     init(_ configuration: HTTPServerConfiguration, handler: any HTTPHandler) throws(HTTPServerError) {
@@ -45,7 +48,51 @@ struct LoopSettings: Sendable {
         bodyBytesPerWindow = configuration.minBodyRate * Int(bodyRateWindow / 1_000_000) / 1000
         let shortest = min(headTimeout, idleTimeout, bodyTimeout, bodyRateWindow)
         sweepInterval = max(10_000_000, min(1_000_000_000, shortest / 8))
+        connectionLimit = ConnectionLimit(configuration.maxConnections)
         looksUpLocalPeers = configuration.looksUpLocalPeers
-        admission = Admission(limit: configuration.maxConnections)
+    }
+}
+
+/// The parts of a loop whose creation can fail, created before its thread starts.
+final class LoopParts: Sendable {
+    let settings: LoopSettings
+    let log: AccessLog?
+    let mailbox: LoopMailbox
+    let counters = LoopCounters()
+    let poller: Poller
+    private let listeners: Mutex<[Listener]>
+
+    /// Tokens below 2^32 name no connection: the mailbox has the last of them, the listeners have the first ones.
+    static let mailboxToken: UInt64 = 0xFFFF_FFFF
+
+    init(settings: LoopSettings, listeners: [Listener], log: AccessLog?) throws(SystemError) {
+        self.settings = settings
+        self.listeners = Mutex(listeners)
+        self.log = log
+        mailbox = try LoopMailbox()
+        poller = try Poller()
+        try poller.addReadable(mailbox.wakeup.number, token: Self.mailboxToken)
+        try poller.add(listeners)
+    }
+
+    /// Hands the listeners to the loop, which alone decides when they are closed.
+    func takeListeners() -> [Listener] {
+        listeners.withLock { listeners in
+            defer { listeners = [] }
+            return listeners
+        }
+    }
+}
+
+extension Poller {
+    /// Watches listeners; their tokens are their indices.
+    func add(_ listeners: [Listener]) throws(SystemError) {
+        for (index, listener) in listeners.enumerated() {
+            try addReadable(listener.descriptor.number, token: UInt64(index), shared: listener.isShared)
+        }
+    }
+
+    func remove(_ listeners: [Listener]) {
+        for listener in listeners { remove(listener.descriptor.number) }
     }
 }

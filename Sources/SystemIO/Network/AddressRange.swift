@@ -2,11 +2,10 @@
 package struct AddressRange: Hashable, Sendable {
     /// The first address of the block.
     package let base: IPAddress
-    /// How many of the leading bits are fixed.
+    /// The number of leading bits that are fixed.
     package let prefixLength: Int
 
-    /// Reads `address/bits`, or a lone address as a block of one. Nil where bits beyond the prefix are set: such a text
-    /// is more often a slip than a wish.
+    /// Parses `address/bits`, or an address as a block of one. Nil where bits beyond the prefix are set, which is usually a mistake.
     package init?(_ text: String) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let address = IPAddress(String(parts[0])) else { return nil }
@@ -20,7 +19,7 @@ package struct AddressRange: Hashable, Sendable {
         prefixLength = length
     }
 
-    /// Whether the address lies in the block. An IPv4 address lies in no IPv6 block, nor the other way round.
+    /// Whether the address is in the block. IPv4 addresses are in no IPv6 block, and vice versa.
     package func contains(_ address: IPAddress) -> Bool {
         Self.masked(address, to: prefixLength) == base && address.bitWidth == base.bitWidth
     }
@@ -28,7 +27,7 @@ package struct AddressRange: Hashable, Sendable {
     private static func masked(_ address: IPAddress, to length: Int) -> IPAddress {
         switch address {
         case .v4(let value):
-            // A shift by the full width gives 0, as a smart shift does in Swift.
+            // Swift's smart shift by the full width yields 0.
             .v4(value & (UInt32.max << (32 - length)))
         case .v6(let high, let low):
             .v6(

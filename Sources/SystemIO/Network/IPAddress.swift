@@ -2,12 +2,12 @@ package import Glibc
 
 /// An IPv4 or IPv6 address.
 package enum IPAddress: Hashable, Sendable {
-    /// The four bytes as one number, the first the highest.
+    /// The four bytes as one number, the first byte being the highest.
     case v4(UInt32)
     /// The sixteen bytes as two numbers, the first bytes in `high`.
     case v6(high: UInt64, low: UInt64)
 
-    /// Four decimal numbers with dots, or an IPv6 address without brackets and without a zone.
+    /// Parses four decimal numbers with dots, or an IPv6 address without brackets and zone.
     package init?(_ text: String) {
         var four = in_addr()
         var six = in6_addr()
@@ -34,7 +34,7 @@ package enum IPAddress: Hashable, Sendable {
         }
     }
 
-    /// The port in a socket address, which is at the same place for IPv4 and IPv6.
+    /// The port in a socket address, which has the same offset for IPv4 and IPv6.
     package static func port(_ address: UnsafePointer<sockaddr>) -> Int {
         Int(UInt16(bigEndian: UnsafeRawPointer(address).loadUnaligned(fromByteOffset: 2, as: UInt16.self)))
     }
@@ -70,7 +70,7 @@ extension IPAddress {
 }
 
 extension IPAddress: CustomStringConvertible {
-    /// Dotted, or as RFC 5952 writes it.
+    /// The dotted form of IPv4, or the form of RFC 5952.
     package var description: String {
         withUnsafeTemporaryAllocation(byteCount: Self.longestText, alignment: 1) { buffer in
             let count = write(to: buffer)
@@ -78,10 +78,10 @@ extension IPAddress: CustomStringConvertible {
         }
     }
 
-    /// Bytes that the text of any address fits into, with the zero byte that inet_ntop(3) puts behind it.
+    /// The size of a buffer for the text of any address, including the zero byte that inet_ntop(3) appends.
     package static let longestText = Int(INET6_ADDRSTRLEN)
 
-    /// Writes the address as text into at least ``longestText`` bytes, and returns how many it took.
+    /// Writes the address as text into at least ``longestText`` bytes, and returns its length.
     package func write(to buffer: UnsafeMutableRawBufferPointer) -> Int {
         switch self {
         case .v4(let value): return Self.writeDotted(value, to: buffer)
@@ -93,7 +93,7 @@ extension IPAddress: CustomStringConvertible {
         }
     }
 
-    /// By hand, since the access log does it for every request, and inet_ntop(3) takes a thousand instructions for it.
+    /// Without inet_ntop(3), which takes a thousand instructions: the access log does this for every request.
     private static func writeDotted(_ value: UInt32, to buffer: UnsafeMutableRawBufferPointer) -> Int {
         var count = 0
         func put(_ byte: UInt32) {

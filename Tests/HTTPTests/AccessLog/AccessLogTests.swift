@@ -1,5 +1,6 @@
 import Glibc
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import HTTP
@@ -39,7 +40,7 @@ import Testing
             if request.target == "/file" { return .now(HTTPResponse(resource, headers: ["Cache-Status": "c"])) }
             isAsked.update { $0 = true }
             return .later {
-                while !Task.isCancelled { await Task.yield() }
+                await Shared(false).waitUntilOpen()
                 return HTTPResponse(status: 204)
             }
         }
@@ -69,7 +70,7 @@ import Testing
             let counts: Shared<[Int]>
 
             func requestsFinished(_ batch: HTTPAccessBatch) {
-                while !gate.value {}
+                try? waitUntil("the gate") { gate.value }
                 counts.update {
                     $0[0] += batch.count
                     $0[1] += batch.lost

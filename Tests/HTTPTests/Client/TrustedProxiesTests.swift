@@ -43,7 +43,7 @@ import Testing
         let proxies = try TrustedProxies(["10.0.0.0/8"])
         try withHead((fields.isEmpty ? ["X: y"] : fields).joined(separator: "\r\n")) { head in
             let origin = proxies.origin(peer: IPAddress(peer), head: head)
-            let found = withUnsafePointer(to: head) { HTTPRequest(head: $0, madeID: 1, origin: origin).scheme }
+            let found = withUnsafePointer(to: head) { HTTPRequest(head: $0, generatedID: 1, origin: origin).scheme }
             #expect(found == scheme)
         }
     }
@@ -59,7 +59,7 @@ import Testing
 
     @Test func namesTheEntryThatIsWrong() {
         #expect { try TrustedProxies(["10.0.0.0/8", "proxy.example"]) } throws: { error in
-            (error as? TrustedProxies.Malformed)?.entry == "proxy.example"
+            (error as? ClientList.Malformed)?.entry == "proxy.example"
         }
     }
 }

@@ -9,7 +9,7 @@ import Testing
         let handler = ClosureHandler { request in
             if request.target == "/now" { return .now(HTTPResponse(status: 204)) }
             return .later {
-                while !gate.value, !Task.isCancelled { await Task.yield() }
+                await gate.waitUntilOpen()
                 return HTTPResponse(StubHandler.resource)
             }
         }
@@ -21,7 +21,7 @@ import Testing
                 try waiting.send("GET /later HTTP/1.1\r\nHost: h\r\n\r\n")
                 return (idle, waiting)
             }
-            while server.counters.requests < 2 { await Task.yield() }
+            try await suspend(until: "both requests") { server.counters.requests == 2 }
             async let end: Void = server.drain()
             let isClosed = try await onThread { idle.isClosed() }
             #expect(isClosed)
@@ -60,7 +60,7 @@ import Testing
         let cancelled = Shared(false)
         let handler = ClosureHandler { _ in
             .later {
-                while !Task.isCancelled { await Task.yield() }
+                await Shared(false).waitUntilOpen()
                 cancelled.update { $0 = true }
                 return HTTPResponse(status: 204)
             }
@@ -71,7 +71,7 @@ import Testing
                 try client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
                 return client
             }
-            while server.counters.requests < 1 { await Task.yield() }
+            try await suspend(until: "the request") { server.counters.requests == 1 }
             await server.drain()
             #expect(server.counters.openConnections == 0)
             let isClosed = try await onThread { client.isClosed() }

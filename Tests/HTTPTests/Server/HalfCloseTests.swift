@@ -14,7 +14,7 @@ import Testing
             if request.target == "/now" { return .now(HTTPResponse(status: 204)) }
             return .later { [gate, events] in
                 events.update { $0.append("started") }
-                while !gate.value, !Task.isCancelled { await Task.yield() }
+                await gate.waitUntilOpen()
                 events.update { $0.append(Task.isCancelled ? "cancelled" : "done") }
                 return HTTPResponse(StubHandler.resource)
             }

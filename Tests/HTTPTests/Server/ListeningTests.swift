@@ -119,7 +119,7 @@ import Testing
             }
             #expect(throws: HTTPServerError.unknownHost("256.1.1.1")) { try start { $0.host = "256.1.1.1" } }
         }
-        #expect(HTTPServerError.addressInUse("127.0.0.1:80").description == "Something else already listens on 127.0.0.1:80.")
+        #expect(HTTPServerError.addressInUse("127.0.0.1:80").description == "Another process already listens on 127.0.0.1:80.")
     }
 
     @Test func startsOnlyOnce() async throws {

@@ -13,7 +13,7 @@ import Testing
             if request.target == "/now" { return .now(HTTPResponse(status: 204)) }
             return .later {
                 events.update { $0.append("started") }
-                while !gate.value, !Task.isCancelled { await Task.yield() }
+                await gate.waitUntilOpen()
                 events.update { $0.append(Task.isCancelled ? "cancelled" : "done") }
                 return HTTPResponse(StubHandler.resource)
             }
@@ -64,7 +64,7 @@ import Testing
             try await events.wait { $0 == ["started"] }
             client.update { $0 = nil }
             try await events.wait { $0 == ["started", "cancelled"] }
-            while server.counters.openConnections > 0 { await Task.yield() }
+            try await suspend(until: "the connection to be closed") { server.counters.openConnections == 0 }
         }
     }
 

@@ -9,7 +9,7 @@ import Testing
         let isAnswered = Shared(false)
         async let dripping: Void = {
             while !isAnswered.value {
-                try await Task.sleep(for: .milliseconds(10))
+                try? await suspend(until: "an answer before the next byte", within: .milliseconds(10)) { isAnswered.value }
                 try await onThread { try client.send("x") }
             }
         }()
@@ -72,7 +72,9 @@ import Testing
                 try client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
                 return client
             }
-            while server.counters.acceptedConnections == 0 || server.counters.openConnections > 0 { await Task.yield() }
+            try await suspend(until: "the connection to be accepted and closed") {
+                server.counters.acceptedConnections > 0 && server.counters.openConnections == 0
+            }
             _ = client
         }
     }

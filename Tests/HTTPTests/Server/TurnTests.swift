@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import HTTP
@@ -72,7 +73,7 @@ import Testing
                 while asked.value == count {
                     count += 1
                     try client.send("GET /\(count) HTTP/1.1\r\nHost: h\r\n\r\n")
-                    for _ in 0..<200 where asked.value < count { usleep(500) }
+                    try? waitUntil("the request", within: .milliseconds(100)) { asked.value >= count }
                 }
                 for _ in 1...count { #expect(try client.answer().body == content) }
                 return count

@@ -1,6 +1,7 @@
 import Glibc
 import Synchronization
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import HTTP
@@ -74,31 +75,35 @@ final class Shared<Value: Sendable>: Sendable {
 
     func update(_ body: (inout Value) -> Void) { state.withLock { body(&$0) } }
 
-    /// Returns once `condition` holds; records a failure where it does not within ten seconds.
+    /// Returns when `condition` holds.
     func wait(
-        until condition: @Sendable (Value) -> Bool, sourceLocation: SourceLocation = #_sourceLocation
+        until condition: @Sendable (Value) -> Bool, file: String = #fileID, line: Int = #line
     ) async throws {
-        let clock = ContinuousClock()
-        let end = clock.now + .seconds(10)
-        while !condition(value) {
-            guard clock.now < end else {
-                Issue.record("still \(value) after ten seconds", sourceLocation: sourceLocation)
-                return
-            }
-            try await Task.sleep(for: .milliseconds(2))
-        }
+        try await suspend(until: "a value, which is \(value)", file: file, line: line) { condition(value) }
+    }
+
+    /// Blocks a thread of the test until `condition` holds.
+    func block(file: String = #fileID, line: Int = #line, until condition: (Value) -> Bool) throws {
+        try waitUntil("a value, which is \(value)", file: file, line: line) { condition(value) }
     }
 }
 
-extension Shared {
-    /// The same for a thread of the test's own, which it blocks.
-    func block(until condition: (Value) -> Bool) throws {
-        let clock = ContinuousClock()
-        let end = clock.now + .seconds(10)
-        while !condition(value) {
-            guard clock.now < end else { throw RawClient.Failure(description: "still \(value) after ten seconds") }
-            usleep(200)
-        }
+extension Shared<Bool> {
+    /// Returns when the value is true, or the task is cancelled.
+    func waitUntilOpen() async {
+        try? await suspend(until: "the gate to open") { value }
+    }
+}
+
+/// Suspends the calling task until `condition` holds. A condition that is not asynchronous would otherwise select the form of
+/// `waitUntil` that blocks, and with it a thread of the cooperative pool that the engine's tasks need.
+func suspend(
+    until what: @autoclosure () -> String, within limit: Duration = .seconds(60), file: String = #fileID, line: Int = #line,
+    _ condition: () -> Bool
+) async throws {
+    try await waitUntil(what(), within: limit, file: file, line: line) {
+        await Task.yield()
+        return condition()
     }
 }
 

@@ -1,11 +1,33 @@
 internal import Glibc
 
-/// An open file that several readers share; closed when the last of them lets go.
+/// The only owner of a file descriptor, which it closes at the end of its lifetime.
+package struct OwnedDescriptor: ~Copyable, Sendable {
+    /// The descriptor's number, valid during the owner's lifetime.
+    package let number: Int32
+
+    /// Takes over an open descriptor, which no other code may close.
+    package init(taking number: Int32) {
+        self.number = number
+    }
+
+    deinit {
+        Glibc.close(number)
+    }
+
+    /// Returns the descriptor without closing it.
+    package consuming func release() -> Int32 {
+        let number = number
+        discard self
+        return number
+    }
+}
+
+/// A file descriptor with several owners. It is closed with the last reference.
 ///
-/// Reading goes by position (`pread`, `sendfile` with an offset), never by the file's own offset, so that any number
-/// of threads may read at once. Unlinking or evicting the file while it is held changes nothing for its readers.
+/// Readers of a file read by position (`pread`, `sendfile` with an offset), never by the file's own offset, so that any number of
+/// threads may read at the same time. Unlinking or evicting the file does not affect readers that hold its descriptor.
 package final class SharedDescriptor: Sendable {
-    /// The descriptor's number, valid as long as this object lives.
+    /// The descriptor's number, valid during the lifetime of this object.
     package let number: Int32
 
     package init(_ descriptor: consuming OwnedDescriptor) {
@@ -23,7 +45,8 @@ package final class SharedDescriptor: Sendable {
         return Int(status.st_size)
     }
 
-    /// Fills `buffer` from `offset` on, and returns how many bytes there were: fewer only at the file's end.
+    /// Reads into `buffer` from `offset` on, and returns the number of bytes read: fewer than `buffer` holds only at the file's
+    /// end.
     package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(SystemError) -> Int {
         try DescriptorIO.read(into: buffer, from: number, at: offset)
     }

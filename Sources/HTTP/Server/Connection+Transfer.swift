@@ -1,0 +1,171 @@
+internal import CLinux
+internal import Glibc
+internal import SystemIO
+
+/// The result of an attempt to send.
+enum SendProgress {
+    case done
+    /// The socket accepts no more bytes for now.
+    case blocked
+    case outOfBudget
+    case failed
+}
+
+/// The result of a read.
+enum Arrival {
+    case bytes(Int)
+    case nothing
+    /// The client has closed its sending half, or the connection is broken.
+    case end
+}
+
+/// Reads and writes of the connection's socket. None of them blocks.
+extension Connection {
+    /// Reads what the kernel has, as far as `room` goes.
+    func receive(into room: UnsafeMutableRawBufferPointer) -> Arrival {
+        guard isReadable, room.count > 0 else { return .nothing }
+        while true {
+            let read = clinux_recv(token.descriptor, room.baseAddress, room.count)
+            if read > 0 {
+                // Fewer bytes than there was room for: the kernel has no more, and reports the next ones (epoll(7)).
+                if read < room.count, !peerHasClosed { isReadable = false }
+                return .bytes(read)
+            }
+            if read == 0 { return .end }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN:
+                isReadable = false
+                return .nothing
+            default: return .end
+            }
+        }
+    }
+
+    /// Bytes that a connection may move in one turn before the others get theirs.
+    static let turnBudget = 2 * 1024 * 1024
+
+    /// Sends a head, and `body` behind it where that is in memory. The rest of the head becomes the first of the connection's
+    /// segments; the rest of `body` stays in `body`.
+    func sendHead(_ bytes: UnsafeRawBufferPointer, with body: inout Segment?, isFollowed: Bool) -> SendProgress {
+        let sent: Int
+        if case .bytes(let content, let range) = body {
+            sent = content.withUnsafeBytes { sendBoth(bytes, $0.slice(range), isFollowed: isFollowed) }
+            if sent >= bytes.count {
+                let taken = sent - bytes.count
+                body = taken == range.count ? nil : .bytes(content, range.lowerBound + taken..<range.upperBound)
+                return body == nil ? .done : .blocked
+            }
+        } else {
+            sent = send(bytes, isFollowed: isFollowed)
+        }
+        if sent == bytes.count { return .done }
+        guard sent >= 0 else { return .failed }
+        outgoing.append(Segment(Array(bytes.slice(sent..<bytes.count))))
+        return .blocked
+    }
+
+    /// Sends the connection's segments in order, and keeps what the socket does not accept.
+    func sendOutgoing() -> SendProgress {
+        var segments = outgoing[...]
+        outgoing = []
+        while var segment = segments.popFirst() {
+            let progress = transmit(&segment, isFollowed: !segments.isEmpty)
+            if progress == .done { continue }
+            outgoing = [segment] + segments
+            return progress
+        }
+        return .done
+    }
+
+    /// Sends as much of a segment as the socket and the budget allow, and leaves the rest in it.
+    func transmit(_ segment: inout Segment, isFollowed: Bool) -> SendProgress {
+        guard isWritable else { return .blocked }
+        guard budget > 0 else { return .outOfBudget }
+        let sent =
+            switch segment {
+            case .bytes(let content, let range):
+                content.withUnsafeBytes { send($0.slice(range), isFollowed: isFollowed) }
+            case .file(let file, let range): sendFile(file, range)
+            }
+        if sent < 0 { return .failed }
+        if sent == segment.count { return .done }
+        segment = segment.dropping(sent)
+        return isWritable ? .outOfBudget : .blocked
+    }
+
+    /// Sends an interim response. Returns false where the socket does not accept all of it, which is so short that only a
+    /// broken connection refuses it.
+    func sendContinue() -> Bool {
+        let line: StaticString = "HTTP/1.1 100 Continue\r\n\r\n"
+        let sent = clinux_send(token.descriptor, line.utf8Start, line.utf8CodeUnitCount, 0)
+        sentBytes += max(0, sent)
+        return sent == line.utf8CodeUnitCount
+    }
+
+    /// Bytes that have reached the client. The kernel's buffers hold megabytes and accept more only after a third of them is
+    /// free, so what they have accepted is no measure of the client's speed.
+    var acknowledgedBytes: Int {
+        sentBytes - max(0, Int(clinux_unacknowledged(token.descriptor)))
+    }
+
+    /// Sends bytes from memory. Returns the number accepted, or -1 where the connection is broken.
+    private func send(_ bytes: UnsafeRawBufferPointer, isFollowed: Bool) -> Int {
+        var done = 0
+        while done < bytes.count {
+            let sent = clinux_send(
+                token.descriptor, bytes.baseAddress.map { $0 + done }, bytes.count - done, isFollowed ? 1 : 0)
+            if sent < 0 {
+                if errno == EINTR { continue }
+                guard errno == EAGAIN else { return -1 }
+                isWritable = false
+                break
+            }
+            done += sent
+        }
+        count(done)
+        return done
+    }
+
+    /// Sends two pieces from memory in one call. Returns the number of bytes accepted, or -1 where the connection is broken.
+    private func sendBoth(
+        _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer, isFollowed: Bool
+    ) -> Int {
+        while true {
+            let sent = clinux_send_both(
+                token.descriptor, first.baseAddress, first.count, second.baseAddress, second.count, isFollowed ? 1 : 0)
+            if sent < 0 {
+                if errno == EINTR { continue }
+                guard errno == EAGAIN else { return -1 }
+                isWritable = false
+                return 0
+            }
+            count(sent)
+            return sent
+        }
+    }
+
+    /// Sends a part of a file from the page cache, up to one turn's budget. Returns the number of bytes accepted, or -1 where
+    /// the connection or the file is broken.
+    private func sendFile(_ file: SharedDescriptor, _ range: Range<Int>) -> Int {
+        var offset = Int64(range.lowerBound)
+        let end = Int64(range.lowerBound + min(range.count, Self.turnBudget))
+        while offset < end {
+            let sent = clinux_sendfile(token.descriptor, file.number, &offset, Int(end - offset))
+            if sent > 0 { continue }
+            if sent < 0, errno == EINTR { continue }
+            guard sent < 0, errno == EAGAIN else { return -1 }
+            isWritable = false
+            break
+        }
+        let done = Int(offset) - range.lowerBound
+        count(done)
+        return done
+    }
+
+    private func count(_ sent: Int) {
+        exchange.sentBytes += sent
+        sentBytes += sent
+        budget -= sent
+    }
+}

@@ -1,0 +1,110 @@
+/// The buffer that a loop reads into. Each thread has one, so that an idle connection holds no buffer of its own. Bytes that are
+/// unread at the end of a connection's turn move to the connection.
+final class InputBuffer {
+    private let storage: UnsafeMutableRawBufferPointer
+
+    init(capacity: Int) {
+        storage = .allocate(byteCount: capacity, alignment: 16)
+    }
+
+    deinit {
+        storage.deallocate()
+    }
+
+    var capacity: Int { storage.count }
+
+    /// The bytes of `range`, valid until the next read.
+    func bytes(_ range: Range<Int>) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: storage[range]) }
+
+    /// The space behind the first `count` bytes.
+    func room(after count: Int) -> UnsafeMutableRawBufferPointer {
+        UnsafeMutableRawBufferPointer(rebasing: storage[count...])
+    }
+
+    /// Moves a connection's unread bytes to the start, and returns their number.
+    func load(_ connection: Connection) -> Int {
+        let unread = connection.unread
+        guard !unread.isEmpty else { return 0 }
+        unread.withUnsafeBytes { storage.copyMemory(from: $0) }
+        connection.unread = []
+        return unread.count
+    }
+}
+
+/// The first bytes of requests of several connections, one behind the other, until they are served.
+final class Arrivals {
+    /// The space that a connection gets at least.
+    private static let leastRoom = 8 * 1024
+
+    private let buffer: InputBuffer
+    private let list = ReusedList<(connection: Connection, range: Range<Int>)>(capacity: 64)
+    private var used = 0
+
+    init(capacity: Int) {
+        buffer = InputBuffer(capacity: capacity)
+    }
+
+    var isEmpty: Bool { list.isEmpty }
+
+    /// Whether the space is too small for another connection.
+    var isFull: Bool { buffer.capacity - used < Self.leastRoom }
+
+    /// The space to read into.
+    var room: UnsafeMutableRawBufferPointer { buffer.room(after: used) }
+
+    /// Notes that `count` bytes of the connection were read.
+    func append(_ connection: Connection, _ count: Int) {
+        list.append((connection, used..<used + count))
+        used += count
+    }
+
+    /// Calls `body` with each connection and its bytes, which are valid during the call, in order of arrival.
+    func drain(_ body: (Connection, UnsafeRawBufferPointer) -> Void) {
+        list.drain { body($0.connection, buffer.bytes($0.range)) }
+        used = 0
+    }
+}
+
+/// A list that is filled and emptied repeatedly: it keeps its storage and moves its elements out. It belongs to one thread.
+final class ReusedList<Element> {
+    private var storage: UnsafeMutableBufferPointer<Element>
+    /// Filled by the next round while this one is drained.
+    private var spare: UnsafeMutableBufferPointer<Element>
+    private(set) var count = 0
+
+    init(capacity: Int) {
+        storage = .allocate(capacity: capacity)
+        spare = .allocate(capacity: capacity)
+    }
+
+    deinit {
+        storage[0..<count].deinitialize()
+        storage.deallocate()
+        spare.deallocate()
+    }
+
+    var isEmpty: Bool { count == 0 }
+
+    func append(_ element: consuming Element) {
+        if count == storage.count { grow() }
+        storage.initializeElement(at: count, to: element)
+        count += 1
+    }
+
+    /// Calls `body` with each element, first to last. Elements that it appends stay in the list. It must not drain the list.
+    func drain(_ body: (consuming Element) -> Void) {
+        let (full, filled) = (storage, count)
+        storage = spare
+        count = 0
+        for index in 0..<filled { body(full.moveElement(from: index)) }
+        spare = full
+    }
+
+    @inline(never)
+    private func grow() {
+        let larger = UnsafeMutableBufferPointer<Element>.allocate(capacity: max(8, storage.count * 2))
+        _ = larger.moveInitialize(fromContentsOf: storage[0..<count])
+        storage.deallocate()
+        storage = larger
+    }
+}

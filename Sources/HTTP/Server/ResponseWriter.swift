@@ -1,0 +1,253 @@
+internal import CLinux
+internal import SystemIO
+
+/// Encodes responses and starts to send them. It belongs to one loop thread.
+///
+/// Most responses are *staged*: they are encoded into one buffer and sent together at the end of the turn's second step, so
+/// that the kernel's code for sending stays in the processor's instruction cache (see ``EventLoop``).
+final class ResponseWriter {
+    /// What became of a response.
+    enum Outcome {
+        /// ``sendStaged(_:)`` sends it.
+        case staged
+        case sent(SendProgress)
+        /// The head is in the connection's segments, and the closure produces the body.
+        case streams(@Sendable (HTTPBodyWriter) async throws -> Void)
+    }
+
+    /// A complete response that waits for ``sendStaged(_:)``.
+    private struct StagedResponse {
+        let connection: Connection
+        /// Head, and body where that is short; in ``output``.
+        let bytes: Range<Int>
+        /// The rest of the body, in memory.
+        let body: Segment?
+        /// Nil without an access log.
+        let entry: ExchangeRecorder.StagedEntry?
+    }
+
+    /// Bytes up to which a body is copied behind its head: that costs less than handing the kernel two pieces.
+    private static let copyLimit = 4096
+    /// Bytes of staged responses: they should stay in the processor's cache.
+    private static let stagedLimit = 32 * 1024
+
+    private let errorResponse: @Sendable (HTTPProtocolError) -> HTTPResponse
+    private let clock: LoopClock
+    private let recorder: ExchangeRecorder?
+    private let output = OutputBuffer(capacity: 64 * 1024)
+    private let staged = ReusedList<StagedResponse>(capacity: 64)
+    private var boundaries = RequestIDGenerator()
+
+    init(settings: LoopSettings, clock: LoopClock, recorder: ExchangeRecorder?) {
+        errorResponse = settings.errorResponse
+        self.clock = clock
+        self.recorder = recorder
+    }
+
+    /// Whether the staged responses should be sent before more are staged.
+    var isStageFull: Bool { output.keptCount > Self.stagedLimit }
+
+    /// Encodes a response and sends or stages it. The connection's exchange says whether the connection ends with it.
+    func write(_ connection: Connection, _ response: HTTPResponse, _ head: RequestHead) -> Outcome {
+        output.restart()
+        switch response.body {
+        case .resource(let resource) where response.status == 200 && (head.method == .get || head.method == .head):
+            return write(connection, resource, response.headers, head)
+        case .resource(let resource):
+            beginHead(connection, response.status)
+            output.append(resource.wholeFields)
+            endHead(connection, response.headers, head)
+            return send(connection, Segment(resource.content, 0..<resource.length), response.headers, head)
+        case .empty:
+            beginHead(connection, response.status)
+            if !HTTPStatus.isBodiless(response.status) { output.append("Content-Length: 0\r\n") }
+            endHead(connection, response.headers, head)
+            return send(connection, nil, response.headers, head)
+        case .bytes(let body):
+            beginHead(connection, response.status)
+            if !HTTPStatus.isBodiless(response.status) { appendLength(body.count) }
+            endHead(connection, response.headers, head)
+            return send(connection, Segment(body), response.headers, head)
+        case .stream(let produce):
+            beginHead(connection, response.status)
+            if head.minorVersion == 0 {
+                connection.exchange.closes = true
+            } else {
+                output.append("Transfer-Encoding: chunked\r\n")
+            }
+            endHead(connection, response.headers, head)
+            if head.method == .head || HTTPStatus.isBodiless(response.status) {
+                return send(connection, nil, response.headers, head)
+            }
+            connection.draft = recorder?.draft(connection, response.headers, head)
+            connection.stream = StreamState(isChunked: head.minorVersion > 0)
+            connection.outgoing.append(Segment(Array(output.bytes)))
+            return .streams(produce)
+        }
+    }
+
+    /// The response to a request that the engine refuses.
+    func response(to error: HTTPProtocolError) -> HTTPResponse {
+        var response = errorResponse(error)
+        response.status = error.status
+        return response
+    }
+
+    /// Sends the staged responses in the order in which they were written, and calls `settle` for each.
+    func sendStaged(_ settle: (Connection, SendProgress) -> Void) {
+        guard !staged.isEmpty else { return }
+        staged.drain { response in
+            let connection = response.connection
+            guard connection.phase == .staged else { return }
+            // Copying an optional calls a function even for nil, which it is for most responses.
+            var body: Segment?
+            if let rest = response.body { body = rest }
+            let progress = connection.sendHead(output.kept(response.bytes), with: &body, isFollowed: false)
+            if let body, progress == .blocked { connection.outgoing.append(body) }
+            if let recorder, let entry = response.entry {
+                switch progress {
+                case .done: recorder.record(entry, connection, isComplete: true)
+                case .failed: recorder.record(entry, connection, isComplete: false)
+                case .blocked, .outOfBudget: connection.draft = recorder.draft(entry)
+                }
+            }
+            settle(connection, progress)
+        }
+        output.removeAll()
+        recorder?.removeStaged()
+    }
+
+    // MARK: Encoding
+
+    /// Writes the part of a representation that the request's fields select.
+    private func write(
+        _ connection: Connection, _ resource: HTTPResource, _ headers: HTTPHeaders, _ head: RequestHead
+    ) -> Outcome {
+        let selection =
+            head.isConditionalOrPartial
+            ? Selection(head: head, validators: resource.validators, length: resource.length, now: clock.unixTime)
+            : .whole
+        switch selection {
+        case .whole:
+            connection.exchange.status = 200
+            output.append(resource.wholeHead)
+            endHead(connection, headers, head)
+            return send(connection, Segment(resource.content, 0..<resource.length), headers, head)
+        case .part(let range):
+            connection.exchange.status = 206
+            output.append(resource.partHead)
+            output.append("Content-Range: bytes ")
+            output.append(decimal: range.lowerBound)
+            output.append("-")
+            output.append(decimal: range.upperBound - 1)
+            output.append("/")
+            output.append(decimal: resource.length)
+            output.append("\r\n")
+            appendLength(range.count)
+            endHead(connection, headers, head)
+            return send(connection, Segment(resource.content, range), headers, head)
+        case .parts(let ranges):
+            let multipart = MultipartRanges(resource, ranges, boundary: RequestID.text(boundaries.next()))
+            connection.exchange.status = 206
+            output.append(resource.partsHead)
+            output.append(multipart.contentType)
+            appendLength(multipart.length)
+            endHead(connection, headers, head)
+            return send(connection, multipart.segments[0], more: multipart.segments.dropFirst(), headers, head)
+        case .notModified:
+            connection.exchange.status = 304
+            output.append(resource.notModifiedHead)
+            endHead(connection, headers, head)
+            return send(connection, nil, headers, head)
+        case .preconditionFailed:
+            var response = response(to: .preconditionFailed)
+            response.headers.append(headers)
+            return write(connection, response, head)
+        case .rangeNotSatisfiable:
+            var response = response(to: .rangeNotSatisfiable)
+            response.headers.append("Content-Range", "bytes */\(resource.length)")
+            response.headers.append(headers)
+            return write(connection, response, head)
+        }
+    }
+
+    private func beginHead(_ connection: Connection, _ status: Int) {
+        connection.exchange.status = status
+        if status == 200 {
+            output.append("HTTP/1.1 200 OK\r\n")
+            return
+        }
+        var line: [UInt8] = []
+        HTTPStatus.appendLine(status, to: &line)
+        output.append(line)
+    }
+
+    private func appendLength(_ length: Int) {
+        output.append("Content-Length: ")
+        output.append(decimal: length)
+        output.append("\r\n")
+    }
+
+    /// Appends the fields that differ from response to response, and the empty line.
+    private func endHead(_ connection: Connection, _ headers: HTTPHeaders, _ head: RequestHead) {
+        output.append(headers.encoded)
+        output.append(clock.dateLine)
+        output.append("X-Request-Id: ")
+        if connection.exchange.generatedID == 0, let given = head.first(.requestID) {
+            output.append(given)
+        } else {
+            output.append(requestID: connection.exchange.generatedID)
+        }
+        if connection.exchange.closes {
+            output.append("\r\nConnection: close\r\n\r\n")
+        } else if head.minorVersion == 0 {
+            output.append("\r\nConnection: keep-alive\r\n\r\n")
+        } else {
+            output.append("\r\n\r\n")
+        }
+        connection.exchange.headBytes = output.count
+    }
+
+    // MARK: Sending
+
+    /// Stages or sends the head in ``output`` and then the body, which is omitted for HEAD and for a status without one.
+    private func send(
+        _ connection: Connection, _ body: consuming Segment?, more: ArraySlice<Segment> = [], _ headers: HTTPHeaders,
+        _ head: RequestHead
+    ) -> Outcome {
+        let hasBody = head.method != .head && !HTTPStatus.isBodiless(connection.exchange.status)
+        if !hasBody || body?.count == 0 { body = nil }
+        let more = hasBody ? more : []
+        // A short body in memory goes out in one piece with its head, a longer one in the same call.
+        if case .bytes(let content, let range) = body, range.count <= Self.copyLimit {
+            content.withUnsafeBytes { output.append($0.slice(range)) }
+            body = nil
+        }
+        let isLast = connection.exchange.closes
+        if !isLast, !connection.hasPipelined, more.isEmpty, body?.isInMemory ?? true, connection.isWritable {
+            connection.phase = .staged
+            let entry = recorder?.stage(connection, headers, head)
+            staged.append(StagedResponse(connection: connection, bytes: output.keep(), body: body, entry: entry))
+            return .staged
+        }
+        // The last bytes before a close are held back until then, so that they and the FIN share a packet.
+        let isFollowed = body.map { !$0.isInMemory } ?? false || !more.isEmpty
+        if isLast && isFollowed { clinux_cork(connection.token.descriptor) }
+        var progress = connection.sendHead(output.bytes, with: &body, isFollowed: isFollowed || isLast)
+        if progress == .done, var segment = body {
+            progress = connection.transmit(&segment, isFollowed: !more.isEmpty)
+            body = progress == .done ? nil : segment
+        }
+        if progress != .failed {
+            if let body { connection.outgoing.append(body) }
+            if !more.isEmpty { connection.outgoing.append(contentsOf: more) }
+            if progress == .done, !more.isEmpty { progress = connection.sendOutgoing() }
+        }
+        switch progress {
+        case .done: recorder?.record(connection, headers, head, isComplete: true)
+        case .failed: recorder?.record(connection, headers, head, isComplete: false)
+        case .blocked, .outOfBudget: connection.draft = recorder?.draft(connection, headers, head)
+        }
+        return .sent(progress)
+    }
+}

@@ -1,0 +1,64 @@
+internal import CLinux
+
+/// Adapts how the system schedules a loop's thread to its load (sched(7)).
+///
+/// By default a thread that wakes up may preempt the running one, which is right for a single request. Under load it is not: a
+/// client, or any other source of requests, is interrupted after each request it sends, and the loop wakes up, reads and
+/// sleeps for each of them. A busy loop runs as SCHED_BATCH: it waits until the processor is free, and then finds all the
+/// requests that have arrived meanwhile.
+struct ThreadScheduling {
+    /// Turns of the loop between two updates; expired deadlines cause updates as well.
+    static let turnsBetweenUpdates: UInt64 = 256
+
+    private var utilization: LoopUtilization
+    /// False where an administrator has chosen the policy (`CPUSchedulingPolicy=`), which then stays.
+    private let isDefault: Bool
+
+    /// Belongs to the calling thread.
+    init() {
+        isDefault = clinux_has_default_scheduling() != 0
+        utilization = LoopUtilization(now: LoopClock.monotonic(), processorTime: clinux_thread_cpu_time())
+    }
+
+    /// Whether the thread was busy at the last update.
+    var isBusy: Bool { utilization.isBusy }
+
+    /// Measures the load and sets the policy. A system that forbids this leaves the policy as it is.
+    mutating func update() {
+        // Both clocks are read now: the loop's clock stands at the start of the turn, so the turn's work would count twice.
+        let hasChanged = utilization.update(now: LoopClock.monotonic(), processorTime: clinux_thread_cpu_time())
+        guard hasChanged, isDefault else { return }
+        _ = clinux_use_batch_scheduling(utilization.isBusy ? 1 : 0)
+    }
+}
+
+/// Decides whether a loop is busy: its thread used more than a fifth of a processor since the last update, and from then on
+/// more than a tenth.
+///
+/// A value without a thread of its own, so that it can be tested; clock and processor time are passed in nanoseconds.
+struct LoopUtilization {
+    /// The share of a processor at which a loop becomes busy, and the one below which it ceases to be.
+    static let busy = 0.2
+    static let calm = 0.1
+    /// Shorter periods are too noisy to measure.
+    static let shortestPeriod: UInt64 = 20_000_000
+
+    private(set) var isBusy = false
+    private var start: UInt64
+    private var processorTimeAtStart: UInt64
+
+    init(now: UInt64, processorTime: UInt64) {
+        start = now
+        processorTimeAtStart = processorTime
+    }
+
+    /// Measures the period since the last update. Returns whether ``isBusy`` has changed.
+    mutating func update(now: UInt64, processorTime: UInt64) -> Bool {
+        guard now >= start, now - start >= Self.shortestPeriod else { return false }
+        let share = Double(processorTime &- processorTimeAtStart) / Double(now - start)
+        (start, processorTimeAtStart) = (now, processorTime)
+        let wasBusy = isBusy
+        isBusy = share >= (wasBusy ? Self.calm : Self.busy)
+        return isBusy != wasBusy
+    }
+}
