@@ -1,21 +1,17 @@
 internal import ArgumentParser
-internal import Foundation
 
 struct FramesCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "frames", abstract: "Writes a GIF's composed frames as raw RGBA, with meta.json.")
 
-    @Argument(help: "The GIF.")
+    @Argument(help: "The GIF; - is standard input.")
     var file: String
 
-    @Argument(help: "The directory to write into.")
+    @Argument(help: "The directory to write to, which is created if it does not exist.")
     var directory: String
 
     func run() throws {
-        let gif = [UInt8](try Data(contentsOf: URL(fileURLWithPath: file)))
-        if let failure = try FrameDump.write(gif, to: directory) {
-            FileHandle.standardError.write(Data("\(file): \(failure)\n".utf8))
-            throw ExitCode(1)
-        }
+        let code = FrameDump.run(file, to: directory)
+        if code != 0 { throw ExitCode(code) }
     }
 }

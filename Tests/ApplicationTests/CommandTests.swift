@@ -90,6 +90,67 @@ import Testing
         }
     }
 
+    @Test func aDirectoryAmongTheInputsStandsForTheGIFsBelowIt() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        _ = try write("a.gif", GIFBuilder.animation(frames: 1))
+        try FileManager.default.createDirectory(at: directory.appendingPathComponent("in/b"), withIntermediateDirectories: true)
+        _ = try write("in/b/c.GIF", GIFBuilder.animation(frames: 2))
+        _ = try write("in/d.gif", GIFBuilder.animation(frames: 3))
+        _ = try write("in/e.txt", [1])
+        let output = directory.appendingPathComponent("new/out")
+        let outcome = try gifreel(["convert", "--to", output.path, directory.path + "/in", directory.path + "/a.gif"])
+        #expect(outcome.code == 0 && outcome.log.isEmpty)
+        for (name, frames) in [("a.mp4", 1), ("b/c.mp4", 2), ("d.mp4", 3)] {
+            let bytes = [UInt8](try Data(contentsOf: output.appendingPathComponent(name)))
+            #expect(try MP4Boxes(bytes).durations.count == frames)
+        }
+        #expect(!FileManager.default.fileExists(atPath: output.path + "/e.mp4"))
+        let single = try gifreel(["convert", directory.path + "/a.gif", output.path + "/b"])
+        #expect(single.code == 0 && FileManager.default.fileExists(atPath: output.path + "/b/a.mp4"))
+        let empty = try gifreel(["convert", "--to", directory.path + "/x", output.path])
+        #expect(empty.code != 0 && empty.log.contains("\(output.path) holds no file whose name ends in .gif."))
+        let wrong = try gifreel(["convert", directory.path + "/in", directory.path + "/x.mp4"])
+        #expect(wrong.code != 0 && wrong.log.contains("is a directory; give --to DIR"))
+    }
+
+    @Test func theInputIsNotOverwritten() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let gif = GIFBuilder.animation(frames: 2)
+        let input = try write("a.mp4", gif)
+        let outcome = try gifreel(["convert", input, directory.path + "/./a.mp4"])
+        #expect(outcome.code != 0 && outcome.log.contains("is the input itself and would be overwritten"))
+        #expect([UInt8](try Data(contentsOf: URL(fileURLWithPath: input))) == gif)
+    }
+
+    @Test func anOutputThatCannotBeWrittenIsBlamedItself() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let input = try write("a.gif", GIFBuilder.animation(frames: 2))
+        let missing = try gifreel(["convert", input, "/nonexistent/dir/x.mp4"])
+        #expect(missing.code == 1)
+        #expect(missing.log == "/nonexistent/dir/x.mp4: file_failed: The directory /nonexistent/dir does not exist.\n")
+        let file = try gifreel(["convert", "--to", input, input])
+        #expect(file.log == "\(input): file_failed: The directory cannot be created: Not a directory.\n")
+        let absent = try gifreel(["convert", "/no/such.gif", directory.path + "/a.mp4"])
+        #expect(absent.log == "/no/such.gif: file_failed: The file cannot be read: No such file or directory.\n")
+    }
+
+    @Test func filesThatWouldCollideAreBothNamed() throws {
+        let outcome = try gifreel(["convert", "--to", "/x", "a/c.gif", "b/c.gif"])
+        #expect(outcome.code != 0)
+        #expect(outcome.log.contains("a/c.gif and b/c.gif would both be written to /x/c.mp4"))
+    }
+
+    @Test func framesReadsStandardInputAndNamesWhatItCannotReadOrWrite() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let gif = GIFBuilder.animation(frames: 2)
+        #expect(try gifreel(["frames", "-", directory.path + "/frames"], input: gif).code == 0)
+        #expect(FileManager.default.fileExists(atPath: directory.path + "/frames/frame_001.rgba"))
+        let missing = try gifreel(["frames", "/no/such.gif", directory.path + "/frames"])
+        #expect(missing.code == 1 && missing.log == "gifreel: /no/such.gif cannot be read: No such file or directory.\n")
+        let blocked = try gifreel(["frames", "-", "/dev/null/frames"], input: gif)
+        #expect(blocked.code == 1 && blocked.log == "gifreel: /dev/null/frames cannot be created: Not a directory.\n")
+    }
+
     @Test func framesAreWrittenRawWithTheirFacts() throws {
         defer { try? FileManager.default.removeItem(at: directory) }
         var builder = GIFBuilder(width: 2, height: 1)

@@ -8,64 +8,69 @@ internal import Synchronization
 internal import SystemIO
 internal import Web
 
-/// `gifreel convert`: one file, or many into a directory, as many at once as there are processors.
+/// `gifreel convert`: converts one file, or many into a directory, one per processor at a time.
 package struct Convert {
-    package var files: [(input: String, output: String)]
-    /// The name of the format; nil goes by the first output's extension, and means `mp4` for standard output.
-    package var format: String?
-    /// `name=value` of the rendition's options.
-    package var options: [(name: String, value: String)]
-    /// Says how far it is, where standard error is a terminal.
-    package var showsProgress: Bool
+    private let plan: ConvertPlan
+    /// The name of the format; nil takes the first output's extension, and `mp4` for standard output.
+    private let format: String?
+    private let options: [(name: String, value: String)]
+    private let showsProgress: Bool
 
-    /// Up to so many files, warming the zygote up takes longer than it saves.
+    /// For up to this many files, warming up the zygote takes longer than it saves.
     private static let fewFiles = 8
 
-    package init(
-        files: [(input: String, output: String)], format: String?, options: [(name: String, value: String)], showsProgress: Bool
-    ) {
-        self.files = files
+    /// - Parameters:
+    ///   - options: Name and value of each option of the rendition.
+    ///   - showsProgress: Whether to draw a progress bar on standard error.
+    package init(plan: ConvertPlan, format: String?, options: [(name: String, value: String)], showsProgress: Bool) {
+        self.plan = plan
         self.format = format
         self.options = options
         self.showsProgress = showsProgress
     }
 
-    /// Converts. Blocks the calling thread, which must be the process' only one: a zygote is forked.
+    /// Converts. Blocks the calling thread, which must be the only one of the process because a zygote is forked.
     ///
-    /// - Returns: The exit code: 0, or 1 where a file failed; standard error then has a code and a sentence each.
+    /// - Returns: The exit code: 0, or 1 if a file failed; standard error then has its path, a code and a sentence.
     package func run() -> Int32 {
         let zygote: Zygote
         do throws(SystemError) {
-            zygote = try Zygote.fork(warmsUp: files.count > Self.fewFiles)
+            zygote = try Zygote.fork(warmsUp: plan.files.count > Self.fewFiles)
         } catch {
-            return Self.report("gifreel", Problem(500, "no_worker", "\(error)"))
+            return Self.report("gifreel", "no_worker", "The worker process cannot be started: \(error).")
         }
         defer { zygote.stop() }
         signal(SIGPIPE, SIG_IGN)
         let rendition: Rendition
         let output: OutputFormat
         do throws(Problem) {
-            (rendition, output) = try asked()
+            (rendition, output) = try request()
         } catch {
-            return Self.report("gifreel", error)
+            return Self.report("gifreel", error.code, error.detail)
+        }
+        do throws(FileError) {
+            for directory in plan.directories { try Files.createDirectory(directory) }
+        } catch {
+            return Self.report(error.path, "file_failed", "The directory cannot be created: \(error.reason).")
         }
         let processors = HTTPServerConfiguration().threads
-        let workers = min(processors, files.count)
+        let workers = min(processors, plan.files.count)
         let job = WorkerJob(
             transcoder: Transcoder(
                 output: output, options: rendition.options,
                 threads: max(1, processors / max(1, workers))))
         let supervisor = JobSupervisor(zygote: zygote)
         return convertAll(
-            files.map { ConvertFile(supervisor: supervisor, job: job, input: $0.input, output: $0.output) }, workers)
+            plan.files.map { ConvertFile(supervisor: supervisor, job: job, input: $0.input, output: $0.output) }, workers)
     }
 
-    /// What is to be made of every file.
-    private func asked() throws(Problem) -> (Rendition, OutputFormat) {
-        let name = format ?? files.first.flatMap { $0.output == "-" ? "mp4" : Self.pathExtension($0.output) } ?? ""
+    /// The rendition to make of each file.
+    private func request() throws(Problem) -> (Rendition, OutputFormat) {
+        let name = format ?? plan.files.first.flatMap { $0.output == "-" ? "mp4" : Self.pathExtension($0.output) } ?? ""
         guard let format = Rendition.Format(rawValue: name), let output = format.output else {
             let names = Rendition.Format.allCases.filter { $0.output != nil }.map(\.rawValue).joined(separator: ", ")
-            throw .badRequest("There is no format “\(name)” to convert to: give one of \(names) as extension or with --format.")
+            throw .badRequest(
+                "There is no format “\(name)” to convert to; give one of \(names) as the extension or with --format.")
         }
         do throws(RenditionError) {
             var rendition = Rendition(format: format)
@@ -77,7 +82,7 @@ package struct Convert {
         }
     }
 
-    /// What follows the last dot of the last part of a path, in lower case; nil where there is none.
+    /// The text after the last dot of the file's name, in lower case; nil if there is no dot.
     private static func pathExtension(_ path: String) -> String? {
         let name = path.split(separator: "/").last ?? ""
         return name.lastIndex(of: ".").map { name[$0...].dropFirst().lowercased() }
@@ -95,21 +100,21 @@ package struct Convert {
     }
 
     private static func convert(_ file: ConvertFile) -> Int32 {
-        do throws(Problem) {
-            _ = try file.run()
+        do throws(ConvertFailure) {
+            try file.run()
             return 0
         } catch {
-            return report(file.input, error)
+            return report(error.path, error.code, error.sentence)
         }
     }
 
-    private static func report(_ name: String, _ problem: Problem) -> Int32 {
-        FileHandle.standardError.write(Data("\(name): \(problem.code): \(problem.detail)\n".utf8))
+    private static func report(_ name: String, _ code: String, _ sentence: String) -> Int32 {
+        StandardError.write("\(name): \(code): \(sentence)\n")
         return 1
     }
 }
 
-/// Which file is next, and how many of how many are done, on one line of a terminal.
+/// Hands out the files, counts those that are done, and draws a progress bar on one line of a terminal.
 private final class Progress: Sendable {
     private let total: Int
     private let isShown: Bool
@@ -120,7 +125,7 @@ private final class Progress: Sendable {
         self.isShown = isShown
     }
 
-    /// The number of a file that nobody has taken; nil when all are taken.
+    /// The index of the next file; nil when all are taken.
     func takeNext() -> Int? {
         state.withLock { state in
             guard state.next < total else { return nil }
@@ -137,14 +142,14 @@ private final class Progress: Sendable {
             let width = 30
             let filled = state.done * width / max(1, total)
             let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: width - filled)
-            FileHandle.standardError.write(Data("\r\(bar) \(state.done)/\(total)".utf8))
+            StandardError.write("\r\(bar) \(state.done)/\(total)")
         }
     }
 
     /// The exit code.
     func finish() -> Int32 {
         state.withLock { state in
-            if isShown { FileHandle.standardError.write(Data("\n".utf8)) }
+            if isShown { StandardError.write("\n") }
             return state.failed == 0 ? 0 : 1
         }
     }

@@ -8,7 +8,34 @@ internal import Sandbox
 internal import SystemIO
 internal import Web
 
-/// Converts one file in a worker process; what a miss does, without the server.
+/// Why a file was not converted: the path that is at fault, an error code and a sentence.
+struct ConvertFailure: Error {
+    let path: String
+    let code: String
+    let sentence: String
+
+    /// The input cannot be converted.
+    init(_ problem: Problem, of input: String) {
+        path = input
+        code = problem.code
+        sentence = problem.detail
+    }
+
+    /// A file cannot be read or written.
+    fileprivate init(_ path: String, _ action: String, _ error: SystemError) {
+        self.path = path
+        code = "file_failed"
+        let directory = Files.directory(of: path)
+        sentence =
+            switch error.code {
+            case ENOENT where action == "written": "The directory \(directory) does not exist."
+            case EISDIR where action == "read": "This is a directory; give --to DIR to convert the GIFs in it."
+            default: "The file cannot be \(action): \(String(cString: strerror(error.code)))."
+            }
+    }
+}
+
+/// Converts one file in a worker process, as a cache miss of the server does.
 struct ConvertFile: Sendable {
     let supervisor: JobSupervisor
     let job: WorkerJob
@@ -17,66 +44,57 @@ struct ConvertFile: Sendable {
     /// `-` is standard output.
     let output: String
 
-    /// What came of it, in bytes.
-    struct Sizes: Sendable {
-        var gif: Int
-        var output: Int
-    }
-
-    /// Blocks until it is done.
+    /// Converts. Blocks until the output is complete.
     ///
-    /// - Throws: ``Problem`` with the same codes as the server's; nothing is left under the output's name then but
-    ///   what was there before.
-    func run() throws(Problem) -> Sizes {
+    /// - Throws: ``ConvertFailure`` with the same codes as the server's. The output's path is unchanged then.
+    func run() throws(ConvertFailure) {
         let (gif, count) = try readInput()
         if output == "-" {
             let number = clinux_memfd_create("gifreel-output")
-            guard number >= 0 else { throw Self.failed("memory", .last("memfd_create")) }
+            guard number >= 0 else { throw ConvertFailure("standard output", "written", .last("memfd_create")) }
             let file = SharedDescriptor(OwnedDescriptor(taking: number))
-            let bytes = try convert(gif, count, to: file)
+            try convert(gif, count, to: file)
             try copyToStandardOutput(file)
-            return Sizes(gif: count, output: bytes)
+            return
         }
         let partial = output + ".part-\(getpid())-\(UInt32.random(in: .min ... .max))"
         let number = clinux_openat(AT_FDCWD, partial, O_RDWR | O_CREAT | O_EXCL, 0o644)
-        guard number >= 0 else { throw Self.failed(output, .last("open")) }
+        guard number >= 0 else { throw ConvertFailure(output, "written", .last("open")) }
         let file = SharedDescriptor(OwnedDescriptor(taking: number))
-        do throws(Problem) {
-            let bytes = try convert(gif, count, to: file)
-            guard rename(partial, output) == 0 else { throw Self.failed(output, .last("rename")) }
-            return Sizes(gif: count, output: bytes)
+        do throws(ConvertFailure) {
+            try convert(gif, count, to: file)
+            guard rename(partial, output) == 0 else { throw ConvertFailure(output, "written", .last("rename")) }
         } catch {
             unlink(partial)
             throw error
         }
     }
 
-    /// Returns the output's bytes.
-    private func convert(_ gif: SharedDescriptor, _ count: Int, to output: SharedDescriptor) throws(Problem) -> Int {
+    private func convert(_ gif: SharedDescriptor, _ count: Int, to output: SharedDescriptor) throws(ConvertFailure) {
         let result: TranscodeResult
         do throws(SandboxError) {
             result = try supervisor.run(job, input: gif, output: output).result
         } catch {
-            throw Problem(.conversionFailed(error, allowance: job.allowance))
+            throw ConvertFailure(Problem(.conversionFailed(error, allowance: job.allowance)), of: input)
         }
-        guard job.transcoder.output == .facts else { return result.bytes }
+        guard job.transcoder.output == .facts else { return }
         let digest: SourceDigest
         do throws(SystemError) {
             digest = try SourceDigest(of: gif)
         } catch {
-            throw Self.failed(input, error)
+            throw ConvertFailure(input, "read", error)
         }
         do throws(RenditionError) {
-            return try FactsFile.write(result, of: digest, bytes: count, to: output)
+            _ = try FactsFile.write(result, of: digest, bytes: count, to: output)
         } catch {
-            throw Problem(error)
+            throw ConvertFailure(Problem(error), of: input)
         }
     }
 
-    /// Copies the input into memory that nobody can change while it is read.
-    private func readInput() throws(Problem) -> (SharedDescriptor, Int) {
+    /// Copies the input into sealed memory, so that it cannot change while it is converted.
+    private func readInput() throws(ConvertFailure) -> (SharedDescriptor, Int) {
         let number = input == "-" ? dup(0) : clinux_openat(AT_FDCWD, input, O_RDONLY, 0)
-        guard number >= 0 else { throw Self.failed(input, .last("open")) }
+        guard number >= 0 else { throw ConvertFailure(input, "read", .last("open")) }
         let source = OwnedDescriptor(taking: number)
         do throws(SystemError) {
             var file = try MemoryFile(name: "gifreel-input")
@@ -90,25 +108,18 @@ struct ConvertFile: Sendable {
             let count = file.count
             return (try file.seal(), count)
         } catch {
-            throw Self.failed(input, error)
+            throw ConvertFailure(input, "read", error)
         }
     }
 
-    private func copyToStandardOutput(_ file: SharedDescriptor) throws(Problem) {
+    private func copyToStandardOutput(_ file: SharedDescriptor) throws(ConvertFailure) {
         do throws(SystemError) {
             let bytes = try file.readAll()
-            var done = 0
-            while done < bytes.count {
-                done += try retryingOnInterrupt("write") {
-                    bytes.withUnsafeBytes { write(1, $0.baseAddress.map { $0 + done }, $0.count - done) }
-                }
-            }
+            try bytes.withUnsafeBytes { buffer in
+                Result { () throws(SystemError) in try DescriptorIO.write(buffer, to: STDOUT_FILENO) }
+            }.get()
         } catch {
-            throw Self.failed("standard output", error)
+            throw ConvertFailure("standard output", "written", error)
         }
-    }
-
-    private static func failed(_ name: String, _ error: SystemError) -> Problem {
-        Problem(500, "file_failed", "\(name): \(error)")
     }
 }

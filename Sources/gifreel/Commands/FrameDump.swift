@@ -1,34 +1,42 @@
-import Foundation
+internal import Foundation
 internal import Media
+internal import SystemIO
 
-/// `gifreel frames`: writes a GIF's composed frames as raw RGBA files, and `meta.json` beside them.
+/// `gifreel frames`: writes a GIF's composed frames as raw RGBA files, and their facts as `meta.json`.
 package enum FrameDump {
-    /// Writes `frame_000.rgba`, … (straight alpha, rows from top to bottom, no padding) and `meta.json` with the
-    /// canvas' size, the raw delays in hundredths of a second and the raw loop count.
+    /// Writes the frames of one GIF, or prints on standard error why it cannot. Blocks.
+    ///
+    /// The files are `frame_000.rgba`, … (straight alpha, rows from top to bottom, no padding) and `meta.json` with the size
+    /// of the canvas, the raw delays in hundredths of a second and the raw loop count, or with the error.
     ///
     /// - Parameters:
-    ///   - gif: The file's bytes.
-    ///   - directory: Made where it is missing.
-    /// - Returns: A sentence that says why the GIF has no frames, or nil when it has; `meta.json` has the same.
-    /// - Throws: Foundation's errors for files that cannot be written.
-    package static func write(_ gif: [UInt8], to directory: String) throws -> String? {
-        let folder = URL(fileURLWithPath: directory, isDirectory: true)
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        let facts: [String: Any]
-        var failure: String?
+    ///   - input: Path of the GIF; `-` is standard input.
+    ///   - directory: Created if it does not exist.
+    /// - Returns: The exit code.
+    package static func run(_ input: String, to directory: String) -> Int32 {
         do {
-            facts = try dump(gif, to: folder)
-        } catch let error as TranscodeError {
-            failure = error.description
-            facts = ["error": error.description]
+            let gif = try Files.read(input)
+            try Files.createDirectory(directory)
+            let facts: [String: Any]
+            var failure: String?
+            do {
+                facts = try dump(gif, to: directory)
+            } catch let error as TranscodeError {
+                failure = error.description
+                facts = ["error": error.description]
+            }
+            let json = try JSONSerialization.data(withJSONObject: facts, options: [.sortedKeys])
+            try Files.write(String(decoding: json, as: UTF8.self), to: directory + "/meta.json")
+            guard let failure else { return 0 }
+            StandardError.write("\(input): \(failure)\n")
+        } catch {
+            StandardError.write("gifreel: \(error)\n")
         }
-        let json = try JSONSerialization.data(withJSONObject: facts, options: [.sortedKeys])
-        try json.write(to: folder.appendingPathComponent("meta.json"))
-        return failure
+        return 1
     }
 
-    private static func dump(_ gif: [UInt8], to folder: URL) throws -> [String: Any] {
-        // A dump is for looking at: only what does not fit into memory is refused.
+    private static func dump(_ gif: [UInt8], to directory: String) throws -> [String: Any] {
+        // A dump is for inspection, so only what does not fit into memory is refused.
         let limits = MediaLimits(side: Int(UInt16.max), canvasPixels: 100_000_000, pixelsPerByte: .max)
         return try gif.withUnsafeBytes { bytes in
             let summary = try AnimationSummary(scanning: bytes, by: GIFReader.self, limits: limits)
@@ -39,7 +47,8 @@ package enum FrameDump {
                 _ = try canvas.draw(reader, pixels)
                 let number = String(delays.count)
                 let name = "frame_" + String(repeating: "0", count: max(0, 3 - number.count)) + number + ".rgba"
-                try canvas.withBytes { Data($0) }.write(to: folder.appendingPathComponent(name))
+                let pixels = canvas.withBytes { Array($0) }
+                try pixels.withUnsafeBytes { try Files.write($0, to: directory + "/" + name) }
                 delays.append(reader.frame.delay)
             }
             guard !delays.isEmpty else { throw TranscodeError.incomplete }

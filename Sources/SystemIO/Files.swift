@@ -1,0 +1,100 @@
+internal import Glibc
+
+/// A file or directory that cannot be read, written or created. The description is a sentence with its path and the reason.
+package struct FileError: Error, Equatable, Sendable, CustomStringConvertible {
+    package let path: String
+    /// What failed, such as `read`, in the form that follows “cannot be”.
+    package let action: String
+    /// The value of `errno`.
+    package let code: Int32
+
+    init(_ path: String, _ action: String, code: Int32) {
+        self.path = path
+        self.action = action
+        self.code = code
+    }
+
+    /// The reason in words, such as `No such file or directory`.
+    package var reason: String { String(cString: strerror(code)) }
+
+    package var description: String { "\(path) cannot be \(action): \(reason)." }
+}
+
+/// Whole files by path, for commands and small files of state. Every function blocks.
+package enum Files {
+    /// The bytes of a file, or of standard input for `-`.
+    package static func read(_ path: String) throws(FileError) -> [UInt8] {
+        let isStandardInput = path == "-"
+        let name = isStandardInput ? "Standard input" : path
+        let number = isStandardInput ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
+        guard number >= 0 else { throw FileError(name, "read", code: errno) }
+        let descriptor = OwnedDescriptor(taking: number)
+        var bytes: [UInt8] = []
+        let chunk = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 16)
+        defer { chunk.deallocate() }
+        do throws(SystemError) {
+            while true {
+                let count = try retryingOnInterrupt("read") { Glibc.read(descriptor.number, chunk.baseAddress, chunk.count) }
+                if count == 0 { return bytes }
+                bytes += chunk[..<count]
+            }
+        } catch {
+            throw FileError(name, "read", code: error.code)
+        }
+    }
+
+    /// Replaces the file as a whole: other processes see the old content or the new one, also after a crash of this process.
+    package static func write(_ bytes: UnsafeRawBufferPointer, to path: String) throws(FileError) {
+        let partial = "\(path).part-\(getpid())-\(UInt32.random(in: .min ... .max))"
+        let number = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+        guard number >= 0 else { throw FileError(path, "written", code: errno) }
+        let descriptor = OwnedDescriptor(taking: number)
+        do throws(SystemError) {
+            try DescriptorIO.write(bytes, to: descriptor.number)
+            try retryingOnInterrupt("rename") { rename(partial, path) }
+        } catch {
+            unlink(partial)
+            throw FileError(path, "written", code: error.code)
+        }
+    }
+
+    /// Replaces the file with a text.
+    package static func write(_ text: String, to path: String) throws(FileError) {
+        let bytes = Array(text.utf8)
+        try bytes.withUnsafeBytes { buffer in Result { () throws(FileError) in try write(buffer, to: path) } }.get()
+    }
+
+    /// Creates a directory and those above it, where they do not exist.
+    package static func createDirectory(_ path: String) throws(FileError) {
+        if mkdir(path, 0o777) == 0 { return }
+        var code = errno
+        let parent = directory(of: path)
+        if code == ENOENT, parent != path {
+            try createDirectory(parent)
+            if mkdir(path, 0o777) == 0 { return }
+            code = errno
+        }
+        guard code == EEXIST, isDirectory(path) else {
+            throw FileError(path, "created", code: code == EEXIST ? ENOTDIR : code)
+        }
+    }
+
+    /// Whether the path names a directory; symbolic links are followed.
+    package static func isDirectory(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    }
+
+    /// Whether both paths name the same existing file; symbolic links are followed.
+    package static func areSame(_ first: String, _ second: String) -> Bool {
+        var (one, other) = (stat(), stat())
+        return stat(first, &one) == 0 && stat(second, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino
+    }
+
+    /// The path up to its last part: `a/b` of `a/b/c`, `.` of `c`.
+    package static func directory(of path: String) -> String {
+        let trimmed = path.count > 1 && path.hasSuffix("/") ? path.dropLast() : path[...]
+        guard let slash = trimmed.lastIndex(of: "/") else { return "." }
+        return slash == trimmed.startIndex ? "/" : String(trimmed[..<slash])
+    }
+}
