@@ -85,6 +85,12 @@ package enum Files {
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
+    /// Whether the path names anything; symbolic links are followed.
+    package static func exists(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0
+    }
+
     /// Whether both paths name the same existing file; symbolic links are followed.
     package static func areSame(_ first: String, _ second: String) -> Bool {
         var (one, other) = (stat(), stat())

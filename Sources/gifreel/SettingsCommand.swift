@@ -1,5 +1,5 @@
-import ArgumentParser
-import Settings
+internal import ArgumentParser
+internal import Settings
 
 extension SettingsDocument: ExpressibleByArgument {}
 

@@ -1,4 +1,5 @@
 import Sandbox
+import Settings
 import Testing
 
 @testable import gifreel
@@ -17,11 +18,11 @@ import Testing
     }
 
     @Test func aMissingRequiredConfinementStopsTheStart() {
-        let error = #expect(throws: ConfigurationError.self) { try ConfinementCheck.check(weak, isRequired: true) }
+        let error = #expect(throws: SettingsError.self) { try ConfinementCheck.check(weak, isRequired: true) }
         #expect(error?.description.contains("sandbox.require") == true)
     }
 
     @Test func aZygoteThatDoesNotComeUpStopsTheStart() {
-        #expect(throws: ConfigurationError.self) { try ConfinementCheck.check(nil, isRequired: false) }
+        #expect(throws: SettingsError.self) { try ConfinementCheck.check(nil, isRequired: false) }
     }
 }

@@ -89,6 +89,13 @@ package struct HTTPServerConfiguration: Sendable {
     private func check(_ name: String, _ holds: Bool, _ problem: String) throws(HTTPServerError) {
         guard holds else { throw .invalidSetting(name: name, problem: problem) }
     }
+
+    /// Resolves ``host`` and listens there for a moment, on a free port. Blocks while a name server is asked.
+    ///
+    /// - Throws: ``HTTPServerError`` if the host is unknown or no address of this machine.
+    package func checkHost() throws(HTTPServerError) {
+        if !host.isEmpty { _ = try Listener.tcp(host: host, port: 0, count: 1) }
+    }
 }
 
 /// The machine's processors.

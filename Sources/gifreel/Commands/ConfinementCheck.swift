@@ -1,19 +1,20 @@
 internal import Sandbox
+internal import Settings
 
-/// Whether workers are confined well enough to serve with.
+/// Checks how far the kernel confines the workers.
 enum ConfinementCheck {
-    /// Looks at what holds in the zygote.
+    /// Checks the confinement of the zygote.
     ///
     /// - Parameters:
-    ///   - confinement: Nil where the zygote did not come up.
+    ///   - confinement: Nil if the zygote did not start.
     ///   - isRequired: `sandbox.require`.
-    /// - Returns: A sentence for the log where something is missing, or nil.
-    /// - Throws: A sentence that says why the server does not start.
-    static func check(_ confinement: Confinement?, isRequired: Bool) throws(ConfigurationError) -> String? {
-        guard let confinement else { throw ConfigurationError("The worker process does not start: the log above may say why.") }
+    /// - Returns: A warning for the log if the kernel lacks something, or nil.
+    /// - Throws: ``SettingsError`` if the server must not start.
+    static func check(_ confinement: Confinement?, isRequired: Bool) throws(SettingsError) -> String? {
+        guard let confinement else { throw SettingsError("The worker process does not start; see the log lines above.") }
         if confinement.missing.isEmpty { return nil }
         let names = confinement.missing.joined(separator: " and ")
-        if isRequired { throw ConfigurationError("sandbox.require is set, and this kernel does not offer \(names).") }
+        if isRequired { throw SettingsError("sandbox.require is true, but this kernel does not offer \(names).") }
         return
             "THE SANDBOX IS WEAK: this kernel does not offer \(names), so a GIF that takes over a worker can do more than it should"
     }

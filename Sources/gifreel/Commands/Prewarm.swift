@@ -5,6 +5,7 @@ internal import Glibc
 package import Prewarm
 internal import Renditions
 internal import Sandbox
+internal import Settings
 internal import Synchronization
 internal import SystemIO
 
@@ -197,17 +198,10 @@ package struct Prewarm {
 
     private func localRenditions(_ zygote: Zygote?) throws -> LocalRenditions {
         guard let zygote else { throw PrewarmRunError("There is no worker process.") }
-        let (file, flags) = (configurationFile, flags)
-        let read = Blocking.wait { () -> Result<ServiceConfiguration, ConfigurationError> in
-            do throws(ConfigurationError) {
-                return .success(
-                    try ServiceConfiguration(
-                        try await SettingsReader(file: file, environment: ProcessInfo.processInfo.environment, flags: flags)))
-            } catch {
-                return .failure(error)
-            }
-        }
-        var configuration = try read.get()
+        let settings = try SettingsReader.read(
+            file: configurationFile, environment: ProcessInfo.processInfo.environment, flags: flags
+        ).settings
+        var configuration = try ServiceConfiguration(settings)
         if let warning = try ConfinementCheck.check(zygote.confinement(), isRequired: configuration.requiresSandbox) {
             _ = Self.complain(warning, 0)
         }

@@ -5,15 +5,16 @@ internal import HTTP
 internal import Logging
 internal import Logs
 internal import Sandbox
+internal import Settings
 internal import SystemIO
 internal import Web
 
-/// `gifreel serve`: from the settings to the exit code.
+/// `gifreel serve`: runs the server until a signal ends it.
 package struct Serve {
-    package var file: String?
-    package var flags: [String]
-    /// Only says what is in force.
-    package var checksOnly: Bool
+    private let file: String?
+    private let flags: [String]
+    /// Whether to check the settings and print them instead of serving.
+    private let checksOnly: Bool
 
     package init(file: String?, flags: [String], checksOnly: Bool) {
         self.file = file
@@ -25,33 +26,34 @@ package struct Serve {
     ///
     /// - Returns: The exit code: 0 after an orderly end, 1 when the service could not start.
     package func run() -> Int32 {
-        if checksOnly { return Blocking.wait { await check() } }
+        if checksOnly { return check() }
         let zygote: Zygote
         do throws(SystemError) {
             zygote = try Zygote.spawn()
         } catch {
             return Self.complain("The worker process cannot be started: \(error).")
         }
-        // Connections and the cache's open files together come to more than the usual soft limit.
+        // Connections and open files of the cache exceed the usual soft limit.
         clinux_raise_descriptor_limit()
-        // Threads made from here on leave these signals to this one.
+        // Threads inherit the mask, so that only this one receives the signals.
         let signals = BlockedSignals([SIGTERM, SIGINT, SIGHUP])
         signal(SIGPIPE, SIG_IGN)
-        let started = Blocking.wait { await start(zygote) }
-        guard case .success(var running) = started else {
-            if case .failure(let error) = started { return Self.complain(error.description) }
-            return 1
+        var running: Running
+        do {
+            running = try start(zygote)
+        } catch {
+            return Self.complain("\(error)")
         }
         let manager = ServiceManager()
         manager.ready()
         while signals.waitForOne() == SIGHUP {
             manager.reloading()
-            running = Blocking.wait { [running] in await reload(running) }
+            running = reload(running)
             manager.ready()
         }
         manager.stopping()
         let service = running.service
-        // A second signal is impatience. Nobody joins the thread: it ends with the process.
+        // A second signal ends the process at once. The thread is not joined.
         _ = SystemThread.start(name: "gifreel-signals") {
             while signals.waitForOne() == SIGHUP {}
             _exit(1)
@@ -66,56 +68,54 @@ package struct Serve {
     /// The time that a log has at the end to write its last lines.
     private static let logFlushLimit = Duration.seconds(1)
 
-    /// A service with the settings it began with, and the form of its log.
-    private struct Running: Sendable {
+    /// The service and what a reload needs.
+    private struct Running {
         var service: GifreelService
-        /// As they were read last.
-        var values: [String: String]
+        /// The settings in force.
+        var settings: Settings
         /// Its format is that of the start: only a restart changes it.
         var log: LogOutput
         var accessLog: HTTPAccessLogWriter?
         var logger: Logger
     }
 
-    private func start(_ zygote: Zygote) async -> Result<Running, ConfigurationError> {
-        do {
-            let settings = try await settings()
-            let configuration = try ServiceConfiguration(settings)
-            let log = LogOutput(format: configuration.logFormat == .json ? .json : .text)
-            let logger = log.makeLogger(level: configuration.logLevel, metadataProvider: .request)
-            let accessLog = Self.accessLog(configuration)
-            if let warning = try ConfinementCheck.check(zygote.confinement(), isRequired: configuration.requiresSandbox) {
-                logger.warning("\(warning)")
-            }
-            let service = try GifreelService(
-                configuration: configuration, zygote: zygote, logger: logger,
-                accessLog: accessLog,
-                droppedLogLines: {
-                    [(log: "service", lines: log.droppedLines), (log: "access", lines: accessLog?.droppedLines ?? 0)]
-                })
-            try service.start()
-            return .success(
-                Running(
-                    service: service, values: try settings.values(), log: log, accessLog: accessLog, logger: logger))
-        } catch {
-            return .failure(ConfigurationError("\(error)"))
+    private func start(_ zygote: Zygote) throws -> Running {
+        let (settings, ignoredVariables) = try read()
+        let configuration = try ServiceConfiguration(settings)
+        let log = LogOutput(format: configuration.logFormat == .json ? .json : .text)
+        let logger = log.makeLogger(level: configuration.logLevel, metadataProvider: .request)
+        if !ignoredVariables.isEmpty {
+            logger.notice(
+                "ignored environment variables that Kubernetes sets for a service named gifreel",
+                metadata: ["names": "\(ignoredVariables.joined(separator: ", "))"])
         }
+        let accessLog = Self.accessLog(configuration)
+        if let warning = try ConfinementCheck.check(zygote.confinement(), isRequired: configuration.requiresSandbox) {
+            logger.warning("\(warning)")
+        }
+        let service = try GifreelService(
+            configuration: configuration, zygote: zygote, logger: logger,
+            accessLog: accessLog,
+            droppedLogLines: {
+                [(log: "service", lines: log.droppedLines), (log: "access", lines: accessLog?.droppedLines ?? 0)]
+            })
+        try service.start()
+        return Running(service: service, settings: settings, log: log, accessLog: accessLog, logger: logger)
     }
 
-    /// Reads the settings again and brings into force what can be. Where they are wrong, all stays as it is.
-    private func reload(_ running: Running) async -> Running {
-        var next = running
+    /// Reads the settings again and applies those that can change. If they are wrong, nothing changes.
+    private func reload(_ running: Running) -> Running {
         do {
-            let settings = try await settings()
-            let configuration = try ServiceConfiguration(settings)
+            let plan = ReloadPlan(from: running.settings, to: try read().settings)
+            // A setting that keeps its old value may not fit the new value of another one.
+            try plan.settings.validate()
+            let configuration = try ServiceConfiguration(plan.settings)
+            var next = running
             next.logger = running.log.makeLogger(level: configuration.logLevel, metadataProvider: .request)
-            next.values = try settings.values()
+            next.settings = plan.settings
             try running.service.reload(configuration, logger: next.logger)
-            let plan = ReloadPlan(from: running.values, to: next.values)
             next.logger.notice("settings read again", metadata: ["changed": "\(plan.changed.joined(separator: ", "))"])
             if !plan.waiting.isEmpty {
-                // Said again at every reading until it is done.
-                for name in plan.waiting { next.values[name] = running.values[name] }
                 next.logger.warning("a restart is needed", metadata: ["for": "\(plan.waiting.joined(separator: ", "))"])
             }
             return next
@@ -125,16 +125,21 @@ package struct Serve {
         }
     }
 
-    private func settings() async throws(ConfigurationError) -> SettingsReader {
-        try await SettingsReader(file: file, environment: ProcessInfo.processInfo.environment, flags: flags)
+    private func read() throws(SettingsError) -> (settings: Settings, ignoredVariables: [String]) {
+        let result = try SettingsReader.read(
+            file: file, environment: ProcessInfo.processInfo.environment, flags: flags)
+        return (result.settings, result.ignoredVariables)
     }
 
-    /// Prints each setting in force, with its secrets masked.
-    private func check() async -> Int32 {
-        do throws(ConfigurationError) {
-            let settings = try await settings()
-            _ = try ServiceConfiguration(settings)
-            for line in try settings.lines() { print(line) }
+    /// Checks the settings, and prints each one in force with its secrets masked.
+    private func check() -> Int32 {
+        do throws(SettingsError) {
+            let (settings, ignoredVariables) = try read()
+            try StartCheck.check(try ServiceConfiguration(settings))
+            if !ignoredVariables.isEmpty {
+                StandardError.write("gifreel: ignored, set by Kubernetes: \(ignoredVariables.joined(separator: ", "))\n")
+            }
+            for line in settings.lines { print(line) }
             return 0
         } catch {
             return Self.complain(error.description)
@@ -142,10 +147,8 @@ package struct Serve {
     }
 
     /// The access log on standard output; nil where that is closed.
-    private static func accessLog(_ configuration: ServiceConfiguration) -> HTTPAccessLogWriter? {
-        try? HTTPAccessLogWriter(
-            duplicating: STDOUT_FILENO, format: configuration.logFormat == .json ? .json : .text,
-            includesClientFields: configuration.http.recordsClientFields)
+    private static func accessLog(_ format: Settings.Log.Format) -> HTTPAccessLogWriter? {
+        try? HTTPAccessLogWriter(duplicating: STDOUT_FILENO, format: format == .json ? .json : .text)
     }
 
     private static func complain(_ sentence: String) -> Int32 {

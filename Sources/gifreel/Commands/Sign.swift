@@ -1,9 +1,11 @@
 internal import Fetch
 internal import Foundation
 internal import Renditions
+internal import Settings
+internal import SystemIO
 internal import Web
 
-/// `gifreel sign`: prints a path that a service with the same keys answers.
+/// `gifreel sign`: prints a signed path for a server with the same keys.
 package struct Sign {
     package var file: String?
     package var flags: [String]
@@ -30,31 +32,25 @@ package struct Sign {
     ///
     /// - Returns: The exit code.
     package func run() -> Int32 {
-        switch Blocking.wait({ await path() }) {
-        case .success(let path):
-            print(path)
+        do throws(SettingsError) {
+            let settings = try SettingsReader.read(
+                file: file, environment: ProcessInfo.processInfo.environment, flags: flags
+            ).settings
+            let keys = SigningKeys(settings.signing.keys)
+            guard !keys.isEmpty else {
+                throw SettingsError("signing.keys holds no key to sign with; set GIFREEL_SIGNING_KEYS or use --config.")
+            }
+            print(try path(keys))
             return 0
-        case .failure(let error):
-            FileHandle.standardError.write(Data("gifreel: \(error)\n".utf8))
+        } catch {
+            StandardError.write("gifreel: \(error)\n")
             return 1
         }
     }
 
-    private func path() async -> Result<String, ConfigurationError> {
-        do throws(ConfigurationError) {
-            let settings = try await SettingsReader(
-                file: file, environment: ProcessInfo.processInfo.environment, flags: flags)
-            let keys = SigningKeys(try settings.list("signing.keys"))
-            guard !keys.isEmpty else { throw ConfigurationError("There is nothing to sign with: signing.keys holds no key.") }
-            return .success(try path(keys))
-        } catch {
-            return .failure(error)
-        }
-    }
-
-    private func path(_ keys: SigningKeys) throws(ConfigurationError) -> String {
+    private func path(_ keys: SigningKeys) throws(SettingsError) -> String {
         guard let format = Rendition.Format.named(format) else {
-            throw ConfigurationError("There is no format called \(format).")
+            throw SettingsError("There is no format \(format); see gifreel sign --help.")
         }
         var reader = OptionReader(format: format)
         let expires = try expires.map(Self.time)
@@ -63,24 +59,24 @@ package struct Sign {
             for option in options { try reader.readPair(option[...]) }
             _ = try reader.finish()
             guard reader.credentials.signature == nil, reader.credentials.expires == nil else {
-                throw ConfigurationError("expires and sig are not options to be signed: use --expires.")
+                throw SettingsError("expires and sig cannot be given as options; use --expires.")
             }
             let url = try source.map { try SourceURL($0) }
             guard let path = signer.target(format, reader.credentials.options, of: url, expires: expires) else {
-                throw ConfigurationError("An option holds a character that cannot be signed.")
+                throw SettingsError("An option holds a character that cannot be signed.")
             }
             return path
         } catch let problem as Problem {
-            throw ConfigurationError(problem.detail)
+            throw SettingsError(problem.detail)
         } catch {
-            throw ConfigurationError("\(error)")
+            throw SettingsError("\(error)")
         }
     }
 
-    private static func time(_ text: String) throws(ConfigurationError) -> Int64 {
+    private static func time(_ text: String) throws(SettingsError) -> Int64 {
         if let seconds = Int64(text), seconds >= 0 { return seconds }
-        guard let duration = Quantity.duration(text) else {
-            throw ConfigurationError("--expires is “\(text)”: it must be a time from now, such as 1h, or unix seconds.")
+        guard let duration = Duration(settingText: text) else {
+            throw SettingsError("--expires is “\(text)”; it must be a time from now, such as 1h, or Unix seconds.")
         }
         return Int64(Date().timeIntervalSince1970) + duration.components.seconds
     }

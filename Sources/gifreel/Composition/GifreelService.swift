@@ -8,6 +8,7 @@ internal import Prewarm
 internal import PrometheusMetrics
 internal import Renditions
 package import Sandbox
+internal import Settings
 internal import SystemIO
 internal import Web
 
@@ -87,7 +88,11 @@ package final class GifreelService: Sendable {
         try server.start()
         let generation = current.value
         if let file = generation.configuration.portFile, let port = server.port {
-            try Data("\(port)\n".utf8).write(to: URL(fileURLWithPath: file), options: .atomic)
+            do throws(FileError) {
+                try Files.write("\(port)\n", to: file)
+            } catch {
+                throw SettingsError("server.port_file: \(error)")
+            }
         }
         generation.open(at: server.endpoints)
         rooms.prewarm.start({ [current] in current.value.store }, describe: PrewarmFailure.init)

@@ -5,6 +5,7 @@ internal import Logs
 internal import PrometheusMetrics
 internal import Renditions
 internal import Sandbox
+internal import Settings
 internal import Web
 
 /// The core without a server, on a cache directory that no server uses.

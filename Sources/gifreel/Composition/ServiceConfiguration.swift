@@ -6,9 +6,10 @@ package import Media
 package import Prewarm
 package import Renditions
 package import Sandbox
+package import Settings
 package import Web
 
-/// Everything about the service that can be set, each room's part in its own terms.
+/// The configuration of each target, made from the settings.
 package struct ServiceConfiguration: Sendable {
     package var http = HTTPServerConfiguration()
     package var cache = CacheConfiguration()
@@ -16,48 +17,42 @@ package struct ServiceConfiguration: Sendable {
     package var pool = WorkerPoolConfiguration(workers: 1, threadsAlone: 1)
     package var limits = MediaLimits()
     package var allowance = WorkerJob.Allowance()
-    /// How long a conversion may wait for a worker before who asked for it gets 503.
+    /// Time that a conversion may wait for a worker before the request gets 503.
     package var queueTimeout: Duration = .seconds(20)
-    /// Bytes of GIFs that all conversions under way may hold in memory; see ``MissAdmission``.
+    /// Bytes of sources that all conversions in progress may hold in memory; see ``MissAdmission``.
     package var queueBytes = 1 << 30
-    /// What origins' `Cache-Control` and `Expires` may say.
+    /// The limits for `Cache-Control` and `Expires` of origins.
     package var originRules = OriginRules()
-    /// Refuses to start where the kernel cannot confine the workers.
+    /// Whether the server refuses to start on a kernel that cannot confine the workers.
     package var requiresSandbox = false
-    /// Seconds of `max-age` in the answers' `Cache-Control`.
+    /// Seconds of `max-age` in `Cache-Control`.
     package var maxAge = 86_400
     /// Time after SIGTERM in which `/readyz` is 503 and requests are still answered, before draining begins.
     package var shutdownDelay: Duration = .zero
     /// `Access-Control-Allow-Origin`; nil sends none.
     package var allowOrigin: String? = "*"
-    /// A file to write the TCP port into once the server listens.
+    /// The file that receives the TCP port once the server listens.
     package var portFile: String?
-    /// The address under which clients reach the server, without a slash at its end; nil takes that of the request.
+    /// The URL at which clients reach the server, without a slash at its end; nil takes the Host of each request.
     package var publicURL: String?
-    /// Whether the page at `/` is there.
+    /// Whether `/` serves the home page.
     package var hasHomePage = true
     /// Origins by the name of their mount.
     package var mounts: [String: Mount] = [:]
-    /// What requests are signed with; empty where they are not.
+    /// The keys that sign requests; empty turns signing off.
     package var signingKeys = SigningKeys()
     /// Whether a request without a signature is refused.
     package var requiresSignature = false
-    /// How many misses a client may cause; nil for any number.
+    /// Misses per client; nil for no limit.
     package var rateLimit: RateLimit?
     /// The token of admin requests; nil turns them off.
     package var adminToken: String?
-    /// How much may be prewarmed.
+    /// The limits of prewarm jobs.
     package var prewarm = PrewarmQueue.Limits(concurrency: 1, urls: 50_000)
-    /// Who may read `/metrics` without the admin token. Default: nobody.
+    /// Clients that may read `/metrics` without the admin token.
     package var metricsReaders = ClientList()
     package var logLevel = Logger.Level.info
-    package var logFormat = LogFormat.text
-
-    /// How log lines look.
-    package enum LogFormat: String, Sendable, CaseIterable {
-        case text
-        case json
-    }
+    package var logFormat = Settings.Log.Format.text
 
     package init() {}
 }

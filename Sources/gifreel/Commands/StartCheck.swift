@@ -1,0 +1,32 @@
+internal import Cache
+internal import HTTP
+internal import Settings
+internal import SystemIO
+
+/// Checks, without starting anything, what would make a start fail.
+enum StartCheck {
+    /// - Throws: ``SettingsError`` for the first setting with which the server could not start.
+    static func check(_ configuration: ServiceConfiguration) throws(SettingsError) {
+        do throws(HTTPServerError) {
+            try configuration.http.checkHost()
+        } catch {
+            throw SettingsError("server.host cannot be used. \(error)")
+        }
+        try checkDirectory(of: configuration.portFile, "server.port_file")
+        try checkDirectory(of: configuration.http.unixPath, "server.unix_path")
+        // The server creates the directory, so only an existing file in its place is wrong.
+        var directory = configuration.cache.directory
+        while !Files.exists(directory), Files.directory(of: directory) != directory {
+            directory = Files.directory(of: directory)
+        }
+        guard Files.isDirectory(directory) || !Files.exists(directory) else {
+            throw SettingsError(
+                "cache.dir is “\(configuration.cache.directory)”, but \(directory) is not a directory; name another directory.")
+        }
+    }
+
+    private static func checkDirectory(of path: String?, _ name: String) throws(SettingsError) {
+        guard let path, !Files.isDirectory(Files.directory(of: path)) else { return }
+        throw SettingsError("\(name) is “\(path)”, but the directory \(Files.directory(of: path)) does not exist; create it.")
+    }
+}
