@@ -184,7 +184,7 @@ extension Setting {
             "limits.cpu", \.limits.cpu, in: .seconds(1)...day, .live,
             "Processor time of one conversion."),
         Setting(
-            "limits.memory", \.limits.memory, in: .mebibytes(32) ... .tebibytes(1), .live,
+            "limits.memory", \.limits.memory, in: .mebibytes(64) ... .tebibytes(1), .live,
             "Memory of one conversion."),
     ]
 

@@ -52,7 +52,9 @@ extension OperationsTests {
         }
 
         @Test func aPortFileThatCannotBeWrittenIsNamed() {
-            #expect(complaint(["server.port_file=/no/such/directory/port"]).contains("/no/such/directory/port"))
+            #expect(
+                complaint(["server.port_file=/no/such/directory/port"]).contains(
+                    "server.port_file: /no/such/directory/port cannot be written: No such file or directory."))
         }
 
         @Test func aFileThatIsNotThereOrNoYAMLIsNamed() throws {
@@ -62,7 +64,40 @@ extension OperationsTests {
             try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
             let file = directory.appendingPathComponent("a.yaml")
             try "server: [unclosed".write(to: file, atomically: true, encoding: .utf8)
-            #expect(complaint([], configuration: file.path).contains("The configuration file \(file.path) cannot be read"))
+            let text = complaint([], configuration: file.path)
+            #expect(text.hasPrefix("gifreel: The configuration file \(file.path) is not valid YAML: line 1"))
+            #expect(text.split(separator: "\n").count == 1)
+        }
+
+        @Test func variablesOfKubernetesAreIgnoredWithOneLineInTheLog() throws {
+            let server = try GifreelProcess(
+                environment: ["GIFREEL_PORT": "tcp://10.0.0.1:8080", "GIFREEL_SERVICE_HOST": "10.0.0.1"])
+            let lines = server.log.split(separator: "\n").filter { $0.contains("Kubernetes") }
+            #expect(lines.count == 1 && lines[0].contains("names=GIFREEL_PORT, GIFREEL_SERVICE_HOST"))
+            #expect(
+                complaint([], environment: ["GIFREEL_PROT": "1"]).contains(
+                    "The environment variable GIFREEL_PROT sets no setting"))
+        }
+
+        @Test(arguments: [
+            ("server.host=nonsense.invalid", "server.host cannot be used. The host nonsense.invalid is unknown."),
+            ("server.host=192.0.2.1", "server.host cannot be used. 192.0.2.1:0 is no address of this machine."),
+            ("limits.memory=1MiB", "limits.memory (--set) is “1MiB”; it must be a size from 64MiB to 1TiB"),
+            ("cache.dir=", "cache.dir (--set) is empty; it must be"),
+            ("cache.dir=/dev/null/cache", "cache.dir is “/dev/null/cache”, but /dev/null is not a directory"),
+            (
+                "server.port_file=/no/such/port",
+                "server.port_file is “/no/such/port”, but the directory /no/such does not exist"
+            ),
+            ("server.public_url=ftp://x/", "server.public_url is “ftp://x/”; it must be an http or https URL."),
+            ("mounts.mp4.origin=https://a/", "mounts.mp4 cannot be used: /mp4 is a route of the server"),
+        ])
+        func checkRefusesWhatCannotWork(_ setting: String, _ sentence: String) throws {
+            let outcome = try GifreelCommandLine.run(["serve", "--check", "--set", setting])
+            #expect(outcome.code == 1 && outcome.output.isEmpty)
+            #expect(
+                outcome.log.hasPrefix("gifreel: " + sentence) && outcome.log.split(separator: "\n").count == 1, "\(outcome.log)"
+            )
         }
 
         /// What a service says that must not start because of these libraries.
