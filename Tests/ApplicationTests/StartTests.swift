@@ -65,7 +65,7 @@ extension OperationsTests {
             let file = directory.appendingPathComponent("a.yaml")
             try "server: [unclosed".write(to: file, atomically: true, encoding: .utf8)
             let text = complaint([], configuration: file.path)
-            #expect(text.hasPrefix("gifreel: The configuration file \(file.path) is not valid YAML: line 1"))
+            #expect(text.hasPrefix("gifreel: The configuration file \(file.path) is not valid YAML: line "))
             #expect(text.split(separator: "\n").count == 1)
         }
 

@@ -1,0 +1,208 @@
+import Foundation
+import Glibc
+import Logging
+import Sandbox
+import Settings
+import TestSupport
+import Testing
+
+@testable import gifreel
+
+extension OperationsTests {
+    /// For each setting in the table: what a reload says is what happens.
+    @Suite("Each setting takes effect on reload, or is named as needing a restart", .timeLimit(.minutes(5)))
+    struct ReloadOfEverySettingTests {
+        /// A server in this process whose settings a test changes one by one.
+        fileprivate final class Server {
+            let origin: LoopbackOrigin
+            let base: Settings
+            let port: Int
+            private let service: GifreelService
+            private let zygote: Zygote
+            private let directory: URL
+            /// What each source URL has in its path, so that each observation causes misses of its own.
+            private var sources = 0
+
+            init() throws {
+                let gif = GIFBuilder.animation(frames: 3, width: 40, height: 30)
+                origin = try LoopbackOrigin([
+                    "/a.gif": { _ in .ok(gif, ["Cache-Control: max-age=7200"]) },
+                    "/r.gif": { _ in .redirect(to: "/a.gif") },
+                ])
+                directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
+                var settings = Settings()
+                settings.server.port = 0
+                settings.cache.dir = directory.path
+                settings.cache.minFreeBytes = .zero
+                settings.transcode.workers = 2
+                settings.sources.allowPrivate = ["127.0.0.1"]
+                settings.sources.ports = [try #require(PortRange(settingText: "1-65535"))]
+                settings.mounts["m"] = Settings.Mount()
+                settings.mounts["m"]?.origin = origin.url("/")
+                base = settings
+                zygote = try Zygote.spawn(executable: GifreelProcess.executable.path)
+                service = try GifreelService(
+                    configuration: ServiceConfiguration(settings), zygote: zygote, logger: Logger(label: "test"))
+                try service.start()
+                port = try #require(service.port)
+                #expect(try get("/mp4/" + origin.url("/a.gif")).status == 200)
+                #expect(try get("/m/a.mp4").status == 200)
+            }
+
+            func stop() async {
+                await service.stop()
+                zygote.stop()
+                origin.stop()
+                try? FileManager.default.removeItem(at: directory)
+            }
+
+            func apply(_ settings: Settings) throws {
+                try service.reload(ServiceConfiguration(settings), logger: Logger(label: "test"))
+            }
+
+            func request(
+                _ method: String, _ target: String, headers: [String] = [], body: [UInt8] = []
+            ) throws -> RawHTTPResponse {
+                var client = try RawHTTPClient(port: port)
+                return try client.request(method, target, headers: headers, body: body)
+            }
+
+            func get(_ target: String, headers: [String] = []) throws -> RawHTTPResponse {
+                try request("GET", target, headers: headers)
+            }
+
+            /// A source that was not requested before.
+            func freshSource(_ path: String = "/a.gif") -> String {
+                sources += 1
+                return origin.url(path) + "?\(sources)"
+            }
+        }
+
+        /// Another value for each setting whose type does not give one.
+        private static let samples: [String: [String]] = [
+            "server.host": ["::1"], "server.port_file": ["/tmp/port"], "server.unix_path": ["/tmp/socket"],
+            "server.unix_mode": ["0600"], "server.unix_group": ["root"],
+            "server.trusted_proxies": ["10.0.0.0/8"], "server.allow_origin": ["https://a.example"],
+            "server.public_url": ["https://gifs.example"], "cache.dir": ["/tmp/other"], "cache.max_age": ["1h"],
+            "cache.min_fresh_for": ["4h"], "cache.max_fresh_for": ["1h"],
+            "sources.allow": ["example.com"], "sources.allow_private": [], "sources.nat64_prefixes": ["64:ff9b::/96"],
+            "sources.ports": ["1"], "sources.max_bytes": ["64B"], "sources.max_redirects": ["0"],
+            "sources.require_signature": ["false"], "sources.loop_name": ["other"], "signing.keys": ["a key of a test"],
+            "rate_limit.misses_per_minute": ["1"], "transcode.queue_bytes": ["2GiB"], "limits.side": ["39"],
+            "limits.canvas_pixels": ["1199"], "limits.total_pixels": ["3599"], "limits.frames": ["2"],
+            "limits.duration": ["10ms"], "mounts.*.origin": ["https://b.example/"], "mounts.*.allow": ["b/"],
+            "mounts.*.fresh_for": ["1h"], "mounts.*.max_age": ["1h"], "mounts.*.query": ["forward"],
+            "mounts.*.require_signature": ["false"],
+            "admin.token": ["secret"], "metrics.allow": ["10.0.0.1"], "log.level": ["error"],
+        ]
+
+        private static func sample(_ setting: Setting) -> [String] {
+            if let sample = samples[setting.name] { return sample }
+            switch setting.kind {
+            case .flag: return [setting.text(Settings()) == "true" ? "false" : "true"]
+            case .choice(let words): return [words.last { [$0] != setting.texts(Settings()) } ?? ""]
+            case .text: return ["sample"]
+            case .number, .bytes, .duration: return [setting.range?.upper ?? ""]
+            }
+        }
+
+        /// What a client notices of a live setting. Settings that only show under load or with a slow origin are missing:
+        /// for those the configuration that the service gets is compared.
+        private static let observations: [String: @Sendable (Server) throws -> String] = [
+            "server.allow_origin": { try $0.hit()["access-control-allow-origin"] ?? "none" },
+            "server.public_url": {
+                let page = String(decoding: try $0.get("/html/" + $0.origin.url("/a.gif")).body, as: UTF8.self)
+                return page.contains("https://gifs.example/") ? "public" : "host"
+            },
+            "cache.max_age": { try $0.hit()["cache-control"] ?? "" },
+            "sources.allow": { "\(try $0.hit().status)" },
+            "sources.allow_private": { "\(try $0.hit().status)" },
+            "sources.ports": { "\(try $0.hit().status)" },
+            "sources.max_bytes": { "\(try $0.upload())" },
+            "sources.max_redirects": { "\(try $0.get("/mp4/" + $0.freshSource("/r.gif")).status)" },
+            "sources.loop_name": {
+                "\(try $0.get("/mp4/" + $0.freshSource(), headers: ["CDN-Loop: other"]).status)"
+            },
+            "signing.keys": { "\(try $0.hit().status)" },
+            "rate_limit.misses_per_minute": { server in
+                try (0..<40).map { _ in "\(try server.get("/json/" + server.freshSource()).status)" }.contains("429")
+                    ? "limited" : "free"
+            },
+            "limits.side": { "\(try $0.upload())" },
+            "limits.canvas_pixels": { "\(try $0.upload())" },
+            "limits.total_pixels": { "\(try $0.upload())" },
+            "limits.frames": { "\(try $0.upload())" },
+            "limits.duration": { "\(try $0.upload())" },
+            "mounts.*.origin": { "\(try $0.get("/m/a.mp4").status)" },
+            "mounts.*.allow": { "\(try $0.get("/m/a.mp4").status)" },
+            "mounts.*.negotiate": { try $0.get("/m/a.gif")["vary"] ?? "none" },
+            "mounts.*.max_age": { try $0.get("/m/a.mp4")["cache-control"] ?? "" },
+            "mounts.*.query": { "\(try $0.get("/m/a.mp4?unknown=1").status)" },
+            "pages.home": { "\(try $0.get("/").status)" },
+            "admin.token": { "\(try $0.get("/cache", headers: ["Authorization: Bearer secret"]).status)" },
+            "metrics.allow": { "\(try $0.get("/metrics").status)" },
+        ]
+
+        @Test func aReloadDoesWhatItsPlanSays() async throws {
+            let server = try Server()
+            do {
+                for setting in Setting.all { try check(setting, server) }
+            } catch {
+                Issue.record(error)
+            }
+            await server.stop()
+        }
+
+        private func check(_ setting: Setting, _ server: Server) throws {
+            var changed = server.base
+            let rejection = setting.set(Self.sample(setting), chosenName: "m", in: &changed)
+            try #require(rejection == nil, "\(setting.name)")
+            let plan = ReloadPlan(from: server.base, to: changed)
+            let name = setting.name.replacing("*", with: "m")
+            guard setting.effect == .live else {
+                // Nothing of the new value reaches the service.
+                #expect(plan.waiting == [name] && plan.changed.isEmpty && plan.settings == server.base)
+                return
+            }
+            #expect(plan.changed == [name] && plan.waiting.isEmpty && plan.settings == changed)
+            let configurations = try [server.base, plan.settings].map { String(reflecting: try ServiceConfiguration($0)) }
+            if !setting.isSecret && setting.name != "sources.require_signature" && setting.name != "rate_limit.burst" {
+                #expect(configurations[0] != configurations[1], "\(name) reaches no configuration")
+            }
+            guard let observe = Self.observations[setting.name] else { return }
+            let before = try observe(server)
+            try server.apply(plan.settings)
+            let during = try observe(server)
+            try server.apply(server.base)
+            let after = try observe(server)
+            #expect(before != during, "\(name) has no effect: \(before)")
+            #expect(before == after, "\(name) stays in effect: \(after)")
+        }
+
+        @Test func theLogNamesWhatNeedsARestart() throws {
+            let directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
+            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+            let file = directory.appendingPathComponent("settings.yaml")
+            try "cache:\n  max_age: 1h\n".write(to: file, atomically: true, encoding: .utf8)
+            let server = try GifreelProcess([], configuration: file.path, directory: directory)
+            try "cache:\n  max_age: 2h\n  stale_for: 1d\ntranscode:\n  queue: 3\n".write(
+                to: file, atomically: true, encoding: .utf8)
+            kill(server.identifier, SIGHUP)
+            try waitUntil("the reload", within: .seconds(30)) { server.log.contains("a restart is needed") }
+            #expect(server.log.contains("changed=cache.max_age\n"))
+            #expect(server.log.contains("for=cache.stale_for, transcode.queue\n"))
+        }
+    }
+}
+
+extension OperationsTests.ReloadOfEverySettingTests.Server {
+    /// The answer to a request for a rendition that is in the cache's memory.
+    fileprivate func hit() throws -> RawHTTPResponse { try get("/mp4/" + origin.url("/a.gif")) }
+
+    /// The status of an upload that no request made before.
+    fileprivate func upload() throws -> Int {
+        let number = UInt8(truncatingIfNeeded: freshSource().hashValue)
+        let gif = GIFBuilder.animation(frames: 3, width: 40, height: 30) + [number] + Array(freshSource().utf8)
+        return try request("POST", "/mp4", body: gif).status
+    }
+}
