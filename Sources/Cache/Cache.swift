@@ -68,8 +68,14 @@ package final class Cache: RenditionCache {
         lookups.close()
         purgers.close()
         publishers.close()
-        hot.removeAll()
+        forgetHot()
         store.close()
+    }
+
+    /// Removes every rendition from memory, together with what is attached to it. The next hits look theirs up on disk. Any
+    /// thread.
+    package func forgetHot() {
+        hot.removeAll()
     }
 
     package var configuration: CacheConfiguration { context.configuration }

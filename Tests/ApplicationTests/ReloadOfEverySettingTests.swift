@@ -27,6 +27,7 @@ extension OperationsTests {
                 let gif = GIFBuilder.animation(frames: 3, width: 40, height: 30)
                 origin = try LoopbackOrigin([
                     "/a.gif": { _ in .ok(gif, ["Cache-Control: max-age=7200"]) },
+                    "/m/a.gif": { _ in .ok(gif, ["Cache-Control: max-age=7200"]) },
                     "/r.gif": { _ in .redirect(to: "/a.gif") },
                 ])
                 directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
@@ -38,7 +39,7 @@ extension OperationsTests {
                 settings.sources.allowPrivate = ["127.0.0.1"]
                 settings.sources.ports = [try #require(PortRange(settingText: "1-65535"))]
                 settings.mounts["m"] = Settings.Mount()
-                settings.mounts["m"]?.origin = origin.url("/")
+                settings.mounts["m"]?.origin = origin.url("/m/")
                 base = settings
                 zygote = try Zygote.spawn(executable: GifreelProcess.executable.path)
                 service = try GifreelService(
@@ -82,7 +83,7 @@ extension OperationsTests {
         private static let samples: [String: [String]] = [
             "server.host": ["::1"], "server.port_file": ["/tmp/port"], "server.unix_path": ["/tmp/socket"],
             "server.unix_mode": ["0600"], "server.unix_group": ["root"],
-            "server.trusted_proxies": ["10.0.0.0/8"], "server.allow_origin": ["https://a.example"],
+            "log.client": ["true"], "server.trusted_proxies": ["10.0.0.0/8"], "server.allow_origin": ["https://a.example"],
             "server.public_url": ["https://gifs.example"], "cache.dir": ["/tmp/other"], "cache.max_age": ["1h"],
             "cache.min_fresh_for": ["4h"], "cache.max_fresh_for": ["1h"],
             "sources.allow": ["example.com"], "sources.allow_private": [], "sources.nat64_prefixes": ["64:ff9b::/96"],

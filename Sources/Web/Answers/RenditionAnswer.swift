@@ -13,6 +13,8 @@ struct RenditionAnswer: Sendable {
 
     /// The parts of an answer that are prepared once per rendition and stay attached to it.
     private final class Prepared: Sendable {
+        /// The number of the policy that the fields below are made for.
+        let policyNumber: Int
         /// With the fields that all answers have in common.
         let resource: HTTPResource
         /// `Cache-Control` and `Cache-Status` of a hit of a plain request.
@@ -20,7 +22,8 @@ struct RenditionAnswer: Sendable {
         /// A ``SizeComparison``, made when it is first asked for.
         let comparison = Atomic(SizeComparison.unknown.rawValue)
 
-        init(_ resource: HTTPResource, plain: HTTPHeaders) {
+        init(_ resource: HTTPResource, plain: HTTPHeaders, policyNumber: Int) {
+            self.policyNumber = policyNumber
             self.resource = resource
             hit = RenditionAnswer.with(plain, .hit)
         }
@@ -34,8 +37,11 @@ struct RenditionAnswer: Sendable {
     }
 
     private let common: HTTPHeaders
-    private let maxAge: Int
-    private let staleFor: Int64
+    private let policy: HeadPolicy
+    /// The same for equal policies, so that hits compare a number.
+    private let policyNumber: Int
+    private var maxAge: Int { policy.maxAge }
+    private var staleFor: Int64 { policy.staleFor }
     private let secondsLeft: @Sendable (Int64) -> Int64
     /// Seconds that caches on the way may keep an answer that is composed anew for each request.
     private static let composedMaxAge = 60
@@ -47,8 +53,8 @@ struct RenditionAnswer: Sendable {
         var common: HTTPHeaders = ["X-Content-Type-Options": "nosniff"]
         common.append(crossOrigin.fields)
         self.common = common
-        maxAge = configuration.maxAge
-        staleFor = configuration.staleFor
+        policy = configuration.headPolicy
+        policyNumber = Self.number(of: policy)
         self.secondsLeft = secondsLeft
     }
 
@@ -161,12 +167,28 @@ struct RenditionAnswer: Sendable {
         "/object/\(rendition.objectID).\(rendition.fileExtension)"
     }
 
+    /// Every policy since the start of the process; its index is its number.
+    private static let policies = Mutex<[HeadPolicy]>([])
+
+    private static func number(of policy: HeadPolicy) -> Int {
+        policies.withLock { policies in
+            if let known = policies.firstIndex(of: policy) { return known }
+            policies.append(policy)
+            return policies.count - 1
+        }
+    }
+
     /// The rendition as the engine sends it, prepared once and kept with it.
     private func prepared(_ rendition: CachedRendition) -> Prepared {
-        if let prepared = rendition.attachment as? Prepared { return prepared }
+        let attached = rendition.attachment as? Prepared
+        if let attached, attached.policyNumber == policyNumber { return attached }
         let address = rendition.isOfSource ? Address.source : .object
-        let prepared = Prepared(resource(rendition), plain: fields(rendition.alias, address, .plain))
-        return rendition.attach(prepared) as? Prepared ?? prepared
+        let prepared = Prepared(
+            resource(rendition), plain: fields(rendition.alias, address, .plain), policyNumber: policyNumber)
+        // The slot holds its first value until the rendition leaves the cache's memory, which a reload makes happen. A request
+        // that was answered by the old policy meanwhile may have filled it again; this answer must not use that.
+        if attached == nil { rendition.attach(prepared) }
+        return prepared
     }
 
     /// A strong validator (RFC 9110 section 8.8.1) is one of bytes: half of their SHA-256. An object's name will not do, since

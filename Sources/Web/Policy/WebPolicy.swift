@@ -38,3 +38,19 @@ package struct WebPolicy: Sendable {
         self.version = version
     }
 }
+
+/// The settings that the fields of a cached rendition's responses depend on. Responses that were prepared for another value
+/// must not be sent.
+package struct HeadPolicy: Equatable, Sendable {
+    /// Seconds of `max-age`.
+    package let maxAge: Int
+    /// Seconds of `stale-while-revalidate`.
+    package let staleFor: Int64
+    /// `Access-Control-Allow-Origin`, or nil.
+    package let allowOrigin: String?
+}
+
+extension WebPolicy {
+    /// The part of the policy that prepared responses depend on.
+    package var headPolicy: HeadPolicy { HeadPolicy(maxAge: maxAge, staleFor: staleFor, allowOrigin: allowOrigin) }
+}

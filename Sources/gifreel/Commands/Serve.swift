@@ -147,8 +147,10 @@ package struct Serve {
     }
 
     /// The access log on standard output; nil where that is closed.
-    private static func accessLog(_ format: Settings.Log.Format) -> HTTPAccessLogWriter? {
-        try? HTTPAccessLogWriter(duplicating: STDOUT_FILENO, format: format == .json ? .json : .text)
+    private static func accessLog(_ configuration: ServiceConfiguration) -> HTTPAccessLogWriter? {
+        try? HTTPAccessLogWriter(
+            duplicating: STDOUT_FILENO, format: configuration.logFormat == .json ? .json : .text,
+            includesClientFields: configuration.http.recordsClientFields)
     }
 
     private static func complain(_ sentence: String) -> Int32 {

@@ -100,14 +100,18 @@ package final class GifreelService: Sendable {
         generation.logger.info("listening", metadata: ["at": "\(endpoints)", "version": "\(Gifreel.version)"])
     }
 
-    /// Answers by other settings from here on; what is in flight ends by the old ones. Of settings for which
-    /// ``Setting/isReadAgain`` is false the old values stay in force.
+    /// Answers requests by other settings from now on. Requests in progress end by the old ones.
+    ///
+    /// - Parameter configuration: Made from ``ReloadPlan/settings``, so that settings that need a restart have their old value.
     package func reload(_ configuration: ServiceConfiguration, logger: Logger) throws {
         let next = try Generation(configuration, rooms, logger: logger)
         next.open(at: server.endpoints)
         accessLog?.set(isOpen: configuration.logLevel <= .info)
         meter.setMounts(configuration.mounts.keys)
-        current.replace(with: next).retire()
+        let previous = current.replace(with: next)
+        // Responses that were prepared with the old fields must not be sent.
+        if previous.configuration.web.headPolicy != configuration.web.headPolicy { rooms.cache.forgetHot() }
+        previous.retire()
     }
 
     /// Ends in order: `/readyz` is 503 while connections are still accepted for the shutdown delay, so that a load balancer
