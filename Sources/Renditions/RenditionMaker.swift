@@ -20,8 +20,7 @@ package struct RenditionMaker: Sendable {
     let cache: Cache
     let clock: CacheClock
     let rules: OriginRules
-    package let remembered: RememberedProblems
-    let admission: MissAdmission
+    package let state: RenditionState
     /// The largest GIF there may be, in bytes.
     let largest: Int
     let fetches: SourceFetches
@@ -30,14 +29,13 @@ package struct RenditionMaker: Sendable {
 
     /// - Parameter largest: The largest GIF, in bytes.
     package init(
-        cache: Cache, clock: CacheClock, rules: OriginRules, remembered: RememberedProblems, admission: MissAdmission,
-        largest: Int, fetches: SourceFetches, convert: @escaping Convert, logger: Logger
+        cache: Cache, clock: CacheClock, rules: OriginRules, state: RenditionState, largest: Int, fetches: SourceFetches,
+        convert: @escaping Convert, logger: Logger
     ) {
         self.cache = cache
         self.clock = clock
         self.rules = rules
-        self.remembered = remembered
-        self.admission = admission
+        self.state = state
         self.largest = largest
         self.fetches = fetches
         self.convert = convert
@@ -50,9 +48,9 @@ package struct RenditionMaker: Sendable {
         // Looked up again inside the flight: one that landed just now may have brought it.
         let known = await cache.alias(key, isFirstLook: false)
         if let known, case .fresh = cache.freshness(of: known) { return .success(Made(rendition: known, provenance: .hit)) }
-        if let problem = remembered.problem(with: url, rendition) { return .failure(problem) }
+        if let problem = state.failures.problem(with: url, rendition) { return .failure(problem) }
         // Before anything is fetched: what cannot be done now is refused at once.
-        guard let place = admission.admit(MissAdmission.Origin(url), bytes: largest, urgency: flight.turn.urgency) else {
+        guard let place = state.admission.admit(MissAdmission.Origin(url), bytes: largest, urgency: flight.turn.urgency) else {
             return .failure(.overloaded(cause: nil))
         }
         // Held to the end, whatever the compiler thinks of it.
@@ -71,11 +69,11 @@ package struct RenditionMaker: Sendable {
             place.settle(bytes: gif.source.count)
             if known != nil, !gif.keeping.isAllowed { await forget(url) }
             // Noted before the conversion, so that a purge during it is not undone by remembering how it failed.
-            let memory = remembered.epoch
+            let memory = state.failures.epoch
             let made = await make(
                 rendition, of: gif.source, epoch: gif.epoch, keeping: gif.keeping, flight, StageTimes(fetch: gif.time))
             if case .failure(let problem) = made, !cache.isPurged(url.canonical, since: gif.epoch) {
-                remembered.remember(problem, with: url, rendition, since: memory)
+                state.failures.remember(problem, with: url, rendition, since: memory)
             }
             // Others may be making something of the same GIF; as long as somebody does, it is not fetched again.
             return withExtendedLifetime(gif) { made }

@@ -36,22 +36,13 @@ package struct RenditionStore: Sendable {
 
     package let cache: Cache
     package let maker: RenditionMaker
-    private let flights: FlightTable<Key, Result<Made, RenditionError>>
-    private let uploads: FlightTable<ObjectID, Result<Made, RenditionError>>
+    private let state: RenditionState
     private typealias Made = RenditionMaker.Made
 
-    /// - Parameters:
-    ///   - patience: How long a caller waits for a worker.
-    ///   - lifetime: How long a making may take in all; far more than it ever should.
-    ///   - executor: Runs what is in flight; nil for Swift's own.
-    package init(
-        cache: Cache, maker: RenditionMaker, patience: Duration, lifetime: Duration,
-        executor: (any TaskExecutor)? = nil
-    ) {
+    package init(cache: Cache, maker: RenditionMaker) {
         self.cache = cache
         self.maker = maker
-        flights = FlightTable(patience: patience, lifetime: lifetime, executor: executor)
-        uploads = FlightTable(patience: patience, lifetime: lifetime, executor: executor)
+        state = maker.state
     }
 
     /// What can be answered at once without waiting for anything; nil sends the caller to ``find(_:of:urgency:_:)``.
@@ -80,7 +71,7 @@ package struct RenditionStore: Sendable {
                 return .success(Found(rendition: known, provenance: .hit))
             case .stale(let age):
                 // While the origin is known to fail it is left alone.
-                if maker.remembered.problem(with: url, rendition) == nil { flights.launch(key, urgency: .renewal, work) }
+                if state.failures.problem(with: url, rendition) == nil { state.flights.launch(key, urgency: .renewal, work) }
                 return .success(Found(rendition: known, provenance: .stale(age)))
             case .expired:
                 break
@@ -89,9 +80,9 @@ package struct RenditionStore: Sendable {
         if let last = rendition.pastEnd, last != rendition, await isPastEnd(rendition, storedAs: last, of: url) {
             return await find(last, of: url, urgency: urgency, allowance)
         }
-        if let problem = maker.remembered.problem(with: url, rendition) { return .failure(problem) }
+        if let problem = state.failures.problem(with: url, rendition) { return .failure(problem) }
         if let refusal = allowance.use() { return .failure(refusal) }
-        return Self.found(await flights.outcome(of: key, urgency: urgency, work))
+        return Self.found(await state.flights.outcome(of: key, urgency: urgency, work))
     }
 
     /// Whether a stored poster of the last frame, which is not expired, tells that a poster's frame is past the end.
@@ -114,8 +105,8 @@ package struct RenditionStore: Sendable {
             return .success(Found(rendition: known, provenance: .hit))
         }
         if let refusal = allowance.use() { return .failure(refusal) }
-        let landing = await uploads.outcome(of: id, urgency: urgency) { [maker] flight in
-            guard let place = maker.admission.admit(nil, bytes: source.count, urgency: flight.turn.urgency) else {
+        let landing = await state.uploadFlights.outcome(of: id, urgency: urgency) { [maker] flight in
+            guard let place = maker.state.admission.admit(nil, bytes: source.count, urgency: flight.turn.urgency) else {
                 return .failure(.overloaded(cause: nil))
             }
             defer { withExtendedLifetime(place) {} }
@@ -132,7 +123,7 @@ package struct RenditionStore: Sendable {
     }
 
     /// Whether another conversion would be admitted now.
-    package var hasRoom: Bool { maker.admission.hasRoom }
+    package var hasRoom: Bool { state.admission.hasRoom }
 
     /// Forgets what `scope` covers: what is stored, what is remembered not to work, and what is in flight. That goes on for
     /// those who wait for it already, but nobody who comes after this has returned gets anything of it.
@@ -145,21 +136,21 @@ package struct RenditionStore: Sendable {
         }
         // The fetches first: a making that is begun after its table was closed cannot join a fetch from before the purge.
         maker.fetches.close(scope)
-        flights.close { scope.covers($0.url.canonical) }
+        state.flights.close { scope.covers($0.url.canonical) }
         switch scope {
-        case .all: uploads.close { _ in true }
+        case .all: state.uploadFlights.close { _ in true }
         case .object(let id):
             // Which object a flight leads to is known only once its source has been fetched.
-            flights.close { _ in true }
-            uploads.close { $0 == id }
+            state.flights.close { _ in true }
+            state.uploadFlights.close { $0 == id }
         case .url, .prefix: break
         }
-        maker.remembered.purge(scope)
+        state.failures.purge(scope)
         return try result.get()
     }
 
-    /// What is being made now.
-    package var makingCount: Int { flights.count + uploads.count }
+    /// Renditions in progress.
+    package var inProgressCount: Int { state.flights.count + state.uploadFlights.count }
 
     private static func found<Key>(_ landing: FlightTable<Key, Result<Made, RenditionError>>.Landing) -> Result<
         Found, RenditionError

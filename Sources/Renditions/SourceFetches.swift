@@ -16,37 +16,29 @@ package final class SourceFetches: Sendable {
         case failed(RenditionError)
     }
 
-    private struct Key: Hashable {
+    struct Key: Hashable {
         let url: SourceURL
         let validators: SourceValidators
     }
 
-    private struct Loan {
+    struct Loan {
         weak var gif: FetchedGIF?
     }
 
     private let cache: Cache
     private let clock: CacheClock
     private let rules: OriginRules
-    private let remembered: RememberedProblems
+    private let state: RenditionState
     private let fetch: Fetch
-    private let flights: FlightTable<Key, Outcome>
-    /// GIFs that are in memory because something is being made of them.
-    private let loans = Mutex<[SourceURL: Loan]>([:])
 
-    /// - Parameters:
-    ///   - lifetime: How long a fetch may take in all; far more than it ever should.
-    ///   - executor: Runs the fetches; nil for Swift's own.
     package init(
-        cache: Cache, clock: CacheClock, rules: OriginRules, remembered: RememberedProblems, lifetime: Duration,
-        executor: (any TaskExecutor)? = nil, fetch: @escaping Fetch
+        cache: Cache, clock: CacheClock, rules: OriginRules, state: RenditionState, fetch: @escaping Fetch
     ) {
         self.cache = cache
         self.clock = clock
         self.rules = rules
-        self.remembered = remembered
+        self.state = state
         self.fetch = fetch
-        flights = FlightTable(patience: lifetime, lifetime: lifetime, executor: executor)
     }
 
     /// The source: from memory, by the fetch that is under way, or by a new one.
@@ -56,8 +48,8 @@ package final class SourceFetches: Sendable {
         if let gif = loan(of: url) { return .fetched(gif) }
         var key = Key(url: url, validators: SourceValidators())
         // An unconditional fetch serves everybody; a conditional one has an answer that only the same validators go with.
-        if !flights.isOpen(key) { key = Key(url: url, validators: validators) }
-        let landing = await flights.outcome(of: key) { [self, key] _ in await fetchNow(key) }
+        if !state.fetchFlights.isOpen(key) { key = Key(url: url, validators: validators) }
+        let landing = await state.fetchFlights.outcome(of: key) { [self, key] _ in await fetchNow(key) }
         switch landing {
         case .landed(let outcome, _): return outcome
         case .timedOut, .cancelled: return .failed(.overloaded(cause: nil))
@@ -66,17 +58,17 @@ package final class SourceFetches: Sendable {
 
     /// Lets nobody join the fetches that are under way and that the purge covers.
     func close(_ scope: PurgeScope) {
-        flights.close { scope.covers($0.url.canonical) }
+        state.fetchFlights.close { scope.covers($0.url.canonical) }
     }
 
     private func fetchNow(_ key: Key) async -> Outcome {
         // Noted before the origin is asked: a purge from here on covers what it says.
         let epoch = cache.epoch(for: key.url.canonical)
-        let memory = remembered.epoch
+        let memory = state.failures.epoch
         switch await fetch(key.url, key.validators) {
         case .failure(let error):
             let problem = RenditionError.fetchFailed(error)
-            remembered.remember(problem, with: key.url, since: memory)
+            state.failures.remember(problem, with: key.url, since: memory)
             return .failed(problem)
         case .success(.notModified(let unmodified)):
             return .notModified(unmodified, epoch)
@@ -91,14 +83,16 @@ package final class SourceFetches: Sendable {
     // MARK: Lending
 
     private func lend(_ gif: FetchedGIF) {
-        loans.withLock { loans in
+        state.loans.withLock { loans in
             if loans.count >= 64 { loans = loans.filter { $0.value.gif != nil } }
             loans[gif.url] = Loan(gif: gif)
         }
     }
 
     private func loan(of url: SourceURL) -> FetchedGIF? {
-        guard let gif = loans.withLock({ $0[url]?.gif }), !cache.isPurged(url.canonical, since: gif.epoch) else { return nil }
+        guard let gif = state.loans.withLock({ $0[url]?.gif }), !cache.isPurged(url.canonical, since: gif.epoch) else {
+            return nil
+        }
         return gif
     }
 }

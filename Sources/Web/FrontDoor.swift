@@ -40,10 +40,10 @@ package final class FrontDoor: HTTPHandler {
 
     package init(
         configuration: WebPolicy, store: RenditionStore, registry: PrometheusRegistry, prewarm: PrewarmQueue,
-        threads: WorkThreads, clock: CacheClock, work: WorkMeter, uploads: UploadAdmission,
+        threads: WorkThreads, limiter: RateLimiter, clock: CacheClock, work: WorkMeter, uploads: UploadAdmission,
         logger: Logger
     ) {
-        let access = AccessControl(configuration, clock: clock)
+        let access = AccessControl(configuration, limiter: limiter, clock: clock)
         let admin = AdminDesk(store: store, token: configuration.adminToken)
         self.configuration = configuration
         parser = RouteParser(mounts: configuration.mounts)

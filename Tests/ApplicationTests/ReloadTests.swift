@@ -37,6 +37,83 @@ extension OperationsTests {
             #expect(try server.request("GET", "/cache").status == 404)
         }
 
+        @Test func hotHitsFollowMaxAgeAndAllowedOrigin() throws {
+            let gif = GIFBuilder.animation(frames: 3)
+            let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+            defer { origin.stop() }
+            let (server, file) = try start("cache:\n  max_age: 100s\n")
+            for _ in 0..<3 { _ = try server.mp4(origin.url("/a.gif")) }
+            let before = try server.mp4(origin.url("/a.gif"))
+            #expect(before["cache-status"] == "gifreel; hit")
+            #expect(before["cache-control"] == "public, max-age=100, stale-while-revalidate=604800")
+            #expect(before["access-control-allow-origin"] == "*")
+            try "cache:\n  max_age: 200s\n  stale_for: 1h\nserver:\n  allow_origin: https://a.example\n"
+                .write(to: file, atomically: true, encoding: .utf8)
+            try reload(server, until: "changed=cache.max_age, server.allow_origin")
+            for _ in 0..<3 {
+                let after = try server.mp4(origin.url("/a.gif"))
+                #expect(after["cache-status"] == "gifreel; hit")
+                // stale_for needs a restart: the field agrees with the cache, which still goes by the old value.
+                #expect(after["cache-control"] == "public, max-age=200, stale-while-revalidate=604800")
+                #expect(after["access-control-allow-origin"] == "https://a.example")
+            }
+        }
+
+        @Test func aReloadKeepsRateBuckets() throws {
+            let gif = GIFBuilder.animation(frames: 3)
+            let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }, "/b.gif": { _ in .ok(gif + [0]) }])
+            defer { origin.stop() }
+            let limit = "rate_limit:\n  misses_per_minute: 1\n  burst: 1\n"
+            let (server, file) = try start(limit)
+            #expect(try server.mp4(origin.url("/a.gif")).status == 200)
+            #expect(try server.mp4(origin.url("/b.gif")).status == 429)
+            try (limit + "admin:\n  token: secret\n").write(to: file, atomically: true, encoding: .utf8)
+            try reload(server, until: "changed=admin.token")
+            #expect(try server.mp4(origin.url("/b.gif")).status == 429)
+        }
+
+        @Test func aReloadKeepsRememberedFailures() throws {
+            let origin = try LoopbackOrigin([:])
+            defer { origin.stop() }
+            let (server, file) = try start("log:\n  level: info\n")
+            #expect(try server.mp4(origin.url("/a.gif")).status == 404)
+            try "admin:\n  token: secret\n".write(to: file, atomically: true, encoding: .utf8)
+            try reload(server, until: "changed=admin.token")
+            let again = try server.mp4(origin.url("/a.gif"))
+            #expect(again.status == 404 && again["cache-status"] == "gifreel; hit; detail=negative")
+            #expect(origin.count("/a.gif") == 1)
+        }
+
+        @Test func requestsBeforeAndAfterAReloadShareAFlight() throws {
+            let gif = GIFBuilder.animation(frames: 3)
+            let gate = try LoopbackGate()
+            let origin = try LoopbackOrigin([
+                "/a.gif": { _ in
+                    var answer = LoopbackAnswer.ok(gif)
+                    answer.steps.insert(.wait(until: gate), at: 0)
+                    return answer
+                }
+            ])
+            defer { origin.stop() }
+            let (server, file) = try start("log:\n  level: info\n")
+            let answers = try atOnce(3) { index in
+                if index == 1 {
+                    try waitUntil("the first request is at the origin") { origin.count("/a.gif") == 1 }
+                    try "admin:\n  token: secret\n".write(to: file, atomically: true, encoding: .utf8)
+                    try reload(server, until: "changed=admin.token")
+                } else if index == 2 {
+                    // Both requests have looked into the cache; the second one is about to join or has joined.
+                    try waitUntil("both requests missed") {
+                        try server.request("GET", "/metrics").text.contains("gifreel_cache_misses_total 2\n")
+                    }
+                    gate.open()
+                }
+                return try server.mp4(origin.url("/a.gif"))
+            }
+            #expect(answers.allSatisfy { $0.status == 200 })
+            #expect(origin.count("/a.gif") == 1)
+        }
+
         @Test func aReloadThatForbidsASourceRefusesWhatIsCachedOfIt() throws {
             let gif = GIFBuilder.animation(frames: 3)
             let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])

@@ -14,6 +14,15 @@ package final class MissAdmission: Sendable {
         var background = 0
         var bytes = 0
         var fetching: [Origin: Int] = [:]
+        var limits: Limits
+    }
+
+    private struct Limits {
+        let jobs: Int
+        let bytes: Int
+
+        var jobsInBackground: Int { max(1, jobs / 2) }
+        var jobsPerOrigin: Int { max(MissAdmission.fewestPerOrigin, jobs - jobs / 4) }
     }
 
     /// The host and port that a fetch goes to.
@@ -27,20 +36,18 @@ package final class MissAdmission: Sendable {
         }
     }
 
-    private let jobs: Int
-    private let bytes: Int
-    private let jobsInBackground: Int
-    private let jobsPerOrigin: Int
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
     /// - Parameters:
     ///   - jobs: Places in all: at workers and waiting for them.
     ///   - bytes: Of GIFs held in memory. A single one is always let in, however large it may be.
     package init(jobs: Int, bytes: Int) {
-        self.jobs = jobs
-        self.bytes = bytes
-        jobsInBackground = max(1, jobs / 2)
-        jobsPerOrigin = max(Self.fewestPerOrigin, jobs - jobs / 4)
+        state = Mutex(State(limits: Limits(jobs: jobs, bytes: bytes)))
+    }
+
+    /// Changes the limits. Work in progress keeps its share; nothing more is admitted until the new limits allow it.
+    func resize(jobs: Int, bytes: Int) {
+        state.withLock { $0.limits = Limits(jobs: jobs, bytes: bytes) }
     }
 
     /// With so few places, sharing them out among origins would only keep them empty.
@@ -53,9 +60,10 @@ package final class MissAdmission: Sendable {
     ///   - bytes: That it may have.
     func admit(_ origin: Origin?, bytes: Int, urgency: Urgency) -> MissPlace? {
         let isAdmitted = state.withLock { state in
-            guard state.jobs < jobs, state.bytes == 0 || state.bytes + bytes <= self.bytes else { return false }
-            if urgency.isBackground, state.background >= jobsInBackground { return false }
-            if let origin, state.fetching[origin, default: 0] >= jobsPerOrigin { return false }
+            let limits = state.limits
+            guard state.jobs < limits.jobs, state.bytes == 0 || state.bytes + bytes <= limits.bytes else { return false }
+            if urgency.isBackground, state.background >= limits.jobsInBackground { return false }
+            if let origin, state.fetching[origin, default: 0] >= limits.jobsPerOrigin { return false }
             state.jobs += 1
             state.bytes += bytes
             if urgency.isBackground { state.background += 1 }
@@ -66,7 +74,7 @@ package final class MissAdmission: Sendable {
     }
 
     /// Whether a place is free.
-    var hasRoom: Bool { state.withLock { $0.jobs < jobs } }
+    var hasRoom: Bool { state.withLock { $0.jobs < $0.limits.jobs } }
 
     /// Places taken and bytes accounted for.
     var load: (jobs: Int, bytes: Int) { state.withLock { ($0.jobs, $0.bytes) } }

@@ -8,7 +8,7 @@ internal import SystemIO
 ///   done by a worker is cancelled; what is being done goes on to its end, and whoever comes meanwhile joins it.
 /// - Each caller waits for a worker only so long, counted for itself.
 /// - A key is free again as soon as its work has ended, however it ended; work that does not end at all is given up after
-///   ``lifetime``, so that no key is ever stuck.
+///   its lifetime, so that no key is ever stuck.
 ///
 /// Any thread; the lock is held for a few dictionary accesses.
 final class FlightTable<Key: Hashable & Sendable, Outcome: Sendable>: Sendable {
@@ -48,6 +48,8 @@ final class FlightTable<Key: Hashable & Sendable, Outcome: Sendable>: Sendable {
         /// Which flight a waiter waits for.
         var seats: [Int: Int] = [:]
         var lastNumber = 0
+        var patience: Duration
+        var lifetime: Duration
 
         mutating func nextNumber() -> Int {
             lastNumber += 1
@@ -55,9 +57,7 @@ final class FlightTable<Key: Hashable & Sendable, Outcome: Sendable>: Sendable {
         }
     }
 
-    private let state = Mutex(State())
-    private let patience: Duration
-    private let lifetime: Duration
+    private let state: Mutex<State>
     private let executor: (any TaskExecutor)?
 
     /// - Parameters:
@@ -65,9 +65,16 @@ final class FlightTable<Key: Hashable & Sendable, Outcome: Sendable>: Sendable {
     ///   - lifetime: How long work may take in all; far more than it ever should.
     ///   - executor: Runs the work; nil for Swift's own. A test's decides the order of things.
     init(patience: Duration, lifetime: Duration, executor: (any TaskExecutor)? = nil) {
-        self.patience = patience
-        self.lifetime = lifetime
+        state = Mutex(State(patience: patience, lifetime: lifetime))
         self.executor = executor
+    }
+
+    /// Changes the timeouts for callers and work that start to wait from now on.
+    func setTimeouts(patience: Duration, lifetime: Duration) {
+        state.withLock { state in
+            state.patience = patience
+            state.lifetime = lifetime
+        }
     }
 
     /// Works in flight.
@@ -143,6 +150,7 @@ final class FlightTable<Key: Hashable & Sendable, Outcome: Sendable>: Sendable {
             let outcome = await work(flight)
             self.land(number, outcome)
         }
+        let lifetime = state.withLock { $0.lifetime }
         let deadline = Deadline(after: lifetime) { [weak self] in self?.giveUp(number) }
         let isGone = state.withLock { state in
             state.entries[number]?.task = task
@@ -165,6 +173,7 @@ final class FlightTable<Key: Hashable & Sendable, Outcome: Sendable>: Sendable {
     }
 
     private func limit(_ waiter: Int) {
+        let patience = state.withLock { $0.patience }
         let deadline = Deadline(after: patience) { [weak self] in self?.expire(waiter) }
         state.withLock { state in
             // One who has left meanwhile lets go of it.

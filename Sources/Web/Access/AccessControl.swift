@@ -10,12 +10,12 @@ package struct AccessControl: Sendable {
     private let loop: LoopToken
     private let limiter: RateLimiter?
 
-    package init(_ configuration: WebPolicy, clock: CacheClock) {
+    package init(_ configuration: WebPolicy, limiter: RateLimiter, clock: CacheClock) {
         signatures = SignatureCheck(
             keys: configuration.signingKeys, isRequired: configuration.requiresSignature, clock: clock)
         sources = configuration.sources
         loop = LoopToken(configuration.loopName)
-        limiter = configuration.rateLimit.map { RateLimiter($0, clock: clock) }
+        self.limiter = configuration.rateLimit == nil ? nil : limiter
     }
 
     /// Refuses a request without a valid signature where it needs one, a source that may not be fetched, and a request of this

@@ -3,11 +3,11 @@ package import HTTP
 internal import Renditions
 internal import Synchronization
 
-/// A token bucket a client, in a table of fixed size.
+/// One token bucket per client, in a table of fixed size.
 ///
-/// A bucket is kept as the one moment at which it will be full again, which says the same (the generic cell rate
-/// algorithm, ITU-T I.371). Where the table has no place for another client, the bucket in its set that is fullest goes:
-/// it tells the least. Any thread; a call holds a lock for the look at one set.
+/// A bucket is stored as the moment at which it is full again, which is equivalent (the generic cell rate algorithm,
+/// ITU-T I.371). If the table has no slot for another client, it replaces the fullest bucket of its set, which carries the
+/// least information. Any thread; a call holds a lock while it searches one set. The buckets live as long as the process.
 package final class RateLimiter: Sendable {
     private struct Bucket {
         var client: ClientNetwork
@@ -15,42 +15,66 @@ package final class RateLimiter: Sendable {
         var fullAt: UInt64
     }
 
-    private let buckets: Mutex<[Bucket?]>
+    private struct State {
+        /// Allocated by the first request that is counted.
+        var buckets: [Bucket?] = []
+        /// Nanoseconds in which one token comes back.
+        var interval: UInt64
+        /// Nanoseconds in which an empty bucket is full again.
+        var span: UInt64
+
+        init(_ limit: RateLimit) {
+            interval = 60_000_000_000 / UInt64(max(1, limit.perMinute))
+            span = interval * UInt64(max(1, limit.burst))
+        }
+    }
+
+    private let state: Mutex<State>
+    private let count: Int
     private let setMask: Int
-    /// Nanoseconds in which one token comes back.
-    private let interval: UInt64
-    /// Nanoseconds in which an empty bucket is full again.
-    private let span: UInt64
     private let now: @Sendable () -> UInt64
 
     private static let ways = 4
 
-    /// - Parameter sets: A power of two; a set holds four clients, some 130 bytes together.
-    package init(_ limit: RateLimit, sets: Int = 16_384, clock: CacheClock = .system) {
-        buckets = Mutex(Array(repeating: nil, count: sets * Self.ways))
+    /// - Parameters:
+    ///   - limit: Nil if requests are not limited yet; ``apply(_:)`` sets it before the first one is counted.
+    ///   - sets: A power of two; a set holds four clients, some 130 bytes together.
+    package init(_ limit: RateLimit?, sets: Int = 16_384, clock: CacheClock = .system) {
+        state = Mutex(State(limit ?? RateLimit(perMinute: 1, burst: 1)))
+        count = sets * Self.ways
         setMask = sets - 1
-        interval = 60_000_000_000 / UInt64(max(1, limit.perMinute))
-        span = interval * UInt64(max(1, limit.burst))
         now = clock.monotonicNanoseconds
     }
 
-    /// Takes a token of the client's.
+    /// Changes the limit. Used-up tokens stay used; a bucket never needs longer to fill than an empty one of the new limit.
+    package func apply(_ limit: RateLimit) {
+        state.withLock { state in
+            let new = State(limit)
+            state.interval = new.interval
+            state.span = new.span
+        }
+    }
+
+    /// Takes a token of the client.
     ///
-    /// - Returns: Nil where there was one; else the seconds until there is, at least one.
+    /// - Returns: Nil if there was one; else the seconds until there is one, at least 1.
     package func take(_ client: ClientNetwork) -> Int? {
         let now = now()
         var hasher = Hasher()
         hasher.combine(client)
-        // Seeded anew in each process, so nobody can choose addresses that meet in one set.
+        // The hasher is seeded per process, so clients cannot choose addresses that share a set.
         let start = (hasher.finalize() & setMask) * Self.ways
-        return buckets.withLock { buckets in
+        return state.withLock { state in
+            if state.buckets.isEmpty { state.buckets = Array(repeating: nil, count: count) }
             let set = start..<start + Self.ways
-            let place = set.first { buckets[$0]?.client == client }
-            let fullAt = max(place.flatMap { buckets[$0]?.fullAt } ?? now, now) + interval
-            if fullAt - now > span {
-                return Int((fullAt - now - span + 999_999_999) / 1_000_000_000)
+            let index = set.first { state.buckets[$0]?.client == client }
+            let known = index.flatMap { state.buckets[$0]?.fullAt } ?? now
+            // A bucket that was filled under a slower limit is at worst empty under this one.
+            let fullAt = min(max(known, now), now + state.span) + state.interval
+            if fullAt - now > state.span {
+                return Int((fullAt - now - state.span + 999_999_999) / 1_000_000_000)
             }
-            buckets[place ?? Self.leastTelling(set, buckets)] = Bucket(client: client, fullAt: fullAt)
+            state.buckets[index ?? Self.fullest(set, state.buckets)] = Bucket(client: client, fullAt: fullAt)
             return nil
         }
     }
@@ -64,7 +88,7 @@ package final class RateLimiter: Sendable {
         return MissAllowance { self.take(client) }
     }
 
-    private static func leastTelling(_ set: Range<Int>, _ buckets: [Bucket?]) -> Int {
+    private static func fullest(_ set: Range<Int>, _ buckets: [Bucket?]) -> Int {
         set.min { (buckets[$0]?.fullAt ?? 0) < (buckets[$1]?.fullAt ?? 0) } ?? set.lowerBound
     }
 }

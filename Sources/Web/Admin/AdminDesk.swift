@@ -114,7 +114,7 @@ struct AdminDesk: Sendable {
                 objects: Int64(now.objects), bytes: Int64(now.bytes), limitBytes: Int64(now.limitBytes),
                 hits: Int64(now.hotHits) + Int64(now.diskHits), misses: Int64(now.misses), evictions: Int64(now.evictions),
                 purged: Int64(now.purged), corrupt: Int64(now.corrupt), unstored: Int64(now.unstored),
-                negative: store.maker.remembered.count, making: store.makingCount))
+                negative: store.maker.state.failures.count, making: store.inProgressCount))
     }
 
     private static func json(_ value: some Encodable) -> HTTPResponse {

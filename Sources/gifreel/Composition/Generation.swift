@@ -18,6 +18,8 @@ final class Generation: Sendable {
         let cache: Cache
         let clock: CacheClock
         let pool: WorkerPool
+        let state: RenditionState
+        let limiter: RateLimiter
         let prewarm: PrewarmQueue
         let registry: PrometheusRegistry
         let work: WorkMeter
@@ -38,12 +40,13 @@ final class Generation: Sendable {
         self.logger = logger
         fetcher = try Fetcher(configuration: configuration.fetch)
         store = RenditionStore(
-            configuration: configuration, cache: rooms.cache, clock: rooms.clock, fetcher: fetcher, pool: rooms.pool,
+            configuration: configuration, state: rooms.state, cache: rooms.cache, clock: rooms.clock, fetcher: fetcher,
+            pool: rooms.pool,
             logger: logger, meter: rooms.work)
         rooms.uploads.setLimits(UploadAdmission.Limits(configuration))
         door = FrontDoor(
             configuration: configuration.web, store: store, registry: rooms.registry, prewarm: rooms.prewarm,
-            threads: rooms.threads, clock: rooms.clock, work: rooms.work, uploads: rooms.uploads,
+            threads: rooms.threads, limiter: rooms.limiter, clock: rooms.clock, work: rooms.work, uploads: rooms.uploads,
             logger: logger)
     }
 

@@ -47,7 +47,9 @@ package final class GifreelService: Sendable {
                 logger: logger)
             rooms = Generation.Rooms(
                 cache: cache, clock: clock, pool: WorkerPool(zygote: zygote, configuration: configuration.pool),
-                prewarm: prewarm, registry: registry, work: WorkMeter(factory: registry) { Problem($0).code },
+                state: RenditionState(configuration.renditionLimits(pool: configuration.pool), clock: clock),
+                limiter: RateLimiter(configuration.rateLimit, clock: clock), prewarm: prewarm, registry: registry,
+                work: WorkMeter(factory: registry) { Problem($0).code },
                 uploads: UploadAdmission(UploadAdmission.Limits(configuration)), threads: threads)
             zygote.onLoss { loss in logger.error("lost the zygote process", metadata: ["cause": "\(loss)"]) }
             let current = CurrentGeneration(try Generation(configuration, rooms, logger: logger))
@@ -105,6 +107,8 @@ package final class GifreelService: Sendable {
     /// - Parameter configuration: Made from ``ReloadPlan/settings``, so that settings that need a restart have their old value.
     package func reload(_ configuration: ServiceConfiguration, logger: Logger) throws {
         let next = try Generation(configuration, rooms, logger: logger)
+        rooms.state.apply(configuration.renditionLimits(pool: configuration.pool))
+        if let limit = configuration.rateLimit { rooms.limiter.apply(limit) }
         next.open(at: server.endpoints)
         accessLog?.set(isOpen: configuration.logLevel <= .info)
         meter.setMounts(configuration.mounts.keys)

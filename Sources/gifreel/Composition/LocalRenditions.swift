@@ -28,7 +28,9 @@ final class LocalRenditions: Sendable {
         log = LogOutput(format: configuration.logFormat == .json ? .json : .text)
         pool = WorkerPool(zygote: zygote, configuration: configuration.pool)
         store = RenditionStore(
-            configuration: configuration, cache: cache, clock: .system, fetcher: fetcher, pool: pool,
+            configuration: configuration,
+            state: RenditionState(configuration.renditionLimits(pool: configuration.pool), clock: .system), cache: cache,
+            clock: .system, fetcher: fetcher, pool: pool,
             logger: log.makeLogger(level: .error),
             meter: WorkMeter(factory: PrometheusRegistry([])) { Problem($0).code })
     }

@@ -5,19 +5,27 @@ internal import Renditions
 internal import Sandbox
 internal import Web
 
+extension ServiceConfiguration {
+    /// The bounds of the core's state.
+    ///
+    /// - Parameter pool: The worker pool in force: a reload does not resize it.
+    func renditionLimits(pool: WorkerPoolConfiguration) -> RenditionState.Limits {
+        let fetchLifetime = fetch.timeout * 4 + .seconds(30)
+        return RenditionState.Limits(
+            queueTimeout: queueTimeout, fetchLifetime: fetchLifetime,
+            lifetime: fetchLifetime + queueTimeout + .seconds(allowance.wall * 4), jobs: pool.workers + pool.queue,
+            bytes: queueBytes)
+    }
+}
+
 extension RenditionStore {
-    /// The store as the service has it: with the fetcher and the workers behind it.
+    /// The store of one policy, in front of the fetcher and the workers.
     init(
-        configuration: ServiceConfiguration, cache: Cache, clock: CacheClock, fetcher: Fetcher, pool: WorkerPool,
-        logger: Logger,
-        meter: WorkMeter
+        configuration: ServiceConfiguration, state: RenditionState, cache: Cache, clock: CacheClock, fetcher: Fetcher,
+        pool: WorkerPool, logger: Logger, meter: WorkMeter
     ) {
-        let remembered = RememberedProblems(clock: clock)
-        // All that a making waits for has a bound of its own; this one is for what nobody has thought of.
-        let fetchLifetime = configuration.fetch.timeout * 4 + .seconds(30)
-        let lifetime = fetchLifetime + configuration.queueTimeout + .seconds(configuration.allowance.wall * 4)
         let fetches = SourceFetches(
-            cache: cache, clock: clock, rules: configuration.originRules, remembered: remembered, lifetime: fetchLifetime
+            cache: cache, clock: clock, rules: configuration.originRules, state: state
         ) { url, validators in
             let result: Result<FetchOutcome, FetchError>
             do throws(FetchError) {
@@ -30,12 +38,10 @@ extension RenditionStore {
         }
         let converter = Converter(
             cache: cache, pool: pool, limits: configuration.limits, allowance: configuration.allowance, meter: meter)
-        let places = configuration.pool.workers + configuration.pool.queue
         let maker = RenditionMaker(
-            cache: cache, clock: clock, rules: configuration.originRules, remembered: remembered,
-            admission: MissAdmission(jobs: places, bytes: configuration.queueBytes), largest: configuration.fetch.maxBytes,
-            fetches: fetches, convert: { await converter.convert($0, to: $1, $2) }, logger: logger)
-        self.init(
-            cache: cache, maker: maker, patience: configuration.queueTimeout, lifetime: lifetime)
+            cache: cache, clock: clock, rules: configuration.originRules, state: state,
+            largest: configuration.fetch.maxBytes, fetches: fetches,
+            convert: { await converter.convert($0, to: $1, $2) }, logger: logger)
+        self.init(cache: cache, maker: maker)
     }
 }

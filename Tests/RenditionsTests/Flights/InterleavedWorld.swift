@@ -174,19 +174,18 @@ final class InterleavedWorld: Sendable {
     private func url(_ source: Int) -> String { "http://\(seed).test/\(source).gif" }
 
     private func store() -> RenditionStore {
-        let remembered = RememberedProblems(clock: .system)
-        let fetches = SourceFetches(
-            cache: cache, clock: .system, rules: OriginRules(), remembered: remembered, lifetime: .seconds(600),
-            executor: executor
-        ) { [self] url, validators in await fetch(url, validators) }
+        let state = RenditionState(
+            RenditionState.Limits(
+                queueTimeout: .seconds(600), fetchLifetime: .seconds(600), lifetime: .seconds(600), jobs: 1000, bytes: 1 << 30),
+            clock: .system, executor: executor)
+        let fetches = SourceFetches(cache: cache, clock: .system, rules: OriginRules(), state: state) {
+            [self] url, validators in await fetch(url, validators)
+        }
         let maker = RenditionMaker(
-            cache: cache, clock: .system, rules: OriginRules(), remembered: remembered,
-            admission: MissAdmission(jobs: 1000, bytes: 1 << 30), largest: 1000, fetches: fetches,
+            cache: cache, clock: .system, rules: OriginRules(), state: state, largest: 1000, fetches: fetches,
             convert: { [self] source, rendition, flight in await convert(source, rendition, flight) },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        return RenditionStore(
-            cache: cache, maker: maker, patience: .seconds(600),
-            lifetime: .seconds(600), executor: executor)
+        return RenditionStore(cache: cache, maker: maker)
     }
 
     /// The origin: it takes its time before and after it looks which version it has.
