@@ -56,14 +56,7 @@ extension Fetcher {
     }
 }
 
-/// Waits until `condition` holds; fails after a long time.
+/// Waits until `condition` holds, for a minute at most.
 func eventually(_ condition: () -> Bool, sourceLocation: SourceLocation = #_sourceLocation) async throws {
-    let deadline = ContinuousClock.now + .seconds(60)
-    while !condition() {
-        guard ContinuousClock.now < deadline else {
-            Issue.record("it did not come about", sourceLocation: sourceLocation)
-            return
-        }
-        try await Task.sleep(for: .milliseconds(1))
-    }
+    try await waitUntil("the condition", file: sourceLocation.fileID, line: sourceLocation.line) { condition() }
 }

@@ -1,6 +1,7 @@
 import Cache
 import Glibc
 import SystemIO
+import TestSupport
 import Testing
 
 extension CacheConfiguration {
@@ -48,14 +49,7 @@ extension Cache {
     func wait(for what: String, atMost time: Duration = .seconds(20), until condition: (Cache) async throws -> Bool)
         async throws
     {
-        let deadline = ContinuousClock.now + time
-        while try await !condition(self) {
-            if ContinuousClock.now > deadline {
-                Issue.record("waited too long for \(what)")
-                return
-            }
-            try await Task.sleep(for: .milliseconds(2))
-        }
+        try await waitUntil(what, within: time) { try await condition(self) }
     }
 }
 
