@@ -22,8 +22,8 @@ extension FrontDoor {
     /// The client's part in a page.
     func visit(_ request: borrowing HTTPRequest) -> PageDesk.Visit {
         PageDesk.Visit(
-            host: request.host, urgency: PriorityField.urgency(request.header("Priority")), allowance: access.allowance(request)
-        )
+            host: request.host, scheme: request.scheme, urgency: PriorityField.urgency(request.header("Priority")),
+            allowance: access.allowance(request))
     }
 
     /// The response of a page; nil stands for a client that has left.

@@ -147,6 +147,7 @@ package final class FrontDoor: HTTPHandler {
             let allowance = access.allowance(request)
             return later(request) { await self.miss(rendition, or: fallback, url, terms, urgency, allowance) }
         case .object(let id, let fileExtension):
+            if method == .purge { return try admin.purge(id, authorization: request.header("Authorization")) }
             return object(id, fileExtension)
         case .upload(let rendition):
             return .receive(try sink(for: request, asked, rendition))
@@ -165,8 +166,8 @@ package final class FrontDoor: HTTPHandler {
 
     private func allowedMethods(_ route: Route) -> [HTTPMethod] {
         switch route {
-        case .rendition: [.get, .head, .options] + (admin.isOn ? [.purge] : [])
-        case .object, .metrics, .health, .readiness, .home, .oembed: [.get, .head, .options]
+        case .rendition, .object: [.get, .head, .options] + (admin.isOn ? [.purge] : [])
+        case .metrics, .health, .readiness, .home, .oembed: [.get, .head, .options]
         case .prewarm(let id, _): id == nil ? [.post, .options] : [.get, .head, .delete, .options]
         case .upload: [.post, .options]
         case .cache: [.get, .head, .delete, .options]

@@ -83,6 +83,25 @@ import Testing
         #expect(facts.text.contains("\"objects\":0"))
     }
 
+    @Test func aPurgeOfAnObjectRemovesItAndTheAliasesThatLeadToIt() throws {
+        let gif = GIFBuilder.animation()
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+        defer { origin.stop() }
+        let server = try GifreelProcess(["admin.token=secret"])
+        let upload = try server.request("POST", "/mp4", body: gif)
+        let object = try #require(upload["content-location"])
+        let target = "/mp4/\(origin.url("/a.gif"))"
+        #expect(try server.request("GET", target).status == 200)
+        // A purge of the URL leaves the upload of the same bytes.
+        #expect(try server.request("PURGE", target, headers: ["Authorization: Bearer secret"]).status == 200)
+        #expect(try server.request("GET", object).status == 200)
+        #expect(try server.request("GET", target).status == 200)
+        #expect(try server.request("PURGE", object).status == 401)
+        #expect(try server.request("PURGE", object, headers: ["Authorization: Bearer secret"]).status == 200)
+        #expect(try server.request("GET", object).status == 404)
+        #expect(try server.request("GET", target)["cache-status"] == "gifreel; fwd=miss; stored")
+    }
+
     @Test func staleAnswersGoOutWhileTheOriginIsAskedAgain() throws {
         let gif = GIFBuilder.animation()
         let origin = try LoopbackOrigin(["/a.gif": { request in .tagged("\"1\"", gif, request) }])

@@ -67,6 +67,18 @@ import Testing
         #expect(try server.request("GET", "/html,nonsense=1/\(origin.url("/a.gif"))").status == 400)
     }
 
+    @Test func pagesUseTheSchemeThatATrustedProxyTells() throws {
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(GIFBuilder.animation()) }])
+        defer { origin.stop() }
+        let target = "/html/\(origin.url("/a.gif"))"
+        let trusting = try GifreelProcess(["server.trusted_proxies=127.0.0.1"])
+        let secure = try trusting.request("GET", target, headers: ["X-Forwarded-Proto: https", "X-Forwarded-For: 192.0.2.1"])
+        #expect(secure.text.contains("og:video:secure_url"))
+        let other = try GifreelProcess([])
+        let plain = try other.request("GET", target, headers: ["X-Forwarded-Proto: https", "X-Forwarded-For: 192.0.2.1"])
+        #expect(plain.status == 200 && !plain.text.contains("og:video:secure_url"))
+    }
+
     @Test func aMountHasPages() throws {
         let origin = try LoopbackOrigin(["/up/a.gif": { _ in .ok(gif) }])
         defer { origin.stop() }

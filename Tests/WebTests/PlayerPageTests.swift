@@ -1,3 +1,4 @@
+import HTTP
 import Fetch
 import Renditions
 import Testing
@@ -19,7 +20,7 @@ import Testing
             asked.address = MountAddress(stem: String(target.prefix { $0 != "?" }.dropLast(".html".count)))
         }
         return PageLinks(
-            target: target, base: PageLinks.base(publicURL: publicURL, host: host),
+            target: target, base: PageLinks.base(publicURL: publicURL, scheme: .http, host: host),
             root: publicURL.map(PageLinks.path) ?? "", RenditionAddresses(asked, of: url, keys: SigningKeys()),
             video: rendition.inFormat(.mp4), poster: rendition.inFormat(.jpg))
     }

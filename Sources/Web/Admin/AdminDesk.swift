@@ -23,6 +23,12 @@ struct AdminDesk: Sendable {
         return purge(.url(url.canonical))
     }
 
+    /// `PURGE` of an object's path: forgets that object and every alias that leads to it.
+    func purge(_ object: ObjectID, authorization: String?) throws(Problem) -> HTTPReply {
+        try authorize(authorization)
+        return purge(.object(object))
+    }
+
     /// `/cache`: GET answers with statistics, DELETE purges.
     func answer(_ method: HTTPMethod, _ query: [QueryItem], authorization: String?) throws(Problem) -> HTTPReply {
         try authorize(authorization)

@@ -11,6 +11,8 @@ struct PageDesk: Sendable {
     struct Visit: Sendable {
         /// The client's name for this server; nil where it sent none.
         var host: String?
+        /// The scheme that the client used, which a trusted proxy may tell.
+        var scheme: HTTPScheme
         var urgency: Urgency
         var allowance: MissAllowance
     }
@@ -70,7 +72,7 @@ struct PageDesk: Sendable {
         guard case .rendition(let rendition, let source) = asked.route else { throw Self.notAPage }
         return Page(
             rendition: rendition, source: source, target: target,
-            base: base ?? PageLinks.base(publicURL: configuration.publicURL, host: visit.host),
+            base: base ?? PageLinks.base(publicURL: configuration.publicURL, scheme: visit.scheme, host: visit.host),
             addresses: RenditionAddresses(asked, of: source, keys: configuration.signingKeys), terms: asked.terms)
     }
 

@@ -1,4 +1,5 @@
 internal import Fetch
+internal import HTTP
 internal import Renditions
 
 /// The addresses of a player page, its video and its poster.
@@ -29,8 +30,8 @@ struct PageLinks: Equatable {
     }
 
     /// What precedes a target in an absolute address.
-    static func base(publicURL: String?, host: String?) -> String {
-        publicURL ?? host.map { "http://\($0)" } ?? ""
+    static func base(publicURL: String?, scheme: HTTPScheme, host: String?) -> String {
+        publicURL ?? host.map { "\(scheme.rawValue)://\($0)" } ?? ""
     }
 
     /// The path of an absolute URL.
