@@ -32,7 +32,7 @@ enum Benchmarks {
         let gif = try FileHandle(forReadingFrom: URL(fileURLWithPath: path)).readToEnd() ?? Data()
         let output = FileManager.default.temporaryDirectory.appendingPathComponent("benchmark-\(getpid()).mp4")
         let descriptor = open(output.path, O_RDWR | O_CREAT | O_TRUNC, 0o600)
-        guard descriptor >= 0 else { throw CocoaError(.fileWriteUnknown) }
+        guard descriptor >= 0 else { throw Failure.output }
         defer {
             close(descriptor)
             unlink(output.path)
@@ -63,4 +63,9 @@ enum Benchmarks {
             (codedPixels, videoPixels, bytes) = (costs.codedPixels, costs.videoPixels, costs.bytes)
         }
     }
+}
+
+private enum Failure: Error {
+    /// The output file could not be created.
+    case output
 }

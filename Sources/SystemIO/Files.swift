@@ -104,3 +104,38 @@ package enum Files {
         return slash == trimmed.startIndex ? "/" : String(trimmed[..<slash])
     }
 }
+
+/// A file to which bytes are appended. Not thread-safe.
+package struct AppendedFile: ~Copyable {
+    private let path: String
+    private let descriptor: OwnedDescriptor
+
+    /// Opens the file, and creates it if it does not exist.
+    package init(path: String) throws(FileError) {
+        self.path = path
+        let number = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
+        guard number >= 0 else { throw FileError(path, "written", code: errno) }
+        descriptor = OwnedDescriptor(taking: number)
+    }
+
+    /// The last byte of the file; nil if it is empty or cannot be read.
+    package var lastByte: UInt8? {
+        var status = stat()
+        var byte: UInt8 = 0
+        guard fstat(descriptor.number, &status) == 0, status.st_size > 0,
+            pread(descriptor.number, &byte, 1, status.st_size - 1) == 1
+        else { return nil }
+        return byte
+    }
+
+    /// Appends bytes, without waiting for the disk.
+    package func append(_ bytes: [UInt8]) throws(FileError) {
+        do throws(SystemError) {
+            try bytes.withUnsafeBytes { buffer in
+                Result { () throws(SystemError) in try DescriptorIO.write(buffer, to: descriptor.number) }
+            }.get()
+        } catch {
+            throw FileError(path, "written", code: error.code)
+        }
+    }
+}

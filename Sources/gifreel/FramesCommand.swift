@@ -2,7 +2,7 @@ internal import ArgumentParser
 
 struct FramesCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "frames", abstract: "Writes a GIF's composed frames as raw RGBA, with meta.json.")
+        commandName: "frames", abstract: "Writes the composed frames of a GIF as raw RGBA, with meta.json.")
 
     @Argument(help: "The GIF; - is standard input.")
     var file: String

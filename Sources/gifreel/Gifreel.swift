@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import Foundation
 
-/// The command line. Synchronous on purpose: `serve` and `convert` fork their worker process before any thread exists.
+/// The command line. It is synchronous because `convert` forks its worker process before any other thread exists.
 @main
 struct GifreelCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -13,7 +13,7 @@ struct GifreelCommand: ParsableCommand {
             SignCommand.self, SettingsCommand.self, ZygoteCommand.self,
         ])
 
-    /// As ArgumentParser has it, but that a `prewarm` that makes no sense ends with 2: its other failures have 1.
+    /// Runs a command as ArgumentParser does, except that `prewarm` exits with 2 for wrong arguments: 1 means that entries failed.
     static func main() {
         do {
             var command = try parseAsRoot()

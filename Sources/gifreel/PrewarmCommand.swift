@@ -6,71 +6,75 @@ internal import Renditions
 struct PrewarmCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "prewarm",
-        abstract: "Has renditions made before anybody asks for them.",
+        abstract: "Fills the cache with renditions before they are requested.",
         discussion: """
-            Lists are plain lines, NDJSON as POST /prewarm takes it, a sitemap, or an HTML page. With --server a running \
-            server does the work, behind what its visitors ask for; without, it is done here, straight on the cache \
+            A list consists of plain lines, NDJSON as for POST /prewarm, a sitemap, or an HTML page. With --server, a running \
+            server makes the renditions at lower priority than requests. Without it, this command makes them in the cache \
             directory of the settings, which no server may be using.
 
-            A run that was interrupted goes on where it stopped when it is started again with the same lists.
+            After an interruption, the same command continues where it stopped.
 
-            Exit status: 0 when all is in the cache, 1 when something failed, 2 when the command makes no sense, 130 when \
-            interrupted.
+            Exit status: 0 if all renditions are in the cache, 1 if some failed, 2 for wrong arguments or lists, 130 after \
+            an interruption.
             """)
 
     @Argument(help: "Files with lists; - is standard input.")
     var files: [String] = ["-"]
 
-    @Option(help: ArgumentHelp("The server, such as http://127.0.0.1:8080.", valueName: "url"))
+    @Option(help: ArgumentHelp("The URL of the server, such as http://127.0.0.1:8080.", valueName: "url"))
     var server: String?
 
-    @Option(help: "The server's admin token; better given by GIFREEL_ADMIN_TOKEN.")
+    @Option(
+        help: "The admin token of the server. Prefer GIFREEL_ADMIN_TOKEN: other users of the machine can see command lines.")
     var token: String?
 
-    @Option(name: .customLong("config"), help: "Without a server: the configuration file, in YAML.")
+    @Option(name: .customLong("config"), help: "Without --server: a YAML file with settings.")
     var configurationFile: String?
 
-    @Option(name: .customLong("set"), help: "Without a server: a setting, as in --set cache.dir=var/cache; may be repeated.")
+    @Option(
+        name: .customLong("set"), help: "Without --server: sets a setting, such as --set cache.dir=var/cache. Can be repeated.")
     var settings: [String] = []
 
     @Option(
         help:
-            "How the lists are written: \(PrewarmList.Format.allCases.map(\.rawValue).joined(separator: ", ")); default: what they look like."
+            "The form of the lists: \(PrewarmList.Format.allCases.map(\.rawValue).joined(separator: ", ")). Default: detected from the content."
     )
     var list: String?
 
-    @Option(help: ArgumentHelp("The page's own URL, for links in HTML that are not absolute.", valueName: "url"))
+    @Option(help: ArgumentHelp("The URL of an HTML page, to resolve its relative links.", valueName: "url"))
     var base: String?
 
-    @Option(help: "A format to make where a list does not say; may be repeated; default mp4.")
+    @Option(help: "The format of entries that name none. Can be repeated. Default: mp4.")
     var format: [String] = []
 
     @Option(
         help: ArgumentHelp(
-            "An option where a list does not say, as in --option width=480; may be repeated.", valueName: "name=value"))
+            "An option of entries that do not set it, such as --option width=480. Can be repeated.", valueName: "name=value"))
     var option: [String] = []
 
-    @Option(help: "Renditions at once; default: processors.")
+    @Option(help: "Renditions to make at the same time. Default: one per processor.")
     var concurrency: Int = ProcessInfo.processInfo.activeProcessorCount
 
-    @Option(help: "Attempts after the first, where an origin fails.")
+    @Option(help: "Further attempts after an origin has failed.")
     var retries: Int = 2
 
-    @Flag(help: "Only say what would be made.")
+    @Flag(help: "Prints the renditions without making them.")
     var dryRun = false
 
-    @Option(help: "What is done so far is kept here; default: a file of the list's own below ~/.local/state/gifreel.")
+    @Option(help: "The file that records progress. Default: a file per list below ~/.local/state/gifreel.")
     var journal: String?
 
-    @Option(help: "Write all outcomes to this file: JSON, or CSV where it ends in .csv.")
+    @Option(help: "Writes all outcomes to this file, as CSV if its name ends in .csv, otherwise as JSON.")
     var report: String?
 
     func validate() throws {
-        if let list, PrewarmList.Format(rawValue: list) == nil { throw ValidationError("There is no list format \(list).") }
+        if let list, PrewarmList.Format(rawValue: list) == nil {
+            throw ValidationError("There is no list format \(list); see --help.")
+        }
         if !(1...1024).contains(concurrency) { throw ValidationError("--concurrency must be from 1 to 1024.") }
         if !(0...20).contains(retries) { throw ValidationError("--retries must be from 0 to 20.") }
         for format in format where Rendition.Format(rawValue: format) == nil {
-            throw ValidationError("There is no format \(format).")
+            throw ValidationError("There is no format \(format); see --help.")
         }
         for pair in option where !pair.contains("=") {
             throw ValidationError("--option \(pair) is not of the form name=value.")
@@ -79,7 +83,7 @@ struct PrewarmCommand: ParsableCommand {
             throw ValidationError("--server must be an http or https URL.")
         }
         if server != nil && (configurationFile != nil || !settings.isEmpty) {
-            throw ValidationError("--config and --set are for work without a server.")
+            throw ValidationError("--config and --set cannot be combined with --server.")
         }
     }
 

@@ -4,28 +4,28 @@ internal import Foundation
 struct PurgeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "purge",
-        abstract: "Has a running server forget sources.",
+        abstract: "Removes renditions from the cache of a running server.",
         usage: "gifreel purge URL…\n       gifreel purge --prefix https://example.com/2024/\n       gifreel purge --all")
 
-    @Argument(help: "Sources whose renditions are forgotten.")
+    @Argument(help: "URLs of the sources whose renditions are removed.")
     var urls: [String] = []
 
-    @Option(help: "Forget all sources whose URL begins so; may be repeated.")
+    @Option(help: "Removes the renditions of all sources whose URL begins with this. Can be repeated.")
     var prefix: [String] = []
 
-    @Flag(help: "Forget everything.")
+    @Flag(help: "Removes all renditions.")
     var all = false
 
-    @Option(help: "The server.")
+    @Option(help: "The URL of the server.")
     var server = "http://127.0.0.1:8080"
 
-    @Option(help: "The admin token; better given by the variable GIFREEL_ADMIN_TOKEN, since others see command lines.")
+    @Option(help: "The admin token. Prefer GIFREEL_ADMIN_TOKEN: other users of the machine can see command lines.")
     var token: String?
 
     func validate() throws {
-        if urls.isEmpty && prefix.isEmpty && !all { throw ValidationError("Say what to forget: URLs, --prefix or --all.") }
-        if all && !(urls.isEmpty && prefix.isEmpty) { throw ValidationError("--all goes with neither URLs nor --prefix.") }
-        if prefix.contains("") { throw ValidationError("An empty prefix would be everything: say --all.") }
+        if urls.isEmpty && prefix.isEmpty && !all { throw ValidationError("Give URLs, --prefix or --all.") }
+        if all && !(urls.isEmpty && prefix.isEmpty) { throw ValidationError("--all cannot be combined with URLs or --prefix.") }
+        if prefix.contains("") { throw ValidationError("An empty --prefix matches everything; use --all instead.") }
     }
 
     func run() throws {

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 
-/// The options of renditions on the command line, under the names they have in requests. Their values are read where those
-/// of requests are.
+/// The options of renditions on the command line, with the names that they have in requests. The parser of requests
+/// validates their values.
 struct RenditionOptions: ParsableArguments {
     @Option(help: "2 to 4096 pixels; alone, it keeps the aspect ratio. Never enlarges.")
     var width: String?
@@ -12,28 +12,28 @@ struct RenditionOptions: ParsableArguments {
     @Option(help: "contain (default), cover or fill, with width and height.")
     var fit: String?
 
-    @Option(help: "RRGGBB: what transparent pixels are laid on in mp4 and jpg; default ffffff.")
+    @Option(help: "RRGGBB: the background of transparent pixels in mp4 and jpg. Default: ffffff.")
     var bg: String?
 
-    @Option(help: "1 to 100, default 60.")
+    @Option(help: "1 to 100. Default: 60.")
     var quality: String?
 
-    @Option(help: "0.1 to 10, default 1.")
+    @Option(help: "0.1 to 10. Default: 1.")
     var speed: String?
 
-    @Option(help: "1 to 60 frames a second at most.")
+    @Option(help: "Maximum frames per second, 1 to 60.")
     var fps: String?
 
-    @Option(help: "Where to begin, in seconds of the GIF's time.")
+    @Option(help: "Start, in seconds of the GIF.")
     var start: String?
 
-    @Option(help: "Where to end, in seconds of the GIF's time.")
+    @Option(help: "End, in seconds of the GIF.")
     var end: String?
 
-    @Option(help: "1 to 20: how often the animation stands in the file; default 1.")
+    @Option(help: "1 to 20: repetitions of the animation in the file. Default: 1.")
     var loops: String?
 
-    @Option(help: "The frame of a poster, counted from 0.")
+    @Option(help: "The frame of a poster, counted from 0. Default: 0.")
     var frame: String?
 
     /// Those that are given, by name.

@@ -3,17 +3,18 @@ internal import ArgumentParser
 struct ServeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
-        abstract: "Serves MP4s of GIFs over HTTP until SIGTERM.",
+        abstract: "Runs the HTTP server until SIGTERM or SIGINT.",
         discussion:
-            "Each setting of config/gifreel.yaml can also be given by --set or as a variable such as GIFREEL_SERVER_PORT.")
+            "gifreel settings prints every setting. Each is also an environment variable, such as GIFREEL_SERVER_PORT; see gifreel.yaml(5)."
+    )
 
-    @Option(name: .customLong("config"), help: "The configuration file, in YAML.")
+    @Option(name: .customLong("config"), help: "A YAML file with settings.")
     var file: String?
 
-    @Option(name: .customLong("set"), help: "A setting, as in --set server.port=0; may be repeated.")
+    @Option(name: .customLong("set"), help: "Sets a setting, such as --set server.port=0. Can be repeated.")
     var settings: [String] = []
 
-    @Flag(name: .customLong("check"), help: "Check the settings, print those in force, and end.")
+    @Flag(name: .customLong("check"), help: "Checks the settings, prints those in force, and exits.")
     var checks = false
 
     func run() throws {

@@ -5,24 +5,24 @@ struct SignCommand: ParsableCommand {
         commandName: "sign",
         abstract: "Prints a signed path for a source.",
         usage: "gifreel sign URL [NAME=VALUE …] [--format mp4] [--expires 1h]\n       gifreel sign --upload [NAME=VALUE …]",
-        discussion: "The key is the first of signing.keys, best given as GIFREEL_SIGNING_KEYS.")
+        discussion: "Signs with the first of signing.keys, which is best set by GIFREEL_SIGNING_KEYS.")
 
-    @Option(name: .customLong("config"), help: "The configuration file, in YAML.")
+    @Option(name: .customLong("config"), help: "A YAML file with settings.")
     var file: String?
 
-    @Option(name: .customLong("set"), help: "A setting, as in --set signing.keys=…; may be repeated.")
+    @Option(name: .customLong("set"), help: "Sets a setting, such as --set signing.keys=…. Can be repeated.")
     var settings: [String] = []
 
-    @Option(help: "What is to be made of the source.")
+    @Option(help: "The format of the rendition.")
     var format = "mp4"
 
-    @Option(help: "Until when it may be asked: a time from now (90s, 1h, 7d) or unix seconds. Default: always.")
+    @Option(help: "When the signature expires: a time from now (90s, 1h, 7d) or Unix seconds. Default: never.")
     var expires: String?
 
-    @Flag(help: "Sign an upload (POST), which has no URL.")
+    @Flag(help: "Signs an upload (POST), which has no URL.")
     var upload = false
 
-    @Argument(help: "The source's URL, and options such as quality=80.")
+    @Argument(help: "The URL of the source, and options such as quality=80.")
     var words: [String] = []
 
     func validate() throws {

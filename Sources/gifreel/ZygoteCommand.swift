@@ -1,10 +1,12 @@
 internal import ArgumentParser
+internal import Sandbox
 
-/// What the server runs in place of a zygote that has died; of no use to anybody else.
+/// The hidden command that the server runs to replace a zygote that ended: the parent of the worker processes.
 struct ZygoteCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: WorkerProcess.command, shouldDisplay: false)
+    static let configuration = CommandConfiguration(commandName: Zygote.command, shouldDisplay: false)
 
+    /// Serves the parent process over descriptor 3 until that ends.
     func run() {
-        WorkerProcess.serve()
+        Zygote.serve()
     }
 }

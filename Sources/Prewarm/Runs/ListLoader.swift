@@ -1,3 +1,4 @@
+internal import SystemIO
 internal import Crypto
 internal import Fetch
 internal import Foundation
@@ -75,12 +76,10 @@ package struct ListLoader {
     }
 
     private static func contents(of file: String) throws(PrewarmRunError) -> [UInt8] {
-        do {
-            return file == "-"
-                ? [UInt8](try FileHandle.standardInput.readToEnd() ?? Data())
-                : [UInt8](try Data(contentsOf: URL(fileURLWithPath: file)))
+        do throws(FileError) {
+            return try Files.read(file)
         } catch {
-            throw PrewarmRunError("The list \(file) cannot be read: \((error as NSError).localizedDescription)")
+            throw PrewarmRunError("The list cannot be loaded. \(error)")
         }
     }
 

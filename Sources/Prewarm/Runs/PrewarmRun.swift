@@ -58,10 +58,10 @@ package final class PrewarmRun: Sendable {
             return true
         }
         guard isFirst, let journal else { return }
-        do {
+        do throws(FileError) {
             try journal.append(entries[number], outcome)
         } catch {
-            state.withLock { $0.journalError = error.localizedDescription }
+            state.withLock { $0.journalError = error.description }
         }
     }
 }
@@ -70,7 +70,7 @@ package final class PrewarmRun: Sendable {
 ///
 /// The file has one line of JSON per finished entry. Outcomes of entries that are not in the list are ignored. Thread-safe.
 package final class RunJournal: Sendable {
-    private let file: Mutex<FileHandle>
+    private let file: Mutex<AppendedFile>
     private let path: String
     /// Outcomes of earlier runs by ``PrewarmEntry/identity``.
     fileprivate let known: [String: PrewarmOutcome]
@@ -90,27 +90,21 @@ package final class RunJournal: Sendable {
             }
         }
         self.known = known
-        do {
-            let folder = URL(fileURLWithPath: path).deletingLastPathComponent()
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-            if !FileManager.default.fileExists(atPath: path) { try Data().write(to: URL(fileURLWithPath: path)) }
-            let handle = try FileHandle(forUpdating: URL(fileURLWithPath: path))
-            let end = try handle.seekToEnd()
-            if end > 0 {
-                try handle.seek(toOffset: end - 1)
-                // A line that was cut off must not continue in the next one.
-                if try handle.read(upToCount: 1) != Data("\n".utf8) { try handle.write(contentsOf: Data("\n".utf8)) }
-            }
-            file = Mutex(handle)
+        do throws(FileError) {
+            try Files.createDirectory(Files.directory(of: path))
+            let file = try AppendedFile(path: path)
+            // A line that was cut off must not continue in the next one.
+            if let last = file.lastByte, last != UInt8(ascii: "\n") { try file.append([UInt8(ascii: "\n")]) }
+            self.file = Mutex(file)
         } catch {
-            throw PrewarmRunError("The journal \(path) cannot be written: \(error.localizedDescription)")
+            throw PrewarmRunError("The journal cannot be opened. \(error)")
         }
     }
 
     /// Appends an outcome, without waiting for the disk.
-    fileprivate func append(_ entry: PrewarmEntry, _ outcome: PrewarmOutcome) throws {
-        let line = Data(JSONText.encode(PrewarmResult(entry, outcome)))
-        try file.withLock { try $0.write(contentsOf: line) }
+    fileprivate func append(_ entry: PrewarmEntry, _ outcome: PrewarmOutcome) throws(FileError) {
+        let line = JSONText.encode(PrewarmResult(entry, outcome))
+        try file.withLock { (file) throws(FileError) in try file.append(Array(line)) }
     }
 
     /// Removes the journal. The next run of the same list then processes every entry.

@@ -1,3 +1,4 @@
+internal import SystemIO
 internal import Foundation
 internal import Renditions
 
@@ -62,10 +63,10 @@ package enum ReportFile {
         let text =
             path.lowercased().hasSuffix(".csv")
             ? csv(results) : json(results, totals, count, seconds)
-        do {
-            try Data(text).write(to: URL(fileURLWithPath: path), options: .atomic)
+        do throws(FileError) {
+            try Files.write(String(decoding: text, as: UTF8.self), to: path)
         } catch {
-            throw PrewarmRunError("The report \(path) cannot be written: \(error.localizedDescription)")
+            throw PrewarmRunError("The report \(error)")
         }
     }
 

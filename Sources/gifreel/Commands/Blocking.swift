@@ -2,13 +2,13 @@ internal import Dispatch
 internal import Glibc
 internal import Synchronization
 
-/// Waits on a thread that is not of Swift's pool for work that is.
+/// Waits for asynchronous work on a thread outside Swift's cooperative pool.
 enum Blocking {
     private final class Box<Value: Sendable>: Sendable {
         let value = Mutex<Value?>(nil)
     }
 
-    /// The result of `work`; the calling thread sleeps meanwhile.
+    /// Runs `work` and returns its result. Blocks the calling thread.
     static func wait<Value: Sendable>(_ work: @escaping @Sendable () async -> Value) -> Value {
         let box = Box<Value>()
         let done = DispatchSemaphore(value: 0)
@@ -24,7 +24,7 @@ enum Blocking {
     }
 }
 
-/// Signals that are blocked in the calling thread and in those it makes, to be waited for by one of them.
+/// Signals that are blocked in the calling thread and in the threads it starts, so that one thread can wait for them.
 struct BlockedSignals: Sendable {
     private let numbers: [Int32]
 
@@ -34,7 +34,7 @@ struct BlockedSignals: Sendable {
         pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
-    /// Sleeps until one of them comes, and returns its number.
+    /// Blocks until one of the signals arrives, and returns its number.
     @discardableResult
     func waitForOne() -> Int32 {
         var set = Self.set(numbers)

@@ -9,26 +9,26 @@ internal import Settings
 internal import Synchronization
 internal import SystemIO
 
-/// `gifreel prewarm`: from lists of sources to renditions in a cache.
+/// `gifreel prewarm`: makes the renditions of lists of sources, in a cache directory or by a running server.
 package struct Prewarm {
     /// Paths of lists; `-` is standard input.
     package var files: [String]
     package var listFormat: PrewarmList.Format?
-    /// Where pages come from, for links that are not absolute.
+    /// The URL of HTML pages, to resolve relative links.
     package var base: String?
-    /// Formats and options of entries that do not bring their own.
+    /// Formats and options of entries that set none.
     package var formats: [String]
     package var options: [String: String]
-    /// The server that does the work; nil works on the cache directory itself.
+    /// The URL of the server that does the work; nil works directly on the cache directory.
     package var server: String?
     package var token: String?
-    /// Settings of the cache directory and of all that works on it, as for `gifreel serve`.
+    /// The settings for work without a server, as for `gifreel serve`.
     package var configurationFile: String?
     package var flags: [String]
     package var concurrency: Int
     package var retries: Int
     package var isDryRun: Bool
-    /// Nil takes one of the list's own, in the user's state directory.
+    /// Nil selects a file per list in the user's state directory.
     package var journal: String?
     package var report: String?
 
@@ -36,7 +36,7 @@ package struct Prewarm {
     private enum Code {
         static let failed: Int32 = 1
         static let usage: Int32 = 2
-        /// 128 and the signal's number, as shells have it.
+        /// 128 plus the number of SIGINT, by the convention of shells.
         static let interrupted: Int32 = 130
     }
 
@@ -63,7 +63,7 @@ package struct Prewarm {
 
     /// Runs to the end or to SIGINT. Blocks the calling thread.
     ///
-    /// - Returns: The exit code: 0 where all is in the cache, 1 where something failed, 2 where the lists make no sense,
+    /// - Returns: The exit code: 0 if all renditions are in the cache, 1 if some failed, 2 if the lists are wrong,
     ///   130 after SIGINT or SIGTERM.
     package func run() -> Int32 {
         let needsWorkers = server == nil && !isDryRun
@@ -84,11 +84,13 @@ package struct Prewarm {
         } catch {
             return Self.complain(error.description, Code.usage)
         }
-        guard !entries.isEmpty else { return Self.complain("The lists name no source.", Code.usage) }
+        guard !entries.isEmpty else {
+            return Self.complain("The lists name no source; see gifreel prewarm --help for their forms.", Code.usage)
+        }
         return isDryRun ? dryRun(entries) : work(entries, zygote, signals)
     }
 
-    /// Says what would be made.
+    /// Prints the renditions that a run would make.
     private func dryRun(_ entries: [PrewarmEntry]) -> Int32 {
         var wrong = 0
         for entry in entries {
@@ -101,7 +103,7 @@ package struct Prewarm {
                 _ = Self.complain("\(entry.url): \(failure.code): \(failure.detail)", 0)
             }
         }
-        _ = Self.complain("\(entries.count) renditions, \(wrong) of which cannot be made.", 0)
+        _ = Self.complain("\(entries.count) renditions, \(wrong) of them with errors.", 0)
         return wrong == 0 ? 0 : Code.failed
     }
 
@@ -136,7 +138,7 @@ package struct Prewarm {
         return close(prewarmRun, journal, seconds, failure, wasInterrupted: wasInterrupted)
     }
 
-    /// Works on what is open until all is done, nothing can go on, or a signal comes.
+    /// Makes the unfinished renditions, until all are done, the backend fails, or a signal arrives.
     private func carryOut(
         _ prewarmRun: PrewarmRun, _ backend: any PrewarmBackend, _ signals: BlockedSignals
     ) -> (failure: PrewarmRunError?, wasInterrupted: Bool) {
@@ -150,7 +152,7 @@ package struct Prewarm {
             }
         }
         let wasInterrupted = InterruptFlag()
-        // Nobody joins the thread: it ends with the process. A second signal is impatience; the journal is whole then, too.
+        // The thread is not joined. A second signal ends the process at once, after which the journal is complete too.
         _ = SystemThread.start(name: "gifreel-signals") {
             signals.waitForOne()
             wasInterrupted.set()
@@ -162,7 +164,7 @@ package struct Prewarm {
         return (failure, wasInterrupted.isSet)
     }
 
-    /// Tells what the run came to.
+    /// Prints the outcome of the run.
     private func close(
         _ prewarmRun: PrewarmRun, _ journal: RunJournal, _ seconds: Int, _ failure: PrewarmRunError?, wasInterrupted: Bool
     ) -> Int32 {
@@ -175,21 +177,21 @@ package struct Prewarm {
                 return Self.complain(error.description, Code.failed)
             }
         }
-        if let error = prewarmRun.journalError { _ = Self.complain("The journal is not whole: \(error).", 0) }
+        if let error = prewarmRun.journalError { _ = Self.complain("The journal is incomplete. \(error)", 0) }
         if let failure { return Self.complain(failure.description, Code.failed) }
         if totals.done < prewarmRun.entries.count {
             return Self.complain(
                 "Interrupted. The same command goes on with the \(prewarmRun.entries.count - totals.done) that are left.",
                 wasInterrupted ? Code.interrupted : Code.failed)
         }
-        // The next run over this list looks at everything anew.
+        // The next run of this list checks every entry again.
         journal.remove()
         return totals.failed == 0 ? 0 : Code.failed
     }
 
     private func remoteBackend(_ server: String, _ threads: WorkThreads) throws(PrewarmRunError) -> RemoteBackend {
         guard let token, !token.isEmpty else {
-            throw PrewarmRunError("Prewarming a server needs its admin token: --token or GIFREEL_ADMIN_TOKEN.")
+            throw PrewarmRunError("--server needs the admin token of the server; set GIFREEL_ADMIN_TOKEN or give --token.")
         }
         return RemoteBackend(
             server: server, concurrency: concurrency, retries: retries,
@@ -210,11 +212,11 @@ package struct Prewarm {
             return try LocalRenditions(configuration, zygote: zygote)
         } catch let error as CacheError {
             guard case .directoryInUse = error else { throw error }
-            throw PrewarmRunError("A server uses this cache directory: have it do the work with --server. (\(error))")
+            throw PrewarmRunError("A server uses this cache directory; give its URL with --server. (\(error))")
         }
     }
 
-    /// A name of its own for each list and target, below `$XDG_STATE_HOME` (XDG Base Directory Specification).
+    /// A path per list and target, below `$XDG_STATE_HOME` (XDG Base Directory Specification).
     private func defaultJournal(_ entries: [PrewarmEntry]) -> String {
         let environment = ProcessInfo.processInfo.environment
         let state =

@@ -2,9 +2,9 @@ internal import Fetch
 internal import Foundation
 internal import Prewarm
 
-/// `gifreel purge`: has a running server forget sources.
+/// `gifreel purge`: removes renditions from the cache of a running server.
 package struct Purge {
-    /// What `DELETE /cache` can forget.
+    /// The scopes of `DELETE /cache`.
     private enum Scope {
         case url(String)
         case prefix(String)
@@ -16,10 +16,10 @@ package struct Purge {
     private let token: String?
 
     /// - Parameters:
-    ///   - urls: Sources to be forgotten.
-    ///   - prefixes: What the URLs of further ones begin with.
-    ///   - all: Everything.
-    ///   - server: The URL it is reached at.
+    ///   - urls: URLs of sources.
+    ///   - prefixes: Prefixes of URLs of sources.
+    ///   - all: Whether to remove everything.
+    ///   - server: The URL of the server.
     package init(urls: [String], prefixes: [String], all: Bool, server: String, token: String?) {
         scopes = urls.map { .url($0) } + prefixes.map { .prefix($0) } + (all ? [.all] : [])
         self.server = server
@@ -36,9 +36,9 @@ package struct Purge {
         var code: String
     }
 
-    /// Purges one scope after the other and says what each came to. Blocks.
+    /// Purges one scope after the other and prints the result of each. Blocks.
     ///
-    /// - Returns: The exit code: 0, or 1 where the server could not be asked or refused.
+    /// - Returns: The exit code: 0, or 1 if the server could not be reached or refused.
     package func run() -> Int32 {
         let client = ServerClient(server: server, token: token)
         var failed = false

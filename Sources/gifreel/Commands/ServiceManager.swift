@@ -1,7 +1,7 @@
 internal import CLinux
 internal import Glibc
 
-/// Tells systemd how the service is (sd_notify(3)); does nothing where nobody listens.
+/// Reports the state of the service to systemd (sd_notify(3)). Does nothing without `NOTIFY_SOCKET`.
 struct ServiceManager: Sendable {
     private let address: String?
 
@@ -9,10 +9,10 @@ struct ServiceManager: Sendable {
         self.address = address
     }
 
-    /// Requests are answered from here on.
+    /// Reports that the server answers requests.
     func ready() { send("READY=1") }
 
-    /// The settings are being read again; ``ready()`` follows.
+    /// Reports that a reload has begun; ``ready()`` must follow.
     func reloading() {
         var now = timespec()
         clock_gettime(CLOCK_MONOTONIC, &now)
@@ -21,7 +21,7 @@ struct ServiceManager: Sendable {
 
     func stopping() { send("STOPPING=1") }
 
-    /// Where the message does not arrive, systemd has its own time limits.
+    /// Errors are ignored: systemd has time limits of its own.
     private func send(_ state: String) {
         guard let address else { return }
         _ = clinux_send_datagram(address, state)
