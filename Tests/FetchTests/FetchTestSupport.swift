@@ -56,7 +56,14 @@ extension Fetcher {
     }
 }
 
-/// Waits until `condition` holds, for a minute at most.
+/// Waits until `condition` holds; fails after a long time.
 func eventually(_ condition: () -> Bool, sourceLocation: SourceLocation = #_sourceLocation) async throws {
-    try await waitUntil("the condition", file: sourceLocation.fileID, line: sourceLocation.line) { condition() }
+    let deadline = ContinuousClock.now + .seconds(60)
+    while !condition() {
+        guard ContinuousClock.now < deadline else {
+            Issue.record("it did not come about", sourceLocation: sourceLocation)
+            return
+        }
+        try await Task.sleep(for: .milliseconds(1))
+    }
 }

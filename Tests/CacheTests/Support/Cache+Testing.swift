@@ -1,7 +1,6 @@
 import Cache
 import Glibc
 import SystemIO
-import TestSupport
 import Testing
 
 extension CacheConfiguration {
@@ -49,7 +48,14 @@ extension Cache {
     func wait(for what: String, atMost time: Duration = .seconds(20), until condition: (Cache) async throws -> Bool)
         async throws
     {
-        try await waitUntil(what, within: time) { try await condition(self) }
+        let deadline = ContinuousClock.now + time
+        while try await !condition(self) {
+            if ContinuousClock.now > deadline {
+                Issue.record("waited too long for \(what)")
+                return
+            }
+            try await Task.sleep(for: .milliseconds(2))
+        }
     }
 }
 

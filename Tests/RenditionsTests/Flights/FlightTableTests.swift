@@ -1,7 +1,6 @@
 import Foundation
 import Sandbox
 import Synchronization
-import TestSupport
 import Testing
 
 @testable import Renditions
@@ -27,7 +26,7 @@ import Testing
 
     @Test func allWhoComeMeanwhileShareOneWork() async throws {
         let (table, gate, runs) = (table(), AsyncGate(), Runs())
-        let landings = try await withThrowingTaskGroup(of: Table.Landing.self) { group in
+        let landings = await withTaskGroup(of: Table.Landing.self) { group in
             for _ in 0..<100 {
                 group.addTask {
                     await table.outcome(of: "a") { _ in
@@ -36,9 +35,9 @@ import Testing
                     }
                 }
             }
-            try await waitUntil("table.waiterCount == 100") { table.waiterCount == 100 }
+            #expect(await eventually { table.waiterCount == 100 })
             gate.open()
-            return try await group.reduce(into: []) { $0.append($1) }
+            return await group.reduce(into: []) { $0.append($1) }
         }
         #expect(runs.count == 1 && landings.allSatisfy { $0.value == 1 })
         #expect(landings.filter { $0.joined == false }.count == 1)
@@ -58,10 +57,10 @@ import Testing
             return number
         }
         let caller = Task { await table.outcome(of: "a", work) }
-        try await waitUntil("runs.count == 1") { runs.count == 1 }
+        #expect(await eventually { runs.count == 1 })
         caller.cancel()
         #expect(await caller.value.isCancelled)
-        try await waitUntil("ended.count == 1") { ended.count == 1 }
+        #expect(await eventually { ended.count == 1 })
         #expect(table.count == 0)
         // Who comes now gets a new work, not the cancelled one.
         #expect(await table.outcome(of: "a", work).value == 2)
@@ -76,12 +75,12 @@ import Testing
             return runs.next()
         }
         let first = Task { await table.outcome(of: "a", work) }
-        try await waitUntil("gate.count == 1") { gate.count == 1 }
+        #expect(await eventually { gate.count == 1 })
         first.cancel()
         #expect(await first.value.isCancelled)
         #expect(table.isOpen("a"))
         let second = Task { await table.outcome(of: "a", work) }
-        try await waitUntil("table.waiterCount == 1") { table.waiterCount == 1 }
+        #expect(await eventually { table.waiterCount == 1 })
         gate.open()
         let landing = await second.value
         #expect(landing.value == 1 && landing.joined == true && runs.count == 1)
@@ -94,7 +93,7 @@ import Testing
             return 1
         }
         let callers = (0..<10).map { _ in Task { await table.outcome(of: "a", work) } }
-        try await waitUntil("table.waiterCount == 10") { table.waiterCount == 10 }
+        #expect(await eventually { table.waiterCount == 10 })
         callers.prefix(9).forEach { $0.cancel() }
         for caller in callers.prefix(9) { #expect(await caller.value.isCancelled) }
         gate.open()
@@ -102,14 +101,14 @@ import Testing
         #expect(gate.count == 1)
     }
 
-    @Test func aCallerThatWasCancelledBeforeLeavesAtOnce() async throws {
+    @Test func aCallerThatWasCancelledBeforeLeavesAtOnce() async {
         let table = table()
         let landing = await Task {
             withUnsafeCurrentTask { $0?.cancel() }
             return await table.outcome(of: "a") { _ in 1 }
         }.value
         #expect(landing.isCancelled || landing.value == 1)
-        try await waitUntil("table.count == 0") { table.count == 0 }
+        #expect(await eventually { table.count == 0 })
     }
 
     @Test func eachCallersPatienceIsItsOwn() async throws {
@@ -122,15 +121,14 @@ import Testing
         }
         // Goes on whoever waits for it.
         table.launch("a", urgency: .visitor, work)
-        try await waitUntil("gate.count == 1") { gate.count == 1 }
+        #expect(await eventually { gate.count == 1 })
         @Sendable func wait() async -> (Table.Landing, Duration) {
             let began = ContinuousClock.now
             let landing = await table.outcome(of: "a", work)
             return (landing, began.duration(to: .now))
         }
         let first = Task { await wait() }
-        let half = ContinuousClock.now + patience / 2
-        try await waitUntil("half of the first caller's patience is over") { ContinuousClock.now >= half }
+        try await Task.sleep(for: .milliseconds(300))
         let second = Task { await wait() }
         for caller in [first, second] {
             let (landing, time) = await caller.value
@@ -158,8 +156,7 @@ import Testing
                 flight.turn.begin()
                 flight.waitsForWorker()
             }
-            let later = ContinuousClock.now + .milliseconds(200)
-            do { try await waitUntil("ten times the patience is over") { ContinuousClock.now >= later } } catch { return 0 }
+            do { try await Task.sleep(for: .milliseconds(200)) } catch { return 0 }
             return 1
         }
         #expect(landing.value == 1)
@@ -189,10 +186,10 @@ import Testing
             return number
         }
         let before = ["a", "b"].map { key in Task { await table.outcome(of: key, work) } }
-        try await waitUntil("runs.count == 2") { runs.count == 2 }
+        #expect(await eventually { runs.count == 2 })
         table.close { $0 == "a" }
         let after = ["a", "b"].map { key in Task { await table.outcome(of: key, work) } }
-        try await waitUntil("table.waiterCount == 4 && runs.count == 3") { table.waiterCount == 4 && runs.count == 3 }
+        #expect(await eventually { table.waiterCount == 4 && runs.count == 3 })
         gate.open()
         var values: [Int?] = []
         for task in before + after { values.append(await task.value.value) }
@@ -208,12 +205,12 @@ import Testing
         table.launch("a", urgency: .renewal, work)
         table.launch("a", urgency: .renewal, work)
         let caller = Task { await table.outcome(of: "a", work) }
-        try await waitUntil("table.waiterCount == 1") { table.waiterCount == 1 }
+        #expect(await eventually { table.waiterCount == 1 })
         caller.cancel()
         #expect(await caller.value.isCancelled)
         #expect(table.count == 1)
         gate.open()
-        try await waitUntil("runs.count == 1 && table.count == 0") { runs.count == 1 && table.count == 0 }
+        #expect(await eventually { runs.count == 1 && table.count == 0 })
     }
 
     @Test func workIsAsUrgentAsTheMostUrgentCaller() async throws {
@@ -227,7 +224,7 @@ import Testing
         let callers = [Urgency.prewarm, .visitor, Urgency(level: 5)].map { urgency in
             Task { await table.outcome(of: "a", urgency: urgency, work) }
         }
-        try await waitUntil("table.waiterCount == 3") { table.waiterCount == 3 }
+        #expect(await eventually { table.waiterCount == 3 })
         gate.open()
         for caller in callers { #expect(await caller.value.value == 1) }
         #expect(level.withLock { $0 } == 3)
@@ -238,11 +235,10 @@ import Testing
         let fly: @Sendable () async -> Void = {
             await withTaskGroup(of: Void.self) { group in
                 for key in 0..<flights {
-                    // Long enough that the timers of the flight are set.
+                    // Long enough that whatever is to end it has been set going.
                     group.addTask {
                         _ = await table.outcome(of: "\(key)") { _ in
-                            let later = ContinuousClock.now + .milliseconds(2)
-                            try? await waitUntil("two milliseconds are over") { ContinuousClock.now >= later }
+                            try? await Task.sleep(for: .milliseconds(2))
                             return 1
                         }
                     }
