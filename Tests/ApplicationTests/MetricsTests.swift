@@ -32,7 +32,7 @@ extension OperationsTests {
                 _ = try metrics(server, until: "gifreel_http_requests_total{route=\"mp4\",\(counted)}", is: 1)
             }
             let text = try metrics(
-                server, until: #"gifreel_http_requests_total{route="mp4",status="404",cache="none"}"#, is: 1)
+                server, until: #"gifreel_http_requests_total{route="mp4",status="404",cache="miss"}"#, is: 1)
             #expect(value(#"gifreel_http_requests_total{route="mp4",status="200",cache="miss"}"#, in: text) == 1)
             #expect(value(#"gifreel_http_requests_total{route="mp4",status="200",cache="hit"}"#, in: text) == 1)
             #expect(value(#"gifreel_http_request_duration_seconds_count{route="mp4",cache="hit"}"#, in: text) == 1)

@@ -80,8 +80,11 @@ extension OperationsTests {
         }
 
         @Test(arguments: [
-            ("server.host=nonsense.invalid", "server.host cannot be used. The host nonsense.invalid is unknown."),
-            ("server.host=192.0.2.1", "server.host cannot be used. 192.0.2.1:0 is no address of this machine."),
+            (
+                "server.host=nonsense.invalid",
+                "server.host cannot be used. The host nonsense.invalid cannot be resolved to an address."
+            ),
+            ("server.host=192.0.2.1", "server.host cannot be used. 192.0.2.1:0: this machine does not have the address."),
             ("limits.memory=1MiB", "limits.memory (--set) is “1MiB”; it must be a size from 64MiB to 1TiB"),
             ("cache.dir=", "cache.dir (--set) is empty; it must be"),
             ("cache.dir=/dev/null/cache", "cache.dir is “/dev/null/cache”, but /dev/null is not a directory"),

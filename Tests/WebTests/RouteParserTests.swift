@@ -96,6 +96,7 @@ import Testing
             "/avi/http://a.test/a.gif", saying: "There is no format “avi”. The formats are mp4, jpg, png, webp, json, html.")
         expectNotFound("/avi,width=3?url=http://a.test/", saying: "no format “avi”")
         expectNotFound("/nothing/a.mp4", mounts: mounts, saying: "There is no mount “nothing”")
+        expectNotFound("/<b>x</b>/a.mp4", mounts: mounts, saying: "There is no resource at this path.")
         expectNotFound("/nothing", mounts: mounts, saying: "There is no resource at this path.")
         expectNotFound("/media/a.exe", mounts: mounts, saying: "ends in .gif, or in the name of a format: mp4,")
         expectNotFound("/media/../a.gif", mounts: mounts, saying: "The mount “media” does not serve this path.")

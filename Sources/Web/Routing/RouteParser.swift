@@ -61,10 +61,13 @@ package struct RouteParser: Sendable {
     /// Says what an unknown path would have to be.
     private static func unknown(_ first: Substring, _ rest: Substring) -> Problem {
         let name = first.prefix { $0 != "," }.prefix(64)
-        if first.contains(",") || verbatimURL(rest.drop { $0 == "/" }) != nil {
-            return .notFound("There is no format “\(name)”. The formats are \(formatNames).")
+        // Only what could be a name is repeated in the response: never markup.
+        if name.utf8.allSatisfy(Route.isNameByte) {
+            if first.contains(",") || verbatimURL(rest.drop { $0 == "/" }) != nil {
+                return .notFound("There is no format “\(name)”. The formats are \(formatNames).")
+            }
+            if !rest.isEmpty { return .notFound("There is no mount “\(name)”, and no format of that name: \(formatNames).") }
         }
-        if !rest.isEmpty { return .notFound("There is no mount “\(name)”, and no format of that name: \(formatNames).") }
         return .notFound(
             "There is no resource at this path. A rendition is at /{format}/{source}, with one of the formats \(formatNames).")
     }

@@ -77,7 +77,7 @@ import Testing
         let gif = builder.finish()
         let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
         defer { origin.stop() }
-        let server = try GifreelProcess(["limits.memory=16MiB"])
+        let server = try GifreelProcess(["limits.memory=64MiB"])
         for round in 0..<2 {
             let answer = try server.request("GET", "/mp4/\(origin.url("/a.gif"))")
             #expect(answer.status == 422 && String(decoding: answer.body, as: UTF8.self).contains("needs more memory"))
