@@ -59,7 +59,7 @@ package final class Fetcher: Sendable {
     ) async throws(FetchError) -> FetchOutcome {
         context.metrics.countStart()
         do throws(FetchError) {
-            try context.check(url)
+            try context.settings.check(url)
         } catch {
             context.metrics.countFinish(.failure(error))
             throw error
@@ -79,6 +79,21 @@ package final class Fetcher: Sendable {
             loop.cancel(id)
         }
         return try result.get()
+    }
+
+    /// Replaces the configuration without ending a transfer, closing a connection or resetting a counter.
+    ///
+    /// The new configuration applies to every request that starts after this call: to new and queued fetches and to the next
+    /// redirect of a fetch in progress, which are checked again and refused if it forbids them. A request in progress keeps the
+    /// settings it started with. Queued fetches stay queued if the queue becomes shorter.
+    ///
+    /// Any thread.
+    ///
+    /// - Throws: ``FetchConfigurationError`` if a setting cannot work; the previous configuration then stays in force.
+    package func reconfigure(_ configuration: FetchConfiguration) throws(FetchConfigurationError) {
+        try configuration.validate()
+        context.replaceSettings(configuration)
+        loop.applySettings()
     }
 
     /// Sets where this process listens. Nothing is fetched from there, whatever the settings allow.

@@ -84,6 +84,20 @@ extension OperationsTests {
             #expect(origin.count("/a.gif") == 1)
         }
 
+        @Test func aReloadKeepsFetchCountersAndConnections() throws {
+            let gif = GIFBuilder.animation(frames: 3)
+            let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }, "/b.gif": { _ in .ok(gif + [0]) }])
+            defer { origin.stop() }
+            let (server, file) = try start("sources:\n  max_redirects: 4\n")
+            #expect(try server.mp4(origin.url("/a.gif")).status == 200)
+            try "sources:\n  max_redirects: 3\n".write(to: file, atomically: true, encoding: .utf8)
+            try reload(server, until: "changed=sources.max_redirects")
+            #expect(try server.mp4(origin.url("/b.gif")).status == 200)
+            let metrics = try server.request("GET", "/metrics").text
+            #expect(metrics.contains("gifreel_fetch_bytes_total \(gif.count * 2 + 1)\n"))
+            #expect(origin.connections == 1)
+        }
+
         @Test func requestsBeforeAndAfterAReloadShareAFlight() throws {
             let gif = GIFBuilder.animation(frames: 3)
             let gate = try LoopbackGate()

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct AdmissionTests {
     private func admission(limit: Int = 3, perKey: Int = 2, queue: Int = 4, queuePerKey: Int = 3) -> Admission<Int, String> {
-        Admission(limit: limit, perKey: perKey, queue: queue, queuePerKey: queuePerKey)
+        Admission(Admission.Limits(running: limit, runningPerKey: perKey, waiting: queue, waitingPerKey: queuePerKey))
     }
 
     @Test func runsUpToBothBounds() {

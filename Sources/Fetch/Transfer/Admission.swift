@@ -6,20 +6,22 @@ struct Admission<ID: Hashable, Key: Hashable> {
         case run, wait, full
     }
 
-    private let limit: Int
-    private let limitPerKey: Int
-    private let queueLimit: Int
-    private let queueLimitPerKey: Int
+    struct Limits: Hashable {
+        var running: Int
+        var runningPerKey: Int
+        var waiting: Int
+        var waitingPerKey: Int
+    }
+
+    /// Lower limits affect later requests only: what runs keeps running, and what waits keeps waiting.
+    var limits: Limits
     private var running = 0
     private var runningByKey: [Key: Int] = [:]
     private var waitingByKey: [Key: Int] = [:]
     private var queue: [(id: ID, key: Key)] = []
 
-    init(limit: Int, perKey: Int, queue: Int, queuePerKey: Int) {
-        self.limit = limit
-        limitPerKey = perKey
-        queueLimit = queue
-        queueLimitPerKey = queuePerKey
+    init(_ limits: Limits) {
+        self.limits = limits
     }
 
     var runningCount: Int { running }
@@ -37,7 +39,7 @@ struct Admission<ID: Hashable, Key: Hashable> {
         if isContinuation {
             queue.insert((id, key), at: 0)
         } else {
-            guard queue.count < queueLimit, waitingByKey[key, default: 0] < queueLimitPerKey else { return .full }
+            guard queue.count < limits.waiting, waitingByKey[key, default: 0] < limits.waitingPerKey else { return .full }
             queue.append((id, key))
         }
         waitingByKey[key, default: 0] += 1
@@ -52,7 +54,7 @@ struct Admission<ID: Hashable, Key: Hashable> {
 
     /// The next that may run now, if one may.
     mutating func next() -> ID? {
-        guard running < limit, let index = queue.firstIndex(where: { hasRoom(for: $0.key) }) else { return nil }
+        guard running < limits.running, let index = queue.firstIndex(where: { hasRoom(for: $0.key) }) else { return nil }
         let entry = queue.remove(at: index)
         Self.decrement(&waitingByKey, entry.key)
         occupy(entry.key)
@@ -66,7 +68,7 @@ struct Admission<ID: Hashable, Key: Hashable> {
     }
 
     private func hasRoom(for key: Key) -> Bool {
-        running < limit && runningByKey[key, default: 0] < limitPerKey
+        running < limits.running && runningByKey[key, default: 0] < limits.runningPerKey
     }
 
     private mutating func occupy(_ key: Key) {

@@ -131,7 +131,12 @@ struct MultiHandle: ~Copyable {
     init(idleConnections: Int) throws(FetchError) {
         guard let raw = curl_multi_init() else { throw .exhausted(cause: "curl_multi_init") }
         self.raw = raw
-        ccurl_multi_set_long(raw, CURLMOPT_MAXCONNECTS, idleConnections)
+        setIdleConnections(idleConnections)
+    }
+
+    /// Sets the number of idle connections to keep.
+    func setIdleConnections(_ count: Int) {
+        ccurl_multi_set_long(raw, CURLMOPT_MAXCONNECTS, count)
     }
 
     deinit {

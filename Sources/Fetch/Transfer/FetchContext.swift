@@ -1,18 +1,18 @@
-/// What all requests of a fetcher share: settings, the policy and the counters. Any thread.
-final class FetchContext: Sendable {
+internal import Synchronization
+
+/// The configuration of a fetcher with the values derived from it. Immutable.
+final class FetchSettings: Sendable {
     let configuration: FetchConfiguration
     let policy: SourcePolicy
     /// The header fields of every request.
     let headers: [String]
-    let ownEndpoints = OwnEndpoints()
-    let metrics = FetchMetrics()
 
     init(_ configuration: FetchConfiguration) {
         self.configuration = configuration
         policy = configuration.sourcePolicy
         headers = [
             "Accept: image/gif, */*;q=0.1",
-            // The bytes are judged and stored exactly as the origin sends them.
+            // The body is checked and stored exactly as the origin sends it.
             "Accept-Encoding: identity",
             "CDN-Loop: \(configuration.loopName)",
         ]
@@ -21,5 +21,24 @@ final class FetchContext: Sendable {
     /// Refuses a URL that no address of its host can make allowed.
     func check(_ url: SourceURL) throws(FetchError) {
         if let refusal = policy.refusal(of: url) { throw .notAllowed(refusal) }
+    }
+}
+
+/// The state that a fetcher shares with its transfer loop. Any thread.
+final class FetchContext: Sendable {
+    private let current: Mutex<FetchSettings>
+    let ownEndpoints = OwnEndpoints()
+    let metrics = FetchMetrics()
+
+    init(_ configuration: FetchConfiguration) {
+        current = Mutex(FetchSettings(configuration))
+    }
+
+    /// The settings for requests that start now. A request reads them once and keeps them until it ends.
+    var settings: FetchSettings { current.withLock { $0 } }
+
+    func replaceSettings(_ configuration: FetchConfiguration) {
+        let next = FetchSettings(configuration)
+        current.withLock { $0 = next }
     }
 }

@@ -6,7 +6,8 @@ internal import SystemIO
 /// One request to one origin: a fetch, or one hop of it. Only the transfer loop's thread uses it.
 final class Transfer {
     let url: SourceURL
-    private let context: FetchContext
+    private let settings: FetchSettings
+    private let ownEndpoints: OwnEndpoints
     private let sockets: SocketTable
     private let isConditional: Bool
     private let onFreshConnection: Bool
@@ -30,21 +31,22 @@ final class Transfer {
     ///   - timeLeft: The time limit of the whole request.
     ///   - onFreshConnection: Whether the request must use a new connection.
     init(
-        _ url: SourceURL, validators: SourceValidators, fields: [String], context: FetchContext, sockets: SocketTable,
-        timeLeft: Duration, onFreshConnection: Bool
+        _ url: SourceURL, validators: SourceValidators, fields: [String], settings: FetchSettings, ownEndpoints: OwnEndpoints,
+        sockets: SocketTable, timeLeft: Duration, onFreshConnection: Bool
     ) throws(FetchError) {
         self.url = url
-        self.context = context
+        self.settings = settings
+        self.ownEndpoints = ownEndpoints
         self.sockets = sockets
         isConditional = !validators.isEmpty
         self.onFreshConnection = onFreshConnection
         easy = try EasyHandle()
-        sink = BodySink(limit: context.configuration.maxBytes)
-        stall = StallMeter(rate: context.configuration.stallRate, window: context.configuration.stallTime)
+        sink = BodySink(limit: settings.configuration.maxBytes)
+        stall = StallMeter(rate: settings.configuration.stallRate, window: settings.configuration.stallTime)
         try easy.setCallbacks(self)
-        try easy.setOptions(for: url, configuration: context.configuration, timeLeft: timeLeft)
+        try easy.setOptions(for: url, configuration: settings.configuration, timeLeft: timeLeft)
         if onFreshConnection { try easy.set(CURLOPT_FRESH_CONNECT, 1) }
-        try easy.setHeaders(context.headers + Self.conditions(validators) + fields)
+        try easy.setHeaders(settings.headers + Self.conditions(validators) + fields)
     }
 
     private static func conditions(_ validators: SourceValidators) -> [String] {
@@ -89,12 +91,12 @@ final class Transfer {
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
         stall.receive(line.count)
         let wasComplete = head.isComplete
-        if let fault = head.receive(line, maxSize: context.configuration.maxHeadBytes) {
+        if let fault = head.receive(line, maxSize: settings.configuration.maxHeadBytes) {
             failure = .failed(.protocolViolation(cause: fault))
             return false
         }
         guard head.isComplete, !wasComplete, bringsContent, let length = head.contentLength else { return true }
-        let limit = context.configuration.maxBytes
+        let limit = settings.configuration.maxBytes
         if length > limit { failure = .tooLarge(limit: limit, declared: length) }
         return failure == nil
     }
@@ -119,8 +121,8 @@ final class Transfer {
     private static let worthDraining = 16 << 10
 
     private func allows(_ address: IPAddress, port: Int) -> Bool {
-        if context.ownEndpoints.contains(address, port: port) { return refuse(.itself) }
-        guard let refusal = context.policy.addresses.refusal(of: address, port: port, for: url) else { return true }
+        if ownEndpoints.contains(address, port: port) { return refuse(.itself) }
+        guard let refusal = settings.policy.addresses.refusal(of: address, port: port, for: url) else { return true }
         return refuse(refusal)
     }
 

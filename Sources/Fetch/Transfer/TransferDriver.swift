@@ -12,10 +12,7 @@ final class TransferDriver {
 
     init(_ context: FetchContext) {
         self.context = context
-        let configuration = context.configuration
-        admission = Admission(
-            limit: configuration.concurrency, perKey: configuration.perHost, queue: configuration.queue,
-            queuePerKey: configuration.queuePerHost)
+        admission = Admission(Admission.Limits(context.settings.configuration))
     }
 
     // MARK: Messages of other threads
@@ -29,6 +26,13 @@ final class TransferDriver {
     func cancel(_ id: FetchRequest.ID, on multi: borrowing MultiHandle) {
         guard let operation = operations[id] else { return }
         finish(operation, .failure(.cancelled), on: multi)
+    }
+
+    /// Applies the limits of new settings; ``advance(on:)`` then starts the operations that they admit.
+    func applySettings(on multi: borrowing MultiHandle) {
+        let configuration = context.settings.configuration
+        admission.limits = Admission.Limits(configuration)
+        multi.setIdleConnections(configuration.concurrency)
     }
 
     /// Ends all fetches with `error`.
@@ -62,14 +66,15 @@ final class TransferDriver {
         return Int32(max(0, min(left.rounded(.up), 1000)))
     }
 
-    private var sweepInterval: Duration { min(.milliseconds(250), context.configuration.stallTime / 4) }
+    private var sweepInterval: Duration { min(.milliseconds(250), context.settings.configuration.stallTime / 4) }
 
     private func sweep(at now: ContinuousClock.Instant, on multi: borrowing MultiHandle) {
         nextSweep = now + sweepInterval
+        let timeout = context.settings.configuration.timeout
         for operation in Array(operations.values) {
             if let transfer = operation.transfer {
                 if transfer.isStalled(at: now) { handleResult(transfer.stalledResult(), of: operation, on: multi) }
-            } else if now >= operation.deadline(context.configuration.timeout) {
+            } else if now >= operation.deadline(timeout) {
                 finish(operation, .failure(operation.started == nil ? .busy : .timeout(.total)), on: multi)
             }
         }
@@ -88,13 +93,16 @@ final class TransferDriver {
     /// Sends a request of an admitted operation.
     private func begin(_ operation: FetchOperation, on multi: borrowing MultiHandle) {
         let now = ContinuousClock.now
+        let settings = context.settings
         operation.begin(at: now)
         do throws(FetchError) {
-            let timeLeft = operation.deadline(context.configuration.timeout) - now
+            // The settings may have changed since the operation was queued.
+            try settings.check(operation.url)
+            let timeLeft = operation.deadline(settings.configuration.timeout) - now
             guard timeLeft > .zero else { throw .timeout(.total) }
             let transfer = try Transfer(
                 operation.url, validators: operation.request.validators, fields: operation.request.fields,
-                context: context, sockets: sockets, timeLeft: timeLeft,
+                settings: settings, ownEndpoints: context.ownEndpoints, sockets: sockets, timeLeft: timeLeft,
                 onFreshConnection: operation.needsFreshConnection)
             operation.transfer = transfer
             byHandle[transfer.easy.raw] = operation
@@ -125,7 +133,8 @@ final class TransferDriver {
 
     private func follow(_ location: [UInt8], in operation: FetchOperation, on multi: borrowing MultiHandle) {
         do throws(FetchError) {
-            let limit = context.configuration.maxRedirects
+            let settings = context.settings
+            let limit = settings.configuration.maxRedirects
             guard operation.redirects < limit else { throw .tooManyRedirects(limit: limit) }
             let next: SourceURL
             do throws(SourceURLError) {
@@ -133,7 +142,7 @@ final class TransferDriver {
             } catch {
                 throw .failed(.redirect(error))
             }
-            try context.check(next)
+            try settings.check(next)
             release(operation, on: multi)
             operation.redirect(to: next)
             context.metrics.countRedirect()
@@ -165,5 +174,13 @@ final class TransferDriver {
         byHandle[transfer.easy.raw] = nil
         admission.release(operation.endpoint)
         context.metrics.count(transfer)
+    }
+}
+
+extension Admission.Limits {
+    init(_ configuration: FetchConfiguration) {
+        self.init(
+            running: configuration.concurrency, runningPerKey: configuration.perHost, waiting: configuration.queue,
+            waitingPerKey: configuration.queuePerHost)
     }
 }

@@ -9,6 +9,7 @@ final class TransferLoop: @unchecked Sendable {
     private enum Message {
         case submit(FetchRequest)
         case cancel(FetchRequest.ID)
+        case applySettings
     }
 
     private struct Mailbox {
@@ -24,23 +25,23 @@ final class TransferLoop: @unchecked Sendable {
     /// Starts the thread. The owner has to call ``stop()``.
     init(_ context: FetchContext) throws(FetchError) {
         self.context = context
-        multi = try MultiHandle(idleConnections: context.configuration.concurrency)
+        multi = try MultiHandle(idleConnections: context.settings.configuration.concurrency)
         try start()
     }
 
     /// Submits a fetch; it fails at once if the loop was stopped.
     func submit(_ request: FetchRequest) {
-        let isOpen = mailbox.withLock { mailbox in
-            if !mailbox.isClosed { mailbox.messages.append(.submit(request)) }
-            return !mailbox.isClosed
-        }
-        if isOpen { multi.wake() } else { request.continuation.resume(returning: .failure(.closed)) }
+        if !post(.submit(request)) { request.continuation.resume(returning: .failure(.closed)) }
     }
 
     /// Cancels a fetch that has not ended yet.
     func cancel(_ id: FetchRequest.ID) {
-        mailbox.withLock { $0.messages.append(.cancel(id)) }
-        multi.wake()
+        post(.cancel(id))
+    }
+
+    /// Applies the limits of the context's new settings, which may start queued fetches.
+    func applySettings() {
+        post(.applySettings)
     }
 
     /// Ends all fetches and waits for the thread to end. A second call does nothing.
@@ -49,6 +50,19 @@ final class TransferLoop: @unchecked Sendable {
         mailbox.withLock { $0.isClosed = true }
         multi.wake()
         thread.join()
+    }
+
+    /// Hands a message to the loop's thread.
+    ///
+    /// - Returns: Whether the loop still accepts messages.
+    @discardableResult
+    private func post(_ message: Message) -> Bool {
+        let isOpen = mailbox.withLock { mailbox in
+            if !mailbox.isClosed { mailbox.messages.append(message) }
+            return !mailbox.isClosed
+        }
+        if isOpen { multi.wake() }
+        return isOpen
     }
 
     private func start() throws(FetchError) {
@@ -70,6 +84,7 @@ final class TransferLoop: @unchecked Sendable {
                 switch message {
                 case .submit(let request): driver.submit(request, on: multi)
                 case .cancel(let id): driver.cancel(id, on: multi)
+                case .applySettings: driver.applySettings(on: multi)
                 }
             }
             if isClosed { break }

@@ -16,6 +16,7 @@ final class Generation: Sendable {
     /// What stays when the settings are read again.
     struct Rooms: Sendable {
         let cache: Cache
+        let fetcher: Fetcher
         let clock: CacheClock
         let pool: WorkerPool
         let state: RenditionState
@@ -30,17 +31,14 @@ final class Generation: Sendable {
 
     let configuration: ServiceConfiguration
     let logger: Logger
-    let fetcher: Fetcher
     let store: RenditionStore
     let door: FrontDoor
 
-    /// - Throws: ``FetcherSetupError``.
-    init(_ configuration: ServiceConfiguration, _ rooms: Rooms, logger: Logger) throws(FetcherSetupError) {
+    init(_ configuration: ServiceConfiguration, _ rooms: Rooms, logger: Logger) {
         self.configuration = configuration
         self.logger = logger
-        fetcher = try Fetcher(configuration: configuration.fetch)
         store = RenditionStore(
-            configuration: configuration, state: rooms.state, cache: rooms.cache, clock: rooms.clock, fetcher: fetcher,
+            configuration: configuration, state: rooms.state, cache: rooms.cache, clock: rooms.clock, fetcher: rooms.fetcher,
             pool: rooms.pool,
             logger: logger, meter: rooms.work)
         rooms.uploads.setLimits(UploadAdmission.Limits(configuration))
@@ -51,30 +49,11 @@ final class Generation: Sendable {
     }
 
     /// Begins to answer on a server that listens.
-    ///
-    /// - Parameter endpoints: Where it listens: nothing is fetched from there.
-    func open(at endpoints: [HTTPEndpoint]) {
-        fetcher.avoid(
-            endpoints.compactMap { endpoint in
-                guard case .tcp(let address, let port) = endpoint else { return nil }
-                return (address, port)
-            })
+    func open() {
         if configuration.signingKeys.hasShortKey {
             logger.warning("a signing key has fewer than 32 bytes and may be guessed")
         }
         door.become(.ready)
-    }
-
-    /// Ends the fetcher once those who were answered by this generation have what they came for.
-    func retire() {
-        Task {
-            let deadline = ContinuousClock.now + .seconds(300)
-            repeat {
-                // First of all: a request that was let in a moment ago has not come to its fetch yet.
-                try? await Task.sleep(for: .seconds(2))
-            } while fetcher.counters().active + fetcher.counters().waiting > 0 && ContinuousClock.now < deadline
-            fetcher.shutdown()
-        }
     }
 }
 

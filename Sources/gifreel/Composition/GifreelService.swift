@@ -46,13 +46,14 @@ package final class GifreelService: Sendable {
                     Families.prewarmed, label: "result", values: ["hit", "new", "failed"], factory: registry),
                 logger: logger)
             rooms = Generation.Rooms(
-                cache: cache, clock: clock, pool: WorkerPool(zygote: zygote, configuration: configuration.pool),
+                cache: cache, fetcher: try Fetcher(configuration: configuration.fetch), clock: clock,
+                pool: WorkerPool(zygote: zygote, configuration: configuration.pool),
                 state: RenditionState(configuration.renditionLimits(pool: configuration.pool), clock: clock),
                 limiter: RateLimiter(configuration.rateLimit, clock: clock), prewarm: prewarm, registry: registry,
                 work: WorkMeter(factory: registry) { Problem($0).code },
                 uploads: UploadAdmission(UploadAdmission.Limits(configuration)), threads: threads)
             zygote.onLoss { loss in logger.error("lost the zygote process", metadata: ["cause": "\(loss)"]) }
-            let current = CurrentGeneration(try Generation(configuration, rooms, logger: logger))
+            let current = CurrentGeneration(Generation(configuration, rooms, logger: logger))
             self.current = current
             var http = configuration.http
             http.errorResponse = { [current] error in
@@ -66,7 +67,8 @@ package final class GifreelService: Sendable {
             server = try HTTPServer(
                 configuration: http, handler: current, observer: ObserverList([meter] + (gate.map { [$0] } ?? [])))
             let readings = StateReadings(
-                cache: cache, pool: rooms.pool, server: server, prewarm: prewarm, current: { current.value })
+                cache: cache, fetcher: rooms.fetcher, pool: rooms.pool, server: server, prewarm: prewarm,
+                current: { current.value })
             registry.onCollect(readings.samples)
             registry.onCollect(ProcessReadings().samples)
             registry.onCollect {
@@ -96,7 +98,12 @@ package final class GifreelService: Sendable {
                 throw SettingsError("server.port_file: \(error)")
             }
         }
-        generation.open(at: server.endpoints)
+        rooms.fetcher.avoid(
+            server.endpoints.compactMap { endpoint in
+                guard case .tcp(let address, let port) = endpoint else { return nil }
+                return (address, port)
+            })
+        generation.open()
         rooms.prewarm.start({ [current] in current.value.store }, describe: PrewarmFailure.init)
         let endpoints = server.endpoints.map(\.description).joined(separator: ", ")
         generation.logger.info("listening", metadata: ["at": "\(endpoints)", "version": "\(Gifreel.version)"])
@@ -106,16 +113,17 @@ package final class GifreelService: Sendable {
     ///
     /// - Parameter configuration: Made from ``ReloadPlan/settings``, so that settings that need a restart have their old value.
     package func reload(_ configuration: ServiceConfiguration, logger: Logger) throws {
-        let next = try Generation(configuration, rooms, logger: logger)
+        // First, since it throws before anything has changed.
+        try rooms.fetcher.reconfigure(configuration.fetch)
+        let next = Generation(configuration, rooms, logger: logger)
         rooms.state.apply(configuration.renditionLimits(pool: configuration.pool))
         if let limit = configuration.rateLimit { rooms.limiter.apply(limit) }
-        next.open(at: server.endpoints)
+        next.open()
         accessLog?.set(isOpen: configuration.logLevel <= .info)
         meter.setMounts(configuration.mounts.keys)
         let previous = current.replace(with: next)
         // Responses that were prepared with the old fields must not be sent.
         if previous.configuration.web.headPolicy != configuration.web.headPolicy { rooms.cache.forgetHot() }
-        previous.retire()
     }
 
     /// Ends in order: `/readyz` is 503 while connections are still accepted for the shutdown delay, so that a load balancer
@@ -131,7 +139,7 @@ package final class GifreelService: Sendable {
         generation.logger.info("draining")
         rooms.prewarm.stop()
         await server.drain()
-        generation.fetcher.shutdown()
+        rooms.fetcher.shutdown()
         // Both block for as long as their threads' work takes; by now hardly ever at all.
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async { [rooms] in

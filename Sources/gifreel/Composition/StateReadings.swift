@@ -9,10 +9,10 @@ internal import Web
 /// Reads what the rooms count themselves, when somebody asks for the metrics.
 struct StateReadings: Sendable {
     let cache: Cache
+    let fetcher: Fetcher
     let pool: WorkerPool
     let server: HTTPServer
     let prewarm: PrewarmQueue
-    /// Its fetcher begins to count anew when the settings are read again, which Prometheus takes as it takes a restart.
     let current: @Sendable () -> Generation
 
     func samples() -> [MetricSample] {
@@ -40,7 +40,7 @@ struct StateReadings: Sendable {
     }
 
     private func fetchSamples() -> [MetricSample] {
-        let now = current().fetcher.counters()
+        let now = fetcher.counters()
         return [
             MetricSample(Families.fetchedBytes, now.bytes),
             MetricSample(Families.fetchesActive, now.active),
