@@ -65,3 +65,54 @@ package struct SourceValidators: Hashable, Sendable {
         text.utf8.count <= 64 && text.utf8.allSatisfy { (0x20...0x7e).contains($0) } && curl_getdate(text, nil) >= 0
     }
 }
+
+/// The directives of an origin about caching its response (RFC 9111 section 5.2).
+package struct CacheDirectives: Hashable, Sendable {
+    /// `no-store`: the response must not be stored.
+    package private(set) var noStore = false
+    /// `no-cache`: a stored response must be validated before each use.
+    package private(set) var noCache = false
+    /// `private`: the response must not be stored by a shared cache.
+    package private(set) var isPrivate = false
+    /// `s-maxage`, or else `max-age`, in seconds.
+    package var maxAge: Int? { sharedMaxAge ?? plainMaxAge }
+    /// Seconds for which the response is fresh after its arrival: its lifetime less its age on arrival (RFC 9111 sections 4.2.1
+    /// and 4.2.3); nil if the origin gave no lifetime.
+    package var freshFor: Int? { (maxAge ?? expiry).map { max(0, $0 - age) } }
+
+    private var sharedMaxAge: Int?
+    private var plainMaxAge: Int?
+    private let expiry: Int?
+    private let age: Int
+
+    /// Parses the values of all `Cache-Control` fields, joined by commas. Unknown directives are ignored; the smallest of several
+    /// lifetimes counts.
+    ///
+    /// - Parameters:
+    ///   - expiry: Seconds from `Date` to `Expires`, if present; a `max-age` or `s-maxage` overrides it.
+    ///   - age: The value of `Age`: seconds that the response spent in caches on the way.
+    package init(_ text: String = "", expiry: Int? = nil, age: Int = 0) {
+        self.expiry = expiry
+        self.age = age
+        for item in text.split(separator: ",") {
+            let parts = item.split(separator: "=", maxSplits: 1)
+            let name = parts.first.map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() }
+            let value = parts.count == 2 ? parts[1].filter { $0 != " " && $0 != "\t" && $0 != "\"" } : ""
+            switch name {
+            case "no-store": noStore = true
+            case "no-cache": noCache = true
+            case "private": isPrivate = true
+            case "max-age": plainMaxAge = Self.minimum(plainMaxAge, value)
+            case "s-maxage": sharedMaxAge = Self.minimum(sharedMaxAge, value)
+            default: break
+            }
+        }
+    }
+
+    /// RFC 9111 section 1.2.2: a number that is too large counts as 2³¹. A value that is not a number makes the response stale.
+    private static func minimum(_ known: Int?, _ text: some StringProtocol) -> Int {
+        let isNumber = !text.isEmpty && text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        let value = isNumber ? min(Int(text) ?? .max, 1 << 31) : 0
+        return min(known ?? .max, value)
+    }
+}

@@ -1,4 +1,5 @@
 import Crypto
+import Fetch
 import Foundation
 import TestSupport
 import Testing
@@ -49,7 +50,7 @@ import Testing
         let page = try server.request("GET", "/").text
         #expect(page.contains("<form id=\"link\" action=\"mp4\" method=\"get\">"))
         #expect(page.contains("action=\"mp4\" method=\"post\" enctype=\"multipart/form-data\">"))
-        let address = PercentText.encode(origin.url("/a.gif"))
+        let address = PercentEncoding.encode(origin.url("/a.gif"))
         let answer = try server.request("GET", "/mp4?url=\(address)")
         #expect(answer.status == 200 && answer["content-type"] == "video/mp4")
     }

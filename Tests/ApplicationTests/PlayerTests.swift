@@ -129,7 +129,7 @@ import Testing
         let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
         defer { origin.stop() }
         let server = try GifreelProcess()
-        let target = "/oembed?url=\(PercentText.encode(origin.url("/a.gif")))"
+        let target = "/oembed?url=\(PercentEncoding.encode(origin.url("/a.gif")))"
         for (bounds, width, height) in [
             ("&maxwidth=11", 11, 7), ("&maxheight=7&maxwidth=30", 11, 7), ("&maxwidth=100", 33, 21),
         ] {
@@ -151,14 +151,14 @@ import Testing
         let server = try GifreelProcess(["mounts.media.origin=\(origin.url("/up/"))", "mounts.media.negotiate=true"])
         for path in ["a.gif", "a.mp4", "a.html", "a.jpg"] {
             let address = "http://127.0.0.1/media/\(path)?width=20"
-            let answer = try server.request("GET", "/oembed?url=\(PercentText.encode(address))")
+            let answer = try server.request("GET", "/oembed?url=\(PercentEncoding.encode(address))")
             #expect(answer.status == 200 && answer["vary"] == nil, "\(answer.text)")
             let found = try document(answer)
             #expect((found["html"] as? String)?.contains("src=\"http://127.0.0.1/media/a.html?width=20\"") == true, "\(found)")
             #expect(found["thumbnail_url"] as? String == "http://127.0.0.1/media/a.jpg?width=20")
         }
         for path in ["/media/a.json", "/metrics", "/media/a.exe"] {
-            #expect(try server.request("GET", "/oembed?url=\(PercentText.encode("http://127.0.0.1" + path))").status == 404)
+            #expect(try server.request("GET", "/oembed?url=\(PercentEncoding.encode("http://127.0.0.1" + path))").status == 404)
         }
     }
 
@@ -166,7 +166,7 @@ import Testing
         let origin = try LoopbackOrigin()
         defer { origin.stop() }
         let server = try GifreelProcess()
-        for target in ["/oembed?url=\(PercentText.encode(origin.url("/none.gif")))", "/html/\(origin.url("/other.gif"))"] {
+        for target in ["/oembed?url=\(PercentEncoding.encode(origin.url("/none.gif")))", "/html/\(origin.url("/other.gif"))"] {
             let id = "the-id-\(target.prefix(5).dropFirst())"
             #expect(try server.request("GET", target, headers: ["X-Request-Id: \(id)"]).status == 404)
             try waitUntil("the expected answer") {
@@ -182,7 +182,7 @@ import Testing
         defer { origin.stop() }
         let server = try GifreelProcess()
         let address = "http://127.0.0.1/html,width=20/\(origin.url("/a.gif"))"
-        let target = "/oembed?url=\(PercentText.encode(address))"
+        let target = "/oembed?url=\(PercentEncoding.encode(address))"
         let answer = try server.request("GET", target + "&format=json")
         #expect(answer.status == 200 && answer["content-type"] == "application/json")
         let found = try document(answer)
@@ -193,12 +193,12 @@ import Testing
         let small = try document(server.request("GET", target + "&maxwidth=10&maxheight=100"))
         #expect(small["width"] as? Int == 10 && small["height"] as? Int == 7)
         // The GIF's own address stands for its page.
-        let plain = try document(server.request("GET", "/oembed?url=\(PercentText.encode(origin.url("/a.gif")))"))
+        let plain = try document(server.request("GET", "/oembed?url=\(PercentEncoding.encode(origin.url("/a.gif")))"))
         #expect((plain["html"] as? String)?.contains("http://127.0.0.1/html/\(origin.url("/a.gif"))\"") == true)
         #expect(try server.request("GET", target + "&format=xml").status == 501)
         #expect(try server.request("GET", "/oembed").status == 400)
-        #expect(try server.request("GET", "/oembed?url=\(PercentText.encode("http://127.0.0.1/healthz"))").status == 404)
-        let none = try server.request("GET", "/oembed?url=\(PercentText.encode(origin.url("/none.gif")))")
+        #expect(try server.request("GET", "/oembed?url=\(PercentEncoding.encode("http://127.0.0.1/healthz"))").status == 404)
+        let none = try server.request("GET", "/oembed?url=\(PercentEncoding.encode(origin.url("/none.gif")))")
         #expect(none.status == 404)
     }
 
@@ -211,15 +211,15 @@ import Testing
         #expect(home.status == 200 && home.text.contains("Signed requests only") && !home.text.contains("<form"))
         let unsigned = "/html/\(origin.url("/a.gif"))"
         #expect(try server.request("GET", unsigned).status == 403)
-        #expect(try server.request("GET", "/oembed?url=\(PercentText.encode(origin.url("/a.gif")))").status == 403)
-        #expect(try server.request("GET", "/oembed?url=\(PercentText.encode("http://127.0.0.1" + unsigned))").status == 403)
+        #expect(try server.request("GET", "/oembed?url=\(PercentEncoding.encode(origin.url("/a.gif")))").status == 403)
+        #expect(try server.request("GET", "/oembed?url=\(PercentEncoding.encode("http://127.0.0.1" + unsigned))").status == 403)
 
         let signer = TargetSigner(keys: SigningKeys([key]))
         let options = [QueryItem(name: "width", value: "20")]
         let source = try SourceURL(origin.url("/a.gif"))
         let target = try #require(signer.target(.html, options, of: source, expires: 99_999_999_999))
         try expectPlayable(server, try server.request("GET", target))
-        let embed = try document(server.request("GET", "/oembed?url=\(PercentText.encode("http://127.0.0.1" + target))"))
+        let embed = try document(server.request("GET", "/oembed?url=\(PercentEncoding.encode("http://127.0.0.1" + target))"))
         #expect((embed["html"] as? String)?.contains("sig=") == true)
         let thumbnail = try #require(embed["thumbnail_url"] as? String)
         #expect(try server.request("GET", String(thumbnail.dropFirst("http://127.0.0.1".count))).status == 200)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Fetch
 
-@Suite struct AddressPolicyTests {
+@Suite("Address policies refuse special addresses") struct AddressPolicyTests {
     private let policy = AddressPolicy(ports: [80, 443])
 
     private func address(_ text: String) throws -> IPAddress {
@@ -86,7 +86,7 @@ import Testing
         ("*.example.com", "10.0.0.1", 80, false),
         ("other.example", "10.0.0.1", 80, false),
     ])
-    func exceptionsAllowWhatTheyNameAtAllowedPorts(entry: String, text: String, port: Int, isAllowed: Bool) throws {
+    func exceptionsAllowTheirAddressesAtAllowedPorts(entry: String, text: String, port: Int, isAllowed: Bool) throws {
         let policy = AddressPolicy(ports: [80, 81, 7000, 9000], exceptions: [try #require(AddressException(entry))])
         #expect(try (refusal(policy, text, port: port) == nil) == isAllowed)
     }
@@ -95,11 +95,11 @@ import Testing
         "", "*", "*:80", "*.*", "a.*", "**", "10.0.0.1/8", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/+8", "127.0.0.1:0",
         "127.0.0.1:", "[::1]:x", "a b", "http://example.com", "1.2.3",
     ])
-    func isNoException(text: String) {
+    func malformedExceptionIsRefused(text: String) {
         #expect(AddressException(text) == nil)
     }
 
-    @Test func refusesByTheURLAloneIfThatIsEnough() throws {
+    @Test func urlWithAnAddressIsJudgedWithoutALookup() throws {
         let policy = AddressPolicy(ports: [80, 9000], exceptions: [try #require(AddressException("10.0.0.1:9000"))])
         #expect(policy.refusal(of: try SourceURL("http://example.com/")) == nil)
         #expect(policy.refusal(of: try SourceURL("http://example.com:81/")) == .port(81))
@@ -119,13 +119,13 @@ import Testing
         ("2001:db8:122:344::/96", "2001:db8:122:344::c000:221"),
         ("64:ff9b::/96", "64:ff9b::192.0.2.33"),
     ])
-    func translatedAddressIsTakenOut(prefix: String, text: String) throws {
+    func translatedAddressIsExtracted(prefix: String, text: String) throws {
         let prefix = try #require(TranslationPrefix(prefix))
         #expect(prefix.translated(try address(text)) == IPAddress("192.0.2.33"))
         #expect(prefix.translated(try address("2a00::1")) == nil)
     }
 
-    @Test func addressesBehindTheConfiguredTranslatorAreJudgedByWhatTheyCarry() throws {
+    @Test func translatedAddressesAreJudgedByTheIPv4AddressTheyCarry() throws {
         let prefixes = ["64:ff9b::/96", "2a00:1::/96"].compactMap { TranslationPrefix($0) }
         let policy = AddressPolicy(ports: [80], translationPrefixes: prefixes)
         #expect(try refusal(policy, "64:ff9b::8.8.8.8") == nil)

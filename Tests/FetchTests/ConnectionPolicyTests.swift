@@ -3,8 +3,8 @@ import Glibc
 import TestSupport
 import Testing
 
-@Suite struct ConnectionPolicyTests {
-    @Test func loopbackIsNotConnectedToByDefault() async throws {
+@Suite("Connections are checked when they are made") struct ConnectionPolicyTests {
+    @Test func loopbackIsRefusedByDefault() async throws {
         let origin = try LoopbackOrigin()
         defer { origin.stop() }
         var configuration = FetchConfiguration()
@@ -12,21 +12,21 @@ import Testing
         let fetcher = try Fetcher(configuration: configuration)
         defer { fetcher.shutdown() }
         let refusal = FetchError.notAllowed(.address(.address(purpose: "loopback")))
-        await #expect(throws: refusal) { try await fetcher.bring(origin.url("/a.gif")) }
+        await #expect(throws: refusal) { try await fetcher.source(origin.url("/a.gif")) }
         // A name is looked up first; the address it has is refused when it is about to be connected to.
-        await #expect(throws: refusal) { try await fetcher.bring(origin.url("/a.gif", host: "localhost")) }
+        await #expect(throws: refusal) { try await fetcher.source(origin.url("/a.gif", host: "localhost")) }
         #expect(fetcher.counters().refusedAddresses > 0)
         #expect(origin.connections == 0)
     }
 
-    @Test func exceptionAllowsItsAddressAlone() async throws {
+    @Test func exceptionAllowsOnlyItsAddress() async throws {
         try await withOrigin { origin, fetcher in
             origin.on("/a.gif", .ok(TestGIF.dot))
-            let source = try await fetcher.bring(origin.url("/a.gif", host: "localhost"))
+            let source = try await fetcher.source(origin.url("/a.gif", host: "localhost"))
             #expect(source.count == TestGIF.dot.count)
             let other = "http://127.0.0.2:\(origin.port)/a.gif"
             await #expect(throws: FetchError.notAllowed(.address(.address(purpose: "loopback")))) {
-                try await fetcher.bring(other)
+                try await fetcher.source(other)
             }
         }
     }
@@ -34,20 +34,20 @@ import Testing
     @Test func exceptionDoesNotAllowOtherPorts() async throws {
         try await withOrigin({ $0.ports = [80] }) { origin, fetcher in
             let refusal = FetchError.notAllowed(.address(.port(origin.port)))
-            await #expect(throws: refusal) { try await fetcher.bring(origin.url("/a.gif")) }
-            await #expect(throws: refusal) { try await fetcher.bring(origin.url("/a.gif", host: "localhost")) }
+            await #expect(throws: refusal) { try await fetcher.source(origin.url("/a.gif")) }
+            await #expect(throws: refusal) { try await fetcher.source(origin.url("/a.gif", host: "localhost")) }
             #expect(origin.connections == 0)
         }
     }
 
-    @Test func sourcesOutsideThePatternsAreNotAskedFor() async throws {
+    @Test func sourceOutsideThePatternsIsNotRequested() async throws {
         try await withOrigin({ $0.allow = ["example.com"].compactMap { SourcePattern($0) } }) { origin, fetcher in
-            await #expect(throws: FetchError.notAllowed(.pattern)) { try await fetcher.bring(origin.url("/a.gif")) }
+            await #expect(throws: FetchError.notAllowed(.pattern)) { try await fetcher.source(origin.url("/a.gif")) }
             #expect(origin.connections == 0)
         }
     }
 
-    @Test func nobodyListeningIsUnreachable() async throws {
+    @Test func closedPortIsUnreachable() async throws {
         let origin = try LoopbackOrigin()
         origin.stop()
         try await withOrigin { _, fetcher in
@@ -66,7 +66,7 @@ import Testing
             }
             try await withOrigin { origin, fetcher in
                 origin.on("/a.gif", .ok(TestGIF.dot))
-                let source = try await fetcher.bring(origin.url("/a.gif"))
+                let source = try await fetcher.source(origin.url("/a.gif"))
                 try #require(source.count == TestGIF.dot.count)
             }
         }
@@ -78,7 +78,7 @@ import Testing
         #expect(error.description.contains("loopback"))
     }
 
-    @Test func nothingInTheSentenceForTheClientTellsOfTheInside() {
+    @Test func sentencesForClientsContainNoCause() {
         let secret = "10.1.2.3"
         let errors: [FetchError] = [
             .unreachable(cause: secret), .failed(.tls(cause: secret)), .failed(.protocolViolation(cause: secret)),

@@ -1,9 +1,9 @@
 import Fetch
 import Testing
 
-@Suite struct ContentSnifferTests {
+@Suite("Content is recognized by its first bytes") struct ContentSnifferTests {
     @Test(arguments: ["GIF87a", "GIF89a", "GIF89a and more"])
-    func knowsAGIF(text: String) {
+    func gifIsRecognized(text: String) {
         #expect(ContentSniffer.judge(text.utf8, isWhole: false) == .gif)
     }
 
@@ -38,24 +38,24 @@ import Testing
     ]
 
     @Test(arguments: others)
-    func saysWhatItLooksLike(bytes: [UInt8], kind: ContentKind) {
+    func otherContentIsNamed(bytes: [UInt8], kind: ContentKind) {
         #expect(ContentSniffer.judge(bytes, isWhole: true) == .notAGIF(kind))
     }
 
-    @Test func waitsAsLongAsItMayStillBeAGIF() {
+    @Test func prefixOfTheSignatureIsUndecided() {
         for count in 0..<6 {
             #expect(ContentSniffer.judge("GIF89a".utf8.prefix(count), isWhole: false) == .undecided)
         }
     }
 
-    @Test func waitsForANameOfWhatIsPlainlyNoGIFButNotForLong() {
+    @Test func unknownContentIsUndecidedUpToALimit() {
         #expect(ContentSniffer.judge("  ".utf8, isWhole: false) == .undecided)
         #expect(
             ContentSniffer.judge([UInt8](repeating: 0x20, count: ContentSniffer.sufficient), isWhole: false) == .notAGIF(.text))
         #expect(ContentSniffer.judge([UInt8](repeating: 7, count: 1000), isWhole: false) == .notAGIF(.unknown))
     }
 
-    @Test func neverChangesItsMindAsBytesArrive() {
+    @Test func decisionNeverChangesAsBytesArrive() {
         for (bytes, _) in Self.others {
             let padded = bytes + [UInt8](repeating: 0, count: 64)
             let judgements = (0...padded.count).map { ContentSniffer.judge(padded.prefix($0), isWhole: false) }

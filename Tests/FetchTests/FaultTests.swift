@@ -2,7 +2,7 @@ import Fetch
 import TestSupport
 import Testing
 
-/// What origins get wrong, and what becomes of it.
+/// A fault of an origin and the result of the fetch.
 struct OriginFaultCase: Sendable, CustomTestStringConvertible {
     enum Expectation: Sendable {
         case fetched(Int)
@@ -126,19 +126,19 @@ struct OriginFaultCase: Sendable, CustomTestStringConvertible {
     static let all = silent + framing + statuses + contents + heads
 }
 
-@Suite(.timeLimit(.minutes(1))) struct FaultTests {
+@Suite("Faults of origins become errors", .timeLimit(.minutes(1))) struct FaultTests {
     @Test(arguments: OriginFaultCase.all)
-    func hasItsError(fault: OriginFaultCase) async throws {
-        let impatient = { (configuration: inout FetchConfiguration) in
+    func faultOfAnOriginHasItsError(fault: OriginFaultCase) async throws {
+        let shortTimeouts = { (configuration: inout FetchConfiguration) in
             configuration.maxBytes = 1 << 20
             configuration.timeout = .milliseconds(1500)
             configuration.stallTime = .milliseconds(300)
         }
-        try await withOrigin(impatient) { origin, fetcher in
+        try await withOrigin(shortTimeouts) { origin, fetcher in
             origin.on("/fault", fault.answer)
             let result: Result<FetchedSource, FetchError>
             do {
-                result = .success(try await fetcher.bring(origin.url("/fault")))
+                result = .success(try await fetcher.source(origin.url("/fault")))
             } catch let error as FetchError {
                 result = .failure(error)
             }

@@ -1,7 +1,7 @@
 import Fetch
 import Testing
 
-@Suite struct FetchConfigurationTests {
+@Suite("Configurations are validated") struct FetchConfigurationTests {
     @Test func defaultsAreValid() throws {
         try FetchConfiguration().validate()
     }
@@ -35,7 +35,7 @@ import Testing
     ]
 
     @Test(arguments: mistakes.indices)
-    func mistakeIsNamed(index: Int) {
+    func invalidSettingIsNamed(index: Int) {
         var configuration = FetchConfiguration()
         Self.mistakes[index].1(&configuration)
         let error = #expect(throws: FetchConfigurationError.self) { try configuration.validate() }

@@ -3,15 +3,15 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct FetchLimitTests {
+@Suite("Fetches are limited in size, number and time") struct FetchLimitTests {
     @Test func bodyOverTheLimitIsRefusedByItsDeclaredLength() async throws {
         try await withOrigin({ $0.maxBytes = 1000 }) { origin, fetcher in
             origin.on("/declared.gif", .raw("HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n", then: [.hang]))
             origin.on("/exact.gif", .ok(TestGIF.large(1000)))
             await #expect(throws: FetchError.tooLarge(limit: 1000, declared: 1001)) {
-                try await fetcher.bring(origin.url("/declared.gif"))
+                try await fetcher.source(origin.url("/declared.gif"))
             }
-            let whole = try await fetcher.bring(origin.url("/exact.gif"))
+            let whole = try await fetcher.source(origin.url("/exact.gif"))
             #expect(whole.count == 1000)
         }
     }
@@ -20,35 +20,35 @@ import Testing
         try await withOrigin({ $0.maxBytes = 1 << 20 }) { origin, fetcher in
             origin.on("/endless.gif", .raw("HTTP/1.1 200 OK\r\n\r\n", then: [.sendForever(TestGIF.large(65536))]))
             await #expect(throws: FetchError.tooLarge(limit: 1 << 20, declared: nil)) {
-                try await fetcher.bring(origin.url("/endless.gif"))
+                try await fetcher.source(origin.url("/endless.gif"))
             }
             #expect(fetcher.counters().bytes < 2 << 20)
         }
     }
 
-    @Test func whatIsNoGIFIsStoppedAtItsFirstBytes() async throws {
+    @Test func contentOtherThanGIFIsStoppedAtItsFirstBytes() async throws {
         try await withOrigin { origin, fetcher in
             let page = Array("<!doctype html>".utf8) + [UInt8](repeating: 0x20, count: 100)
             origin.on("/page.gif", .raw("HTTP/1.1 200 OK\r\nContent-Type: image/gif\r\n\r\n", page, then: [.hang]))
-            await #expect(throws: FetchError.notAGIF(looksLike: .html)) { try await fetcher.bring(origin.url("/page.gif")) }
+            await #expect(throws: FetchError.notAGIF(looksLike: .html)) { try await fetcher.source(origin.url("/page.gif")) }
         }
     }
 
-    @Test func aGIFIsKnownHoweverSlowlyItBegins() async throws {
+    @Test func gifIsRecognizedFromSinglyArrivingBytes() async throws {
         try await withOrigin({ $0.stallRate = 1 }) { origin, fetcher in
             let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: \(TestGIF.dot.count)\r\n\r\n"
             origin.on("/slow.gif", .raw(head, then: [.trickle(TestGIF.dot, every: .milliseconds(2))]))
-            let source = try await fetcher.bring(origin.url("/slow.gif"))
+            let source = try await fetcher.source(origin.url("/slow.gif"))
             #expect(try source.bytes.readAll() == TestGIF.dot)
         }
     }
 
-    @Test func noMoreThanAllowedRunAtOnceFromOneHost() async throws {
+    @Test func fetchesFromOneHostAreLimited() async throws {
         try await withOrigin({ $0.perHost = 2 }) { origin, fetcher in
             let gate = try LoopbackGate()
             origin.on("/a.gif", LoopbackAnswer.ok(TestGIF.dot).after(gate))
             try await withThrowingTaskGroup(of: Int.self) { group in
-                for _ in 0..<6 { group.addTask { try await fetcher.bring(origin.url("/a.gif")).count } }
+                for _ in 0..<6 { group.addTask { try await fetcher.source(origin.url("/a.gif")).count } }
                 try await eventually { origin.count("/a.gif") == 2 && fetcher.counters().waiting == 4 }
                 #expect(fetcher.counters().active == 2)
                 gate.open()
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func oneSlowOriginStarvesNobody() async throws {
+    @Test func slowOriginDoesNotBlockFetchesFromOthers() async throws {
         let slow = try LoopbackOrigin()
         defer { slow.stop() }
         slow.on("/a.gif", LoopbackAnswer(steps: [.hang]))
@@ -69,17 +69,17 @@ import Testing
             $0.queue = 2
         }) { quick, fetcher in
             quick.on("/a.gif", .ok(TestGIF.dot))
-            let stuck = (0..<3).map { _ in Task { try await fetcher.bring(slow.url("/a.gif")) } }
+            let stuck = (0..<3).map { _ in Task { try await fetcher.source(slow.url("/a.gif")) } }
             try await eventually { slow.count("/a.gif") == 2 && fetcher.counters().waiting == 1 }
-            await #expect(throws: FetchError.busy) { try await fetcher.bring(slow.url("/a.gif")) }
-            let source = try await fetcher.bring(quick.url("/a.gif"))
+            await #expect(throws: FetchError.busy) { try await fetcher.source(slow.url("/a.gif")) }
+            let source = try await fetcher.source(quick.url("/a.gif"))
             #expect(source.count == TestGIF.dot.count)
             #expect(fetcher.counters().refusedBusy == 1)
             for task in stuck { task.cancel() }
         }
     }
 
-    @Test func whoIsCancelledWhileWaitingLeavesItsPlaceToOthers() async throws {
+    @Test func cancelledFetchInTheQueueFreesItsCapacity() async throws {
         try await withOrigin({
             $0.concurrency = 1
             $0.queue = 1
@@ -87,21 +87,21 @@ import Testing
             let gate = try LoopbackGate()
             origin.on("/held.gif", LoopbackAnswer.ok(TestGIF.dot).after(gate))
             origin.on("/a.gif", .ok(TestGIF.dot))
-            let first = Task { try await fetcher.bring(origin.url("/held.gif")).count }
+            let first = Task { try await fetcher.source(origin.url("/held.gif")).count }
             try await eventually { origin.count("/held.gif") == 1 }
-            let second = Task { try await fetcher.bring(origin.url("/a.gif")).count }
+            let second = Task { try await fetcher.source(origin.url("/a.gif")).count }
             try await eventually { fetcher.counters().waiting == 1 }
             second.cancel()
             await #expect(throws: FetchError.cancelled) { try await second.value }
             #expect(fetcher.counters().waiting == 0)
             gate.open()
-            let counts = [try await first.value, try await fetcher.bring(origin.url("/a.gif")).count]
+            let counts = [try await first.value, try await fetcher.source(origin.url("/a.gif")).count]
             #expect(counts == [TestGIF.dot.count, TestGIF.dot.count])
             #expect(fetcher.counters().active == 0)
         }
     }
 
-    @Test func everyOneOfManyEndsOnceAndNothingIsLeftBehind() async throws {
+    @Test func eachOfManyConcurrentFetchesEndsOnce() async throws {
         try await withOrigin({
             $0.concurrency = 8
             $0.perHost = 4
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    @Test func waitingForAPlaceIsBoundedInTime() async throws {
+    @Test func timeInTheQueueIsBounded() async throws {
         try await withOrigin({
             $0.concurrency = 1
             $0.timeout = .seconds(1)
@@ -140,7 +140,7 @@ import Testing
             async let second = fetcher.failure(origin.url("/a.gif"))
             let results = try await [first, second]
             #expect(results.contains(.timeout(.total)))
-            // The first one's place comes free when the second one's patience ends: either may be seen first.
+            // The first fetch ends when the time of the second one in the queue ends: either may be seen first.
             #expect(results.contains { $0 == .busy } || results.allSatisfy { $0 == .timeout(.total) })
         }
     }

@@ -2,15 +2,15 @@ import Fetch
 import TestSupport
 import Testing
 
-/// Small GIFs, byte by byte.
+/// GIFs as bytes.
 enum TestGIF {
-    /// One pixel: the smallest GIF there is.
+    /// A GIF of one pixel.
     static let dot: [UInt8] = [
         0x47, 0x49, 0x46, 0x38, 0x39, 0x61, 1, 0, 1, 0, 0x80, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff,
         0x2c, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0, 0x3b,
     ]
 
-    /// Something that begins as a GIF, of `count` bytes.
+    /// `count` bytes that begin as a GIF.
     static func large(_ count: Int) -> [UInt8] {
         dot + (dot.count..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
     }
@@ -37,18 +37,18 @@ func withOrigin(
 }
 
 extension Fetcher {
-    /// Fetches a source that has to come as bytes.
-    func bring(_ url: String) async throws -> FetchedSource {
+    /// Fetches a source. Throws if it has not changed.
+    func source(_ url: String) async throws -> FetchedSource {
         guard case .fetched(let source) = try await fetch(SourceURL(url)) else {
             throw FetchError.failed(.status(304, retryAfter: nil))
         }
         return source
     }
 
-    /// The error that fetching `url` ends with.
+    /// The error of a fetch; nil if it succeeds.
     func failure(_ url: String) async throws -> FetchError? {
         do {
-            _ = try await bring(url)
+            _ = try await source(url)
             return nil
         } catch let error as FetchError {
             return error
@@ -56,12 +56,12 @@ extension Fetcher {
     }
 }
 
-/// Waits until `condition` holds; fails after a long time.
+/// Waits until `condition` holds. Records an issue after a minute.
 func eventually(_ condition: () -> Bool, sourceLocation: SourceLocation = #_sourceLocation) async throws {
     let deadline = ContinuousClock.now + .seconds(60)
     while !condition() {
         guard ContinuousClock.now < deadline else {
-            Issue.record("it did not come about", sourceLocation: sourceLocation)
+            Issue.record("the condition did not hold in time", sourceLocation: sourceLocation)
             return
         }
         try await Task.sleep(for: .milliseconds(1))

@@ -3,12 +3,12 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct FetcherTests {
-    @Test func bringsTheBytesWithHashAndValidators() async throws {
+@Suite("A fetcher fetches sources over HTTP") struct FetcherTests {
+    @Test func fetchReturnsBytesHashAndValidators() async throws {
         let gif = TestGIF.large(300_000)
         try await withOrigin { origin, fetcher in
             origin.on("/a.gif", .ok(gif, ["ETag: \"v1\"", "Cache-Control: max-age=60"]))
-            let source = try await fetcher.bring(origin.url("/a.gif?v=2"))
+            let source = try await fetcher.source(origin.url("/a.gif?v=2"))
             #expect(try source.bytes.readAll() == gif)
             #expect(source.count == gif.count)
             // By the sha256sum tool.
@@ -23,10 +23,10 @@ import Testing
         }
     }
 
-    @Test func tellsTheOriginWhoAsksAndForWhat() async throws {
+    @Test func requestNamesTheServiceAndTheAcceptedContent() async throws {
         try await withOrigin({ $0.userAgent = "gifreel/1.2" }) { origin, fetcher in
             origin.on("/a.gif", .ok(TestGIF.dot))
-            _ = try await fetcher.bring(origin.url("/a.gif"))
+            _ = try await fetcher.source(origin.url("/a.gif"))
             let headers = try #require(origin.requests.first).headers
             #expect(headers["user-agent"] == "gifreel/1.2")
             #expect(headers["accept-encoding"] == "identity")
@@ -36,11 +36,11 @@ import Testing
         }
     }
 
-    @Test func asksWithValidatorsAndUnderstandsThatNothingChanged() async throws {
+    @Test func validatorsMakeARequestConditional() async throws {
         try await withOrigin { origin, fetcher in
             origin.on("/a.gif") { .tagged("\"v1\"", TestGIF.dot, $0) }
             let url = try SourceURL(origin.url("/a.gif"))
-            let first = try await fetcher.bring(url.canonical)
+            let first = try await fetcher.source(url.canonical)
             guard case .notModified(let same) = try await fetcher.fetch(url, validators: first.validators) else {
                 Issue.record("fetched again")
                 return
@@ -54,29 +54,29 @@ import Testing
         }
     }
 
-    @Test func connectionsAreUsedAgain() async throws {
+    @Test func connectionsAreReused() async throws {
         try await withOrigin { origin, fetcher in
             origin.on("/a.gif", .ok(TestGIF.dot))
             for _ in 0..<5 {
-                _ = try await fetcher.bring(origin.url("/a.gif"))
-                await #expect(throws: FetchError.notFound) { try await fetcher.bring(origin.url("/none.gif")) }
+                _ = try await fetcher.source(origin.url("/a.gif"))
+                await #expect(throws: FetchError.notFound) { try await fetcher.source(origin.url("/none.gif")) }
             }
             #expect(origin.connections == 1)
             #expect(fetcher.counters().connections == 1)
         }
     }
 
-    @Test func whatAnOriginSendsTooMuchIsNotTakenForTheNextAnswer() async throws {
+    @Test func surplusOfAResponseIsNotReadAsTheNextResponse() async throws {
         try await withOrigin { origin, fetcher in
             let (isRead, isSent) = (try LoopbackGate(), try LoopbackGate())
             let forged = LoopbackAnswer.ok(TestGIF.large(1000))
             let surplus: [LoopbackAnswer.Step] = [.wait(until: isRead)] + forged.steps + [.open(isSent)]
             origin.on("/long.gif", LoopbackAnswer(steps: LoopbackAnswer.ok(TestGIF.dot).steps + surplus, keepsAlive: true))
             origin.on("/a.gif", .ok(TestGIF.dot))
-            _ = try await fetcher.bring(origin.url("/long.gif"))
+            _ = try await fetcher.source(origin.url("/long.gif"))
             isRead.open()
             try await eventually { isSent.isOpen }
-            let next = try await fetcher.bring(origin.url("/a.gif"))
+            let next = try await fetcher.source(origin.url("/a.gif"))
             #expect(next.count == TestGIF.dot.count)
             #expect(origin.count("/a.gif") == 1)
             #expect(origin.connections == 2)
@@ -86,7 +86,7 @@ import Testing
     @Test func cancellingTheTaskEndsTheTransfer() async throws {
         try await withOrigin { origin, fetcher in
             origin.on("/hang.gif", LoopbackAnswer(steps: [.hang]))
-            let task = Task { try await fetcher.bring(origin.url("/hang.gif")) }
+            let task = Task { try await fetcher.source(origin.url("/hang.gif")) }
             try await eventually { origin.count("/hang.gif") == 1 }
             task.cancel()
             await #expect(throws: FetchError.cancelled) { try await task.value }
@@ -95,27 +95,27 @@ import Testing
         }
     }
 
-    @Test func aTaskThatWasCancelledBeforeFetchesNothing() async throws {
+    @Test func taskThatIsAlreadyCancelledFetchesNothing() async throws {
         try await withOrigin { origin, fetcher in
             origin.on("/hang.gif", LoopbackAnswer(steps: [.hang]))
             let task = Task {
                 while !Task.isCancelled { await Task.yield() }
-                return try await fetcher.bring(origin.url("/hang.gif"))
+                return try await fetcher.source(origin.url("/hang.gif"))
             }
             task.cancel()
             await #expect(throws: FetchError.cancelled) { try await task.value }
         }
     }
 
-    @Test func shuttingDownEndsWhatIsUnderWayAndRefusesMore() async throws {
+    @Test func shutdownEndsFetchesInProgressAndRefusesNewOnes() async throws {
         try await withOrigin { origin, fetcher in
             origin.on("/hang.gif", LoopbackAnswer(steps: [.hang]))
-            let task = Task { try await fetcher.bring(origin.url("/hang.gif")) }
+            let task = Task { try await fetcher.source(origin.url("/hang.gif")) }
             try await eventually { origin.count("/hang.gif") == 1 }
             fetcher.shutdown()
             fetcher.shutdown()
             await #expect(throws: FetchError.closed) { try await task.value }
-            await #expect(throws: FetchError.closed) { try await fetcher.bring(origin.url("/hang.gif")) }
+            await #expect(throws: FetchError.closed) { try await fetcher.source(origin.url("/hang.gif")) }
         }
     }
 }

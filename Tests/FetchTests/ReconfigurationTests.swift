@@ -4,17 +4,17 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct ReconfigurationTests {
+@Suite("A fetcher is reconfigured while it runs") struct ReconfigurationTests {
     @Test func newLimitsApplyToFetchesThatStartAfterwards() async throws {
         try await withOrigin { origin, fetcher in
             origin.on("/a.gif", .ok(TestGIF.large(1000)))
-            _ = try await fetcher.bring(origin.url("/a.gif"))
+            _ = try await fetcher.source(origin.url("/a.gif"))
             try fetcher.reconfigure(configuration { $0.maxBytes = 999 })
             await #expect(throws: FetchError.tooLarge(limit: 999, declared: 1000)) {
-                try await fetcher.bring(origin.url("/a.gif"))
+                try await fetcher.source(origin.url("/a.gif"))
             }
             try fetcher.reconfigure(configuration { $0.userAgent = "other/1" })
-            #expect(try await fetcher.bring(origin.url("/a.gif")).count == 1000)
+            #expect(try await fetcher.source(origin.url("/a.gif")).count == 1000)
             #expect(origin.requests.last?.headers["user-agent"] == "other/1")
         }
     }
@@ -23,7 +23,7 @@ import Testing
         try await withOrigin { origin, fetcher in
             let gate = try LoopbackGate()
             origin.on("/a.gif", LoopbackAnswer.ok(TestGIF.large(1000)).after(gate))
-            let fetch = Task { try await fetcher.bring(origin.url("/a.gif")).count }
+            let fetch = Task { try await fetcher.source(origin.url("/a.gif")).count }
             try await eventually { origin.count("/a.gif") == 1 }
             try fetcher.reconfigure(
                 configuration {
@@ -32,7 +32,7 @@ import Testing
                 })
             gate.open()
             #expect(try await fetch.value == 1000)
-            await #expect(throws: FetchError.notAllowed(.pattern)) { try await fetcher.bring(origin.url("/a.gif")) }
+            await #expect(throws: FetchError.notAllowed(.pattern)) { try await fetcher.source(origin.url("/a.gif")) }
         }
     }
 
@@ -76,7 +76,7 @@ import Testing
             origin.on("/a.gif", .ok(TestGIF.dot))
             let held = Task { try await fetcher.failure(origin.url("/hang.gif")) }
             try await eventually { origin.count("/hang.gif") == 1 }
-            let queued = Task { try await fetcher.bring(origin.url("/a.gif")).count }
+            let queued = Task { try await fetcher.source(origin.url("/a.gif")).count }
             try await eventually { fetcher.counters().waiting == 1 }
             try fetcher.reconfigure(configuration { $0.concurrency = 2 })
             #expect(try await queued.value == TestGIF.dot.count)
@@ -104,7 +104,7 @@ import Testing
         try await withOrigin { origin, fetcher in
             origin.on("/a.gif", .ok(TestGIF.dot))
             for round in 1...3 {
-                _ = try await fetcher.bring(origin.url("/a.gif"))
+                _ = try await fetcher.source(origin.url("/a.gif"))
                 #expect(fetcher.counters().started == round)
                 #expect(fetcher.counters().bytes == round * TestGIF.dot.count)
                 try fetcher.reconfigure(configuration { $0.maxRedirects = round })
@@ -118,7 +118,7 @@ import Testing
         try await withOrigin { origin, fetcher in
             fetcher.avoid([(.v4(0x7f00_0001), origin.port)])
             try fetcher.reconfigure(configuration())
-            await #expect(throws: FetchError.notAllowed(.address(.itself))) { try await fetcher.bring(origin.url("/a.gif")) }
+            await #expect(throws: FetchError.notAllowed(.address(.itself))) { try await fetcher.source(origin.url("/a.gif")) }
             #expect(origin.connections == 0)
         }
     }
@@ -132,7 +132,7 @@ import Testing
             }
             let error = #expect(throws: FetchConfigurationError.self) { try fetcher.reconfigure(invalid) }
             #expect(error?.setting == "per_host")
-            #expect(try await fetcher.bring(origin.url("/a.gif")).count == TestGIF.dot.count)
+            #expect(try await fetcher.source(origin.url("/a.gif")).count == TestGIF.dot.count)
         }
     }
 
@@ -140,7 +140,7 @@ import Testing
         try await withOrigin { origin, fetcher in
             fetcher.shutdown()
             try fetcher.reconfigure(configuration())
-            await #expect(throws: FetchError.closed) { try await fetcher.bring(origin.url("/a.gif")) }
+            await #expect(throws: FetchError.closed) { try await fetcher.source(origin.url("/a.gif")) }
         }
     }
 
@@ -151,7 +151,7 @@ import Testing
                 origin.on("/a.gif", .ok(TestGIF.dot))
                 for round in 1...4 {
                     try fetcher.reconfigure(configuration { $0.maxRedirects = round })
-                    _ = try await fetcher.bring(origin.url("/a.gif"))
+                    _ = try await fetcher.source(origin.url("/a.gif"))
                     try #require(try fetchThreads() == 1)
                 }
             }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Fetch
 
-@Suite struct RedirectTargetTests {
+@Suite("Locations are resolved to URLs of sources") struct RedirectTargetTests {
     private let base = "http://example.com/a/b.gif?c=d"
 
     @Test(arguments: [
@@ -16,7 +16,7 @@ import Testing
         ("/with space/é.gif", "http://example.com/with%20space/%C3%A9.gif"),
         ("//127.1/", "http://127.0.0.1/"),
     ])
-    func isResolvedAgainstTheURL(location: String, target: String) throws {
+    func locationIsResolvedAgainstTheURL(location: String, target: String) throws {
         #expect(try SourceURL(base).following(location: Array(location.utf8)).canonical == target)
     }
 
@@ -24,12 +24,12 @@ import Testing
         "gopher://127.0.0.1:6379/", "file:///etc/passwd", "http://user@example.com/", "/\\other.example", "/a\rb",
         "http://[::1%25lo]/",
     ])
-    func isRefusedWhereItIsNoSource(location: String) throws {
+    func locationThatIsNoSourceIsRefused(location: String) throws {
         let url = try SourceURL(base)
         #expect(throws: SourceURLError.self) { try url.following(location: Array(location.utf8)) }
     }
 
-    @Test func bytesOfNoCharsetAreEncoded() throws {
+    @Test func bytesThatAreNotUTF8AreEncoded() throws {
         let target = try SourceURL(base).following(location: [0x2f, 0xe9])
         #expect(target.canonical == "http://example.com/%E9")
     }

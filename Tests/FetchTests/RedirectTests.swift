@@ -2,32 +2,32 @@ import Fetch
 import TestSupport
 import Testing
 
-@Suite struct RedirectTests {
+@Suite("Redirects are followed within limits") struct RedirectTests {
     @Test(arguments: [301, 302, 303, 307, 308])
-    func isFollowed(status: Int) async throws {
+    func redirectIsFollowed(status: Int) async throws {
         try await withOrigin { origin, fetcher in
             origin.on("/a.gif", .redirect(to: "b.gif?c=d", status))
             origin.on("/b.gif", .ok(TestGIF.dot))
-            let source = try await fetcher.bring(origin.url("/a.gif"))
+            let source = try await fetcher.source(origin.url("/a.gif"))
             #expect(source.finalURL.canonical == origin.url("/b.gif?c=d"))
             #expect(fetcher.counters().redirects == 1)
         }
     }
 
-    @Test func asManyAsAllowedAndNoMore() async throws {
+    @Test func redirectsBeyondTheLimitAreRefused() async throws {
         try await withOrigin({ $0.maxRedirects = 3 }) { origin, fetcher in
             origin.on("/chain") { request in
                 let left = Int(request.query) ?? 0
                 return left > 0 ? .redirect(to: "/chain?\(left - 1)") : .ok(TestGIF.dot)
             }
-            _ = try await fetcher.bring(origin.url("/chain?3"))
+            _ = try await fetcher.source(origin.url("/chain?3"))
             #expect(fetcher.counters().redirects == 3)
-            await #expect(throws: FetchError.tooManyRedirects(limit: 3)) { try await fetcher.bring(origin.url("/chain?4")) }
+            await #expect(throws: FetchError.tooManyRedirects(limit: 3)) { try await fetcher.source(origin.url("/chain?4")) }
             #expect(origin.count("/chain") == 4 + 4)
         }
     }
 
-    @Test func eachHopIsHeldToTheAllowedSources() async throws {
+    @Test func everyHopIsCheckedAgainstTheAllowedSources() async throws {
         let other = try LoopbackOrigin()
         defer { other.stop() }
         let origin = try LoopbackOrigin()
@@ -39,7 +39,7 @@ import Testing
         configuration.ports = .all
         let fetcher = try Fetcher(configuration: configuration)
         defer { fetcher.shutdown() }
-        await #expect(throws: FetchError.notAllowed(.pattern)) { try await fetcher.bring(origin.url("/a.gif")) }
+        await #expect(throws: FetchError.notAllowed(.pattern)) { try await fetcher.source(origin.url("/a.gif")) }
         #expect(other.connections == 0)
     }
 
@@ -52,16 +52,16 @@ import Testing
         ("http://93.184.215.14:22/a.gif", .address(.port(22))),
         ("http://127.0.0.1:22/a.gif", .address(.port(22))),
     ])
-    func eachHopIsHeldToTheAllowedAddresses(location: String, refusal: FetchError.Refusal) async throws {
+    func everyHopIsCheckedAgainstTheAllowedAddresses(location: String, refusal: FetchError.Refusal) async throws {
         try await withOrigin(onlyItsPort: true) { origin, fetcher in
             origin.on("/a.gif", .redirect(to: location.replacing("PORT", with: "\(origin.port)")))
-            await #expect(throws: FetchError.notAllowed(refusal)) { try await fetcher.bring(origin.url("/a.gif")) }
+            await #expect(throws: FetchError.notAllowed(refusal)) { try await fetcher.source(origin.url("/a.gif")) }
             #expect(origin.connections == 1)
         }
     }
 
     @Test(arguments: ["gopher://127.0.0.1:6379/", "file:///etc/passwd", "http://user@127.0.0.1/"])
-    func toWhatIsNoSourceIsTheOriginsFault(location: String) async throws {
+    func redirectToAnotherSchemeIsAFaultOfTheOrigin(location: String) async throws {
         try await withOrigin { origin, fetcher in
             origin.on("/a.gif", .redirect(to: location))
             guard case .failed(.redirect) = try await fetcher.failure(origin.url("/a.gif")) else {
@@ -71,24 +71,24 @@ import Testing
         }
     }
 
-    @Test func withoutALocationIsTheOriginsFault() async throws {
+    @Test func redirectWithoutALocationIsAFaultOfTheOrigin() async throws {
         try await withOrigin { origin, fetcher in
             origin.on("/a.gif", .status(302))
-            await #expect(throws: FetchError.failed(.redirectToNowhere)) { try await fetcher.bring(origin.url("/a.gif")) }
+            await #expect(throws: FetchError.failed(.redirectToNowhere)) { try await fetcher.source(origin.url("/a.gif")) }
         }
     }
 
-    @Test func ofAnEndlessBodyIsFollowedAllTheSame() async throws {
+    @Test func redirectWithAnEndlessBodyIsFollowed() async throws {
         try await withOrigin { origin, fetcher in
             origin.on(
                 "/a.gif", .raw("HTTP/1.1 302 Found\r\nLocation: /b.gif\r\n\r\n", then: [.sendForever(TestGIF.large(65536))]))
             origin.on("/b.gif", .ok(TestGIF.dot))
-            _ = try await fetcher.bring(origin.url("/a.gif"))
+            _ = try await fetcher.source(origin.url("/a.gif"))
             #expect(fetcher.counters().redirects == 1)
         }
     }
 
-    @Test func allHopsShareOneTime() async throws {
+    @Test func timeLimitCoversAllHops() async throws {
         try await withOrigin({
             $0.timeout = .seconds(1)
             $0.maxRedirects = 50
@@ -97,7 +97,7 @@ import Testing
                 let answer = LoopbackAnswer.redirect(to: "/a.gif")
                 return LoopbackAnswer(steps: [.pause(.milliseconds(300))] + answer.steps, keepsAlive: true)
             }
-            await #expect(throws: FetchError.timeout(.total)) { try await fetcher.bring(origin.url("/a.gif")) }
+            await #expect(throws: FetchError.timeout(.total)) { try await fetcher.source(origin.url("/a.gif")) }
             #expect(origin.count("/a.gif") <= 4)
         }
     }

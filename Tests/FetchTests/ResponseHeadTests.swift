@@ -2,7 +2,7 @@ import Testing
 
 @testable import Fetch
 
-@Suite struct ResponseHeadTests {
+@Suite("Response heads are parsed line by line") struct ResponseHeadTests {
     /// Reads the lines; the fault is that of the last line.
     private func read(_ lines: String..., maxSize: Int = 1000) -> (head: ResponseHead, fault: String?) {
         var head = ResponseHead()
@@ -13,7 +13,7 @@ import Testing
         return (head, fault)
     }
 
-    @Test func keepsWhatMatters() {
+    @Test func fieldsOfTheFinalResponseAreRead() {
         let (head, fault) = read(
             "HTTP/1.1 200 OK", "ETag: \"v1\"", "last-modified:  Sun, 06 Nov 1994 08:49:37 GMT ", "Content-Length: 42",
             "Cache-Control: public, max-age=60", "CACHE-CONTROL: no-store", "")
@@ -26,7 +26,7 @@ import Testing
         #expect(head.cacheDirectives.noStore)
     }
 
-    @Test func interimAnswersAreNotTheAnswer() {
+    @Test func interimResponsesAreSkipped() {
         let (head, fault) = read("HTTP/1.1 103 Early Hints", "ETag: \"early\"", "", "HTTP/2 404", "")
         #expect(fault == nil)
         #expect(head.status == 404)
@@ -34,17 +34,17 @@ import Testing
         #expect(head.validators.isEmpty)
     }
 
-    @Test func isIncompleteAfterAnInterimAnswer() {
+    @Test func headIsIncompleteAfterAnInterimResponse() {
         #expect(!read("HTTP/1.1 100 Continue", "").head.isComplete)
     }
 
-    @Test func fieldsBehindTheBodyChangeNothing() {
+    @Test func trailersAreIgnored() {
         let (head, _) = read("HTTP/1.1 200 OK", "", "ETag: \"late\"", "Content-Length: 1", "Content-Length: 2")
         #expect(head.validators.isEmpty)
         #expect(head.contentLength == nil)
     }
 
-    @Test func sizeIsBoundedOverAllAnswers() {
+    @Test func sizeIsBoundedAcrossInterimResponses() {
         #expect(read("HTTP/1.1 100 Continue", "", "HTTP/1.1 100 Continue", "", maxSize: 50).fault == nil)
         #expect(read("HTTP/1.1 100 Continue", "", "HTTP/1.1 100 Continue", "", maxSize: 49).fault != nil)
     }
@@ -53,11 +53,11 @@ import Testing
         "Content-Length: -1", "Content-Length: 1x", "Content-Length:", "Content-Length: 9999999999999999999",
         "Content-Length: 1, 1",
     ])
-    func lengthHasToBeANumber(line: String) {
+    func contentLengthMustBeANumber(line: String) {
         #expect(read("HTTP/1.1 200 OK", line).fault != nil)
     }
 
-    @Test func twoLengthsHaveToAgree() {
+    @Test func repeatedContentLengthsMustAgree() {
         #expect(read("HTTP/1.1 200 OK", "Content-Length: 5", "Content-Length: 5").fault == nil)
         #expect(read("HTTP/1.1 200 OK", "Content-Length: 5", "Content-Length: 6").fault != nil)
     }
@@ -71,7 +71,7 @@ import Testing
         #expect(read("HTTP/1.1 503 Busy", "Retry-After: \(text)", "").head.retryAfter(now: 1000) == expected)
     }
 
-    @Test func statusHasToBeThere() {
+    @Test func statusIsRequired() {
         #expect(read("HTTP/1.1").fault != nil)
         #expect(read("HTTP/1.1 abc").fault != nil)
         #expect(read("HTTP/1.1 20").fault != nil)

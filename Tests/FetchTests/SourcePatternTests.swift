@@ -1,7 +1,7 @@
 import Fetch
 import Testing
 
-@Suite struct SourcePatternTests {
+@Suite("Source patterns match by scheme, host, port and path") struct SourcePatternTests {
     @Test(arguments: [
         ("*", "https://anything.example:8443/x?y"),
         ("*", "http://[::1]/"),
@@ -20,7 +20,7 @@ import Testing
         ("127.0.0.1", "http://127.1/"),
         ("[::1]:8080/x", "http://[0::1]:8080/x/y"),
     ])
-    func allows(pattern: String, url: String) throws {
+    func patternMatches(pattern: String, url: String) throws {
         let pattern = try #require(SourcePattern(pattern))
         #expect(try pattern.matches(SourceURL(url)))
     }
@@ -42,7 +42,7 @@ import Testing
         ("example.com/uploads", "http://example.com/uploads/..%5Csecret.gif"),
         ("example.com/uploads", "http://example.com/?/uploads/"),
     ])
-    func doesNotAllow(pattern: String, url: String) throws {
+    func patternDoesNotMatch(pattern: String, url: String) throws {
         let pattern = try #require(SourcePattern(pattern))
         #expect(try !pattern.matches(SourceURL(url)))
     }
@@ -51,7 +51,7 @@ import Testing
         "", "ftp://example.com", "exa mple.com", "example..com", "example.com:0", "example.com:x", "*.1", "/uploads",
         "example.com/a*b", "example.com/a?b", "user@example.com",
     ])
-    func isNoPattern(text: String) {
+    func malformedPatternIsRefused(text: String) {
         #expect(SourcePattern(text) == nil)
     }
 }

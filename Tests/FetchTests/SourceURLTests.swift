@@ -3,7 +3,7 @@ import Testing
 
 @testable import Fetch
 
-@Suite struct SourceURLTests {
+@Suite("Source URLs have one canonical form") struct SourceURLTests {
     @Test(arguments: [
         ("http://example.com", "http://example.com/"),
         ("HTTP://EXAMPLE.com:80/A.gif", "http://example.com/A.gif"),
@@ -48,7 +48,7 @@ import Testing
         ("http://[2001:DB8:0:0::1]/", "http://[2001:db8::1]/"),
         ("http://[::ffff:7f00:1]/", "http://[::ffff:127.0.0.1]/"),
     ])
-    func hasOneForm(text: String, canonical: String) throws {
+    func urlHasItsCanonicalForm(text: String, canonical: String) throws {
         let url = try SourceURL(text)
         #expect(url.canonical == canonical)
         #expect(try SourceURL(canonical) == url)
@@ -90,7 +90,7 @@ import Testing
         ("http://example.com/\u{7f}", .badCharacter),
         ("http://127.0.0.1\\@example.com/", .badCharacter),
     ])
-    func isRefused(text: String, error: SourceURLError) {
+    func invalidURLIsRefused(text: String, error: SourceURLError) {
         #expect(throws: error) { try SourceURL(text) }
     }
 
@@ -110,7 +110,7 @@ import Testing
         #expect(throws: SourceURLError.tooLong(limit: 8192)) { try SourceURL(growing) }
     }
 
-    @Test func partsAreThoseOfTheCanonicalForm() throws {
+    @Test func partsBelongToTheCanonicalForm() throws {
         let url = try SourceURL("HTTPS://[2001:DB8::1]:8443/x/../a.gif?b=c#d")
         #expect(url.scheme == .https)
         #expect(url.host == "2001:db8::1")

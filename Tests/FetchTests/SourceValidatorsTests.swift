@@ -1,37 +1,37 @@
 import Fetch
 import Testing
 
-@Suite struct SourceValidatorsTests {
+@Suite("Validators are well-formed") struct SourceValidatorsTests {
     @Test(arguments: ["\"v1\"", "W/\"v1\"", "\"\"", "\"é\""])
-    func keepsAnEntityTag(text: String) {
+    func entityTagIsKept(text: String) {
         #expect(SourceValidators(etag: text).etag == text)
     }
 
     @Test(arguments: [
         "v1", "\"", "\"a\rX-Evil: 1\"", "\"a b\"", "\"a\"b\"", "w/\"v1\"", "\"" + String(repeating: "a", count: 2000) + "\"",
     ])
-    func leavesOutWhatIsNoEntityTag(text: String) {
+    func malformedEntityTagIsDropped(text: String) {
         #expect(SourceValidators(etag: text).etag == nil)
     }
 
-    @Test func keepsOnlyDates() {
+    @Test func lastModifiedMustBeADate() {
         #expect(SourceValidators(lastModified: "Sun, 06 Nov 1994 08:49:37 GMT").lastModified != nil)
         #expect(SourceValidators(lastModified: "x").isEmpty)
         #expect(SourceValidators(lastModified: "Sun, 06 Nov 1994 08:49:37 GMT\r\nX: y").isEmpty)
     }
 }
 
-@Suite struct CacheDirectivesTests {
+@Suite("Cache directives give the lifetime of a response") struct CacheDirectivesTests {
     @Test(
         arguments: [
             ("", nil), ("max-age=60", 60), ("Max-Age=\"60\"", 60), ("max-age=60, s-maxage=5", 5), ("max-age=60,max-age=7", 7),
             ("max-age=x", 0), ("max-age", 0), ("max-age=99999999999999999999", 1 << 31), ("public", nil),
         ] as [(String, Int?)])
-    func readsTheAge(text: String, age: Int?) {
+    func lifetimeIsParsed(text: String, age: Int?) {
         #expect(CacheDirectives(text).maxAge == age)
     }
 
-    @Test func readsTheFlags() {
+    @Test func flagsAreParsed() {
         let directives = CacheDirectives("No-Store, no-cache=\"Set-Cookie\" , private")
         #expect(directives.noStore && directives.noCache && directives.isPrivate)
         #expect(CacheDirectives("public, immutable") == CacheDirectives())

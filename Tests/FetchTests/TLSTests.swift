@@ -2,7 +2,7 @@ import Fetch
 import TestSupport
 import Testing
 
-@Suite(.enabled(if: TLSOrigin.isAvailable)) struct TLSTests {
+@Suite("TLS certificates are verified", .enabled(if: TLSOrigin.isAvailable)) struct TLSTests {
     private func failure(_ url: String, trusting authorities: String?) async throws -> FetchError? {
         var configuration = FetchConfiguration()
         configuration.allowPrivate = [try #require(AddressException("127.0.0.1"))]
@@ -13,18 +13,18 @@ import Testing
         return try await fetcher.failure(url)
     }
 
-    @Test func onlyATrustedCertificateForTheVeryHostIsTaken() async throws {
+    @Test func certificateMustBeTrustedAndNameTheHost() async throws {
         let origin = try TLSOrigin(serving: TestGIF.dot)
         defer { origin.stop() }
         let url = "https://127.0.0.1:\(origin.port)/a.gif"
         #expect(try await failure(url, trusting: origin.certificate) == nil)
         guard case .failed(.tls) = try await failure(url, trusting: nil) else {
-            Issue.record("a certificate that nobody vouches for was taken")
+            Issue.record("an untrusted certificate was accepted")
             return
         }
         guard case .failed(.tls) = try await failure("https://localhost:\(origin.port)/a.gif", trusting: origin.certificate)
         else {
-            Issue.record("a certificate for another host was taken")
+            Issue.record("a certificate for another host was accepted")
             return
         }
         guard case .exhausted = try await failure(url, trusting: "/nowhere/authorities.pem") else {

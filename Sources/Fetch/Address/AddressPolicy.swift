@@ -6,14 +6,14 @@ package enum AddressRefusal: Hashable, Sendable {
     case address(purpose: String)
     /// The port is not one of the allowed ports.
     case port(Int)
-    /// This process listens there.
+    /// This process listens on that address and port.
     case itself
 }
 
 /// Decides which addresses and ports may be connected to.
 ///
-/// A pure value that looks nothing up. The transfer asks it about the very address that is about to be connected to, so that
-/// a second DNS answer cannot differ from the checked one.
+/// A pure value that looks nothing up. The transfer checks the address that it is about to connect to, so a second DNS lookup
+/// cannot return another address than the checked one.
 package struct AddressPolicy: Sendable {
     /// The ports that may be connected to, also at addresses that an exception allows.
     package let ports: PortSet
@@ -63,7 +63,7 @@ package struct AddressException: Hashable, Sendable, CustomStringConvertible {
     /// The entry as it was written.
     package let description: String
 
-    /// Reads one entry. Returns nil for any other form, and for names whose last label is a pattern, such as `*`: they would
+    /// Parses an entry. Returns nil for any other form, and for names whose last label is a pattern, such as `*`: they would
     /// switch the protection off.
     package init?(_ text: String) {
         guard case (var name, let port)? = PortSuffix.split(text[...]) else { return nil }
@@ -93,7 +93,7 @@ package struct AddressException: Hashable, Sendable, CustomStringConvertible {
 package struct TranslationPrefix: Hashable, Sendable {
     package let range: AddressRange
 
-    /// Reads an IPv6 block of one of the lengths in RFC 6052 section 2.2: 32, 40, 48, 56, 64 or 96.
+    /// Parses an IPv6 block of one of the lengths in RFC 6052 section 2.2: 32, 40, 48, 56, 64 or 96.
     package init?(_ text: String) {
         guard let range = AddressRange(text), case .v6 = range.base, Self.lengths.contains(range.prefixLength) else {
             return nil

@@ -2,15 +2,15 @@ internal import SystemIO
 
 /// A pattern of host names, such as `media.example.com`, `*.example.com` or `cdn-*.example.com`.
 ///
-/// A leading `*.` stands for one label or more, a `*` elsewhere for any run of characters inside a label, and `*` alone for
-/// every host. An IP address is matched only by itself or by `*`, so that `*.1` does not mean half the internet.
+/// A leading `*.` matches one or more labels, a `*` elsewhere any characters within a label, and `*` alone every host. An IP
+/// address is matched only by itself and by `*`, because a pattern such as `*.1` would match unrelated networks.
 package struct HostGlob: Hashable, Sendable {
     /// The pattern in lower case.
     package let text: String
     private let address: IPAddress?
     private let labels: [Substring]
 
-    /// Every host.
+    /// The pattern that matches every host.
     static let any = HostGlob()
 
     private init() {
@@ -19,7 +19,7 @@ package struct HostGlob: Hashable, Sendable {
         labels = ["*"]
     }
 
-    /// Nil for what could never match a host: empty labels, characters that no host has.
+    /// Nil for a pattern that no host can match: empty labels, characters that do not occur in hosts.
     package init?(_ pattern: String) {
         let withoutBrackets =
             pattern.hasPrefix("[") && pattern.hasSuffix("]") ? String(pattern.dropFirst().dropLast()) : pattern
@@ -32,7 +32,7 @@ package struct HostGlob: Hashable, Sendable {
         text = pattern.lowercased()
         address = nil
         labels = text.split(separator: ".", omittingEmptySubsequences: false)
-        // With the stars replaced it has to be a host; the letter keeps the last label from counting as a number.
+        // With a letter for each star, the pattern must be a host. A digit could make the last label a number.
         guard labels.contains(where: { $0.contains("*") }) else {
             guard let host = HostName(text), host.text == text else { return nil }
             return
@@ -40,10 +40,10 @@ package struct HostGlob: Hashable, Sendable {
         guard HostName(text.replacing("*", with: "a")) != nil else { return nil }
     }
 
-    /// Whether the last label, or the address, is written out.
+    /// Whether the last label contains no star.
     var hasLiteralEnd: Bool { address != nil || labels.last?.contains("*") == false }
 
-    /// Whether `host` is one of those meant.
+    /// Whether the pattern matches `host`.
     func matches(_ host: HostName) -> Bool {
         if text == "*" { return true }
         if let hostAddress = host.address { return hostAddress == address }
@@ -51,17 +51,18 @@ package struct HostGlob: Hashable, Sendable {
         let given = host.text.split(separator: ".")
         if labels.first == "*" {
             let tail = labels.dropFirst()
-            return given.count > tail.count && zip(tail, given.suffix(tail.count)).allSatisfy(Self.label)
+            return given.count > tail.count && zip(tail, given.suffix(tail.count)).allSatisfy(Self.isMatch)
         }
-        return given.count == labels.count && zip(labels, given).allSatisfy(Self.label)
+        return given.count == labels.count && zip(labels, given).allSatisfy(Self.isMatch)
     }
 
-    private static func label(_ pattern: Substring, _ label: Substring) -> Bool {
-        Self.label(Array(pattern.utf8), Array(label.utf8))
+    private static func isMatch(_ pattern: Substring, _ label: Substring) -> Bool {
+        isMatch(Array(pattern.utf8), Array(label.utf8))
     }
 
-    /// Matches with one place to go back to, so that it takes `pattern.count × label.count` steps at most.
-    private static func label(_ pattern: [UInt8], _ label: [UInt8]) -> Bool {
+    /// Whether `pattern` matches `label`. It backtracks to the last star only, so it takes at most
+    /// `pattern.count × label.count` steps.
+    private static func isMatch(_ pattern: [UInt8], _ label: [UInt8]) -> Bool {
         var (p, l) = (0, 0)
         var retry: (pattern: Int, label: Int)?
         while l < label.count {
@@ -70,9 +71,9 @@ package struct HostGlob: Hashable, Sendable {
                 retry = (p, l)
             } else if p < pattern.count, pattern[p] == label[l] {
                 (p, l) = (p + 1, l + 1)
-            } else if let place = retry {
-                (p, l) = (place.pattern, place.label + 1)
-                retry = (place.pattern, place.label + 1)
+            } else if let start = retry {
+                (p, l) = (start.pattern, start.label + 1)
+                retry = (start.pattern, start.label + 1)
             } else {
                 return false
             }

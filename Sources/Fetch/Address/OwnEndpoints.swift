@@ -2,9 +2,9 @@ internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
-/// Where this process itself listens: a fetch from there would be the service asking itself.
+/// The endpoints on which this process listens: a fetch from one of them would be a request to itself.
 ///
-/// Any thread. Told once the server listens, since only then its port is known.
+/// Any thread. Set after the server has started to listen, because its port is unknown before.
 final class OwnEndpoints: Sendable {
     private let endpoints = Mutex<[(address: IPAddress, port: Int)]>([])
 
@@ -17,11 +17,11 @@ final class OwnEndpoints: Sendable {
         let known = endpoints.withLock { $0.filter { $0.port == port }.map(\.address) }
         if known.isEmpty { return false }
         let address = address.unmapped
-        // Connecting to the unspecified address means this machine.
+        // A connection to the unspecified address goes to this machine.
         return known.contains { $0 == address || address.isUnspecified || $0.isUnspecified && Self.isLocal(address) }
     }
 
-    /// Whether `address` is one of this machine's: then, and only then, a socket can be bound to it.
+    /// Whether `address` belongs to this machine: exactly then a socket can be bound to it.
     private static func isLocal(_ address: IPAddress) -> Bool {
         var isBound = false
         address.withSocketAddress { pointer, length in

@@ -2,7 +2,7 @@
 package struct PortSet: Hashable, Sendable, ExpressibleByArrayLiteral {
     private var ranges: [ClosedRange<Int>]
 
-    /// - Parameter ranges: Each as ``range(_:)`` reads it.
+    /// - Parameter ranges: Ranges as ``range(_:)`` returns them.
     package init(_ ranges: [ClosedRange<Int>]) {
         self.ranges = ranges
     }
@@ -11,7 +11,7 @@ package struct PortSet: Hashable, Sendable, ExpressibleByArrayLiteral {
         ranges = ports.map { $0...$0 }
     }
 
-    /// Every port.
+    /// All ports.
     package static let all = PortSet([1...65_535])
 
     /// Whether the set is not empty and holds only numbers from 1 to 65535.
@@ -27,7 +27,7 @@ package struct PortSet: Hashable, Sendable, ExpressibleByArrayLiteral {
         ranges.append(port...port)
     }
 
-    /// Reads `8080` or `8000-8999`; nil for anything else and for ports outside 1…65535.
+    /// Parses `8080` or `8000-8999`; nil for anything else and for ports outside 1…65535.
     package static func range(_ text: String) -> ClosedRange<Int>? {
         let bounds = text.split(separator: "-", omittingEmptySubsequences: false).map { PortSuffix.port(in: $0) }
         guard let first = bounds.first, let last = bounds.last, bounds.count <= 2, let first, let last, first <= last else {

@@ -1,16 +1,16 @@
 package import SystemIO
 
-/// The addresses that are not simply a host on the public internet.
+/// The addresses that do not belong to an ordinary host on the public internet.
 ///
-/// Every block of IANA's IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890), also those marked there as globally
-/// reachable: none of them is where a GIF lives. Then multicast, what is no longer in a registry but still routed in places,
-/// and addresses of cloud platforms that lie in public space.
+/// All blocks of IANA's IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890), including those marked there as globally
+/// reachable, because no public origin uses them; multicast; blocks that left a registry but are still routed by some networks;
+/// and addresses of cloud platforms within public blocks.
 package enum SpecialPurposeAddresses {
-    /// What a special address is for, in a word for the log; nil for an ordinary public one.
+    /// The purpose of a special address, for the log; nil for an ordinary public address.
     package static func purpose(of address: IPAddress) -> String? {
         if let block = blocks.first(where: { $0.range.contains(address) }) { return block.purpose }
         guard case .v6(let high, let low) = address else { return nil }
-        // RFC 4291 section 2.4: global unicast addresses are handed out from 2000::/3 alone.
+        // RFC 4291 section 2.4: IANA assigns global unicast addresses from 2000::/3 only.
         if high >> 61 != 0b001 { return "not global unicast" }
         // RFC 5214 section 6.1: an interface identifier of ::[02]00:5efe:a.b.c.d tunnels to the IPv4 address in it.
         if (low >> 32) & 0xfdff_ffff == 0x0000_5efe { return "ISATAP" }
@@ -53,7 +53,7 @@ package enum SpecialPurposeAddresses {
         ("64:ff9b:1::/48", "NAT64, local use"),
         ("100::/64", "discard only"),
         ("100:0:0:1::/64", "dummy prefix"),
-        // Teredo, benchmarking, AMT, AS112, ORCHID, drone identifiers and whatever will be added.
+        // Teredo, benchmarking, AMT, AS112, ORCHID, drone identifiers and future assignments.
         ("2001::/23", "IETF protocol assignments"),
         ("2001:db8::/32", "documentation"),
         ("2002::/16", "6to4"),

@@ -1,4 +1,4 @@
-/// Recognises a GIF by its first bytes, never by a name or a declared type.
+/// Recognizes a GIF by its first bytes, never by a name or a declared type.
 package enum ContentSniffer {
     package enum Judgement: Hashable, Sendable {
         /// The content begins with the signature of a GIF.
@@ -22,8 +22,8 @@ package enum ContentSniffer {
         if bytes.count >= signatureLength, signatures.contains(where: bytes.starts) { return .gif }
         if !isWhole, bytes.count < signatureLength, signatures.contains(where: { $0.starts(with: bytes) }) { return .undecided }
         let kind = kind(of: bytes)
-        let mayYetShow = !isWhole && bytes.count < sufficient && (kind == .unknown || kind == .text || kind == .empty)
-        return mayYetShow ? .undecided : .notAGIF(kind)
+        let mayBecomeKnown = !isWhole && bytes.count < sufficient && (kind == .unknown || kind == .text || kind == .empty)
+        return mayBecomeKnown ? .undecided : .notAGIF(kind)
     }
 
     private static let signatureLength = 6
@@ -51,7 +51,7 @@ package enum ContentSniffer {
         return markup(bytes) ?? (isText(bytes) ? .text : .unknown)
     }
 
-    /// The kind of RIFF and ISO base media files, which name it after a length.
+    /// The kind of a RIFF or ISO base media file, which follows a length.
     private static func container(_ bytes: [UInt8]) -> ContentKind? {
         guard bytes.count >= 12 else { return nil }
         let brand = String(decoding: bytes[8..<12], as: UTF8.self)

@@ -41,11 +41,11 @@ package struct EasyHandle: ~Copyable {
     }
 
     package func set(_ option: CURLoption, _ value: Int) throws(FetchError) {
-        try check(ccurl_set_long(raw, option, value), option)
+        try Self.check(ccurl_set_long(raw, option, value), option)
     }
 
     package func set(_ option: CURLoption, _ value: String) throws(FetchError) {
-        try check(ccurl_set_string(raw, option, value), option)
+        try Self.check(ccurl_set_string(raw, option, value), option)
     }
 
     /// Adds request header fields, replacing those of libcurl with the same name.
@@ -54,16 +54,7 @@ package struct EasyHandle: ~Copyable {
             guard let longer = curl_slist_append(headers, field) else { throw .exhausted(cause: "curl_slist_append") }
             headers = longer
         }
-        try check(ccurl_set_headers(raw, headers), CURLOPT_HTTPHEADER)
-    }
-
-    /// Sets all callbacks; `transfer` has to outlive the request.
-    func setCallbacks(_ transfer: Transfer) throws(FetchError) {
-        let context = Unmanaged.passUnretained(transfer).toOpaque()
-        try check(ccurl_set_write(raw, receiveBody, context), CURLOPT_WRITEFUNCTION)
-        try check(ccurl_set_header(raw, receiveHeader, context), CURLOPT_HEADERFUNCTION)
-        try check(ccurl_set_open_socket(raw, openSocket, context), CURLOPT_OPENSOCKETFUNCTION)
-        try check(ccurl_set_prerequest(raw, checkConnection, context), CURLOPT_PREREQFUNCTION)
+        try Self.check(ccurl_set_headers(raw, headers), CURLOPT_HTTPHEADER)
     }
 
     /// libcurl's error message. It may contain addresses.
@@ -71,7 +62,8 @@ package struct EasyHandle: ~Copyable {
         errorText.pointee != 0 ? String(cString: errorText) : String(cString: curl_easy_strerror(code))
     }
 
-    private func check(_ code: CURLcode, _ option: CURLoption) throws(FetchError) {
+    /// Throws where libcurl has refused to set `option`.
+    static func check(_ code: CURLcode, _ option: CURLoption) throws(FetchError) {
         guard code == CURLE_OK else { throw .exhausted(cause: "curl_easy_setopt(\(option.rawValue)) failed: \(code.rawValue)") }
     }
 }
@@ -121,7 +113,7 @@ extension Duration {
     }
 }
 
-/// The owner of a `CURLM`: the transfers under way and the idle connections.
+/// The owner of a `CURLM`: the transfers in progress and the idle connections.
 ///
 /// All functions must be called on one thread, except ``wake()``, which any thread may call.
 struct MultiHandle: ~Copyable {

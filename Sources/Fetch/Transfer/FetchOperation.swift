@@ -22,7 +22,7 @@ final class FetchOperation {
     let request: FetchRequest
     /// The URL of the current request: first the requested one, then those of the redirects.
     private(set) var url: SourceURL
-    /// The request under way; nil while the operation waits in the queue.
+    /// The request in progress; nil while the operation waits in the queue.
     var transfer: Transfer?
     /// Whether the next request must use a new connection.
     private(set) var needsFreshConnection = false

@@ -1,10 +1,10 @@
 internal import Glibc
 internal import SystemIO
 
-/// The sockets that were opened for libcurl, so that one can be found by its address. Lives on the transfer loop's thread alone.
+/// The sockets that were opened for libcurl, to find one by its addresses. Only the transfer loop's thread uses it.
 ///
-/// A number may have been closed since, or given out for something else: nothing is believed of one but what the kernel
-/// says of it at the time.
+/// libcurl closes sockets itself, and the kernel may have reused a descriptor for something else. The kernel is therefore asked
+/// about each descriptor when it is looked up.
 final class SocketTable {
     private var numbers: Set<Int32> = []
 
@@ -12,7 +12,7 @@ final class SocketTable {
         numbers.insert(number)
     }
 
-    /// Whether bytes have arrived that nobody has read yet, on the connection with this port here and that address there.
+    /// Whether unread bytes have arrived on the connection between `localPort` and `remote`.
     func hasUnreadInput(localPort: Int, remote: IPAddress, remotePort: Int) -> Bool {
         for number in numbers {
             guard let local = Self.endpoint(of: number, getsockname) else {

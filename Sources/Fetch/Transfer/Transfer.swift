@@ -43,7 +43,7 @@ final class Transfer {
         easy = try EasyHandle()
         sink = BodySink(limit: settings.configuration.maxBytes)
         stall = StallMeter(rate: settings.configuration.stallRate, window: settings.configuration.stallTime)
-        try easy.setCallbacks(self)
+        try receiveCallbacks(of: easy)
         try easy.setOptions(for: url, configuration: settings.configuration, timeLeft: timeLeft)
         if onFreshConnection { try easy.set(CURLOPT_FRESH_CONNECT, 1) }
         try easy.setHeaders(settings.headers + Self.conditions(validators) + fields)
@@ -220,45 +220,4 @@ final class Transfer {
             return .failed(.protocolViolation(cause: cause))
         }
     }
-}
-
-// MARK: - Callbacks
-
-// libcurl calls these functions on the transfer loop's thread, inside `curl_multi_perform`. They only forward to the transfer
-// that they were set for.
-
-private func transfer(_ context: UnsafeMutableRawPointer?) -> Transfer? {
-    context.map { Unmanaged<Transfer>.fromOpaque($0).takeUnretainedValue() }
-}
-
-/// `CURLOPT_WRITEFUNCTION`: any result but the number of received bytes ends the transfer.
-let receiveBody: curl_write_callback = { bytes, size, count, context in
-    let length = size * count
-    guard let transfer = transfer(context) else { return 0 }
-    return transfer.receiveBody(UnsafeRawBufferPointer(start: bytes, count: length)) ? length : 0
-}
-
-/// `CURLOPT_HEADERFUNCTION`: as ``receiveBody``, with one line of the head per call.
-let receiveHeader: curl_write_callback = { bytes, size, count, context in
-    let length = size * count
-    guard let transfer = transfer(context) else { return 0 }
-    return transfer.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: length)) ? length : 0
-}
-
-/// `CURLOPT_OPENSOCKETFUNCTION`: the only place that opens sockets, and only for allowed addresses.
-let openSocket: curl_opensocket_callback = { context, _, target in
-    guard let target, let transfer = transfer(context), let address = ccurl_address(target) else { return ccurl_bad_socket }
-    guard transfer.allowsConnection(to: address, length: Int(target.pointee.addrlen)) else { return ccurl_bad_socket }
-    let type = target.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
-    let number = socket(target.pointee.family, type, target.pointee.protocol)
-    transfer.didOpenSocket(number)
-    return number
-}
-
-/// `CURLOPT_PREREQFUNCTION`: checks reused connections, which did not pass through ``openSocket`` for this request.
-let checkConnection: curl_prereq_callback = { context, address, _, port, localPort in
-    guard let address, let transfer = transfer(context),
-        transfer.allowsRequest(to: String(cString: address), port: Int(port), localPort: Int(localPort))
-    else { return Int32(CURL_PREREQFUNC_ABORT) }
-    return Int32(CURL_PREREQFUNC_OK)
 }

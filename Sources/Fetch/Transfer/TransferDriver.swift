@@ -1,21 +1,21 @@
 internal import CCurl
 
-/// Drives all fetches: admits and performs them, follows redirects, enforces time limits. Only the transfer loop's thread uses
-/// it.
+/// Drives all fetches: admits them, sends their requests, follows redirects and enforces time limits. Only the transfer loop's
+/// thread uses it.
 final class TransferDriver {
     private let context: FetchContext
     private let sockets = SocketTable()
     private var operations: [FetchRequest.ID: FetchOperation] = [:]
     private var byHandle: [UnsafeMutableRawPointer: FetchOperation] = [:]
-    private var admission: Admission<FetchRequest.ID, FetchOperation.Endpoint>
+    private var queue: FairQueue<FetchRequest.ID, FetchOperation.Endpoint>
     private var nextSweep = ContinuousClock.now
 
     init(_ context: FetchContext) {
         self.context = context
-        admission = Admission(Admission.Limits(context.settings.configuration))
+        queue = FairQueue(FairQueue.Limits(context.settings.configuration))
     }
 
-    // MARK: Messages of other threads
+    // MARK: Messages from other threads
 
     func submit(_ request: FetchRequest, on multi: borrowing MultiHandle) {
         let operation = FetchOperation(request)
@@ -31,7 +31,7 @@ final class TransferDriver {
     /// Applies the limits of new settings; ``advance(on:)`` then starts the operations that they admit.
     func applySettings(on multi: borrowing MultiHandle) {
         let configuration = context.settings.configuration
-        admission.limits = Admission.Limits(configuration)
+        queue.limits = FairQueue.Limits(configuration)
         multi.setIdleConnections(configuration.concurrency)
     }
 
@@ -53,10 +53,10 @@ final class TransferDriver {
         }
         let now = ContinuousClock.now
         if now >= nextSweep { sweep(at: now, on: multi) }
-        while let id = admission.next() {
-            if let operation = operations[id] { begin(operation, on: multi) }
+        while let id = queue.next() {
+            if let operation = operations[id] { sendRequest(of: operation, on: multi) }
         }
-        noteLoad()
+        publishLoad()
     }
 
     /// How long the loop may wait for libcurl, in milliseconds.
@@ -82,16 +82,17 @@ final class TransferDriver {
 
     // MARK: One operation
 
+    /// Admits, queues or refuses an operation.
     private func enter(_ operation: FetchOperation, isContinuation: Bool, on multi: borrowing MultiHandle) {
-        switch admission.request(operation.request.id, key: operation.endpoint, isContinuation: isContinuation) {
-        case .run: begin(operation, on: multi)
-        case .wait: break
-        case .full: finish(operation, .failure(.busy), on: multi)
+        switch queue.enter(operation.request.id, key: operation.endpoint, isContinuation: isContinuation) {
+        case .admitted: sendRequest(of: operation, on: multi)
+        case .queued: break
+        case .refused: finish(operation, .failure(.busy), on: multi)
         }
     }
 
-    /// Sends a request of an admitted operation.
-    private func begin(_ operation: FetchOperation, on multi: borrowing MultiHandle) {
+    /// Sends the next request of an admitted operation.
+    private func sendRequest(of operation: FetchOperation, on multi: borrowing MultiHandle) {
         let now = ContinuousClock.now
         let settings = context.settings
         operation.begin(at: now)
@@ -108,7 +109,7 @@ final class TransferDriver {
             byHandle[transfer.easy.raw] = operation
             try multi.add(transfer.easy.raw)
         } catch {
-            if operation.transfer == nil { admission.release(operation.endpoint) }
+            if operation.transfer == nil { queue.leave(operation.endpoint) }
             finish(operation, .failure(error), on: multi)
         }
     }
@@ -157,27 +158,27 @@ final class TransferDriver {
     ) {
         guard operations.removeValue(forKey: operation.request.id) != nil else { return }
         release(operation, on: multi)
-        admission.leave(operation.request.id)
+        queue.remove(operation.request.id)
         context.metrics.countFinish(result)
-        noteLoad()
+        publishLoad()
         operation.request.continuation.resume(returning: result)
     }
 
-    private func noteLoad() {
-        context.metrics.setLoad(active: admission.runningCount, waiting: admission.waitingCount)
+    private func publishLoad() {
+        context.metrics.setLoad(active: queue.runningCount, waiting: queue.waitingCount)
     }
 
-    /// Ends the request under way, if any, and releases its admission.
+    /// Ends the request in progress, if any, and its share of the limits.
     private func release(_ operation: FetchOperation, on multi: borrowing MultiHandle) {
         guard let transfer = operation.transfer.take() else { return }
         multi.remove(transfer.easy.raw)
         byHandle[transfer.easy.raw] = nil
-        admission.release(operation.endpoint)
+        queue.leave(operation.endpoint)
         context.metrics.count(transfer)
     }
 }
 
-extension Admission.Limits {
+extension FairQueue.Limits {
     init(_ configuration: FetchConfiguration) {
         self.init(
             running: configuration.concurrency, runningPerKey: configuration.perHost, waiting: configuration.queue,

@@ -92,7 +92,7 @@ final class TransferLoop: @unchecked Sendable {
                 try driver.advance(on: multi)
                 try multi.wait(milliseconds: driver.waitLimit)
             } catch {
-                // libcurl fails here only when it is out of memory: end the fetches under way and continue with new ones.
+                // libcurl fails here only when it is out of memory: end the fetches in progress and continue with new ones.
                 driver.finishAll(error, on: multi)
             }
         }

@@ -1,9 +1,9 @@
 internal import CCurl
 internal import Glibc
 
-/// The owner of a `CURLU`: the parser that libcurl itself uses when it connects.
+/// The owner of a `CURLU`: the parser that libcurl uses when it connects.
 ///
-/// Using the same one to check a URL and to fetch it leaves no room for two readings of one text.
+/// A URL is checked and fetched with the same parser, so the two cannot disagree about it.
 struct CurlURL: ~Copyable {
     private let handle: OpaquePointer
 
@@ -23,7 +23,7 @@ struct CurlURL: ~Copyable {
         curl_url_cleanup(handle)
     }
 
-    /// Replaces the URL by `reference`, which may be relative to the present one (RFC 3986 section 5).
+    /// Replaces the URL by `reference`, which may be relative to the current one (RFC 3986 section 5).
     mutating func resolve(_ reference: String) throws(SourceURLError) {
         try Self.set(reference, on: handle)
     }
@@ -33,7 +33,7 @@ struct CurlURL: ~Copyable {
         guard code == CURLUE_OK else { throw error(for: code) }
     }
 
-    /// The whole URL; a port that is the scheme's own is left out.
+    /// The whole URL, without a port that is the default of its scheme.
     func text() -> String? {
         part(CURLUPART_URL, flags: CURLU_NO_DEFAULT_PORT)
     }
@@ -44,10 +44,10 @@ struct CurlURL: ~Copyable {
 
     func query() -> String? { part(CURLUPART_QUERY) }
 
-    /// The scope of an IPv6 address (`%eth0`), which means something on one machine only.
+    /// The zone of an IPv6 address (`%eth0`), which is valid on one machine only.
     func zone() -> String? { part(CURLUPART_ZONEID) }
 
-    /// The port as given, or the scheme's own.
+    /// The port as given, or the default of the scheme.
     func port() -> String? {
         part(CURLUPART_PORT, flags: CURLU_DEFAULT_PORT)
     }
@@ -57,8 +57,8 @@ struct CurlURL: ~Copyable {
         guard let host = part(CURLUPART_HOST) else { return nil }
         if host.utf8.allSatisfy({ $0 < 0x80 }) { return host }
         return Self.withUTF8Locale {
-            // Up to 8.17 libcurl leaks the host where it cannot be converted, but only when it is asked for the host alone.
-            // The whole URL is converted by the same function, so it tells first whether that works.
+            // Up to 8.17 libcurl leaks a host that it cannot convert, but only if the host alone is requested. Converting the
+            // whole URL uses the same function without the leak, so it comes first.
             guard part(CURLUPART_URL, flags: CURLU_PUNYCODE) != nil else { return nil }
             return part(CURLUPART_HOST, flags: CURLU_PUNYCODE)
         }
@@ -71,8 +71,8 @@ struct CurlURL: ~Copyable {
         return String(validatingCString: value)
     }
 
-    /// libidn2 reads a name in the charset of the thread's locale. The process stays in the `C` locale, where every
-    /// international name would be refused; so the thread has another one for the length of one call.
+    /// Runs `body` with a UTF-8 locale on this thread. libidn2 decodes names with the charset of the thread's locale, and the
+    /// `C` locale of the process would refuse every international name.
     private static func withUTF8Locale(_ body: () -> String?) -> String? {
         guard let locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", nil) else { return nil }
         let previous = uselocale(locale)

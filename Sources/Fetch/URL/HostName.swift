@@ -1,23 +1,23 @@
 internal import Glibc
 internal import SystemIO
 
-/// A host in the one form that everybody reads alike: a DNS name, a dotted IPv4 address or an IPv6 address.
+/// A host in its canonical form: a DNS name, a dotted IPv4 address or an IPv6 address.
 struct HostName: Hashable, Sendable {
-    /// Lower-case ASCII; an IPv6 address without brackets, as RFC 5952 writes it.
+    /// Lower-case ASCII; an IPv6 address in the form of RFC 5952, without brackets.
     let text: String
-    /// The address, where the host is one and not a name.
+    /// The address; nil for a name.
     let address: IPAddress?
 
-    /// The host as a URL has it.
+    /// The host as it appears in a URL.
     var inURL: String {
         if case .v6 = address { return "[\(text)]" }
         return text
     }
 
-    /// Takes a host as libcurl gives it back: ASCII, an IPv6 address in brackets.
+    /// Parses a host as libcurl returns it: ASCII, an IPv6 address in brackets. One trailing dot is removed.
     ///
-    /// One trailing dot is dropped. Nil for what is neither a name nor an address, and for what only looks like an address:
-    /// a host whose last label is a number is an IPv4 address (as in the WHATWG URL standard) and has to be a plain one.
+    /// Nil if it is neither a name nor an address. A host whose last label is a number is an IPv4 address (WHATWG URL
+    /// standard) and must have four decimal parts.
     init?(_ parsed: String) {
         if parsed.hasPrefix("[") {
             guard parsed.hasSuffix("]"), let address = IPAddress(String(parsed.dropFirst().dropLast())),
@@ -43,10 +43,10 @@ struct HostName: Hashable, Sendable {
         self.address = address
     }
 
-    /// RFC 1035 section 2.3.4, less the root's dot.
+    /// RFC 1035 section 2.3.4, without the dot of the root.
     private static let maxLength = 253
 
-    /// Letters, digits, hyphens, and the underscore that some real names have; 1 to 63 of them.
+    /// 1 to 63 letters, digits, hyphens and underscores. Some names in use contain an underscore.
     private static func isLabel(_ label: Substring.UTF8View) -> Bool {
         (1...63).contains(label.count)
             && label.allSatisfy { byte in

@@ -1,29 +1,36 @@
-/// The percent-encoding of paths and queries, brought to one form (RFC 3986 section 6.2.2).
-enum PercentEncoding {
-    /// A path with unreserved bytes decoded, hexadecimal digits in upper case, forbidden bytes and a `%` without two digits
-    /// encoded, and dot segments resolved.
-    ///
-    /// `%2e%2e` counts as `..`: many origins decode first and resolve afterwards.
-    static func normalisedPath(_ path: String) -> String {
-        removingDotSegments(normalised(path, decodingUnreserved: true))
-    }
+/// Percent-encoding (RFC 3986 section 2.1) of values, and the normalization of paths and queries (section 6.2.2).
+package enum PercentEncoding {
+    // MARK: Values
 
-    /// A query with forbidden bytes encoded and nothing else changed, since some origins sign the very text of it.
-    static func normalisedQuery(_ query: String) -> String {
-        normalised(query, decodingUnreserved: false)
-    }
-
-    /// `text` with each byte that may not stand in a URL encoded.
-    static func encodingForbiddenBytes(_ text: some Sequence<UInt8>) -> String {
+    /// Encodes all bytes except unreserved characters (RFC 3986 section 2.3), as the value of a query parameter needs it.
+    package static func encode(_ text: String) -> String {
         var result: [UInt8] = []
-        for byte in text {
-            append(byte, to: &result)
+        for byte in text.utf8 {
+            if isUnreserved(byte) { result.append(byte) } else { appendTriplet(byte, to: &result) }
         }
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// The bytes that `text` stands for; a `%` without two digits stands for itself.
-    static func decoded(_ text: String) -> [UInt8] {
+    /// Decodes `text` strictly: nil if a `%` is not followed by two hexadecimal digits or the result is not UTF-8.
+    ///
+    /// A `+` stays a plus sign: a decoded value may be a URL, in which it is one.
+    package static func decode(_ text: Substring) -> String? {
+        guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
+        var bytes: [UInt8] = []
+        var rest = text.utf8.makeIterator()
+        while let byte = rest.next() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let high = rest.next().flatMap(hexadecimal), let low = rest.next().flatMap(hexadecimal) else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    /// Decodes `text` leniently: a `%` without two digits stands for itself.
+    static func decodedBytes(_ text: String) -> [UInt8] {
         let bytes = Array(text.utf8)
         var result: [UInt8] = []
         var index = 0
@@ -39,7 +46,29 @@ enum PercentEncoding {
         return result
     }
 
-    private static func normalised(_ text: String, decodingUnreserved: Bool) -> String {
+    // MARK: Paths and queries
+
+    /// Decodes unreserved bytes, writes hexadecimal digits in upper case, encodes forbidden bytes and each `%` without two digits,
+    /// and resolves dot segments.
+    ///
+    /// `%2e%2e` counts as `..`, because many origins decode a path before they resolve it.
+    static func normalizedPath(_ path: String) -> String {
+        removingDotSegments(normalized(path, decodingUnreserved: true))
+    }
+
+    /// Encodes forbidden bytes and changes nothing else: some origins sign the exact text of a query.
+    static func normalizedQuery(_ query: String) -> String {
+        normalized(query, decodingUnreserved: false)
+    }
+
+    /// Encodes each byte that must not occur in a URL.
+    static func encodingForbiddenBytes(_ text: some Sequence<UInt8>) -> String {
+        var result: [UInt8] = []
+        for byte in text { append(byte, to: &result) }
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    private static func normalized(_ text: String, decodingUnreserved: Bool) -> String {
         let bytes = Array(text.utf8)
         var result: [UInt8] = []
         result.reserveCapacity(bytes.count)
@@ -47,7 +76,7 @@ enum PercentEncoding {
         while index < bytes.count {
             guard decodingUnreserved, let value = triplet(in: bytes, at: index) else {
                 if decodingUnreserved, bytes[index] == UInt8(ascii: "%") {
-                    // It stands for itself, and must not begin a triplet together with what is decoded behind it.
+                    // It stands for itself, and must not form a triplet with the bytes that are decoded after it.
                     appendTriplet(bytes[index], to: &result)
                 } else {
                     append(bytes[index], to: &result)
@@ -65,7 +94,7 @@ enum PercentEncoding {
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// RFC 3986 section 5.2.4, for a path that begins with a slash. Empty segments stay.
+    /// Removes dot segments (RFC 3986 section 5.2.4) from a path that begins with a slash. Empty segments stay.
     private static func removingDotSegments(_ path: String) -> String {
         guard path.utf8.contains(UInt8(ascii: ".")) else { return path }
         var kept: [Substring] = []
@@ -94,10 +123,10 @@ enum PercentEncoding {
     }
 
     private static func appendTriplet(_ value: UInt8, to result: inout [UInt8]) {
-        let digits = Array("0123456789ABCDEF".utf8)
         result.append(UInt8(ascii: "%"))
-        result.append(digits[Int(value >> 4)])
-        result.append(digits[Int(value & 15)])
+        for digit in [value >> 4, value & 15] {
+            result.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "A") + digit - 10)
+        }
     }
 
     private static func triplet(in bytes: [UInt8], at index: Int) -> UInt8? {
@@ -116,7 +145,7 @@ enum PercentEncoding {
         }
     }
 
-    /// RFC 3986 section 2.3.
+    /// Whether the byte is an unreserved character (RFC 3986 section 2.3).
     private static func isUnreserved(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -127,7 +156,7 @@ enum PercentEncoding {
         }
     }
 
-    /// What RFC 3986 lets stand nowhere in a path or query; brackets excepted, which browsers send as they are.
+    /// Whether RFC 3986 forbids the byte in paths and queries. Brackets are excepted, because browsers do not encode them.
     private static func isForbidden(_ byte: UInt8) -> Bool {
         switch byte {
         case 0...0x20, 0x7f...: true

@@ -13,12 +13,12 @@ package struct SourceURL: Sendable {
     package static let maxLength = 8192
 
     /// `scheme://host[:port]/path[?query]`: scheme and host in lower case, no default port, no dot segments, no fragment, no
-    /// empty query, an international name as `xn--…`, an address in its usual form.
+    /// empty query, an international name as `xn--…`, an address in its canonical form.
     package let canonical: String
     package let scheme: Scheme
     /// The port to connect to: the given one or the scheme's default.
     package let port: Int
-    /// The path with normalised percent-encoding; it begins with a slash.
+    /// The path with normalized percent-encoding; it begins with a slash.
     package let path: String
     /// The query without its question mark. Only bytes that a URL must not contain are encoded; all others are as given.
     package let query: String?
@@ -41,8 +41,8 @@ package struct SourceURL: Sendable {
         guard let scheme = parsed.scheme().flatMap({ Scheme(rawValue: $0.lowercased()) }) else { throw .unsupportedScheme }
         guard parsed.zone() == nil, let host = parsed.host().flatMap(HostName.init) else { throw .badHost }
         guard let port = parsed.port().flatMap({ Int($0) }), (1...65535).contains(port) else { throw .badPort }
-        let path = PercentEncoding.normalisedPath(parsed.path() ?? "/")
-        let query = parsed.query().flatMap { $0.isEmpty ? nil : PercentEncoding.normalisedQuery($0) }
+        let path = PercentEncoding.normalizedPath(parsed.path() ?? "/")
+        let query = parsed.query().flatMap { $0.isEmpty ? nil : PercentEncoding.normalizedQuery($0) }
 
         let authority = port == scheme.defaultPort ? host.inURL : "\(host.inURL):\(port)"
         canonical = "\(scheme.rawValue)://\(authority)\(path)" + (query.map { "?\($0)" } ?? "")

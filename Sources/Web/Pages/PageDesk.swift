@@ -182,7 +182,7 @@ struct PageDesk: Sendable {
 extension SourceURL {
     /// The name of a source for people: the last segment of its path, or its host where the path has none.
     fileprivate var name: String {
-        let last = path.split(separator: "/").last.map { PercentText.decode($0) ?? String($0) }
+        let last = path.split(separator: "/").last.map { PercentEncoding.decode($0) ?? String($0) }
         return last ?? host
     }
 }

@@ -44,5 +44,5 @@ struct PageLinks: Equatable {
     var pageAddress: String { base + page }
 
     /// The oEmbed address of the page.
-    var oembedAddress: String { "\(base)/oembed?url=\(PercentText.encode(pageAddress))" }
+    var oembedAddress: String { "\(base)/oembed?url=\(PercentEncoding.encode(pageAddress))" }
 }

@@ -1,3 +1,4 @@
+internal import Fetch
 package import Renditions
 
 /// Collects the options of a rendition from path, query and form. An option that is given twice is an error.
@@ -23,7 +24,7 @@ package struct OptionReader {
             throw .badRequest("The path has a comma without an option after it: options are written “,name=value”.")
         }
         let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2, let name = PercentText.decode(parts[0]), let value = PercentText.decode(parts[1]) else {
+        guard parts.count == 2, let name = PercentEncoding.decode(parts[0]), let value = PercentEncoding.decode(parts[1]) else {
             throw .badOption(String(text), "is not of the form name=value")
         }
         try read(name, value)

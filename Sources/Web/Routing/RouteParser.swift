@@ -100,7 +100,7 @@ package struct RouteParser: Sendable {
             // The query belongs to the source.
             return try Self.parsed(&reader, verbatim + query)
         }
-        guard let decoded = PercentText.decode(source) else {
+        guard let decoded = PercentEncoding.decode(source) else {
             throw .badSourceURL("The source URL is not percent-encoded correctly.")
         }
         guard try reader.readQuery(try Self.items(query.dropFirst())) == nil else {
@@ -202,7 +202,7 @@ package struct RouteParser: Sendable {
 
     private static func item(_ pair: Substring) throws(Problem) -> QueryItem {
         let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let name = PercentText.decode(parts[0]), let value = PercentText.decode(parts.count > 1 ? parts[1] : "") else {
+        guard let name = PercentEncoding.decode(parts[0]), let value = PercentEncoding.decode(parts.count > 1 ? parts[1] : "") else {
             throw .badRequest("The query is not percent-encoded correctly.")
         }
         return QueryItem(name: name, value: value)

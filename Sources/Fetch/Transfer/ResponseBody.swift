@@ -1,16 +1,16 @@
 internal import Crypto
 internal import SystemIO
 
-/// A whole body that begins with the signature of a GIF.
+/// A complete body that begins with the signature of a GIF.
 struct FetchedBody {
     let bytes: SharedDescriptor
     let count: Int
     let sha256: [UInt8]
 }
 
-/// Receives the body of a source: judges its first bytes, counts, hashes and stores it in memory.
+/// Receives the body of a source: recognizes, counts, hashes and stores its bytes.
 ///
-/// The memory file is created only after the first bytes have been recognised, so that responses of other kinds cost nothing.
+/// The memory file is created after the first bytes were recognized, so that responses of other kinds need none.
 struct BodySink: ~Copyable {
     private let limit: Int
     private var start: [UInt8] = []
@@ -24,7 +24,7 @@ struct BodySink: ~Copyable {
 
     /// Appends a part of the body. Must not be called after an error.
     mutating func append(_ bytes: UnsafeRawBufferPointer) throws(FetchError) {
-        guard file == nil else { return try keep(bytes) }
+        guard file == nil else { return try store(bytes) }
         let known = start.count
         start.append(contentsOf: bytes.prefix(ContentSniffer.sufficient - known))
         switch ContentSniffer.judge(start, isWhole: false) {
@@ -39,12 +39,12 @@ struct BodySink: ~Copyable {
             } catch {
                 throw .exhausted(cause: error.description)
             }
-            try keepStart(upTo: known)
-            try keep(bytes)
+            try storeStart(upTo: known)
+            try store(bytes)
         }
     }
 
-    /// Seals and returns the whole body.
+    /// Seals and returns the complete body.
     consuming func finish() throws(FetchError) -> FetchedBody {
         guard let file = consume file else {
             guard case .notAGIF(let kind) = ContentSniffer.judge(start, isWhole: true) else {
@@ -60,15 +60,15 @@ struct BodySink: ~Copyable {
         }
     }
 
-    private mutating func keepStart(upTo count: Int) throws(FetchError) {
+    private mutating func storeStart(upTo count: Int) throws(FetchError) {
         var failure: FetchError?
         start.withUnsafeBytes { bytes in
-            do throws(FetchError) { try keep(UnsafeRawBufferPointer(rebasing: bytes[..<count])) } catch { failure = error }
+            do throws(FetchError) { try store(UnsafeRawBufferPointer(rebasing: bytes[..<count])) } catch { failure = error }
         }
         if let failure { throw failure }
     }
 
-    private mutating func keep(_ bytes: UnsafeRawBufferPointer) throws(FetchError) {
+    private mutating func store(_ bytes: UnsafeRawBufferPointer) throws(FetchError) {
         let count = (file?.count ?? 0) + bytes.count
         guard count <= limit else { throw .tooLarge(limit: limit, declared: nil) }
         do throws(SystemError) {
@@ -77,5 +77,44 @@ struct BodySink: ~Copyable {
             throw .exhausted(cause: error.description)
         }
         hash.update(bufferPointer: bytes)
+    }
+}
+
+/// Detects a response that arrives too slowly: fewer than `rate` bytes per second over a whole window of time.
+///
+/// Windows follow one another, so a stall is detected after one to two of them. The first one begins with the response: before
+/// that, only the time limit of the whole fetch applies.
+struct StallMeter {
+    private let bytesPerWindow: Int
+    private let window: Duration
+    private var end: ContinuousClock.Instant?
+    private var received = 0
+
+    /// - Parameters:
+    ///   - rate: In bytes per second; 0 turns the meter off.
+    ///   - window: How long a response may be slower.
+    init(rate: Int, window: Duration) {
+        bytesPerWindow = Int((Double(rate) * (window / .seconds(1))).rounded(.up))
+        self.window = window
+    }
+
+    /// Counts bytes of the response.
+    mutating func receive(_ count: Int) {
+        received += count
+    }
+
+    /// Whether a window has ended with too few bytes since the last call.
+    mutating func isStalled(at now: ContinuousClock.Instant, hasBegun: Bool) -> Bool {
+        guard hasBegun, bytesPerWindow > 0 else { return false }
+        guard let end else {
+            self.end = now + window
+            received = 0
+            return false
+        }
+        guard now >= end else { return false }
+        let isTooSlow = received < bytesPerWindow
+        self.end = now + window
+        received = 0
+        return isTooSlow
     }
 }

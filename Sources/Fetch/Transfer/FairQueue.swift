@@ -1,0 +1,89 @@
+/// Admits operations up to a limit in total and per key, and queues the rest up to further limits. A pure value.
+///
+/// Operations are admitted in the order of their arrival, but those whose key is at its limit are skipped, so that one slow
+/// key does not block the others.
+struct FairQueue<ID: Hashable, Key: Hashable> {
+    struct Limits: Hashable {
+        let running: Int
+        let runningPerKey: Int
+        let waiting: Int
+        let waitingPerKey: Int
+    }
+
+    enum Decision: Hashable {
+        case admitted
+        /// ``next()`` returns the operation later.
+        case queued
+        /// The queue is full.
+        case refused
+    }
+
+    /// Lower limits affect later operations only: running ones keep running, and queued ones stay queued.
+    var limits: Limits
+
+    private var running = 0
+    private var runningByKey: [Key: Int] = [:]
+    private var waitingByKey: [Key: Int] = [:]
+    private var queue: [(id: ID, key: Key)] = []
+
+    init(_ limits: Limits) {
+        self.limits = limits
+    }
+
+    var runningCount: Int { running }
+    var waitingCount: Int { queue.count }
+
+    /// Admits, queues or refuses an operation.
+    ///
+    /// - Parameter isContinuation: Whether the operation was running before, under any key. It is queued before all others and
+    ///   never refused.
+    mutating func enter(_ id: ID, key: Key, isContinuation: Bool = false) -> Decision {
+        if hasCapacity(for: key) {
+            admit(key)
+            return .admitted
+        }
+        if isContinuation {
+            queue.insert((id, key), at: 0)
+        } else {
+            guard queue.count < limits.waiting, waitingByKey[key, default: 0] < limits.waitingPerKey else { return .refused }
+            queue.append((id, key))
+        }
+        waitingByKey[key, default: 0] += 1
+        return .queued
+    }
+
+    /// Notes that an operation that ran under `key` has ended.
+    mutating func leave(_ key: Key) {
+        running -= 1
+        Self.decrement(&runningByKey, key)
+    }
+
+    /// Admits the next queued operation that the limits allow, and returns it.
+    mutating func next() -> ID? {
+        guard running < limits.running, let index = queue.firstIndex(where: { hasCapacity(for: $0.key) }) else { return nil }
+        let entry = queue.remove(at: index)
+        Self.decrement(&waitingByKey, entry.key)
+        admit(entry.key)
+        return entry.id
+    }
+
+    /// Removes an operation from the queue, if it is queued.
+    mutating func remove(_ id: ID) {
+        guard let index = queue.firstIndex(where: { $0.id == id }) else { return }
+        Self.decrement(&waitingByKey, queue.remove(at: index).key)
+    }
+
+    private func hasCapacity(for key: Key) -> Bool {
+        running < limits.running && runningByKey[key, default: 0] < limits.runningPerKey
+    }
+
+    private mutating func admit(_ key: Key) {
+        running += 1
+        runningByKey[key, default: 0] += 1
+    }
+
+    private static func decrement(_ counts: inout [Key: Int], _ key: Key) {
+        guard let count = counts[key] else { return }
+        counts[key] = count > 1 ? count - 1 : nil
+    }
+}
