@@ -13,6 +13,8 @@ package protocol RenditionCache: Sendable {
     func uploadedObject(_ id: ObjectID) async -> CachedRendition?
     /// How far the rendition's alias may be trusted now.
     func freshness(of rendition: CachedRendition) -> Freshness
+    /// Removes a rendition whose content is damaged.
+    func discardCorrupt(_ rendition: CachedRendition) async
 
     /// The epoch to note before work on a source begins, and to pass to `publish`, `link` and `renew`. Nil for an upload.
     func epoch(for sourceURL: String?) -> Epoch

@@ -10,7 +10,7 @@ import Testing
         "Tests/CacheTests/Support/Cache+Testing.swift": (1, "to be replaced"),
         "Tests/CacheTests/CrashTests.swift": (2, "to be replaced"),
         "Tests/FetchTests/FetchTestSupport.swift": (1, "to be replaced"),
-        "Tests/RenditionsTests/Flights/FlightTableTests.swift": (3, "to be replaced"),
+        "Tests/RenditionsTests/Flights/SingleFlightTests.swift": (3, "to be replaced"),
         "Tests/RenditionsTests/Support/AsyncGate.swift": (1, "to be replaced"),
     ]
 

@@ -97,15 +97,15 @@ import Testing
     }
 
     @Test func everyPlaceOfThePagesIsFilled() {
-        let places = Set(PageTemplate(PackageResources.player_html).places)
+        let places = Set(PageTemplate(PackageResources.player_html).placeholders)
         let filled: Set = [
             "title", "page", "oembed", "video", "video_address", "poster", "poster_address", "width", "height",
             "poster_width", "poster_height", "style", "script", "loop", "plays", "secure_video",
         ]
         #expect(places == filled)
         #expect(
-            Set(PageTemplate(PackageResources.home_html).places) == ["style", "script", "max_bytes", "max_size", "version"])
-        #expect(Set(PageTemplate(PackageResources.signed_html).places) == ["style", "version"])
+            Set(PageTemplate(PackageResources.home_html).placeholders) == ["style", "script", "max_bytes", "max_size", "version"])
+        #expect(Set(PageTemplate(PackageResources.signed_html).placeholders) == ["style", "version"])
         let error = ErrorPage(version: "1").text(Problem(404, "source_not_found", "<b>"))
         #expect(error.contains("&lt;b&gt;") && error.contains("Error 404") && !error.contains("{{"))
     }

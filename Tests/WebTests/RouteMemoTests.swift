@@ -16,7 +16,7 @@ import Testing
         let target = "/mp4/http://example.com/a.gif?v=1"
         #expect(with(target) { memo.entry(for: $0) } == nil)
         let route = try parser.parse(target)
-        with(target) { memo.note(route, for: $0) }
+        with(target) { memo.insert(route, for: $0) }
         let entry = try #require(with(target) { memo.entry(for: $0) })
         guard case .rendition(let rendition, let url) = route.route else {
             Issue.record("no rendition")
@@ -35,7 +35,7 @@ import Testing
         for name in ["a", "b"] {
             let target = "/mp4/http://example.com/\(name).gif"
             let route = try parser.parse(target)
-            with(target) { memo.note(route, for: $0) }
+            with(target) { memo.insert(route, for: $0) }
         }
         #expect(with("/mp4/http://example.com/a.gif") { memo.entry(for: $0) } == nil)
         #expect(with("/mp4/http://example.com/b.gif") { memo.entry(for: $0)?.alias } != nil)
@@ -45,7 +45,7 @@ import Testing
         let memo = RouteMemo()
         let target = "/object/\(String(repeating: "0a", count: 32)).mp4"
         let route = try RouteParser(mounts: [:]).parse(target)
-        with(target) { memo.note(route, for: $0) }
+        with(target) { memo.insert(route, for: $0) }
         let object = try #require(with(target) { memo.entry(for: $0) }?.object)
         #expect(object.id.description == String(repeating: "0a", count: 32))
         #expect(object.fileExtension == "mp4")
@@ -55,7 +55,7 @@ import Testing
         let memo = RouteMemo()
         let target = "/mp4/http://example.com/" + String(repeating: "a", count: 600) + ".gif"
         let route = try RouteParser(mounts: [:]).parse(target)
-        with(target) { memo.note(route, for: $0) }
+        with(target) { memo.insert(route, for: $0) }
         #expect(with(target) { memo.entry(for: $0) } == nil)
     }
 }

@@ -16,13 +16,13 @@ def herd(options):
         for name, paths in (("one URL", ["/a.gif"]), ("two URLs of one GIF", ["/b.gif", "/c.gif"])):
             if name != "one URL":
                 server.admin("DELETE", "/cache?all=true")
-            encodes = server.log_count("made a rendition")
+            encodes = server.log_count("produced a rendition")
             targets = [f"/mp4/{origin.url(paths[i % len(paths)])}" for i in range(options.clients)]
             began = time.monotonic()
             pairs = at_once(server.port, targets)
             seconds = time.monotonic() - began
             answers = [pair[0] for pair in pairs]
-            encodes = server.log_count("made a rendition") - encodes
+            encodes = server.log_count("produced a rendition") - encodes
             fetches = sum(origin.counts.get(path, 0) for path in paths)
             bodies = {answer.body for answer in answers}
             objects = server.statistics()["objects"]
@@ -71,10 +71,10 @@ def refusals(options):
         for number in range(6):
             threading.Thread(target=hold, args=(number,), daemon=True).start()
         deadline = time.monotonic() + 20
-        while server.statistics()["making"] < 6 and time.monotonic() < deadline:
+        while server.statistics()["in_progress"] < 6 and time.monotonic() < deadline:
             time.sleep(0.005)
         times, hits, wrong = [], [], 0
-        while server.statistics()["making"] == 6 and len(times) < 1000 and time.monotonic() < deadline:
+        while server.statistics()["in_progress"] == 6 and len(times) < 1000 and time.monotonic() < deadline:
             began = time.monotonic()
             answer = server.get(f"/mp4/{origin.url(f'/new{len(times)}.gif')}")
             times.append(time.monotonic() - began)

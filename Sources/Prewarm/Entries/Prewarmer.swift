@@ -1,11 +1,11 @@
 internal import Cache
-package import Renditions
+internal import Renditions
 internal import Sandbox
 
 /// Brings one entry into the cache, behind everything that visitors request, and retries errors that may pass.
 struct Prewarmer: Sendable {
-    /// The current store; a reload replaces it.
-    let store: @Sendable () -> RenditionStore
+    /// Returns the pipeline of the settings in force.
+    let pipeline: @Sendable () -> RenditionPipeline
     let describe: PrewarmFailure.Describe
 
     /// How long an entry is retried while the server has no capacity for it.
@@ -26,20 +26,23 @@ struct Prewarmer: Sendable {
         var capacity = Backoff()
         let deadline = ContinuousClock.now + Self.capacityTimeout
         while !Task.isCancelled {
-            let error: RenditionError
-            switch await store().find(target.rendition, of: target.url, urgency: .prewarm) {
-            case nil: return nil
-            case .success(let found)?: return Self.outcome(found)
-            case .failure(let failure)?: error = failure
+            let failure: RenditionError
+            do throws(RenditionError) {
+                return Self.outcome(
+                    try await pipeline().find(RenditionRequest(target.rendition, of: target.url, urgency: .prewarm)))
+            } catch .cancelled {
+                return nil
+            } catch {
+                failure = error
             }
             let pause: Duration
-            switch error.retry {
+            switch failure.retry {
             case .whenServerHasCapacity(let seconds) where ContinuousClock.now < deadline:
                 pause = capacity.next(retryAfter: seconds)
             case .whenOriginRecovers(let seconds) where origin.attempts < retries:
                 pause = origin.next(retryAfter: seconds)
             case .whenServerHasCapacity, .whenOriginRecovers, .never:
-                return PrewarmOutcome(describe(error))
+                return PrewarmOutcome(describe(failure))
             }
             do {
                 try await Task.sleep(for: pause)
@@ -50,14 +53,14 @@ struct Prewarmer: Sendable {
         return nil
     }
 
-    private static func outcome(_ found: RenditionStore.Found) -> PrewarmOutcome {
+    private static func outcome(_ result: RenditionResult) -> PrewarmOutcome {
         let kind: PrewarmOutcome.Kind =
-            switch found.provenance {
+            switch result.provenance {
             case .hit, .stale, .renewed: .hit
             case .stored, .unstored, .collapsed: .new
             }
-        let facts = RenditionFacts(stored: found.rendition.facts)
-        return PrewarmOutcome(kind: kind, bytes: Int(found.rendition.length), sourceBytes: facts?.sourceBytes ?? 0)
+        let facts = RenditionFacts(stored: result.rendition.facts)
+        return PrewarmOutcome(kind: kind, bytes: Int(result.rendition.length), sourceBytes: facts?.sourceBytes ?? 0)
     }
 }
 

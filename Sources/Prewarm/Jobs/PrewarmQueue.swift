@@ -84,12 +84,12 @@ package final class PrewarmQueue: Sendable {
     /// Starts processing.
     ///
     /// - Parameters:
-    ///   - store: Returns the current store.
+    ///   - pipeline: Returns the pipeline of the settings in force.
     ///   - describe: Gives the code and the sentence of an error, for reports.
     package func start(
-        _ store: @escaping @Sendable () -> RenditionStore, describe: @escaping PrewarmFailure.Describe
+        _ pipeline: @escaping @Sendable () -> RenditionPipeline, describe: @escaping PrewarmFailure.Describe
     ) {
-        state.withLock { $0.prewarmer = Prewarmer(store: store, describe: describe) }
+        state.withLock { $0.prewarmer = Prewarmer(pipeline: pipeline, describe: describe) }
         wake()
     }
 

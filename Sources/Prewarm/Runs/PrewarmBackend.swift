@@ -31,9 +31,9 @@ package struct LocalBackend: PrewarmBackend {
     ///   - describe: Gives the code and the sentence of an error, for reports.
     ///   - retries: Attempts after the first, per entry.
     package init(
-        store: RenditionStore, describe: @escaping PrewarmFailure.Describe, concurrency: Int, retries: Int
+        pipeline: RenditionPipeline, describe: @escaping PrewarmFailure.Describe, concurrency: Int, retries: Int
     ) {
-        prewarmer = Prewarmer(store: { store }, describe: describe)
+        prewarmer = Prewarmer(pipeline: { pipeline }, describe: describe)
         self.concurrency = concurrency
         self.retries = retries
     }

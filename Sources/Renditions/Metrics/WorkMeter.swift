@@ -1,10 +1,11 @@
 package import CoreMetrics
 package import Fetch
+internal import Glibc
 internal import Media
 internal import PrometheusMetrics
 internal import Sandbox
 
-/// Measures what misses take: fetches, conversions, and how workers end.
+/// Counts and times the work of misses: fetches, conversions, and the ends of workers. Any thread.
 package final class WorkMeter: Sendable {
     private let fetches: LabelledCounter
     private let fetchDuration: Timer
@@ -41,21 +42,28 @@ package final class WorkMeter: Sendable {
         uploadedBytes = counter(Families.requestBytes)
     }
 
-    /// A fetch ended.
-    package func fetchEnded(_ result: Result<FetchOutcome, FetchError>) {
-        switch result {
-        case .success(.fetched(let fetched)):
-            fetches.increment("fetched")
-            fetchDuration.recordNanoseconds(Self.nanoseconds(fetched.duration))
-        case .success(.notModified(let unmodified)):
-            fetches.increment("not_modified")
-            fetchDuration.recordNanoseconds(Self.nanoseconds(unmodified.duration))
-        case .failure(.cancelled): fetches.increment("cancelled")
-        case .failure(let error): fetches.increment(label(.fetchFailed(error)))
+    /// Runs a fetch and records its outcome and duration.
+    package func measureFetch(
+        _ fetch: () async throws(FetchError) -> FetchOutcome
+    ) async throws(FetchError) -> FetchOutcome {
+        do throws(FetchError) {
+            let outcome = try await fetch()
+            switch outcome {
+            case .fetched(let fetched):
+                fetches.increment("fetched")
+                fetchDuration.recordNanoseconds(Self.nanoseconds(fetched.duration))
+            case .notModified(let unmodified):
+                fetches.increment("not_modified")
+                fetchDuration.recordNanoseconds(Self.nanoseconds(unmodified.duration))
+            }
+            return outcome
+        } catch {
+            fetches.increment(error == .cancelled ? "cancelled" : label(.fetchFailed(error)))
+            throw error
         }
     }
 
-    /// A conversion brought something.
+    /// Records a conversion that succeeded.
     func converted(_ report: WorkerReport, sourceBytes source: Int) {
         conversions.increment("made")
         conversionDuration.recordNanoseconds(Self.nanoseconds(report.ran))
@@ -66,18 +74,44 @@ package final class WorkMeter: Sendable {
         savedBytes.increment(by: max(0, source - report.result.bytes))
     }
 
-    /// A conversion brought nothing.
+    /// Records a conversion that failed.
     func conversionFailed(_ error: SandboxError, _ failure: RenditionError) {
         if let cause = error.killCause { kills.increment(cause) }
         conversions.increment(label(failure))
     }
 
-    /// A GIF came in a request.
+    /// Records the bytes of an upload.
     package func uploaded(_ bytes: Int) {
         uploadedBytes.increment(by: bytes)
     }
 
     private static func nanoseconds(_ duration: Duration) -> Int64 {
         Int64(duration / .nanoseconds(1))
+    }
+}
+
+extension SandboxError {
+    /// Every value of ``killCause``.
+    static let killCauses = [
+        "time", "wall_time", "memory", "system_call", "crash", "killed", "exit", "misbehaved", "zygote",
+    ]
+
+    /// The label of a worker that was terminated or sent an invalid reply; nil for every other error.
+    var killCause: String? {
+        switch self {
+        case .cpuLimitExceeded: "time"
+        case .wallClockTimeout: "wall_time"
+        case .killed: "killed"
+        case .zygoteUnresponsive: "zygote"
+        case .rejected(.outOfMemory): "memory"
+        case .crashed(let exit):
+            switch exit.signal {
+            case SIGSYS: "system_call"
+            case nil: "exit"
+            default: "crash"
+            }
+        case .misbehaved, .invalidOutput: "misbehaved"
+        case .rejected, .queueFull, .cancelled, .unavailable: nil
+        }
     }
 }

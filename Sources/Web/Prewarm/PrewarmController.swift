@@ -6,7 +6,7 @@ internal import SystemIO
 /// Handles `/prewarm` and `/prewarm/{id}` (docs/api.md).
 struct PrewarmController: Sendable {
     private let queue: PrewarmQueue
-    private let admin: AdminDesk
+    private let admin: AdminController
     private let threads: WorkThreads
 
     /// The most bytes of a list.
@@ -14,7 +14,7 @@ struct PrewarmController: Sendable {
     /// The attempts after the first for requests without `retries`.
     private static let defaultRetries = 2
 
-    init(queue: PrewarmQueue, admin: AdminDesk, threads: WorkThreads) {
+    init(queue: PrewarmQueue, admin: AdminController, threads: WorkThreads) {
         self.queue = queue
         self.admin = admin
         self.threads = threads

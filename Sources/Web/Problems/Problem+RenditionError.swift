@@ -27,11 +27,12 @@ extension Problem {
             self = .overloaded
             self.cause = cause
         case .cancelled:
-            // The client is gone; nothing reads the response.
+            // The client has left, so the response is not sent.
             self = .overloaded
+            isLogged = false
         case .remembered(let error, let remaining):
             self.init(error)
-            isRemembered = true
+            isLogged = false
             cacheStatus = "gifreel; hit; detail=negative"
             if status >= 500 { retryAfter = Int(remaining) }
         }

@@ -1,18 +1,18 @@
-/// Why a request is not answered with what it asks for: what the client sees of it, and what the log has.
+/// The reason why a request fails, in the form that the client sees, and with the cause for the log.
 package struct Problem: Error, Sendable, Equatable {
     package var status: Int
     /// A stable word for programs (docs/api.md).
     package var code: String
-    /// A sentence fit for strangers.
+    /// A sentence for the client.
     package var detail: String
-    /// Seconds after which trying again makes sense.
+    /// Seconds after which another attempt may succeed.
     package var retryAfter: Int?
     /// For the log only.
     package var cause: String?
-    /// The value of `Cache-Status`, where the problem is that of a source.
+    /// The value of `Cache-Status`, if the problem concerns a source.
     package var cacheStatus: String?
-    /// Whether the problem occurred earlier and comes from memory.
-    package var isRemembered = false
+    /// Whether the problem is written to the log. False if it was logged earlier, or if the client has left.
+    var isLogged = true
 
     package init(
         _ status: Int, _ code: String, _ detail: String, retryAfter: Int? = nil, cause: String? = nil
@@ -24,13 +24,12 @@ package struct Problem: Error, Sendable, Equatable {
         self.cause = cause
     }
 
-    package static let notFound = Problem(404, "not_found", "There is nothing here.")
     package static let unauthorized = Problem(401, "unauthorized", "The admin token is missing or wrong.")
     package static let overloaded = Problem(503, "overloaded", "Too many conversions are waiting.", retryAfter: 2)
     package static let draining = Problem(503, "draining", "The server is stopping.", retryAfter: 5)
 
     package static let expiredSignature = Problem(403, "expired_signature", "The signed request has expired.")
-    /// RFC 8586 section 2: a request that comes of our own fetch is not worked on.
+    /// The request was sent by a fetch of this service (RFC 8586 section 2).
     package static let loop = Problem(
         403, "source_not_allowed", "The source is this service itself.", cause: "CDN-Loop names this service")
 
@@ -44,7 +43,7 @@ package struct Problem: Error, Sendable, Equatable {
     }
 
     package static func rateLimited(retryAfter seconds: Int) -> Problem {
-        Problem(429, "rate_limited", "Too many new renditions were asked for from this address.", retryAfter: seconds)
+        Problem(429, "rate_limited", "This address has requested too many new renditions.", retryAfter: seconds)
     }
 
     package static func badRequest(_ detail: String) -> Problem {

@@ -202,7 +202,8 @@ package struct RouteParser: Sendable {
 
     private static func item(_ pair: Substring) throws(Problem) -> QueryItem {
         let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let name = PercentEncoding.decode(parts[0]), let value = PercentEncoding.decode(parts.count > 1 ? parts[1] : "") else {
+        guard let name = PercentEncoding.decode(parts[0]), let value = PercentEncoding.decode(parts.count > 1 ? parts[1] : "")
+        else {
             throw .badRequest("The query is not percent-encoded correctly.")
         }
         return QueryItem(name: name, value: value)

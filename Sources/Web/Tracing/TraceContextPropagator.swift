@@ -1,4 +1,4 @@
-package import Instrumentation
+internal import Instrumentation
 internal import ServiceContextModule
 
 /// Takes W3C Trace Context from requests and puts it into others, for swift-distributed-tracing.

@@ -2,7 +2,10 @@ internal import Cache
 internal import Fetch
 internal import Foundation
 internal import Glibc
+internal import Logging
+internal import Logs
 package import Prewarm
+internal import PrometheusMetrics
 internal import Renditions
 internal import Sandbox
 internal import Settings
@@ -111,7 +114,7 @@ package struct Prewarm {
         let prewarmRun: PrewarmRun
         let journal: RunJournal
         let backend: any PrewarmBackend
-        var local: LocalRenditions?
+        var local: (core: RenditionCore, log: LogOutput)?
         let threads = WorkThreads(count: 1, limit: 8, name: "gifreel-client")
         do {
             journal = try RunJournal(path: self.journal ?? defaultJournal(entries))
@@ -119,10 +122,10 @@ package struct Prewarm {
             if let server {
                 backend = try remoteBackend(server, threads)
             } else {
-                let renditions = try localRenditions(zygote)
+                let (core, pipeline, log) = try localPipeline(zygote)
                 backend = LocalBackend(
-                    store: renditions.store, describe: PrewarmFailure.init, concurrency: concurrency, retries: retries)
-                local = renditions
+                    pipeline: pipeline, describe: PrewarmFailure.init, concurrency: concurrency, retries: retries)
+                local = (core, log)
             }
         } catch {
             return Self.complain("\(error)", Code.failed)
@@ -132,7 +135,8 @@ package struct Prewarm {
         display.start()
         let (failure, wasInterrupted) = carryOut(prewarmRun, backend, signals)
         display.finish()
-        local?.close()
+        local?.core.close()
+        local?.log.close(within: .seconds(1))
         threads.close()
         let seconds = Int((ContinuousClock.now - began) / .seconds(1))
         return close(prewarmRun, journal, seconds, failure, wasInterrupted: wasInterrupted)
@@ -198,7 +202,8 @@ package struct Prewarm {
             client: ServerClient(server: server, token: token), threads: threads)
     }
 
-    private func localRenditions(_ zygote: Zygote?) throws -> LocalRenditions {
+    /// The pipeline on a cache directory that no server uses.
+    private func localPipeline(_ zygote: Zygote?) throws -> (RenditionCore, RenditionPipeline, LogOutput) {
         guard let zygote else { throw PrewarmRunError("There is no worker process.") }
         let settings = try SettingsReader.read(
             file: configurationFile, environment: ProcessInfo.processInfo.environment, flags: flags
@@ -209,7 +214,9 @@ package struct Prewarm {
         }
         configuration.pool.queue = max(configuration.pool.queue, concurrency)
         do {
-            return try LocalRenditions(configuration, zygote: zygote)
+            let log = LogOutput(format: configuration.logFormat == .json ? .json : .text)
+            let core = try RenditionCore(configuration, zygote: zygote, registry: PrometheusRegistry([])) { _ in }
+            return (core, core.pipeline(configuration, logger: log.makeLogger(level: .error)), log)
         } catch let error as CacheError {
             guard case .directoryInUse = error else { throw error }
             throw PrewarmRunError("A server uses this cache directory; give its URL with --server. (\(error))")

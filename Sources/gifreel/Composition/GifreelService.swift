@@ -12,21 +12,26 @@ internal import Settings
 internal import SystemIO
 internal import Web
 
-/// The composition root: makes every room, connects them, starts and stops them.
+/// The composition root of the server: creates all parts, connects them, starts and stops them.
 package final class GifreelService: Sendable {
-    private let rooms: Generation.Rooms
-    private let current: CurrentGeneration
+    private let core: RenditionCore
+    private let web: WebHandler.Dependencies
+    private let prewarm: PrewarmQueue
+    private let uploads: UploadAdmission
+    private let limiter: RateLimiter
+    private let threads: WorkThreads
+    private let current: CurrentRevision
     private let server: HTTPServer
-    private let meter: RequestMeter
+    private let requestMeter: RequestMeter
     private let accessLog: AccessLogGate?
 
-    /// Opens the cache and prepares everything; nothing listens yet.
+    /// Opens the cache and creates all parts. Nothing listens yet.
     ///
     /// - Parameters:
     ///   - zygote: Forked before the process had a second thread.
-    ///   - libraries: What it encodes with.
-    ///   - clock: What freshness goes by.
-    ///   - accessLog: Hears of finished requests as far as the log's level has it.
+    ///   - libraries: The encoding libraries that are linked.
+    ///   - clock: The clock for freshness.
+    ///   - accessLog: Observes finished requests while the log level permits.
     ///   - droppedLogLines: The log lines that could not be written so far, per log.
     /// - Throws: Errors whose description is a sentence that says what to change.
     package init(
@@ -35,47 +40,46 @@ package final class GifreelService: Sendable {
         droppedLogLines: @escaping @Sendable () -> [(log: String, lines: Int)] = { [] }
     ) throws {
         try libraries.check()
-        let cache = try Cache(configuration: configuration.cache, clock: clock) { logger.warning("\($0)") }
+        let registry = PrometheusRegistry(Families.instruments)
+        let core = try RenditionCore(configuration, zygote: zygote, clock: clock, registry: registry) {
+            logger.warning("\($0)")
+        }
         do {
-            let registry = PrometheusRegistry(Families.instruments)
-            let threads = WorkThreads(count: 1, limit: 64, name: "gifreel-desk")
-            let prewarm = PrewarmQueue(
+            threads = WorkThreads(count: 1, limit: 64, name: "gifreel-admin")
+            prewarm = PrewarmQueue(
                 limits: configuration.prewarm, journal: PrewarmJournal(cacheDirectory: configuration.cache.directory),
                 threads: threads,
                 meter: LabelledCounter(
                     Families.prewarmed, label: "result", values: ["hit", "new", "failed"], factory: registry),
                 logger: logger)
-            rooms = Generation.Rooms(
-                cache: cache, fetcher: try Fetcher(configuration: configuration.fetch), clock: clock,
-                pool: WorkerPool(zygote: zygote, configuration: configuration.pool),
-                state: RenditionState(configuration.renditionLimits(pool: configuration.pool), clock: clock),
-                limiter: RateLimiter(configuration.rateLimit, clock: clock), prewarm: prewarm, registry: registry,
-                work: WorkMeter(factory: registry) { Problem($0).code },
-                uploads: UploadAdmission(UploadAdmission.Limits(configuration)), threads: threads)
-            zygote.onLoss { loss in logger.error("lost the zygote process", metadata: ["cause": "\(loss)"]) }
-            let current = CurrentGeneration(Generation(configuration, rooms, logger: logger))
-            self.current = current
+            uploads = UploadAdmission(UploadAdmission.Limits(configuration))
+            limiter = RateLimiter(configuration.rateLimit, clock: clock)
+            web = WebHandler.Dependencies(
+                cache: core.cache, state: core.state, prewarm: prewarm, registry: registry, meter: core.meter,
+                limiter: limiter, uploads: uploads, clock: clock, threads: threads)
+            zygote.onLoss { logger.error("lost the zygote process", metadata: ["cause": "\($0)"]) }
+            let current = CurrentRevision(ServiceRevision(configuration, core, web, logger: logger))
             var http = configuration.http
             http.errorResponse = { [current] error in
-                current.value.door.crossOrigin.applied(
+                current.value.handler.crossOrigin.applied(
                     to: ProblemDocument.response(Problem(error.status, error.code, error.sentence)))
             }
-            let meter = RequestMeter(mounts: configuration.mounts.keys, factory: registry)
-            self.meter = meter
+            let requestMeter = RequestMeter(mounts: configuration.mounts.keys, factory: registry)
             let gate = accessLog.map { AccessLogGate($0, isOpen: configuration.logLevel <= .info) }
-            self.accessLog = gate
             server = try HTTPServer(
-                configuration: http, handler: current, observer: ObserverList([meter] + (gate.map { [$0] } ?? [])))
-            let readings = StateReadings(
-                cache: cache, fetcher: rooms.fetcher, pool: rooms.pool, server: server, prewarm: prewarm,
-                current: { current.value })
+                configuration: http, handler: current, observer: ObserverList([requestMeter] + (gate.map { [$0] } ?? [])))
+            let readings = StateReadings(core: core, server: server, prewarm: prewarm) { current.value.handler.isReady }
             registry.onCollect(readings.samples)
             registry.onCollect(ProcessReadings().samples)
             registry.onCollect {
                 droppedLogLines().map { MetricSample(Families.droppedLogLines, $0.lines, [("log", $0.log)]) }
             }
+            self.core = core
+            self.current = current
+            self.requestMeter = requestMeter
+            self.accessLog = gate
         } catch {
-            cache.close()
+            core.close()
             throw error
         }
     }
@@ -83,72 +87,85 @@ package final class GifreelService: Sendable {
     /// The TCP port, once started.
     package var port: Int? { server.port }
 
-    /// Renditions that wait for a worker or have one.
-    package var load: (running: Int, waiting: Int) { rooms.pool.load }
+    /// Conversions that run, and that wait for a worker.
+    package var load: (running: Int, waiting: Int) { core.pool.load }
 
-    /// Listens. From here on requests are answered.
+    /// Starts to listen and to answer requests.
     package func start() throws {
-        rooms.prewarm.load()
+        prewarm.load()
         try server.start()
-        let generation = current.value
-        if let file = generation.configuration.portFile, let port = server.port {
+        let revision = current.value
+        if let file = revision.configuration.portFile, let port = server.port {
             do throws(FileError) {
                 try Files.write("\(port)\n", to: file)
             } catch {
                 throw SettingsError("server.port_file: \(error)")
             }
         }
-        rooms.fetcher.avoid(
+        core.fetcher.avoid(
             server.endpoints.compactMap { endpoint in
                 guard case .tcp(let address, let port) = endpoint else { return nil }
                 return (address, port)
             })
-        generation.open()
-        rooms.prewarm.start({ [current] in current.value.store }, describe: PrewarmFailure.init)
+        open(revision)
+        prewarm.start({ [current] in current.value.pipeline }, describe: PrewarmFailure.init)
         let endpoints = server.endpoints.map(\.description).joined(separator: ", ")
-        generation.logger.info("listening", metadata: ["at": "\(endpoints)", "version": "\(Gifreel.version)"])
+        revision.logger.info("listening", metadata: ["at": "\(endpoints)", "version": "\(Gifreel.version)"])
     }
 
-    /// Answers requests by other settings from now on. Requests in progress end by the old ones.
+    /// Answers requests according to other settings from now on. Requests in progress end under the old ones.
     ///
-    /// - Parameter configuration: Made from ``ReloadPlan/settings``, so that settings that need a restart have their old value.
+    /// - Parameter configuration: Made from ``ReloadPlan/settings``, so settings that need a restart have their old value.
     package func reload(_ configuration: ServiceConfiguration, logger: Logger) throws {
-        // First, since it throws before anything has changed.
-        try rooms.fetcher.reconfigure(configuration.fetch)
-        let next = Generation(configuration, rooms, logger: logger)
-        rooms.state.apply(configuration.renditionLimits(pool: configuration.pool))
-        if let limit = configuration.rateLimit { rooms.limiter.apply(limit) }
-        next.open()
+        try core.apply(configuration)
+        uploads.setLimits(UploadAdmission.Limits(configuration))
+        if let limit = configuration.rateLimit { limiter.apply(limit) }
         accessLog?.set(isOpen: configuration.logLevel <= .info)
-        meter.setMounts(configuration.mounts.keys)
+        requestMeter.setMounts(configuration.mounts.keys)
+        let next = ServiceRevision(configuration, core, web, logger: logger)
+        open(next)
         let previous = current.replace(with: next)
         // Responses that were prepared with the old fields must not be sent.
-        if previous.configuration.web.headPolicy != configuration.web.headPolicy { rooms.cache.forgetHot() }
+        if previous.configuration.web.headPolicy != configuration.web.headPolicy { core.cache.forgetHot() }
     }
 
-    /// Ends in order: `/readyz` is 503 while connections are still accepted for the shutdown delay, so that a load balancer
-    /// notices; then listening stops, what is in flight is answered, and every room closes.
+    private func open(_ revision: ServiceRevision) {
+        if revision.configuration.signingKeys.hasShortKey {
+            revision.logger.warning("a signing key has fewer than 32 bytes and may be guessed")
+        }
+        revision.handler.setReadiness(.ready)
+    }
+
+    /// Stops in order: `/readyz` is 503 while connections are still accepted for the shutdown delay, so that a load balancer
+    /// notices; then listening stops, requests in progress are answered, and all parts are closed.
     package func stop() async {
-        let generation = current.value
-        generation.door.become(.draining)
-        let delay = generation.configuration.shutdownDelay
+        let revision = current.value
+        revision.handler.setReadiness(.draining)
+        let delay = revision.configuration.shutdownDelay
         if delay > .zero {
-            generation.logger.info("not ready, and still answering", metadata: ["for": "\(delay)"])
+            revision.logger.info("not ready, still answering", metadata: ["for": "\(delay)"])
             try? await Task.sleep(for: delay)
         }
-        generation.logger.info("draining")
-        rooms.prewarm.stop()
+        revision.logger.info("draining")
+        prewarm.stop()
         await server.drain()
-        rooms.fetcher.shutdown()
-        // Both block for as long as their threads' work takes; by now hardly ever at all.
+        // Closing blocks while threads finish their work.
         await withCheckedContinuation { continuation in
-            DispatchQueue.global().async { [rooms] in
-                rooms.threads.close()
-                rooms.pool.close()
-                rooms.cache.close()
+            DispatchQueue.global().async { [threads, core] in
+                threads.close()
+                core.close()
                 continuation.resume()
             }
         }
-        generation.logger.info("stopped")
+        revision.logger.info("stopped")
+    }
+}
+
+extension UploadAdmission.Limits {
+    /// Four times as many uploads may arrive as conversions may wait, since uploads take longer to arrive than to convert. Half
+    /// of the memory for sources is left to those that are fetched.
+    fileprivate init(_ configuration: ServiceConfiguration) {
+        self.init(
+            uploads: (configuration.pool.workers + configuration.pool.queue) * 4, bytes: configuration.queueBytes / 2)
     }
 }

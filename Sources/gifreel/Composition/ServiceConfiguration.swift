@@ -19,7 +19,7 @@ package struct ServiceConfiguration: Sendable {
     package var allowance = WorkerJob.Allowance()
     /// Time that a conversion may wait for a worker before the request gets 503.
     package var queueTimeout: Duration = .seconds(20)
-    /// Bytes of sources that all conversions in progress may hold in memory; see ``MissAdmission``.
+    /// Bytes of sources that all conversions in progress may hold in memory; see ``Admission``.
     package var queueBytes = 1 << 30
     /// The limits for `Cache-Control` and `Expires` of origins.
     package var originRules = OriginRules()

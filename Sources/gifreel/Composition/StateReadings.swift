@@ -6,21 +6,26 @@ internal import PrometheusMetrics
 internal import Sandbox
 internal import Web
 
-/// Reads what the rooms count themselves, when somebody asks for the metrics.
+/// Reads the counters that the parts of the service keep themselves, whenever the metrics are collected.
 struct StateReadings: Sendable {
-    let cache: Cache
-    let fetcher: Fetcher
-    let pool: WorkerPool
-    let server: HTTPServer
-    let prewarm: PrewarmQueue
-    let current: @Sendable () -> Generation
+    private let core: RenditionCore
+    private let server: HTTPServer
+    private let prewarm: PrewarmQueue
+    private let isReady: @Sendable () -> Bool
+
+    init(core: RenditionCore, server: HTTPServer, prewarm: PrewarmQueue, isReady: @escaping @Sendable () -> Bool) {
+        self.core = core
+        self.server = server
+        self.prewarm = prewarm
+        self.isReady = isReady
+    }
 
     func samples() -> [MetricSample] {
         cacheSamples() + fetchSamples() + poolSamples() + serverSamples()
     }
 
     private func cacheSamples() -> [MetricSample] {
-        let now = cache.statistics()
+        let now = core.cache.statistics()
         return [
             MetricSample(Families.cacheObjects, now.objects),
             MetricSample(Families.cacheBytes, now.bytes),
@@ -40,7 +45,7 @@ struct StateReadings: Sendable {
     }
 
     private func fetchSamples() -> [MetricSample] {
-        let now = fetcher.counters()
+        let now = core.fetcher.counters()
         return [
             MetricSample(Families.fetchedBytes, now.bytes),
             MetricSample(Families.fetchesActive, now.active),
@@ -52,13 +57,13 @@ struct StateReadings: Sendable {
     }
 
     private func poolSamples() -> [MetricSample] {
-        let load = pool.load
+        let load = core.pool.load
         return [
             MetricSample(Families.busyWorkers, load.running),
-            MetricSample(Families.workers, pool.configuration.workers),
+            MetricSample(Families.workers, core.pool.configuration.workers),
             MetricSample(Families.queueDepth, load.waiting),
-            MetricSample(Families.queueLimit, pool.configuration.queue),
-            MetricSample(Families.zygoteReplacements, pool.statistics.replacedZygotes),
+            MetricSample(Families.queueLimit, core.pool.configuration.queue),
+            MetricSample(Families.zygoteReplacements, core.pool.statistics.replacedZygotes),
             MetricSample(Families.prewarmWaiting, prewarm.waiting),
         ]
     }
@@ -68,7 +73,7 @@ struct StateReadings: Sendable {
         return [
             MetricSample(Families.connections, now.openConnections),
             MetricSample(Families.accepted, now.acceptedConnections),
-            MetricSample(Families.ready, current().door.isReady ? 1 : 0),
+            MetricSample(Families.ready, isReady() ? 1 : 0),
             MetricSample(Families.build, 1, [("version", Gifreel.version)]),
         ]
     }

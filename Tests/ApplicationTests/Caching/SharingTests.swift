@@ -19,7 +19,7 @@ import Testing
         let server = try GifreelProcess(["admin.token=secret"])
         var plain = try ask(server, "/mp4/\(origin.url("/a.gif"))")
         var coarse = try ask(server, "/mp4,quality=5/\(origin.url("/a.gif"))")
-        try waitUntil("two renditions in progress") { try making(server) == 2 }
+        try waitUntil("two renditions in progress") { try missesInProgress(server) == 2 }
         gate.open()
         let answers = (try plain.readResponse(), try coarse.readResponse())
         #expect(answers.0.status == 200 && answers.1.status == 200 && answers.0["etag"] != answers.1["etag"])
@@ -38,7 +38,7 @@ import Testing
             try origin.waitForRequests(for: "/a.gif")
             withExtendedLifetime(clients) {}
         }
-        try waitUntil("the end of all work") { try making(server) == 0 }
+        try waitUntil("the end of all work") { try missesInProgress(server) == 0 }
         #expect(try server.mp4(origin.url("/a.gif")).status == 200)
         #expect(origin.count("/a.gif") == 2)
     }
@@ -105,7 +105,7 @@ import Testing
         #expect(answer.status == 503 && answer["retry-after"] != nil)
         // The one that runs goes on to its end, and then all is as before.
         #expect(try busy.readResponse().status == 422)
-        #expect(try making(server) == 0)
+        #expect(try missesInProgress(server) == 0)
         #expect(try server.mp4(origin.url("/a.gif")).status == 200)
     }
 
@@ -129,10 +129,10 @@ import Testing
         #expect(try server.request("GET", target).body == after.body)
     }
 
-    private func making(_ server: GifreelProcess) throws -> Int? {
+    private func missesInProgress(_ server: GifreelProcess) throws -> Int? {
         let answer = try server.request("GET", "/cache", headers: ["Authorization: Bearer secret"])
         let facts = try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Any]
-        return facts?["making"] as? Int
+        return facts?["in_progress"] as? Int
     }
 }
 

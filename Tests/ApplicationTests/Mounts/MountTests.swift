@@ -171,7 +171,7 @@ import Testing
     @Test func theNearestMountsTimeHoldsWhereTheOriginSaysNothing() throws {
         var rules = OriginRules()
         rules.freshFor = ["https://a.test/up/": 300, "https://a.test/up/x/": 700]
-        let freshFor = { (url: String, said: String) in rules.keeping(CacheDirectives(said), of: try SourceURL(url)).freshFor }
+        let freshFor = { (url: String, said: String) in rules.permission(for: try SourceURL(url), CacheDirectives(said)).freshFor }
         #expect(try freshFor("https://a.test/up/a.gif", "") == 300)
         #expect(try freshFor("https://a.test/up/x/a.gif", "") == 700)
         #expect(try freshFor("https://a.test/a.gif", "") == nil)

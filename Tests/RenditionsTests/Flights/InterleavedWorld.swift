@@ -59,18 +59,18 @@ final class InterleavedWorld: Sendable {
 
     /// Runs some of what may happen at once to its end.
     func run() async {
-        let store = store()
+        let pipeline = makePipeline()
         var generator = SeededNumbers(seed: seed ^ 0xabcdef)
         var works: [@Sendable () async -> Void] = []
         for _ in 0..<Int.random(in: 4...9, using: &generator) {
             let source = Int.random(in: 0...9, using: &generator) < 8 ? 0 : 1
             let quality = Bool.random(using: &generator) ? 60 : 30
             switch Int.random(in: 0...9, using: &generator) {
-            case 0...5: works.append { await self.look(source, quality, store) }
-            case 6: works.append { await self.leave(source, quality, store) }
-            case 7: works.append { await self.purge([source], .url(self.url(source)), store) }
-            case 8: works.append { await self.purge([0, 1], .prefix("http://\(self.seed).test/"), store) }
-            default: works.append { await self.purge([0, 1], .all, store) }
+            case 0...5: works.append { await self.look(source, quality, pipeline) }
+            case 6: works.append { await self.leave(source, quality, pipeline) }
+            case 7: works.append { await self.purge([source], .url(self.url(source)), pipeline) }
+            case 8: works.append { await self.purge([0, 1], .prefix("http://\(self.seed).test/"), pipeline) }
+            default: works.append { await self.purge([0, 1], .all, pipeline) }
             }
         }
         executor.start(seed: seed) { [self] in releaseOne() }
@@ -79,7 +79,7 @@ final class InterleavedWorld: Sendable {
         // All of it once more, when nothing else is going on.
         await Task(executorPreference: executor) { [self] in
             for source in 0...1 {
-                for quality in [60, 30] { await look(source, quality, store) }
+                for quality in [60, 30] { await look(source, quality, pipeline) }
             }
         }.value
         executor.finish()
@@ -105,14 +105,13 @@ final class InterleavedWorld: Sendable {
 
     // MARK: What they do
 
-    private func look(_ source: Int, _ quality: Int, _ store: RenditionStore) async {
+    private func look(_ source: Int, _ quality: Int, _ pipeline: RenditionPipeline) async {
         let floor = state.withLock { state in
             state.counts.asked += 1
             return state.floors[source]
         }
-        guard let result = await find(source, quality, store) else { return record("\(seed): cancelled") }
-        switch result {
-        case .success(let found):
+        do throws(RenditionError) {
+            let found = try await find(source, quality, pipeline)
             var bytes = [UInt8](repeating: 0, count: 3)
             let count = bytes.withUnsafeMutableBytes { pread(found.rendition.descriptor.number, $0.baseAddress, 3, 0) }
             guard count == 3, bytes[0] == UInt8(source), bytes[2] == UInt8(quality) else {
@@ -120,7 +119,7 @@ final class InterleavedWorld: Sendable {
             }
             if bytes[1] < floor { Issue.record("\(seed): version \(bytes[1]) after a purge of all before \(floor)") }
             state.withLock { $0.counts.found += 1 }
-        case .failure(let error):
+        } catch {
             guard let version = error.version else { return record("\(seed): \(error)") }
             if version < floor { Issue.record("\(seed): failure of \(version) after a purge of all before \(floor)") }
             state.withLock { $0.counts.failed += 1 }
@@ -132,32 +131,36 @@ final class InterleavedWorld: Sendable {
     }
 
     /// Asks, and does not wait for the answer.
-    private func leave(_ source: Int, _ quality: Int, _ store: RenditionStore) async {
-        let task = Task(executorPreference: executor) { _ = await self.find(source, quality, store) }
+    private func leave(_ source: Int, _ quality: Int, _ pipeline: RenditionPipeline) async {
+        let task = Task(executorPreference: executor) { _ = try? await self.find(source, quality, pipeline) }
         await Task.yield()
         task.cancel()
         await task.value
     }
 
-    private func find(_ source: Int, _ quality: Int, _ store: RenditionStore) async -> Result<
-        RenditionStore.Found, RenditionError
-    >? {
+    private func find(
+        _ source: Int, _ quality: Int, _ pipeline: RenditionPipeline
+    ) async throws(RenditionError) -> RenditionResult {
         var rendition = Rendition(format: .mp4)
-        guard let url = try? SourceURL(url(source)), (try? rendition.set("quality", to: "\(quality)")) != nil else {
-            return nil
+        try rendition.set("quality", to: "\(quality)")
+        let url: SourceURL
+        do throws(SourceURLError) {
+            url = try SourceURL(self.url(source))
+        } catch {
+            throw .invalidSourceURL(error)
         }
-        return await store.find(rendition, of: url)
+        return try await pipeline.find(RenditionRequest(rendition, of: url))
     }
 
     /// The origin has a new version, and whoever changed it purges the old one.
-    private func purge(_ sources: [Int], _ scope: PurgeScope, _ store: RenditionStore) async {
+    private func purge(_ sources: [Int], _ scope: PurgeScope, _ pipeline: RenditionPipeline) async {
         let versions = state.withLock { state in
             for source in sources { state.versions[source] += 1 }
             return state.versions
         }
         await Task.yield()
         do {
-            _ = try await store.purge(scope)
+            _ = try await pipeline.purge(scope)
         } catch {
             Issue.record(error)
         }
@@ -166,30 +169,30 @@ final class InterleavedWorld: Sendable {
             for source in sources { state.floors[source] = max(state.floors[source], versions[source]) }
         }
         // Who comes now finds much of what was in flight still there.
-        for quality in [60, 30] { await look(sources[0], quality, store) }
+        for quality in [60, 30] { await look(sources[0], quality, pipeline) }
     }
 
     // MARK: The store and what is behind it
 
     private func url(_ source: Int) -> String { "http://\(seed).test/\(source).gif" }
 
-    private func store() -> RenditionStore {
+    private func makePipeline() -> RenditionPipeline {
         let state = RenditionState(
             RenditionState.Limits(
-                queueTimeout: .seconds(600), fetchLifetime: .seconds(600), lifetime: .seconds(600), jobs: 1000, bytes: 1 << 30),
+                queueTimeout: .seconds(600), fetchLifetime: .seconds(600), missLifetime: .seconds(600), jobs: 1000,
+                bytes: 1 << 30),
             clock: .system, executor: executor)
-        let fetches = SourceFetches(cache: cache, clock: .system, rules: OriginRules(), state: state) {
-            [self] url, validators in await fetch(url, validators)
-        }
-        let maker = RenditionMaker(
-            cache: cache, clock: .system, rules: OriginRules(), state: state, largest: 1000, fetches: fetches,
-            convert: { [self] source, rendition, flight in await convert(source, rendition, flight) },
+        return RenditionPipeline(
+            RenditionPipeline.Policy(originRules: OriginRules(), maxSourceBytes: 1000), state: state, cache: cache,
+            fetch: { [self] url, validators async throws(FetchError) in try await fetch(url, validators) },
+            convert: { [self] source, rendition, flight async throws(RenditionError) in
+                try await convert(source, rendition, flight)
+            },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        return RenditionStore(cache: cache, maker: maker)
     }
 
     /// The origin: it takes its time before and after it looks which version it has.
-    private func fetch(_ url: SourceURL, _ validators: SourceValidators) async -> Result<FetchOutcome, FetchError> {
+    private func fetch(_ url: SourceURL, _ validators: SourceValidators) async throws(FetchError) -> FetchOutcome {
         await Task.yield()
         let source = url.path == "/0.gif" ? 0 : 1
         let version = state.withLock { state in
@@ -197,48 +200,44 @@ final class InterleavedWorld: Sendable {
             return state.versions[source]
         }
         await takeTime()
-        if version % 4 == 0 { return .failure(.failed(.protocolViolation(cause: "#\(version)"))) }
+        if version % 4 == 0 { throw .failed(.protocolViolation(cause: "#\(version)")) }
         let etag = "\"\(version)\""
         if validators.etag == etag {
-            return .success(
-                .notModified(
-                    UnmodifiedSource(validators: validators, cacheDirectives: CacheDirectives(), duration: .zero)))
+            return .notModified(
+                UnmodifiedSource(validators: validators, cacheDirectives: CacheDirectives(), duration: .zero))
         }
         let bytes = [UInt8(source), version] + Array("\(seed)".utf8)
         guard var file = try? MemoryFile(name: "test"), (try? bytes.withUnsafeBytes({ try file.append($0) })) != nil,
             let sealed = try? file.seal()
-        else { return .failure(.exhausted(cause: "no file #0")) }
-        return .success(
-            .fetched(
-                FetchedSource(
-                    bytes: sealed, count: bytes.count, sha256: Array(SHA256.hash(data: bytes)),
-                    validators: SourceValidators(etag: etag), cacheDirectives: CacheDirectives(), finalURL: url,
-                    duration: .zero)))
+        else { throw .exhausted(cause: "no file #0") }
+        return .fetched(
+            FetchedSource(
+                bytes: sealed, count: bytes.count, sha256: Array(SHA256.hash(data: bytes)),
+                validators: SourceValidators(etag: etag), cacheDirectives: CacheDirectives(), finalURL: url, duration: .zero))
     }
 
     /// The worker: writes which source, version and rendition it was given.
     private func convert(
         _ source: Source, _ rendition: Rendition, _ flight: Flight
-    ) async -> Result<Converter.Conversion, RenditionError> {
-        flight.waitsForWorker()
+    ) async throws(RenditionError) -> Converter.Conversion {
+        flight.markQueued()
         await Task.yield()
         flight.turn.begin()
         await takeTime()
         var bytes = [UInt8](repeating: 0, count: 2)
         guard let staged = try? cache.stage(), pread(source.bytes.number, &bytes, 2, 0) == 2 else {
-            return .failure(.overloaded(cause: nil))
+            throw .overloaded(cause: nil)
         }
         if bytes[1] % 4 == 2, rendition.options.quality == 30 {
-            return .failure(.workerFailure(version: bytes[1]))
+            throw .workerFailure(version: bytes[1])
         }
         bytes.append(UInt8(rendition.options.quality))
-        guard write(staged.descriptor.number, bytes, 3) == 3 else { return .failure(.overloaded(cause: nil)) }
+        guard write(staged.descriptor.number, bytes, 3) == 3 else { throw .overloaded(cause: nil) }
         let result = TranscodeResult(
             sourceWidth: 1, sourceHeight: 1, width: 2, height: 2, frames: 1, samples: 1, duration: 1, loopCount: nil, bytes: 3)
-        return .success(
-            Converter.Conversion(
-                file: staged,
-                report: WorkerReport(result: result, queued: .zero, ran: .zero, cpuMicroseconds: 0, peakBytes: 0)))
+        return Converter.Conversion(
+            file: staged,
+            report: WorkerReport(result: result, queued: .zero, ran: .zero, cpuMicroseconds: 0, peakBytes: 0))
     }
 }
 

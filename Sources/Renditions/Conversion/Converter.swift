@@ -1,0 +1,84 @@
+package import Cache
+internal import Glibc
+package import Media
+package import Sandbox
+
+/// Converts a source into a rendition in a worker process. The output is a file of the cache or, if the disk is full, a file in
+/// memory.
+package struct Converter: Sendable {
+    /// A finished conversion.
+    package struct Conversion: Sendable {
+        let file: StagedFile
+        var report: WorkerReport
+    }
+
+    private let cache: any RenditionCache
+    private let pool: WorkerPool
+    private let limits: MediaLimits
+    private let allowance: WorkerJob.Allowance
+    private let meter: WorkMeter
+
+    package init(
+        cache: any RenditionCache, pool: WorkerPool, limits: MediaLimits, allowance: WorkerJob.Allowance, meter: WorkMeter
+    ) {
+        self.cache = cache
+        self.pool = pool
+        self.limits = limits
+        self.allowance = allowance
+        self.meter = meter
+    }
+
+    /// Runs a worker. If the disk fills up meanwhile, runs it once more with a file in memory.
+    package func convert(
+        _ source: Source, to rendition: Rendition, _ flight: Flight
+    ) async throws(RenditionError) -> Conversion {
+        guard let output = rendition.format.output else {
+            throw .invalidOption(name: "format", reason: "cannot be produced by a conversion")
+        }
+        let job = WorkerJob(
+            transcoder: Transcoder(output: output, options: rendition.options, limits: limits), allowance: allowance)
+        flight.markQueued()
+        let file = try stage { () throws(CacheError) in try cache.stage(expecting: Int64(source.count)) }
+        if let report = try await run(job, source, into: file, flight) {
+            return try complete(Conversion(file: file, report: report), source, output)
+        }
+        let memory = try stage { () throws(CacheError) in try cache.stageInMemory(because: .diskFull) }
+        guard let report = try await run(job, source, into: memory, flight) else { throw .overloaded(cause: nil) }
+        return try complete(Conversion(file: memory, report: report), source, output)
+    }
+
+    /// Replaces the worker's binary output by a document if the output is facts. Other outputs are stored as written.
+    private func complete(
+        _ conversion: Conversion, _ source: Source, _ output: OutputFormat
+    ) throws(RenditionError) -> Conversion {
+        guard output == .facts else { return conversion }
+        var conversion = conversion
+        conversion.report.result.bytes = try FactsFile.write(
+            conversion.report.result, of: source.digest, bytes: source.count, to: conversion.file.descriptor)
+        return conversion
+    }
+
+    /// Returns nil if the disk filled up.
+    private func run(
+        _ job: WorkerJob, _ source: Source, into file: StagedFile, _ flight: Flight
+    ) async throws(RenditionError) -> WorkerReport? {
+        do throws(SandboxError) {
+            let report = try await pool.run(job, turn: flight.turn, input: source.bytes, output: file.descriptor)
+            meter.converted(report, sourceBytes: source.count)
+            return report
+        } catch {
+            if case .rejected(.failed(_, let code)) = error, code == -ENOSPC, !file.isInMemory { return nil }
+            let failure = RenditionError.conversionFailed(error, allowance: allowance)
+            meter.conversionFailed(error, failure)
+            throw failure
+        }
+    }
+
+    private func stage(_ open: () throws(CacheError) -> StagedFile) throws(RenditionError) -> StagedFile {
+        do throws(CacheError) {
+            return try open()
+        } catch {
+            throw RenditionError(error)
+        }
+    }
+}

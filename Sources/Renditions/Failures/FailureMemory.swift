@@ -1,0 +1,55 @@
+internal import Cache
+internal import Fetch
+
+/// Remembers failures of sources and renditions in memory for ``RenditionError/lifetime``, so that not every request repeats a
+/// fetch or a conversion that fails.
+///
+/// Any thread.
+struct FailureMemory: Sendable {
+    private let failures: NegativeCache<RenditionError>
+
+    init(clock: CacheClock) {
+        failures = NegativeCache(clock: clock)
+    }
+
+    /// Checks for failures of the source, and of the rendition with that key.
+    ///
+    /// - Throws: ``RenditionError/remembered(_:remaining:)``.
+    func check(_ key: AliasKey, of source: SourceURL) throws(RenditionError) {
+        if let failure = failure(of: key, of: source) { throw failure }
+    }
+
+    /// The remembered failure of the source or of the rendition with that key, or nil.
+    func failure(of key: AliasKey, of source: SourceURL) -> RenditionError? {
+        let found = failures.failure(for: Self.key(source)) ?? failures.failure(for: key)
+        return found.map { .remembered($0.failure, remaining: $0.remaining) }
+    }
+
+    /// The epoch to note before work begins and to pass to ``remember(_:of:since:)``.
+    var epoch: Epoch { failures.epoch }
+
+    /// Remembers the failure of a source, for all its renditions, unless the error has no lifetime or the source was purged
+    /// since `epoch`.
+    func remember(_ error: RenditionError, of source: SourceURL, since epoch: Epoch) {
+        remember(error, of: Self.key(source), of: source, since: epoch)
+    }
+
+    /// Remembers the failure of the rendition with that key, as above.
+    func remember(_ error: RenditionError, of key: AliasKey, of source: SourceURL, since epoch: Epoch) {
+        guard let lifetime = error.lifetime else { return }
+        failures.remember(error, for: key, sourceURL: source.canonical, lifetime: lifetime, since: epoch)
+    }
+
+    /// Forgets the failures that the purge covers, also those of work in progress.
+    func purge(_ scope: PurgeScope) {
+        failures.purge(scope)
+    }
+
+    /// The number of remembered failures, including expired ones that have not been removed yet.
+    var count: Int { failures.count }
+
+    /// The key of failures that concern every rendition of a source. No rendition has an empty text.
+    private static func key(_ source: SourceURL) -> AliasKey {
+        AliasKey(sourceURL: source.canonical, rendition: "")
+    }
+}

@@ -1,0 +1,248 @@
+internal import Sandbox
+internal import Synchronization
+internal import SystemIO
+
+/// Work in progress that several callers share: the first call per key starts the work, and all callers get its outcome.
+///
+/// - A cancelled caller returns at once. When the last caller has left, work that no worker process has begun is cancelled.
+///   Work that a worker has begun goes on, and later callers join it.
+/// - Each caller has its own timeout, which covers only the time in the queue for a worker.
+/// - A key becomes free when its work ends in any way. Work that does not end is abandoned after the flight lifetime, so no key
+///   stays blocked.
+///
+/// Any thread; the lock is held for a few dictionary accesses.
+final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    typealias Work = @Sendable (Flight) async throws(RenditionError) -> Value
+
+    private typealias Outcome = Result<(value: Value, joined: Bool), RenditionError>
+
+    private struct Waiter {
+        let continuation: CheckedContinuation<Outcome, Never>
+        /// Whether the flight was in progress before the waiter came.
+        let joined: Bool
+        var timeout: Deadline?
+    }
+
+    private struct Entry {
+        let key: Key
+        let flight: Flight
+        /// Whether the work goes on without callers.
+        let isDetached: Bool
+        /// Whether the work waits for a worker, so that the timeouts of callers run.
+        var isQueued = false
+        var task: Task<Void, Never>?
+        var lifetime: Deadline?
+        var waiters: [Int: Waiter] = [:]
+    }
+
+    private struct State {
+        var entries: [Int: Entry] = [:]
+        /// The flights that new callers may join.
+        var joinable: [Key: Int] = [:]
+        var flightOfWaiter: [Int: Int] = [:]
+        var lastNumber = 0
+        var queueTimeout: Duration
+        var lifetime: Duration
+
+        mutating func nextNumber() -> Int {
+            lastNumber += 1
+            return lastNumber
+        }
+
+        mutating func open(_ key: Key, _ urgency: Urgency, isDetached: Bool) -> Int {
+            let number = nextNumber()
+            entries[number] = Entry(key: key, flight: Flight(JobTurn(urgency)), isDetached: isDetached)
+            joinable[key] = number
+            return number
+        }
+    }
+
+    private let state: Mutex<State>
+    private let executor: (any TaskExecutor)?
+
+    /// - Parameters:
+    ///   - queueTimeout: The longest time that a caller waits for a worker.
+    ///   - lifetime: A backstop for the whole work, which has timeouts of its own.
+    ///   - executor: Runs the work; nil for Swift's default. Tests control the order of events with it.
+    init(queueTimeout: Duration, lifetime: Duration, executor: (any TaskExecutor)? = nil) {
+        state = Mutex(State(queueTimeout: queueTimeout, lifetime: lifetime))
+        self.executor = executor
+    }
+
+    /// Changes the timeouts of callers and flights that start from now on.
+    func setTimeouts(queue: Duration, lifetime: Duration) {
+        state.withLock { state in
+            state.queueTimeout = queue
+            state.lifetime = lifetime
+        }
+    }
+
+    /// The number of flights in progress.
+    var count: Int { state.withLock { $0.entries.count } }
+
+    /// The number of waiting callers.
+    var waiterCount: Int { state.withLock { $0.flightOfWaiter.count } }
+
+    /// Whether a caller with this key would join a flight.
+    func isJoinable(_ key: Key) -> Bool {
+        state.withLock { $0.joinable[key] != nil }
+    }
+
+    /// Returns the value of the flight for `key`, and starts the flight if there is none.
+    ///
+    /// - Returns: The value, and whether the flight was in progress before the call.
+    /// - Throws: The error of the work; ``RenditionError/overloaded(cause:)`` after a timeout;
+    ///   ``RenditionError/cancelled`` if the calling task is cancelled.
+    func value(
+        for key: Key, urgency: Urgency = .visitor, _ work: @escaping Work
+    ) async throws(RenditionError) -> (value: Value, joined: Bool) {
+        let waiter = state.withLock { $0.nextNumber() }
+        let outcome = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                join(waiter, key, urgency, continuation, work)
+                // The cancellation handler may have run before the waiter was registered.
+                if Task.isCancelled { leave(waiter, .cancelled) }
+            }
+        } onCancel: {
+            leave(waiter, .cancelled)
+        }
+        return try outcome.get()
+    }
+
+    /// Starts work that goes on without callers, unless a flight for the key is in progress.
+    func start(_ key: Key, urgency: Urgency, _ work: @escaping Work) {
+        let new = state.withLock { state in
+            state.joinable[key] == nil ? state.open(key, urgency, isDetached: true) : nil
+        }
+        if let new { run(new, work) }
+    }
+
+    /// Prevents later callers from joining the flights whose keys match. The flights go on for their present callers.
+    func close(where condition: (Key) -> Bool) {
+        state.withLock { state in
+            for key in state.joinable.keys.filter(condition) { state.joinable[key] = nil }
+        }
+    }
+
+    // MARK: Joining
+
+    private func join(
+        _ waiter: Int, _ key: Key, _ urgency: Urgency, _ continuation: CheckedContinuation<Outcome, Never>,
+        _ work: @escaping Work
+    ) {
+        let (number, isNew, isQueued) = state.withLock { state in
+            let present = state.joinable[key]
+            let number = present ?? state.open(key, urgency, isDetached: false)
+            state.entries[number]?.flight.turn.raise(to: urgency)
+            state.entries[number]?.waiters[waiter] = Waiter(continuation: continuation, joined: present != nil)
+            state.flightOfWaiter[waiter] = number
+            return (number, present == nil, state.entries[number]?.isQueued ?? false)
+        }
+        if isNew { run(number, work) }
+        if isQueued { startTimeout(of: waiter) }
+    }
+
+    private func run(_ number: Int, _ work: @escaping Work) {
+        guard let flight = state.withLock({ $0.entries[number]?.flight }) else { return }
+        flight.onQueued { [weak self] in self?.flightIsQueued(number) }
+        let task = Task(executorPreference: executor) {
+            do throws(RenditionError) {
+                self.finish(number, .success(try await work(flight)))
+            } catch {
+                self.finish(number, .failure(error))
+            }
+        }
+        let lifetime = state.withLock { $0.lifetime }
+        let deadline = Deadline(after: lifetime) { [weak self] in self?.finish(number, .failure(.overloaded(cause: nil))) }
+        let hasEnded = state.withLock { state in
+            state.entries[number]?.task = task
+            state.entries[number]?.lifetime = deadline
+            return state.entries[number] == nil
+        }
+        // The work ended, or its last caller left, before the task was registered.
+        if hasEnded { task.cancel() }
+    }
+
+    // MARK: Timeouts
+
+    private func flightIsQueued(_ number: Int) {
+        let waiters = state.withLock { state in
+            state.entries[number]?.isQueued = true
+            return state.entries[number].map { Array($0.waiters.keys) } ?? []
+        }
+        waiters.forEach(startTimeout)
+    }
+
+    private func startTimeout(of waiter: Int) {
+        let queueTimeout = state.withLock { $0.queueTimeout }
+        let timeout = Deadline(after: queueTimeout) { [weak self] in self?.expire(waiter) }
+        state.withLock { state in
+            // A waiter that has left releases the timer.
+            guard let number = state.flightOfWaiter[waiter] else { return }
+            state.entries[number]?.waiters[waiter]?.timeout = timeout
+        }
+    }
+
+    private func expire(_ waiter: Int) {
+        let hasBegun = state.withLock { state in
+            state.flightOfWaiter[waiter].flatMap { state.entries[$0]?.flight.turn.hasBegun } ?? true
+        }
+        if !hasBegun { leave(waiter, .overloaded(cause: nil)) }
+    }
+
+    // MARK: Ending
+
+    /// Ends a flight with an outcome for all its callers. Has no effect on a flight that has ended.
+    private func finish(_ number: Int, _ result: Result<Value, RenditionError>) {
+        guard let entry = remove(number) else { return }
+        for waiter in entry.waiters.values {
+            waiter.continuation.resume(returning: result.map { (value: $0, joined: waiter.joined) })
+        }
+    }
+
+    private func leave(_ waiter: Int, _ error: RenditionError) {
+        let (left, abandoned) = state.withLock { state -> (Waiter?, Int?) in
+            guard let number = state.flightOfWaiter.removeValue(forKey: waiter),
+                let left = state.entries[number]?.waiters.removeValue(forKey: waiter)
+            else { return (nil, nil) }
+            guard let entry = state.entries[number], entry.waiters.isEmpty, !entry.isDetached, !entry.flight.turn.hasBegun
+            else { return (left, nil) }
+            // Under the same lock, so that the next caller starts a new flight and does not join a cancelled one.
+            if state.joinable[entry.key] == number { state.joinable[entry.key] = nil }
+            return (left, number)
+        }
+        left?.continuation.resume(returning: .failure(error))
+        if let abandoned { _ = remove(abandoned) }
+    }
+
+    /// Removes a flight and cancels its task.
+    private func remove(_ number: Int) -> Entry? {
+        let entry = state.withLock { state -> Entry? in
+            guard let entry = state.entries.removeValue(forKey: number) else { return nil }
+            if state.joinable[entry.key] == number { state.joinable[entry.key] = nil }
+            for waiter in entry.waiters.keys { state.flightOfWaiter[waiter] = nil }
+            return entry
+        }
+        entry?.task?.cancel()
+        return entry
+    }
+}
+
+/// The work of a flight as its steps see it: the position in the queue for workers, and a signal that the wait has begun.
+package final class Flight: Sendable {
+    let turn: JobTurn
+    private let queued = Mutex<(@Sendable () -> Void)?>(nil)
+
+    init(_ turn: JobTurn = JobTurn()) {
+        self.turn = turn
+    }
+
+    /// Marks the flight as ready to run: only a worker is missing. The queue timeouts of its callers start.
+    func markQueued() {
+        queued.withLock { $0 }?()
+    }
+
+    fileprivate func onQueued(_ action: @escaping @Sendable () -> Void) {
+        queued.withLock { $0 = action }
+    }
+}

@@ -1,0 +1,100 @@
+internal import Cache
+internal import Fetch
+internal import Logging
+internal import Media
+internal import Sandbox
+
+/// A rendition on its way from the source's bytes into the cache.
+struct Production: Sendable {
+    let rendition: Rendition
+    let source: Source
+    /// The id of the object.
+    let id: ObjectID
+    /// The alias to publish; nil for an upload, or if the origin forbids storing.
+    let alias: AliasRecord?
+    let epoch: Epoch
+    let storage: StoragePermission
+    private var times: StageTimes
+
+    /// A rendition of an uploaded source.
+    init(_ rendition: Rendition, of source: Source, epoch: Epoch) {
+        self.init(rendition, named: rendition, of: source, epoch: epoch, StoragePermission(), StageTimes())
+    }
+
+    /// A rendition of a fetched source.
+    init(_ rendition: Rendition, of loaded: LoadedSource) {
+        self.init(
+            rendition, named: rendition, of: loaded.source, epoch: loaded.epoch, loaded.storage,
+            StageTimes(fetch: loaded.time))
+    }
+
+    /// - Parameter name: The rendition whose alias is published.
+    private init(
+        _ rendition: Rendition, named name: Rendition, of source: Source, epoch: Epoch, _ storage: StoragePermission,
+        _ times: StageTimes
+    ) {
+        self.rendition = rendition
+        self.source = source
+        id = ObjectID(source.digest, rendition)
+        alias = storage.isAllowed ? source.alias(of: name, freshFor: storage.freshFor) : nil
+        self.epoch = epoch
+        self.storage = storage
+        self.times = times
+    }
+
+    /// The same with the times of its conversion.
+    func converted(_ report: WorkerReport) -> Production {
+        var production = self
+        production.times.queue = report.queued
+        production.times.transcode = report.ran
+        production.times.cpu = .microseconds(report.cpuMicroseconds)
+        return production
+    }
+
+    /// The same for a poster whose frame is past the end. All such numbers share one alias and one object: that of the last
+    /// frame.
+    func pastEnd(as shared: Rendition, lastFrame: Int) -> Production {
+        Production(rendition.ofFrame(lastFrame), named: shared, of: source, epoch: epoch, storage, times)
+    }
+
+    /// The result for the callers of the flight.
+    func result(_ outcome: PublishOutcome) -> RenditionResult {
+        RenditionResult(outcome.rendition, storage.isAllowed ? Self.provenance(outcome) : .unstored(.unwanted), times: times)
+    }
+
+    private static func provenance(_ outcome: PublishOutcome) -> RenditionResult.Provenance {
+        if case .unstored(_, let reason) = outcome { return .unstored(reason) }
+        return .stored
+    }
+}
+
+/// Log lines about produced renditions.
+struct ProductionLog: Sendable {
+    private let logger: Logger
+
+    init(_ logger: Logger) {
+        self.logger = logger
+    }
+
+    func produced(_ production: Production, _ report: WorkerReport, _ outcome: PublishOutcome) {
+        var metadata: Logger.Metadata = [
+            "rendition": "\(production.rendition.canonicalText)", "gif_bytes": "\(production.source.count)",
+            "bytes": "\(report.result.bytes)", "frames": "\(report.result.frames)",
+            "ms": "\(report.ran / .milliseconds(1))", "cpu_ms": "\(report.cpuMicroseconds / 1000)",
+        ]
+        if let origin = production.source.origin { metadata["source_host"] = "\(origin.url.host)" }
+        switch outcome {
+        case .unstored(_, .unwanted):
+            logger.info("produced a rendition that its origin forbids to store", metadata: metadata)
+        case .unstored(_, let reason):
+            metadata["reason"] = "\(reason)"
+            logger.warning("produced a rendition that could not be stored", metadata: metadata)
+        case .stored, .existing:
+            logger.info("produced a rendition", metadata: metadata)
+        }
+    }
+
+    func couldNotForget(_ source: SourceURL, _ error: CacheError) {
+        logger.warning("could not forget a source", metadata: ["source_host": "\(source.host)", "cause": "\(error)"])
+    }
+}

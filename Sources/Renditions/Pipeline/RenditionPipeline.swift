@@ -1,0 +1,286 @@
+package import Cache
+internal import Fetch
+package import Logging
+internal import Media
+internal import Sandbox
+
+/// The core: from a request for a rendition to its finished file.
+///
+/// A hit is answered from the cache. A miss is the work of one flight, which all concurrent requests for the rendition share:
+/// look up again, check failures, admit, fetch, reuse, convert, publish.
+///
+/// A value of policy: it is created anew at each reload and works on the ``RenditionState`` of the process. Any thread; calls
+/// suspend and never block.
+package struct RenditionPipeline: Sendable {
+    package typealias Convert = @Sendable (Source, Rendition, Flight) async throws(RenditionError) -> Converter.Conversion
+
+    /// The settings of the pipeline.
+    package struct Policy: Sendable {
+        package var originRules: OriginRules
+        /// The largest source, in bytes.
+        package var maxSourceBytes: Int
+
+        package init(originRules: OriginRules, maxSourceBytes: Int) {
+            self.originRules = originRules
+            self.maxSourceBytes = maxSourceBytes
+        }
+    }
+
+    private let policy: Policy
+    private let state: RenditionState
+    private let cache: any RenditionCache
+    private let clock: CacheClock
+    private let loader: SourceLoader
+    private let convert: Convert
+    private let log: ProductionLog
+
+    /// - Parameters:
+    ///   - fetch: Fetches a source; called once per flight of a source.
+    ///   - convert: Converts a source into a file of `cache`; called once per flight of a rendition.
+    package init(
+        _ policy: Policy, state: RenditionState, cache: any RenditionCache, clock: CacheClock = .system,
+        fetch: @escaping SourceLoader.Fetch, convert: @escaping Convert, logger: Logger
+    ) {
+        self.policy = policy
+        self.state = state
+        self.cache = cache
+        self.clock = clock
+        self.convert = convert
+        log = ProductionLog(logger)
+        loader = SourceLoader(
+            cache: cache, clock: clock, rules: policy.originRules, state: state.sources, failures: state.failures,
+            fetch: fetch)
+    }
+
+    // MARK: Requests
+
+    /// Returns the rendition of a source at a URL: a stored one, or one that is produced now.
+    ///
+    /// - Throws: ``RenditionError``; `cancelled` if the calling task is cancelled.
+    package func find(_ request: RenditionRequest) async throws(RenditionError) -> RenditionResult {
+        if let stored = await lookUp(request) { return stored }
+        if let lastFrame = await redirectPastEnd(request) { return try await find(lastFrame) }
+        try state.failures.check(request.key, of: request.source)
+        try request.allowance.use()
+        let (result, joined) = try await state.flights.value(for: FlightKey(request), urgency: request.urgency) {
+            flight async throws(RenditionError) in try await runMiss(request, flight)
+        }
+        return RenditionResult(result, joined: joined)
+    }
+
+    /// Returns the rendition of an uploaded source, as above.
+    package func find(_ request: UploadRequest) async throws(RenditionError) -> RenditionResult {
+        if let stored = await usable(await cache.uploadedObject(request.id), request.rendition) {
+            return RenditionResult(stored, .hit)
+        }
+        try request.allowance.use()
+        let (result, joined) = try await state.uploadFlights.value(for: request.id, urgency: request.urgency) {
+            flight async throws(RenditionError) in
+            let slot = try state.admission.admit(nil, bytes: request.source.count, urgency: flight.turn.urgency)
+            defer { withExtendedLifetime(slot) {} }
+            let production = Production(request.rendition, of: request.source, epoch: cache.epoch(for: nil))
+            return try await produce(production, flight)
+        }
+        return RenditionResult(result, joined: joined)
+    }
+
+    /// Whether another miss would be admitted now.
+    package var hasCapacity: Bool { state.admission.hasCapacity }
+
+    // MARK: Look-up
+
+    /// Returns what the cache can answer. Starts the renewal of a stale rendition in the background.
+    private func lookUp(_ request: RenditionRequest) async -> RenditionResult? {
+        guard let stored = await usable(await cache.alias(request.key, isFirstLook: true), request.rendition) else {
+            return nil
+        }
+        switch cache.freshness(of: stored) {
+        case .fresh:
+            return RenditionResult(stored, .hit)
+        case .stale(let age):
+            // An origin that is known to fail is not asked again.
+            if state.failures.failure(of: request.key, of: request.source) == nil {
+                state.flights.start(FlightKey(request), urgency: .renewal) { flight async throws(RenditionError) in
+                    try await runMiss(request, flight)
+                }
+            }
+            return RenditionResult(stored, .stale(age))
+        case .expired:
+            return nil
+        }
+    }
+
+    /// The request for the poster of the last frame, if the cache tells that the requested frame is past the end. All such
+    /// requests share one alias.
+    private func redirectPastEnd(_ request: RenditionRequest) async -> RenditionRequest? {
+        guard let last = request.rendition.pastEnd, last != request.rendition else { return nil }
+        let redirected = request.with(last)
+        guard let stored = await cache.alias(redirected.key, isFirstLook: false),
+            let facts = RenditionFacts(stored: stored.facts), facts.frames <= request.rendition.options.frame
+        else { return nil }
+        if case .expired = cache.freshness(of: stored) { return nil }
+        return redirected
+    }
+
+    /// Returns the stored rendition, unless it is a damaged facts document. The cache then drops it, so that it is produced
+    /// again.
+    private func usable(_ stored: CachedRendition?, _ rendition: Rendition) async -> CachedRendition? {
+        guard let stored, rendition.format == .json, FactsFile.read(stored) == nil else { return stored }
+        await cache.discardCorrupt(stored)
+        return nil
+    }
+
+    // MARK: Miss
+
+    /// Runs the steps of a miss. One call per flight.
+    private func runMiss(_ request: RenditionRequest, _ flight: Flight) async throws(RenditionError) -> RenditionResult {
+        // An earlier flight may have published between the look-up of the request and the start of this flight.
+        let stored = await cache.alias(request.key, isFirstLook: false)
+        if let stored, case .fresh = cache.freshness(of: stored) { return RenditionResult(stored, .hit) }
+        try state.failures.check(request.key, of: request.source)
+        let slot = try state.admission.admit(
+            Admission.Origin(request.source), bytes: policy.maxSourceBytes, urgency: flight.turn.urgency)
+        defer { withExtendedLifetime(slot) {} }
+        switch try await fetch(request, validatorsOf: stored) {
+        case .notModified(let unmodified, let epoch):
+            return try await renew(request, stored, unmodified, epoch)
+        case .loaded(let loaded):
+            slot.sourceArrived(bytes: loaded.source.count)
+            // While any flight holds the loaded source, other renditions of it need no fetch.
+            defer { withExtendedLifetime(loaded) {} }
+            if stored != nil, !loaded.storage.isAllowed { await forget(request.source) }
+            return try await produceRememberingFailure(request, of: loaded, flight)
+        }
+    }
+
+    private func fetch(
+        _ request: RenditionRequest, validatorsOf stored: CachedRendition?
+    ) async throws(RenditionError) -> SourceLoader.Outcome {
+        let validators = stored?.alias?.validators
+        do throws(RenditionError) {
+            return try await loader.load(
+                request.source,
+                validators: SourceValidators(etag: validators?.etag, lastModified: validators?.lastModified))
+        } catch {
+            // The origin has removed the source, so stored renditions must not be sent any more, as after a purge.
+            if stored != nil, error.isSourceMissing { await forget(request.source) }
+            throw error
+        }
+    }
+
+    /// Renews the alias of a rendition that the origin has confirmed (304).
+    private func renew(
+        _ request: RenditionRequest, _ stored: CachedRendition?, _ unmodified: UnmodifiedSource, _ epoch: Epoch
+    ) async throws(RenditionError) -> RenditionResult {
+        // Without a stored rendition there are no validators, and the origin cannot answer 304.
+        guard let stored, let alias = stored.alias else { throw .overloaded(cause: "304 without a stored rendition") }
+        let times = StageTimes(fetch: unmodified.duration)
+        let storage = policy.originRules.permission(for: request.source, unmodified.cacheDirectives)
+        guard storage.isAllowed else {
+            await forget(request.source)
+            return RenditionResult(stored, .unstored(.unwanted), times: times)
+        }
+        let renewed = await cache.renew(
+            alias.key,
+            validators: Validators(etag: unmodified.validators.etag, lastModified: unmodified.validators.lastModified),
+            fetchedAt: clock.unixSeconds(), freshFor: storage.freshFor ?? alias.freshFor, epoch: epoch)
+        // If the cache cannot record the renewal, the stored rendition is still valid for this response.
+        return RenditionResult(renewed ?? stored, .renewed, times: times)
+    }
+
+    private func produceRememberingFailure(
+        _ request: RenditionRequest, of loaded: LoadedSource, _ flight: Flight
+    ) async throws(RenditionError) -> RenditionResult {
+        // Noted before the conversion, so that a purge during it also covers its failure.
+        let failureEpoch = state.failures.epoch
+        do throws(RenditionError) {
+            return try await produce(Production(request.rendition, of: loaded), flight)
+        } catch {
+            if !cache.isPurged(request.source.canonical, since: loaded.epoch) {
+                state.failures.remember(error, of: request.key, of: request.source, since: failureEpoch)
+            }
+            throw error
+        }
+    }
+
+    // MARK: Production
+
+    /// Produces a rendition of a source in memory: reuse, convert, publish.
+    private func produce(_ production: Production, _ flight: Flight) async throws(RenditionError) -> RenditionResult {
+        if let result = await reuse(production) { return result }
+        if production.rendition.format == .gif { return try await publishOriginal(production) }
+        let conversion = try await convert(production.source, production.rendition, flight)
+        var finished = production.converted(conversion.report)
+        if let last = finished.rendition.pastEnd, conversion.report.result.frames <= finished.rendition.options.frame {
+            finished = finished.pastEnd(as: last, lastFrame: conversion.report.result.frames - 1)
+            if let result = await reuse(finished) { return result }
+        }
+        let outcome = try await publish(
+            conversion.file, finished, facts: RenditionFacts(conversion.report.result, sourceBytes: production.source.count))
+        log.produced(finished, conversion.report, outcome)
+        return finished.result(outcome)
+    }
+
+    /// Returns the object if it is stored, produced earlier from the same bytes for another URL, and links the alias to it.
+    private func reuse(_ production: Production) async -> RenditionResult? {
+        let outcome: PublishOutcome?
+        if let alias = production.alias {
+            outcome = await cache.link(alias, to: production.id, epoch: production.epoch)
+        } else if production.source.origin == nil {
+            outcome = await cache.uploadedObject(production.id).map { .existing($0) }
+        } else {
+            outcome = await cache.object(production.id, isFirstLook: false).map { .existing($0) }
+        }
+        return outcome.map(production.result)
+    }
+
+    /// Publishes the GIF itself, for clients that do not accept the video. The fetcher has checked its signature, and no
+    /// worker decodes it.
+    private func publishOriginal(_ production: Production) async throws(RenditionError) -> RenditionResult {
+        let file: StagedFile
+        do throws(CacheError) {
+            file = try await cache.stage(copyOf: production.source.bytes, count: production.source.count)
+        } catch {
+            throw RenditionError(error)
+        }
+        return production.result(try await publish(file, production, facts: nil))
+    }
+
+    private func publish(
+        _ file: StagedFile, _ production: Production, facts: RenditionFacts?
+    ) async throws(RenditionError) -> PublishOutcome {
+        do throws(CacheError) {
+            return try await cache.publish(
+                file, as: production.id, fileExtension: production.rendition.format.rawValue, facts: facts?.encoded ?? [],
+                alias: production.alias, epoch: production.epoch, storing: production.storage.isAllowed)
+        } catch {
+            throw RenditionError(error)
+        }
+    }
+
+    // MARK: Purge
+
+    /// Forgets what `scope` covers: stored renditions, remembered failures, and work in progress. That work goes on for its
+    /// present callers; no call that starts after this one has returned gets anything of it.
+    ///
+    /// - Throws: ``CacheError`` if the purge is not durable; it is in force until the next start all the same.
+    package func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeResult {
+        let result: Result<PurgeResult, CacheError>
+        do throws(CacheError) {
+            result = .success(try await cache.purge(scope))
+        } catch {
+            result = .failure(error)
+        }
+        state.purge(scope)
+        return try result.get()
+    }
+
+    /// Removes the stored renditions of a source. If the removal is not durable, the next renewal repeats it.
+    private func forget(_ source: SourceURL) async {
+        do throws(CacheError) {
+            _ = try await cache.purge(.url(source.canonical))
+        } catch {
+            log.couldNotForget(source, error)
+        }
+    }
+}

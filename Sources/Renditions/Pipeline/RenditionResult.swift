@@ -1,0 +1,51 @@
+package import Cache
+
+/// A rendition and how the pipeline came by it.
+package struct RenditionResult: Sendable {
+    package var rendition: CachedRendition
+    package var provenance: Provenance
+    /// Whether HTTP caches may store a response with it. False if the origin forbids it.
+    package var isStorable = true
+    package var times = StageTimes()
+
+    /// Where a rendition came from.
+    package enum Provenance: Sendable, Equatable {
+        /// The cache had it, and it is fresh.
+        case hit
+        /// The cache had it. It expired the given number of seconds ago and is being renewed.
+        case stale(Int64)
+        /// The cache had it, and the origin confirmed it now.
+        case renewed
+        /// It was produced now, or found under another source with the same bytes, and is stored.
+        case stored
+        /// It was produced now and is not stored.
+        case unstored(UnstoredReason)
+        /// Another request had caused the work already.
+        case collapsed
+    }
+
+    init(_ rendition: CachedRendition, _ provenance: Provenance, times: StageTimes = StageTimes()) {
+        self.rendition = rendition
+        self.provenance = provenance
+        self.times = times
+        isStorable = provenance != .unstored(.unwanted)
+    }
+
+    /// The result of a flight for one of its callers.
+    ///
+    /// - Parameter joined: Whether the flight was in progress when the caller came.
+    init(_ produced: RenditionResult, joined: Bool) {
+        self = produced
+        if joined { provenance = .collapsed }
+    }
+}
+
+/// The durations of the stages of a miss.
+package struct StageTimes: Sendable {
+    /// From the submission of the job until a worker took it.
+    package var queue: Duration = .zero
+    package var fetch: Duration = .zero
+    package var transcode: Duration = .zero
+    /// The worker's processor time, summed over its threads.
+    package var cpu: Duration = .zero
+}

@@ -1,0 +1,88 @@
+package import Cache
+internal import Fetch
+
+/// The mutable state of the core. It lives as long as the process. A reload replaces only the policy of the pipelines that use
+/// it, so requests before and after a reload share flights, failures and admission.
+package final class RenditionState: Sendable {
+    /// Limits on waiting and memory. They take effect at once, also for work in progress.
+    package struct Limits: Sendable {
+        /// The longest time that a caller waits for a worker.
+        package var queueTimeout: Duration
+        /// A backstop for one fetch, which has timeouts of its own.
+        package var fetchLifetime: Duration
+        /// A backstop for a whole miss, whose stages have timeouts of their own.
+        package var missLifetime: Duration
+        /// Conversions that run or wait.
+        package var jobs: Int
+        /// Bytes of sources in memory.
+        package var bytes: Int
+
+        package init(
+            queueTimeout: Duration, fetchLifetime: Duration, missLifetime: Duration, jobs: Int, bytes: Int
+        ) {
+            self.queueTimeout = queueTimeout
+            self.fetchLifetime = fetchLifetime
+            self.missLifetime = missLifetime
+            self.jobs = jobs
+            self.bytes = bytes
+        }
+    }
+
+    /// Misses of sources at URLs.
+    let flights: SingleFlight<FlightKey, RenditionResult>
+    /// Misses of uploads.
+    let uploadFlights: SingleFlight<ObjectID, RenditionResult>
+    let sources: SourceLoader.State
+    let failures: FailureMemory
+    let admission: Admission
+
+    /// - Parameter executor: Runs the work of flights; nil for Swift's default.
+    package init(_ limits: Limits, clock: CacheClock, executor: (any TaskExecutor)? = nil) {
+        flights = SingleFlight(queueTimeout: limits.queueTimeout, lifetime: limits.missLifetime, executor: executor)
+        uploadFlights = SingleFlight(queueTimeout: limits.queueTimeout, lifetime: limits.missLifetime, executor: executor)
+        sources = SourceLoader.State(lifetime: limits.fetchLifetime, executor: executor)
+        failures = FailureMemory(clock: clock)
+        admission = Admission(jobs: limits.jobs, bytes: limits.bytes)
+    }
+
+    /// Applies other limits. Work that exceeds a smaller limit goes on; nothing more is admitted until it has ended.
+    package func apply(_ limits: Limits) {
+        flights.setTimeouts(queue: limits.queueTimeout, lifetime: limits.missLifetime)
+        uploadFlights.setTimeouts(queue: limits.queueTimeout, lifetime: limits.missLifetime)
+        sources.setLifetime(limits.fetchLifetime)
+        admission.setLimits(jobs: limits.jobs, bytes: limits.bytes)
+    }
+
+    /// Detaches from later calls all work in progress that a purge covers, and forgets the failures that it covers.
+    func purge(_ scope: PurgeScope) {
+        // Fetches first: a flight that starts after its table was closed must not join a fetch from before the purge.
+        sources.close(scope)
+        flights.close { scope.covers($0.source.canonical) }
+        switch scope {
+        case .all: uploadFlights.close { _ in true }
+        case .object(let id):
+            // The object of a flight is known only once its source has been fetched.
+            flights.close { _ in true }
+            uploadFlights.close { $0 == id }
+        case .url, .prefix: break
+        }
+        failures.purge(scope)
+    }
+
+    /// The number of misses in progress.
+    package var missesInProgress: Int { flights.count + uploadFlights.count }
+
+    /// The number of remembered failures.
+    package var rememberedFailures: Int { failures.count }
+}
+
+/// The identity of a miss: concurrent requests with equal keys share a flight.
+struct FlightKey: Hashable, Sendable {
+    let source: SourceURL
+    let rendition: Rendition
+
+    init(_ request: RenditionRequest) {
+        source = request.source
+        rendition = request.rendition
+    }
+}

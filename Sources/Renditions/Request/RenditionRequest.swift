@@ -1,0 +1,87 @@
+package import Cache
+package import Fetch
+package import Sandbox
+
+/// A request for one rendition of one source, as the pipeline processes it.
+///
+/// The value carries everything that the steps need, so that nothing travels beside it. The trace and the request id travel
+/// in the task (`ServiceContext.current`), because logging and tracing read them there.
+package struct RenditionRequest: Sendable {
+    package let rendition: Rendition
+    package let source: SourceURL
+    /// The key of the alias that leads from the source to the rendition. Computed once, because it hashes both texts.
+    package let key: AliasKey
+    /// The urgency of the conversion while it waits for a worker.
+    package var urgency: Urgency
+    /// Used before a miss begins.
+    package var allowance: MissAllowance
+
+    package init(
+        _ rendition: Rendition, of source: SourceURL, urgency: Urgency = .visitor, allowance: MissAllowance = .unlimited
+    ) {
+        self.rendition = rendition
+        self.source = source
+        key = AliasKey(source, rendition)
+        self.urgency = urgency
+        self.allowance = allowance
+    }
+
+    /// The same request for another rendition of the source.
+    package func with(_ other: Rendition) -> RenditionRequest {
+        RenditionRequest(other, of: source, urgency: urgency, allowance: allowance)
+    }
+}
+
+/// A request for one rendition of an uploaded source, whose bytes are present.
+package struct UploadRequest: Sendable {
+    package let rendition: Rendition
+    package let source: Source
+    /// The id of the rendition. It is known before the work begins because the source's digest is.
+    let id: ObjectID
+    package var urgency: Urgency
+    package var allowance: MissAllowance
+
+    package init(
+        _ rendition: Rendition, of source: Source, urgency: Urgency = .visitor, allowance: MissAllowance = .unlimited
+    ) {
+        self.rendition = rendition
+        self.source = source
+        id = ObjectID(source.digest, rendition)
+        self.urgency = urgency
+        self.allowance = allowance
+    }
+}
+
+/// Permission of one request to cause a miss, used when neither the cache nor the failure memory has an answer.
+package struct MissAllowance: Sendable {
+    private let take: @Sendable () -> Int?
+
+    /// - Parameter take: Counts a miss; returns nil if it may go on, else the seconds to wait, at least 1.
+    package init(_ take: @escaping @Sendable () -> Int?) {
+        self.take = take
+    }
+
+    /// For work that no client requested.
+    package static let unlimited = MissAllowance { nil }
+
+    /// Counts a miss.
+    ///
+    /// - Throws: ``RenditionError/rateLimited(retryAfter:)`` if the client has used up its allowance.
+    package func use() throws(RenditionError) {
+        if let seconds = take() { throw .rateLimited(retryAfter: seconds) }
+    }
+}
+
+extension AliasKey {
+    /// The key of a rendition of a source.
+    package init(_ source: SourceURL, _ rendition: Rendition) {
+        self.init(sourceURL: source.canonical, rendition: rendition.canonicalText)
+    }
+}
+
+extension ObjectID {
+    /// The id of the rendition of a source with that digest, as this build's encoder produces it.
+    package init(_ source: SourceDigest, _ rendition: Rendition) {
+        self.init(source: source, rendition: rendition.canonicalText, encoderVersion: rendition.encoderVersion)
+    }
+}

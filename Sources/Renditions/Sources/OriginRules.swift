@@ -1,0 +1,43 @@
+internal import Fetch
+
+/// The extent to which `Cache-Control` and `Expires` of origins are obeyed (RFC 9111 section 5.2.2).
+package struct OriginRules: Sendable, Equatable {
+    /// If false, every source is stored for as long as the configuration says.
+    package var isObeyed: Bool
+    /// Seconds: the lower bound of a lifetime that an origin gives.
+    package var shortest: Int64
+    /// Seconds: the upper bound of a lifetime that an origin gives.
+    package var longest: Int64
+    /// Seconds of freshness by the prefix of the canonical URL, for mounts with a lifetime of their own. The origin's
+    /// lifetime takes precedence.
+    package var freshFor: [String: Int64] = [:]
+
+    /// The defaults: one minute, because each renewal is a request, and thirty days, because the origin may be wrong.
+    package init(isObeyed: Bool = true, shortest: Int64 = 60, longest: Int64 = 30 * 86_400) {
+        self.isObeyed = isObeyed
+        self.shortest = shortest
+        self.longest = longest
+    }
+
+    /// Whether and for how long the source at `url` may be stored.
+    func permission(for url: SourceURL, _ directives: CacheDirectives) -> StoragePermission {
+        // The longest prefix wins where one mount lies within another.
+        let configured = freshFor.filter { url.canonical.hasPrefix($0.key) }
+            .max { $0.key.utf8.count < $1.key.utf8.count }?.value
+        guard isObeyed else { return StoragePermission(freshFor: configured) }
+        // `private` excludes shared caches, and this is one.
+        if directives.noStore || directives.isPrivate { return .denied }
+        let lifetime = directives.noCache ? 0 : directives.freshFor
+        return StoragePermission(freshFor: lifetime.map { min(max(Int64($0), shortest), longest) } ?? configured)
+    }
+}
+
+/// Whether renditions of a source may be stored, and for how long they are fresh.
+struct StoragePermission: Sendable, Equatable {
+    /// If false, the rendition is still sent to all callers of the flight: the fetch carried no credentials of any of them.
+    var isAllowed = true
+    /// Seconds; nil if the origin gives no lifetime.
+    var freshFor: Int64?
+
+    static let denied = StoragePermission(isAllowed: false)
+}

@@ -1,0 +1,68 @@
+package import Cache
+internal import Fetch
+package import SystemIO
+
+/// An animation in memory from which renditions are produced.
+package struct Source: Sendable {
+    /// The whole file, sealed against changes.
+    package let bytes: SharedDescriptor
+    /// Bytes in the file.
+    package let count: Int
+    package let digest: SourceDigest
+    /// Nil for an upload.
+    let origin: Origin?
+
+    /// A source from a fetch: its URL and what the next conditional request needs.
+    struct Origin: Sendable {
+        let url: SourceURL
+        let validators: Validators
+        /// Seconds since 1970.
+        let fetchedAt: Int64
+    }
+
+    /// An uploaded source.
+    package init(bytes: SharedDescriptor, count: Int, digest: SourceDigest) {
+        self.init(bytes: bytes, count: count, digest: digest, origin: nil)
+    }
+
+    init(bytes: SharedDescriptor, count: Int, digest: SourceDigest, origin: Origin?) {
+        self.bytes = bytes
+        self.count = count
+        self.digest = digest
+        self.origin = origin
+    }
+
+    /// The alias of a rendition of this source; nil for an upload, which has no URL.
+    ///
+    /// - Parameter freshFor: Seconds, if the origin limits them.
+    func alias(of rendition: Rendition, freshFor: Int64?) -> AliasRecord? {
+        origin.map { origin in
+            AliasRecord(
+                key: AliasKey(origin.url, rendition), sourceURL: origin.url.canonical, validators: origin.validators,
+                fetchedAt: origin.fetchedAt, freshFor: freshFor)
+        }
+    }
+}
+
+/// A fetched source, shared by all renditions that are being produced from it. Immutable.
+final class LoadedSource: Sendable {
+    let source: Source
+    let url: SourceURL
+    /// Noted before the origin was asked.
+    let epoch: Epoch
+    let storage: StoragePermission
+    /// The duration of the fetch.
+    let time: Duration
+
+    init(_ fetched: FetchedSource, digest: SourceDigest, of url: SourceURL, epoch: Epoch, at time: Int64, _ rules: OriginRules)
+    {
+        let validators = Validators(etag: fetched.validators.etag, lastModified: fetched.validators.lastModified)
+        source = Source(
+            bytes: fetched.bytes, count: fetched.count, digest: digest,
+            origin: Source.Origin(url: url, validators: validators, fetchedAt: time))
+        self.url = url
+        self.epoch = epoch
+        storage = rules.permission(for: url, fetched.cacheDirectives)
+        self.time = fetched.duration
+    }
+}

@@ -1,0 +1,128 @@
+internal import Cache
+package import Fetch
+internal import Synchronization
+
+/// Fetches sources. Renditions that are produced at the same time from one source share its fetch and its bytes.
+///
+/// Failures are remembered (``FailureMemory``). Any thread.
+package struct SourceLoader: Sendable {
+    package typealias Fetch = @Sendable (SourceURL, SourceValidators) async throws(FetchError) -> FetchOutcome
+
+    enum Outcome: Sendable {
+        case loaded(LoadedSource)
+        /// The origin confirmed what the validators describe. The epoch was noted before the origin was asked.
+        case notModified(UnmodifiedSource, Epoch)
+    }
+
+    /// Fetches in progress, and sources in memory. Lives as long as the process.
+    final class State: Sendable {
+        fileprivate let fetches: SingleFlight<Key, Outcome>
+        fileprivate let loaded = Mutex<[SourceURL: WeakSource]>([:])
+
+        /// - Parameters:
+        ///   - lifetime: A backstop for one fetch, which has timeouts of its own.
+        ///   - executor: Runs the fetches; nil for Swift's default.
+        init(lifetime: Duration, executor: (any TaskExecutor)? = nil) {
+            fetches = SingleFlight(queueTimeout: lifetime, lifetime: lifetime, executor: executor)
+        }
+
+        func setLifetime(_ lifetime: Duration) {
+            fetches.setTimeouts(queue: lifetime, lifetime: lifetime)
+        }
+
+        /// Prevents later callers from joining the fetches that the purge covers.
+        func close(_ scope: PurgeScope) {
+            fetches.close { scope.covers($0.url.canonical) }
+        }
+    }
+
+    fileprivate struct Key: Hashable {
+        let url: SourceURL
+        let validators: SourceValidators
+    }
+
+    fileprivate struct WeakSource {
+        weak var source: LoadedSource?
+    }
+
+    private let cache: any RenditionCache
+    private let clock: CacheClock
+    private let rules: OriginRules
+    private let state: State
+    private let failures: FailureMemory
+    private let fetch: Fetch
+
+    /// The number of dictionary entries at which those of released sources are removed.
+    private static let cleanupThreshold = 64
+
+    init(
+        cache: any RenditionCache, clock: CacheClock, rules: OriginRules, state: State, failures: FailureMemory,
+        fetch: @escaping Fetch
+    ) {
+        self.cache = cache
+        self.clock = clock
+        self.rules = rules
+        self.state = state
+        self.failures = failures
+        self.fetch = fetch
+    }
+
+    /// Loads the source: from memory, from a fetch in progress, or by a new fetch.
+    ///
+    /// - Parameter validators: Those of the stored rendition; the origin may answer that nothing has changed.
+    func load(_ url: SourceURL, validators: SourceValidators) async throws(RenditionError) -> Outcome {
+        if let source = sourceInMemory(url) { return .loaded(source) }
+        var key = Key(url: url, validators: SourceValidators())
+        // The outcome of an unconditional fetch suits every caller; that of a conditional one suits only equal validators.
+        if !state.fetches.isJoinable(key) { key = Key(url: url, validators: validators) }
+        do throws(RenditionError) {
+            return try await state.fetches.value(for: key) { [key] _ async throws(RenditionError) in
+                try await fetchNow(key)
+            }.value
+        } catch .cancelled {
+            throw .overloaded(cause: nil)
+        } catch {
+            throw error
+        }
+    }
+
+    private func fetchNow(_ key: Key) async throws(RenditionError) -> Outcome {
+        // Noted before the origin is asked: a later purge covers the origin's answer.
+        let epoch = cache.epoch(for: key.url.canonical)
+        let failureEpoch = failures.epoch
+        let outcome: FetchOutcome
+        do throws(FetchError) {
+            outcome = try await fetch(key.url, key.validators)
+        } catch {
+            let failure = RenditionError.fetchFailed(error)
+            failures.remember(failure, of: key.url, since: failureEpoch)
+            throw failure
+        }
+        switch outcome {
+        case .notModified(let unmodified):
+            return .notModified(unmodified, epoch)
+        case .fetched(let fetched):
+            guard let digest = SourceDigest(bytes: fetched.sha256) else { throw .overloaded(cause: "no digest") }
+            let source = LoadedSource(
+                fetched, digest: digest, of: key.url, epoch: epoch, at: clock.unixSeconds(), rules)
+            if source.storage.isAllowed { share(source) }
+            return .loaded(source)
+        }
+    }
+
+    // MARK: Sources in memory
+
+    private func share(_ source: LoadedSource) {
+        state.loaded.withLock { loaded in
+            if loaded.count >= Self.cleanupThreshold { loaded = loaded.filter { $0.value.source != nil } }
+            loaded[source.url] = WeakSource(source: source)
+        }
+    }
+
+    private func sourceInMemory(_ url: SourceURL) -> LoadedSource? {
+        guard let source = state.loaded.withLock({ $0[url]?.source }),
+            !cache.isPurged(url.canonical, since: source.epoch)
+        else { return nil }
+        return source
+    }
+}

@@ -1,0 +1,135 @@
+internal import Cache
+internal import Crypto
+internal import Fetch
+internal import HTTP
+internal import Renditions
+
+/// Answers the requests that need the admin token: purges, and the state of the cache.
+struct AdminController: Sendable {
+    private let pipeline: RenditionPipeline
+    private let cache: Cache
+    private let state: RenditionState
+    private let token: SHA256Digest?
+
+    init(pipeline: RenditionPipeline, cache: Cache, state: RenditionState, token: String?) {
+        self.pipeline = pipeline
+        self.cache = cache
+        self.state = state
+        self.token = token.map { SHA256.hash(data: Array($0.utf8)) }
+    }
+
+    /// Whether a token is configured. Without one the admin paths do not exist.
+    var isOn: Bool { token != nil }
+
+    /// `PURGE` of a rendition's path: removes every rendition of its source.
+    func purge(_ url: SourceURL, authorization: String?) throws(Problem) -> HTTPReply {
+        try authorize(authorization)
+        return purge(.url(url.canonical))
+    }
+
+    /// `PURGE` of an object's path: forgets that object and every alias that leads to it.
+    func purge(_ object: ObjectID, authorization: String?) throws(Problem) -> HTTPReply {
+        try authorize(authorization)
+        return purge(.object(object))
+    }
+
+    /// `/cache`: GET answers with statistics, DELETE purges.
+    func answer(_ method: HTTPMethod, _ query: [QueryItem], authorization: String?) throws(Problem) -> HTTPReply {
+        try authorize(authorization)
+        guard method == .delete else { return .now(statistics()) }
+        guard query.count == 1, let item = query.first else {
+            throw .badRequest("DELETE /cache takes exactly one parameter: url, prefix, or all=true.")
+        }
+        switch (item.name, item.value) {
+        case ("url", let text):
+            do throws(SourceURLError) {
+                return purge(.url(try SourceURL(text).canonical))
+            } catch {
+                throw .badSourceURL(error.description)
+            }
+        case ("prefix", let text) where !text.isEmpty: return purge(.prefix(Self.canonicalPrefix(text)))
+        case ("all", "true"): return purge(.all)
+        default: throw .badRequest("DELETE /cache takes exactly one parameter: url, prefix, or all=true.")
+        }
+    }
+
+    /// The prefix with scheme, host and port in canonical form, and the path unchanged.
+    private static func canonicalPrefix(_ text: String) -> String {
+        let parts = text.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
+        guard parts.count == 4, let origin = try? SourceURL(parts[0...2].joined(separator: "/") + "/") else { return text }
+        return origin.canonical + parts[3]
+    }
+
+    /// Compares digests, so the time does not depend on where a wrong token differs.
+    ///
+    /// - Throws: `not_found` where the admin interface is off, `unauthorized`.
+    func authorize(_ authorization: String?) throws(Problem) {
+        guard let token else { throw .notFound("The admin interface is off: no admin token is configured.") }
+        let words = (authorization ?? "").split(separator: " ", maxSplits: 1)
+        guard words.count == 2, words[0].lowercased() == "bearer", SHA256.hash(data: Array(words[1].utf8)) == token else {
+            throw .unauthorized
+        }
+    }
+
+    private struct Purged: Encodable {
+        var purged: Int64
+        var bytes: Int64
+    }
+
+    private func purge(_ scope: PurgeScope) -> HTTPReply {
+        .later { [pipeline] in
+            do throws(CacheError) {
+                let result = try await pipeline.purge(scope)
+                return Self.json(Purged(purged: result.purged, bytes: result.bytes))
+            } catch {
+                var problem = Problem(503, "overloaded", "The purge could not be completed.", retryAfter: 1)
+                problem.cause = error.description
+                return ProblemDocument.response(problem)
+            }
+        }
+    }
+
+    private struct Statistics: Encodable {
+        var objects: Int64
+        var bytes: Int64
+        var limitBytes: Int64
+        var hits: Int64
+        var misses: Int64
+        var evictions: Int64
+        var purged: Int64
+        var corrupt: Int64
+        var unstored: Int64
+        var negative: Int
+        var inProgress: Int
+
+        private enum CodingKeys: String, CodingKey {
+            case objects
+            case bytes
+            case limitBytes = "limit_bytes"
+            case hits
+            case misses
+            case evictions
+            case purged
+            case corrupt
+            case unstored
+            case negative
+            case inProgress = "in_progress"
+        }
+    }
+
+    private func statistics() -> HTTPResponse {
+        let now = cache.statistics()
+        return Self.json(
+            Statistics(
+                objects: Int64(now.objects), bytes: Int64(now.bytes), limitBytes: Int64(now.limitBytes),
+                hits: Int64(now.hotHits) + Int64(now.diskHits), misses: Int64(now.misses), evictions: Int64(now.evictions),
+                purged: Int64(now.purged), corrupt: Int64(now.corrupt), unstored: Int64(now.unstored),
+                negative: state.rememberedFailures, inProgress: state.missesInProgress))
+    }
+
+    private static func json(_ value: some Encodable) -> HTTPResponse {
+        HTTPResponse(
+            status: 200, headers: ["Content-Type": "application/json", "Cache-Control": "no-store"],
+            body: .bytes(JSONText.encode(value)))
+    }
+}

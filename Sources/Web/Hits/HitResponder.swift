@@ -1,0 +1,64 @@
+internal import Cache
+internal import HTTP
+internal import Renditions
+
+/// Answers hits: from the bytes of a target to the head and file that are sent.
+///
+/// Runs on event loop threads. A hit parses nothing, allocates no strings and waits for nothing: the target is looked up in
+/// ``RouteMemo``, the rendition in the cache's memory, and the response's fields were prepared when the rendition was first
+/// used.
+struct HitResponder: Sendable {
+    private let memo = RouteMemo()
+    private let cache: Cache
+    private let responder: RenditionResponder
+    private let signatures: SignatureCheck
+
+    init(cache: Cache, responder: RenditionResponder, signatures: SignatureCheck) {
+        self.cache = cache
+        self.responder = responder
+        self.signatures = signatures
+    }
+
+    /// The response to a GET or HEAD of a target that was requested before, if its rendition is in memory and fresh.
+    func response(to request: borrowing HTTPRequest) -> HTTPResponse? {
+        let method = request.method
+        guard method == .get || method == .head, let known = memo.entry(for: request.targetBytes) else { return nil }
+        if let expires = known.expires, signatures.hasExpired(expires) { return nil }
+        if let alias = known.alias {
+            var key = alias
+            if let fallback = known.fallback {
+                let prefersVideo = AcceptField(request.headers("Accept")).prefersVideo
+                if !prefersVideo || fresh(alias).map(responder.isLargerThanSource) == true { key = fallback }
+            }
+            guard let rendition = fresh(key) else { return nil }
+            return responder.hit(rendition, .source, known.terms)
+        }
+        guard let object = known.object else { return nil }
+        return self.object(object.id, object.fileExtension)
+    }
+
+    /// The response with a rendition of a source, if it is in memory and fresh.
+    ///
+    /// - Parameter alternative: Sent if the rendition is larger than its source; the caller looks for it.
+    func rendition(_ key: AliasKey, _ terms: ResponseTerms, unlessLargerFor alternative: Rendition?) -> HTTPResponse? {
+        guard let rendition = fresh(key) else { return nil }
+        if alternative != nil, responder.isLargerThanSource(rendition) { return nil }
+        return responder.hit(rendition, .source, terms)
+    }
+
+    /// The response with a stored object, if it is in memory.
+    func object(_ id: ObjectID, _ fileExtension: String) -> HTTPResponse? {
+        guard let rendition = cache.hotObject(id), rendition.fileExtension == fileExtension else { return nil }
+        return responder.hit(rendition, .object)
+    }
+
+    /// Records the meaning of a target, after access to it was granted.
+    func remember(_ target: ParsedTarget, for bytes: UnsafeRawBufferPointer) {
+        memo.insert(target, for: bytes)
+    }
+
+    private func fresh(_ key: AliasKey) -> CachedRendition? {
+        guard let found = cache.hotAlias(key), case .fresh = cache.freshness(of: found) else { return nil }
+        return found
+    }
+}

@@ -1,0 +1,92 @@
+internal import Cache
+internal import Fetch
+internal import Glibc
+internal import Renditions
+internal import Synchronization
+
+/// The meanings of recent targets, so that a hit neither parses a target nor hashes a URL.
+///
+/// A direct-mapped table: a newer target replaces an older one in the same slot. Entries never expire, because the meaning of
+/// a target depends on its bytes and the policy alone. Any thread.
+final class RouteMemo: Sendable {
+    /// A parsed target.
+    final class Entry: Sendable {
+        fileprivate let target: [UInt8]
+        /// The expiry of the signature, in seconds since 1970, or nil.
+        let expires: Int64?
+        /// The key of the rendition that is sent as stored; nil for other routes.
+        let alias: AliasKey?
+        /// The key of the alternative for clients that do not accept the video; nil if all clients get the same.
+        let fallback: AliasKey?
+        /// The object that the target names; nil for other routes.
+        let object: (id: ObjectID, fileExtension: String)?
+        let terms: ResponseTerms
+
+        fileprivate init(target: UnsafeRawBufferPointer, _ parsed: ParsedTarget) {
+            self.target = Array(target)
+            expires = parsed.credentials?.expires
+            terms = parsed.terms
+            object = if case .object(let id, let fileExtension) = parsed.route { (id, fileExtension) } else { nil }
+            if case .rendition(let rendition, let url) = parsed.route, rendition.format.isAnsweredAsStored {
+                alias = AliasKey(url, rendition)
+                fallback = parsed.fallback.map { AliasKey(url, $0) }
+            } else {
+                alias = nil
+                fallback = nil
+            }
+        }
+    }
+
+    /// Longer targets are not stored, which bounds the memory of the table.
+    private static let longestTarget = 512
+    private let slots: Mutex<[Entry?]>
+    private let mask: Int
+
+    /// - Parameter capacity: A power of two.
+    init(capacity: Int = 4096) {
+        slots = Mutex(Array(repeating: nil, count: capacity))
+        mask = capacity - 1
+    }
+
+    /// The entry of a target, if the table has it.
+    func entry(for target: UnsafeRawBufferPointer) -> Entry? {
+        guard target.count <= Self.longestTarget else { return nil }
+        let slot = Self.hash(target) & mask
+        guard let entry = slots.withLock({ $0[slot] }), entry.target.count == target.count,
+            Self.areEqual(entry.target, target)
+        else { return nil }
+        return entry
+    }
+
+    /// Stores the meaning of a target. Access to it must have been granted.
+    func insert(_ parsed: ParsedTarget, for target: UnsafeRawBufferPointer) {
+        guard target.count <= Self.longestTarget else { return }
+        let entry = Entry(target: target, parsed)
+        let slot = Self.hash(target) & mask
+        slots.withLock { $0[slot] = entry }
+    }
+
+    /// Compares bytes of equal count.
+    private static func areEqual(_ known: [UInt8], _ target: UnsafeRawBufferPointer) -> Bool {
+        known.withUnsafeBytes { known in
+            guard let left = known.baseAddress, let right = target.baseAddress else { return known.isEmpty }
+            return memcmp(left, right, known.count) == 0
+        }
+    }
+
+    /// FNV-1a over words of eight bytes. It need not resist collisions, because the bytes are compared.
+    private static func hash(_ bytes: UnsafeRawBufferPointer) -> Int {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        var offset = 0
+        while offset + 8 <= bytes.count {
+            hash = (hash ^ bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) &* 0x100_0000_01b3
+            hash ^= hash >> 29
+            offset += 8
+        }
+        while offset < bytes.count {
+            hash = (hash ^ UInt64(bytes[offset])) &* 0x100_0000_01b3
+            offset += 1
+        }
+        return Int(truncatingIfNeeded: hash ^ hash >> 32)
+    }
+}

@@ -1,0 +1,35 @@
+internal import HTTP
+internal import PrometheusMetrics
+internal import SystemIO
+
+/// Answers `/metrics`.
+///
+/// Clients at the addresses of `metrics.allow` need no token; all others need the admin token, because the load of a service
+/// concerns only its operators.
+struct MetricsController: Sendable {
+    private let registry: PrometheusRegistry
+    private let allowed: ClientList
+    private let admin: AdminController
+    /// Reading the metrics takes system calls, which would delay an event loop.
+    private let threads: WorkThreads
+
+    init(registry: PrometheusRegistry, allowed: ClientList, admin: AdminController, threads: WorkThreads) {
+        self.registry = registry
+        self.allowed = allowed
+        self.admin = admin
+        self.threads = threads
+    }
+
+    func answer(_ request: borrowing HTTPRequest) throws(Problem) -> HTTPReply {
+        if !allowed.contains(request.clientAddress) { try admin.authorize(request.header("Authorization")) }
+        let format = ExpositionFormat.preferred(accept: request.header("Accept"))
+        return .later { [registry, threads] in
+            guard let text = await threads.run({ registry.text(format) }) else {
+                return ProblemDocument.response(.draining)
+            }
+            return HTTPResponse(
+                status: 200, contentType: format.contentType, text: text,
+                headers: ["Cache-Control": "no-store", "Vary": "Accept"])
+        }
+    }
+}

@@ -1,0 +1,192 @@
+internal import Cache
+internal import Fetch
+internal import Glibc
+internal import HTTP
+internal import Renditions
+internal import Sandbox
+
+/// Answers requests for pages: the home page, the player page, and the player's oEmbed document.
+struct PageController: Sendable {
+    /// A player page that a request names.
+    private struct Page: Sendable {
+        var rendition: Rendition
+        let source: SourceURL
+        /// The page's own target.
+        var target: String
+        /// The part of the page's absolute address before the target.
+        var base: String
+        var addresses: RenditionAddresses
+        var terms: ResponseTerms
+    }
+
+    private let pipeline: RenditionPipeline
+    private let responder: RenditionResponder
+    private let problems: ProblemResponder
+    private let parser: RouteParser
+    private let access: AccessControl
+    private let configuration: WebPolicy
+    private let homePage: HomePage?
+    private let playerPage = PlayerPage()
+
+    init(
+        _ configuration: WebPolicy, pipeline: RenditionPipeline, responder: RenditionResponder, problems: ProblemResponder,
+        crossOrigin: CrossOrigin, parser: RouteParser, access: AccessControl
+    ) {
+        self.configuration = configuration
+        self.pipeline = pipeline
+        self.responder = responder
+        self.problems = problems
+        self.parser = parser
+        self.access = access
+        homePage = configuration.hasHomePage ? HomePage(configuration, crossOrigin: crossOrigin, startedAt: time(nil)) : nil
+    }
+
+    /// The home page.
+    ///
+    /// - Throws: `not_found` if it is switched off.
+    func home() throws(Problem) -> HTTPResponse {
+        guard let homePage else { throw .notFound("The home page is switched off.") }
+        return homePage.response
+    }
+
+    // MARK: Responses
+
+    /// Answers with the player page of a target. It starts no conversion: the browser requests the video.
+    ///
+    /// - Throws: The problem of the target.
+    func player(
+        _ target: ParsedTarget, _ client: ClientContext, _ form: ProblemForm, _ request: borrowing HTTPRequest
+    ) throws(Problem) -> HTTPReply {
+        let page = try page(target, text: request.target, client)
+        return .later(for: request) {
+            await respond(page, client, form) { (facts, result) throws(Problem) in
+                let contents = contents(of: page, facts, poster: try facts.poster(of: page.rendition))
+                return responder.response(result, page.terms) {
+                    playerPage.resource(contents, fields: $0, lastModified: Int(result.rendition.created))
+                }
+            }
+        }
+    }
+
+    /// Answers with the oEmbed document of the page that the query names.
+    ///
+    /// - Throws: The problem of the query.
+    func oembed(
+        _ items: [QueryItem], _ client: ClientContext, _ request: borrowing HTTPRequest
+    ) throws(Problem) -> HTTPReply {
+        let query = try OEmbed.Query(items)
+        let page = try page(embedding: query.url, client)
+        return .later(for: request) {
+            await respond(page, client, .document) { (facts, result) throws(Problem) in
+                let poster = try facts.poster(of: page.rendition)
+                let thumbnail = try facts.bounded(poster, maxWidth: query.maxWidth, maxHeight: query.maxHeight)
+                let contents = contents(of: page, facts, poster: thumbnail ?? poster)
+                let document = OEmbed(contents, query, hasThumbnail: thumbnail != nil, maxAge: configuration.maxAge)
+                return responder.response(result, page.terms) { fields in
+                    let text = JSONText.encode(document)
+                    return HTTPResource(
+                        bytes: text, contentType: Rendition.Format.json.contentType,
+                        entityTag: PageTag.of(String(decoding: text, as: UTF8.self)),
+                        lastModified: Int(result.rendition.created), headers: fields)
+                }
+            }
+        }
+    }
+
+    /// Composes the response of a page from the facts of its source.
+    private func respond(
+        _ page: Page, _ client: ClientContext, _ form: ProblemForm,
+        _ compose: (PageFacts, RenditionResult) throws(Problem) -> HTTPResponse
+    ) async -> HTTPResponse {
+        do throws(Problem) {
+            let (facts, result) = try await facts(of: page, client)
+            return try compose(facts, result)
+        } catch {
+            return problems.failure(error, host: page.source.host, form: form)
+        }
+    }
+
+    /// The stored facts of the page's source.
+    private func facts(of page: Page, _ client: ClientContext) async throws(Problem) -> (PageFacts, RenditionResult) {
+        let request = RenditionRequest(
+            Rendition(format: .json), of: page.source, urgency: client.urgency, allowance: client.allowance)
+        let result: RenditionResult
+        do throws(RenditionError) {
+            result = try await pipeline.find(request)
+        } catch {
+            throw Problem(error)
+        }
+        guard let facts = PageFacts(result.rendition) else { throw .overloaded }
+        return (facts, result)
+    }
+
+    // MARK: Pages
+
+    /// The page that a target names.
+    ///
+    /// - Parameters:
+    ///   - parsed: The target after parsing.
+    ///   - target: The target as it was sent.
+    ///   - base: The part of the absolute address before the target; nil for that of the server.
+    private func page(
+        _ parsed: ParsedTarget, text target: String, base: String? = nil, _ client: ClientContext
+    ) throws(Problem) -> Page {
+        guard case .rendition(let rendition, let source) = parsed.route else { throw Self.notAPage }
+        return Page(
+            rendition: rendition, source: source, target: target,
+            base: base ?? PageLinks.base(publicURL: configuration.publicURL, scheme: client.scheme, host: client.host),
+            addresses: RenditionAddresses(parsed, of: source, keys: configuration.signingKeys), terms: parsed.terms)
+    }
+
+    /// The page for the URL of an oEmbed request: the URL of a page, of a rendition of the same source, or of a GIF.
+    ///
+    /// - Throws: The problem that a request for the page would have.
+    private func page(embedding url: String, _ client: ClientContext) throws(Problem) -> Page {
+        guard let (base, target) = ownTarget(url, client) else {
+            let target: String
+            do throws(SourceURLError) {
+                target = "/\(Rendition.Format.html.rawValue)/\(try SourceURL(url).canonical)"
+            } catch {
+                throw .badSourceURL(error.description)
+            }
+            let parsed = try parser.parse(target)
+            try access.check(parsed)
+            return try page(parsed, text: target, client)
+        }
+        let parsed = try parser.parse(target)
+        try access.check(parsed)
+        var page = try page(parsed, text: target, base: base, client)
+        page.terms.varies = false
+        if page.rendition.format == .html { return page }
+        guard page.rendition.format.isAnsweredAsStored else { throw Self.notAPage }
+        page.rendition = page.rendition.inFormat(.html)
+        page.target = page.addresses.target(page.rendition)
+        return page
+    }
+
+    private static let notAPage = Problem.notFound(
+        "The address is neither a player page nor a video or picture of this server.")
+
+    /// Splits a URL on this server into its target and the part before it, which is the public URL or names the host that the
+    /// client used.
+    private func ownTarget(_ url: String, _ client: ClientContext) -> (base: String, target: String)? {
+        let bases = configuration.publicURL.map { [$0] } ?? client.host.map { ["http://\($0)", "https://\($0)"] } ?? []
+        for base in bases where url.hasPrefix(base + "/") { return (base, String(url.dropFirst(base.count))) }
+        return nil
+    }
+
+    private func contents(of page: Page, _ facts: PageFacts, poster: Rendition) -> PlayerPage.Contents {
+        let links = PageLinks(
+            target: page.target, base: page.base, root: configuration.publicURL.map(PageLinks.path) ?? "", page.addresses,
+            video: page.rendition.inFormat(.mp4), poster: poster)
+        return facts.contents(of: page.rendition, poster: poster, name: page.source.name, links: links)
+    }
+}
+
+extension SourceURL {
+    /// The name of a source for people: the last segment of its path, or its host where the path has none.
+    fileprivate var name: String {
+        let last = path.split(separator: "/").last.map { PercentEncoding.decode($0) ?? String($0) }
+        return last ?? host
+    }
+}

@@ -1,0 +1,53 @@
+internal import Cache
+internal import Crypto
+internal import HTTP
+internal import Renditions
+internal import SystemIO
+
+/// Composes the body of `json`: the stored facts of a GIF and the renditions that are stored at the moment.
+///
+/// It starts no conversion. A rendition counts as stored whatever URL it was produced for.
+struct FactsComposer: Sendable {
+    /// The formats that the document lists.
+    private static let formats = Rendition.Format.allCases.filter(\.isAnsweredAsStored)
+
+    let cache: Cache
+
+    /// Composes the document.
+    ///
+    /// - Parameter addresses: Those of the source; nil for an upload.
+    /// - Returns: The body and the time of its last change, in seconds since 1970; nil if the stored facts cannot be read.
+    func document(
+        _ file: CachedRendition, _ addresses: RenditionAddresses?
+    ) async -> (bytes: [UInt8], lastModified: Int)? {
+        guard let facts = FactsFile.read(file), let digest = SourceDigest(hex: facts.sha256) else { return nil }
+        var lastModified = file.created
+        var renditions: [String: FactsDocument.Rendition] = [:]
+        for format in Self.formats {
+            let rendition = Rendition(format: format)
+            let stored = await cache.object(ObjectID(digest, rendition), isFirstLook: false)
+            // An upload has no address; its stored renditions have those of objects.
+            guard let url = addresses?.target(rendition) ?? stored.map(RenditionResponder.path) else { continue }
+            renditions[format.rawValue] = Self.entry(url, stored)
+            lastModified = max(lastModified, stored?.created ?? 0)
+        }
+        let source = FactsDocument.Source(url: addresses?.sourceText, facts: facts)
+        return (FactsDocument(source: source, renditions: renditions).encoded, Int(lastModified))
+    }
+
+    private static func entry(_ url: String, _ stored: CachedRendition?) -> FactsDocument.Rendition {
+        guard let stored else { return FactsDocument.Rendition(url: url) }
+        var entry = FactsDocument.Rendition(url: url, bytes: stored.length)
+        // An older version may have stored facts in another form. The address is enough then.
+        guard let facts = RenditionFacts(stored: stored.facts) else { return entry }
+        entry.width = facts.width
+        entry.height = facts.height
+        if facts.duration > 0 { entry.duration = Double(facts.duration) / Double(facts.timescale) }
+        return entry
+    }
+
+    /// A strong entity tag for bytes.
+    static func entityTag(_ bytes: [UInt8]) -> String {
+        "\"" + Hex.encode(SHA256.hash(data: bytes)) + "\""
+    }
+}

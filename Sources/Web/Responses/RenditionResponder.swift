@@ -1,0 +1,244 @@
+internal import Cache
+internal import HTTP
+internal import Renditions
+internal import Synchronization
+
+/// Builds the responses of renditions.
+struct RenditionResponder: Sendable {
+    /// How the request names the rendition. The rendition of a source may change, an object does not.
+    enum Address {
+        case source
+        case object
+    }
+
+    /// The parts of a response that are prepared once per rendition and stay attached to it.
+    private final class Prepared: Sendable {
+        /// The number of the policy that the fields below are made for.
+        let policyNumber: Int
+        /// With the fields that all responses have in common.
+        let resource: HTTPResource
+        /// `Cache-Control` and `Cache-Status` of a hit of a plain request.
+        let hit: HTTPHeaders
+        /// A ``SizeComparison``, computed at its first use.
+        let comparison = Atomic(SizeComparison.unknown.rawValue)
+
+        init(_ resource: HTTPResource, plain: HTTPHeaders, policyNumber: Int) {
+            self.policyNumber = policyNumber
+            self.resource = resource
+            hit = RenditionResponder.with(plain, .hit)
+        }
+    }
+
+    /// A rendition's size beside that of its GIF.
+    private enum SizeComparison: UInt8 {
+        case unknown
+        case larger
+        case notLarger
+    }
+
+    private let common: HTTPHeaders
+    private let policy: HeadPolicy
+    /// The same for equal policies, so that hits compare a number.
+    private let policyNumber: Int
+    private var maxAge: Int { policy.maxAge }
+    private var staleFor: Int64 { policy.staleFor }
+    private let secondsLeft: @Sendable (Int64) -> Int64
+    /// Seconds of `max-age` of responses that are composed for each request.
+    private static let composedMaxAge = 60
+
+    /// - Parameter secondsLeft: Until a time in seconds since 1970.
+    init(
+        _ configuration: WebPolicy, crossOrigin: CrossOrigin, secondsLeft: @escaping @Sendable (Int64) -> Int64
+    ) {
+        var common: HTTPHeaders = ["X-Content-Type-Options": "nosniff"]
+        common.append(crossOrigin.fields)
+        self.common = common
+        policy = configuration.headPolicy
+        policyNumber = Self.number(of: policy)
+        self.secondsLeft = secondsLeft
+    }
+
+    /// The response of a hit. For plain terms it builds no strings.
+    func hit(_ rendition: CachedRendition, _ address: Address, _ terms: ResponseTerms = .plain) -> HTTPResponse {
+        let prepared = prepared(rendition)
+        if terms.isPlain, rendition.isOfSource == (address == .source) {
+            return HTTPResponse(prepared.resource, headers: prepared.hit)
+        }
+        return HTTPResponse(prepared.resource, headers: Self.with(fields(rendition.alias, address, terms), .hit))
+    }
+
+    /// Whether a rendition has more bytes than the GIF it was made from.
+    func isLargerThanSource(_ rendition: CachedRendition) -> Bool {
+        let prepared = prepared(rendition)
+        let known = SizeComparison(rawValue: prepared.comparison.load(ordering: .relaxed)) ?? .unknown
+        if known != .unknown { return known == .larger }
+        let facts = RenditionFacts(stored: rendition.facts)
+        let isLarger = facts.map { rendition.length > Int64($0.sourceBytes) } ?? false
+        prepared.comparison.store((isLarger ? SizeComparison.larger : .notLarger).rawValue, ordering: .relaxed)
+        return isLarger
+    }
+
+    /// The response with a result of the pipeline.
+    func response(_ result: RenditionResult, _ address: Address, _ terms: ResponseTerms = .plain) -> HTTPResponse {
+        var headers =
+            result.isStorable
+            ? fields(result.rendition.alias, address, terms) : Self.fields("no-store", varies: terms.varies)
+        headers = Self.with(headers, result.provenance)
+        switch result.provenance {
+        case .stored, .unstored, .collapsed, .renewed: headers.append("Server-Timing", result.times.serverTiming)
+        case .hit, .stale: break
+        }
+        return HTTPResponse(prepared(result.rendition).resource, headers: headers)
+    }
+
+    /// The response with a document that was composed of a stored rendition and the present contents of the cache.
+    func composed(
+        _ body: (bytes: [UInt8], lastModified: Int), _ contentType: String, _ result: RenditionResult,
+        _ terms: ResponseTerms = .plain
+    ) -> HTTPResponse {
+        var terms = terms
+        terms.maxAge = min(terms.maxAge ?? maxAge, Self.composedMaxAge)
+        // An object never changes, but the document does.
+        var response = response(result, .source, terms)
+        response.body = .resource(
+            HTTPResource(
+                bytes: body.bytes, contentType: contentType, entityTag: FactsComposer.entityTag(body.bytes),
+                lastModified: body.lastModified, headers: common))
+        return response
+    }
+
+    /// The response with a resource that is composed of a stored rendition, such as a page.
+    ///
+    /// - Parameter compose: Returns the resource with the given fields, which every response has.
+    func response(
+        _ result: RenditionResult, _ terms: ResponseTerms, composing compose: (HTTPHeaders) -> HTTPResource
+    ) -> HTTPResponse {
+        var response = response(result, .source, terms)
+        response.body = .resource(compose(common))
+        return response
+    }
+
+    // MARK: Fields
+
+    private static func with(_ fields: HTTPHeaders, _ provenance: RenditionResult.Provenance) -> HTTPHeaders {
+        var fields = fields
+        fields.append("Cache-Status", cacheStatus(provenance))
+        return fields
+    }
+
+    private static func fields(_ cacheControl: String, varies: Bool) -> HTTPHeaders {
+        var fields: HTTPHeaders = ["Cache-Control": cacheControl]
+        if varies { fields.append("Vary", "Accept") }
+        return fields
+    }
+
+    /// The fields that instruct HTTP caches. They may store the response for as long as the origin permits this cache to, and
+    /// no longer than the signature of the request is valid.
+    private func fields(_ alias: AliasRecord?, _ address: Address, _ terms: ResponseTerms) -> HTTPHeaders {
+        if address == .object {
+            let year: Int64 = 31_536_000
+            // The signature of an upload may expire although the object never changes.
+            if let left = terms.expires.map(secondsLeft), left < year {
+                return Self.fields("public, max-age=\(left)", varies: terms.varies)
+            }
+            return Self.fields("public, max-age=\(year), immutable", varies: terms.varies)
+        }
+        let age = min(Int64(terms.maxAge ?? maxAge), alias?.freshFor ?? .max)
+        if let left = terms.expires.map(secondsLeft), left < age + staleFor {
+            return Self.fields("public, max-age=\(min(age, left))", varies: terms.varies)
+        }
+        return Self.fields("public, max-age=\(age), stale-while-revalidate=\(staleFor)", varies: terms.varies)
+    }
+
+    /// RFC 9211.
+    static func cacheStatus(_ provenance: RenditionResult.Provenance) -> String {
+        switch provenance {
+        case .hit: "gifreel; hit"
+        case .stale(let age): "gifreel; hit; ttl=-\(age)"
+        case .stored: "gifreel; fwd=miss; stored"
+        case .renewed: "gifreel; fwd=stale; fwd-status=304; stored"
+        case .unstored(let reason): "gifreel; fwd=miss; detail=\(reason.token)"
+        case .collapsed: "gifreel; fwd=miss; collapsed"
+        }
+    }
+
+    /// The path of a stored rendition by its content.
+    static func path(_ rendition: CachedRendition) -> String {
+        "/object/\(rendition.objectID).\(rendition.fileExtension)"
+    }
+
+    /// Every policy since the start of the process; its index is its number.
+    private static let policies = Mutex<[HeadPolicy]>([])
+
+    private static func number(of policy: HeadPolicy) -> Int {
+        policies.withLock { policies in
+            if let known = policies.firstIndex(of: policy) { return known }
+            policies.append(policy)
+            return policies.count - 1
+        }
+    }
+
+    /// The rendition as the engine sends it, prepared at its first use.
+    private func prepared(_ rendition: CachedRendition) -> Prepared {
+        let attached = rendition.attachment as? Prepared
+        if let attached, attached.policyNumber == policyNumber { return attached }
+        let address = rendition.isOfSource ? Address.source : .object
+        let prepared = Prepared(
+            resource(rendition), plain: fields(rendition.alias, address, .plain), policyNumber: policyNumber)
+        // The slot holds its first value until the rendition leaves the cache's memory, which a reload makes happen. A request
+        // that was answered by the old policy meanwhile may have filled it again; this answer must not use that.
+        if attached == nil { rendition.attach(prepared) }
+        return prepared
+    }
+
+    /// A strong validator identifies bytes (RFC 9110 section 8.8.1), so it is half of their SHA-256. The object's id does not
+    /// identify them: x264's output depends on its number of threads, and ranges of two encodings must not be combined.
+    private static func entityTag(_ rendition: CachedRendition) -> String {
+        "\"\(rendition.content.description.prefix(32))\""
+    }
+
+    private func resource(_ rendition: CachedRendition) -> HTTPResource {
+        HTTPResource(
+            file: rendition.descriptor, length: Int(rendition.length),
+            contentType: Rendition.Format(rawValue: rendition.fileExtension)?.contentType ?? "application/octet-stream",
+            entityTag: Self.entityTag(rendition), lastModified: Int(rendition.created), headers: common)
+    }
+}
+
+extension UnstoredReason {
+    /// The reason as a token for `Cache-Status` (RFC 9211 section 2.8).
+    var token: String {
+        switch self {
+        case .unwanted: "origin-forbids"
+        case .purged: "purged"
+        case .tooLarge: "too-large"
+        case .diskFull: "disk-full"
+        case .lowSpace: "low-space"
+        case .readOnly: "read-only"
+        case .directoryLost: "directory-lost"
+        case .unavailable: "busy"
+        case .failed: "disk-error"
+        }
+    }
+}
+
+extension StageTimes {
+    /// The value of `Server-Timing`, in milliseconds: `queue;dur=0.1, fetch;dur=12.0, transcode;dur=204.5, cpu;dur=198.2`.
+    fileprivate var serverTiming: String {
+        stages.map { "\($0);dur=\(Self.milliseconds($1))" }.joined(separator: ", ")
+    }
+
+    /// `queue_ms`, `fetch_ms`, `transcode_ms` and `cpu_ms` with their values, for log lines.
+    var logged: [(String, String)] {
+        stages.map { ("\($0)_ms", Self.milliseconds($1)) }
+    }
+
+    private var stages: [(String, Duration)] {
+        [("queue", queue), ("fetch", fetch), ("transcode", transcode), ("cpu", cpu)]
+    }
+
+    private static func milliseconds(_ duration: Duration) -> String {
+        let tenths = Int(duration / .microseconds(100))
+        return "\(tenths / 10).\(tenths % 10)"
+    }
+}

@@ -1,0 +1,187 @@
+package import Cache
+package import HTTP
+package import Logging
+package import Prewarm
+package import PrometheusMetrics
+package import Renditions
+internal import Synchronization
+package import SystemIO
+
+/// The HTTP interface: parses a request's target, checks access, and calls the controller of its route.
+///
+/// A value of policy: it is created anew at each reload. Runs on event loop threads, which it never blocks; everything that
+/// waits is a task.
+package final class WebHandler: HTTPHandler {
+    /// The parts of the process that the handler uses. They outlive reloads.
+    package struct Dependencies: Sendable {
+        let cache: Cache
+        let state: RenditionState
+        let prewarm: PrewarmQueue
+        let registry: PrometheusRegistry
+        let meter: WorkMeter
+        let limiter: RateLimiter
+        let uploads: UploadAdmission
+        let clock: CacheClock
+        let threads: WorkThreads
+
+        /// - Parameter threads: Run the blocking parts of operators' requests.
+        package init(
+            cache: Cache, state: RenditionState, prewarm: PrewarmQueue, registry: PrometheusRegistry, meter: WorkMeter,
+            limiter: RateLimiter, uploads: UploadAdmission, clock: CacheClock, threads: WorkThreads
+        ) {
+            self.cache = cache
+            self.state = state
+            self.prewarm = prewarm
+            self.registry = registry
+            self.meter = meter
+            self.limiter = limiter
+            self.uploads = uploads
+            self.clock = clock
+            self.threads = threads
+        }
+    }
+
+    /// The state that `/readyz` reports.
+    package enum Readiness: Int, Sendable {
+        case starting
+        case ready
+        case draining
+    }
+
+    package let crossOrigin: CrossOrigin
+    private let parser: RouteParser
+    private let access: AccessControl
+    private let hits: HitResponder
+    private let problems: ProblemResponder
+    private let renditions: RenditionController
+    private let uploads: UploadController
+    private let pages: PageController
+    private let admin: AdminController
+    private let metrics: MetricsController
+    private let prewarm: PrewarmController
+    private let readiness = Atomic(Readiness.starting.rawValue)
+
+    package init(_ policy: WebPolicy, pipeline: RenditionPipeline, _ parts: Dependencies, logger: Logger) {
+        parser = RouteParser(mounts: policy.mounts)
+        access = AccessControl(policy, limiter: parts.limiter, clock: parts.clock)
+        crossOrigin = CrossOrigin(allowing: policy.allowOrigin)
+        problems = ProblemResponder(version: policy.version, logger: logger)
+        let responder = RenditionResponder(policy, crossOrigin: crossOrigin, secondsLeft: access.signatures.secondsLeft)
+        hits = HitResponder(cache: parts.cache, responder: responder, signatures: access.signatures)
+        renditions = RenditionController(
+            pipeline: pipeline, cache: parts.cache, hits: hits, responder: responder, problems: problems,
+            keys: policy.signingKeys, logger: logger)
+        uploads = UploadController(
+            pipeline: pipeline, renditions: renditions, access: access, parser: parser, admission: parts.uploads,
+            meter: parts.meter, maxBytes: policy.maxUploadBytes)
+        pages = PageController(
+            policy, pipeline: pipeline, responder: responder, problems: problems, crossOrigin: crossOrigin, parser: parser,
+            access: access)
+        admin = AdminController(
+            pipeline: pipeline, cache: parts.cache, state: parts.state, token: policy.adminToken)
+        metrics = MetricsController(
+            registry: parts.registry, allowed: policy.metricsReaders, admin: admin, threads: parts.threads)
+        prewarm = PrewarmController(queue: parts.prewarm, admin: admin, threads: parts.threads)
+    }
+
+    /// Sets the state that `/readyz` reports. Any thread.
+    package func setReadiness(_ new: Readiness) {
+        readiness.store(new.rawValue, ordering: .relaxed)
+    }
+
+    /// Whether `/readyz` reports 200. Any thread.
+    package var isReady: Bool { readiness.load(ordering: .relaxed) == Readiness.ready.rawValue }
+
+    package func respond(to request: borrowing HTTPRequest) -> HTTPReply {
+        if let hit = hits.response(to: request) { return .now(hit) }
+        if request.method == .options { return .now(crossOrigin.preflight(allow: methods(of: request.target))) }
+        return crossOrigin.applied(to: route(request))
+    }
+
+    private func route(_ request: borrowing HTTPRequest) -> HTTPReply {
+        do throws(Problem) {
+            let method = request.method
+            let target = try parser.parse(request.target, hasBody: method == .post)
+            if method == .get || method == .head {
+                try access.check(target, request)
+                hits.remember(target, for: request.targetBytes)
+            }
+            return try dispatch(request, target)
+        } catch {
+            return .now(problems.response(error, ProblemForm(request, parser)))
+        }
+    }
+
+    private func dispatch(_ request: borrowing HTTPRequest, _ target: ParsedTarget) throws(Problem) -> HTTPReply {
+        let method = request.method
+        let allowed = allowedMethods(target.route)
+        guard allowed.contains(method) else { return .now(Self.methodNotAllowed(method, allowed)) }
+        switch target.route {
+        case .health:
+            return .now(HTTPResponse(status: 200, contentType: "text/plain", text: "ok\n"))
+        case .readiness:
+            return .now(readinessResponse)
+        case .rendition(_, let source) where method == .purge:
+            return try admin.purge(source, authorization: request.header("Authorization"))
+        case .rendition(let rendition, let source):
+            let client = ClientContext(request, access)
+            if rendition.format == .html {
+                return try pages.player(target, client, ProblemForm(request, parser), request)
+            }
+            return renditions.answer(target, rendition, of: source, client, request)
+        case .object(let id, _) where method == .purge:
+            return try admin.purge(id, authorization: request.header("Authorization"))
+        case .object(let id, let fileExtension):
+            return renditions.object(id, fileExtension, request)
+        case .upload(let rendition):
+            return .receive(try uploads.sink(target, rendition, ClientContext(request, access), request))
+        case .home:
+            return .now(try pages.home())
+        case .oembed(let query):
+            return try pages.oembed(query, ClientContext(request, access), request)
+        case .prewarm(let id, let query):
+            return try prewarm.answer(method, id, query, authorization: request.header("Authorization"))
+        case .metrics:
+            return try metrics.answer(request)
+        case .cache(let query):
+            return try admin.answer(method, query, authorization: request.header("Authorization"))
+        }
+    }
+
+    // MARK: Methods
+
+    private func allowedMethods(_ route: Route) -> [HTTPMethod] {
+        switch route {
+        case .rendition, .object: [.get, .head, .options] + (admin.isOn ? [.purge] : [])
+        case .metrics, .health, .readiness, .home, .oembed: [.get, .head, .options]
+        case .prewarm(let id, _): id == nil ? [.post, .options] : [.get, .head, .delete, .options]
+        case .upload: [.post, .options]
+        case .cache: [.get, .head, .delete, .options]
+        }
+    }
+
+    /// The methods of the routes that a target may mean, with a body and without one. OPTIONS has neither the body nor the
+    /// signature of the request that it asks about, so a target that is invalid by itself has every method.
+    private func methods(of target: String) -> [HTTPMethod] {
+        var methods: [HTTPMethod] = []
+        for hasBody in [false, true] {
+            guard let parsed = try? parser.parse(target, hasBody: hasBody) else { continue }
+            methods += allowedMethods(parsed.route).filter { !methods.contains($0) }
+        }
+        return methods.isEmpty ? [.get, .head, .post, .delete, .purge, .options] : methods
+    }
+
+    private static func methodNotAllowed(_ method: HTTPMethod, _ allowed: [HTTPMethod]) -> HTTPResponse {
+        let detail = "\(method.description.prefix(32)) is not allowed here. The methods are \(allowed.allowValue)."
+        return ProblemDocument.response(
+            Problem(405, "method_not_allowed", detail), headers: ["Allow": allowed.allowValue])
+    }
+
+    private var readinessResponse: HTTPResponse {
+        switch Readiness(rawValue: readiness.load(ordering: .relaxed)) {
+        case .ready: HTTPResponse(status: 200, contentType: "text/plain", text: "ok\n")
+        case .draining: ProblemDocument.response(.draining)
+        case .starting, nil: ProblemDocument.response(Problem(503, "overloaded", "The server is starting.", retryAfter: 1))
+        }
+    }
+}

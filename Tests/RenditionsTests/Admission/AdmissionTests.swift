@@ -1,0 +1,78 @@
+import Fetch
+import Sandbox
+import Testing
+
+@testable import Renditions
+
+@Suite("Admission bounds the misses in progress") struct AdmissionTests {
+    private func origin(_ text: String = "https://a.test/") throws -> Admission.Origin {
+        Admission.Origin(try SourceURL(text))
+    }
+
+    /// Takes slots until the admission refuses, at most `count`.
+    private func fill(
+        _ admission: Admission, _ origin: Admission.Origin? = nil, bytes: Int = 1, urgency: Urgency = .visitor, count: Int
+    ) -> [AdmissionSlot] {
+        (0..<count).compactMap { _ in try? admission.admit(origin, bytes: bytes, urgency: urgency) }
+    }
+
+    @Test func slotsAreBoundedAndReturnWithTheirHolders() throws {
+        let admission = Admission(jobs: 3, bytes: 1000)
+        var slots = fill(admission, bytes: 10, count: 3)
+        #expect(slots.count == 3 && !admission.hasCapacity)
+        #expect(throws: RenditionError.overloaded(cause: nil)) { try admission.admit(nil, bytes: 10, urgency: .visitor) }
+        slots.removeLast()
+        #expect(admission.hasCapacity && admission.load == (2, 20))
+        slots.append(try admission.admit(nil, bytes: 10, urgency: .visitor))
+        slots = []
+        #expect(admission.load == (0, 0))
+    }
+
+    @Test func aSourceCountsWithTheLargestSizeUntilItsSizeIsKnown() throws {
+        let admission = Admission(jobs: 100, bytes: 1000)
+        let first = try admission.admit(origin(), bytes: 600, urgency: .visitor)
+        #expect(throws: RenditionError.overloaded(cause: nil)) {
+            try admission.admit(origin(), bytes: 600, urgency: .visitor)
+        }
+        first.sourceArrived(bytes: 100)
+        let second = try admission.admit(origin(), bytes: 600, urgency: .visitor)
+        #expect(admission.load == (2, 700))
+        withExtendedLifetime((first, second)) {}
+    }
+
+    @Test func oneSourceIsAlwaysAdmitted() {
+        let admission = Admission(jobs: 2, bytes: 10)
+        let slots = fill(admission, bytes: 600, count: 2)
+        #expect(slots.count == 1)
+        withExtendedLifetime(slots) {}
+    }
+
+    @Test func backgroundWorkLeavesHalfOfTheSlots() {
+        let admission = Admission(jobs: 10, bytes: 1000)
+        let background = fill(admission, urgency: .prewarm, count: 10)
+        let foreground = fill(admission, urgency: .visitor, count: 10)
+        #expect(background.count == 5 && foreground.count == 5)
+        withExtendedLifetime((background, foreground)) {}
+    }
+
+    @Test func aSlowOriginLeavesAQuarterOfTheSlots() throws {
+        let admission = Admission(jobs: 40, bytes: 1000)
+        let slow = fill(admission, try origin(), count: 40)
+        #expect(slow.count == 30)
+        #expect(throws: Never.self) { try admission.admit(origin("https://b.test/"), bytes: 1, urgency: .visitor) }
+        // Fetched sources do not count for their origin any more.
+        slow.forEach { $0.sourceArrived(bytes: 1) }
+        #expect(throws: Never.self) { try admission.admit(origin(), bytes: 1, urgency: .visitor) }
+        withExtendedLifetime(slow) {}
+    }
+
+    @Test func smallerLimitsAdmitNothingUntilWorkHasEnded() throws {
+        let admission = Admission(jobs: 4, bytes: 1000)
+        var slots = fill(admission, count: 4)
+        admission.setLimits(jobs: 2, bytes: 1000)
+        slots.removeLast(2)
+        #expect(!admission.hasCapacity)
+        slots.removeLast()
+        #expect(admission.hasCapacity)
+    }
+}
