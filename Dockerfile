@@ -6,7 +6,7 @@ FROM swift:6.1-bookworm AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
         libavcodec-dev libavformat-dev libavutil-dev libswscale-dev libx264-dev libwebp-dev \
-        libgif-dev libcurl4-openssl-dev libsqlite3-dev zlib1g-dev \
+        libgif-dev libcurl4-openssl-dev libhiredis-dev libssl-dev libsqlite3-dev zlib1g-dev \
         dpkg-dev make nasm pkg-config \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
@@ -34,7 +34,7 @@ LABEL org.opencontainers.image.title="Gifreel" \
     org.opencontainers.image.licenses="GPL-3.0-or-later"
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
-        libx264-164 libwebp7 zlib1g libgif7 libcurl4 libsqlite3-0 ca-certificates curl \
+        libx264-164 libwebp7 zlib1g libgif7 libcurl4 libhiredis0.14 libssl3 libsqlite3-0 ca-certificates curl \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 10001 --home-dir /var/lib/gifreel --create-home gifreel \
     && install -d -o gifreel -g gifreel /var/cache/gifreel

@@ -35,6 +35,8 @@ let package = Package(
         .systemLibrary(name: "CGIF"),
         .systemLibrary(name: "CAV"),
         .systemLibrary(name: "CCurl"),
+        .systemLibrary(name: "CHiredis"),
+        .systemLibrary(name: "COpenSSL"),
         .target(name: "CLinux", cSettings: [.define("_GNU_SOURCE")]),
 
         // Owners of file descriptors, shared by all who move bytes.
@@ -57,6 +59,10 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(name: "HTTP", dependencies: ["CLinux", "SystemIO"], swiftSettings: strict),
+
+        // What nodes share through Redis or Valkey: leases, records, purges, prewarm lists.
+        .target(
+            name: "Cluster", dependencies: ["CHiredis", "COpenSSL", "CLinux", "SystemIO"], swiftSettings: strict),
 
         // Log lines on standard error.
         .target(
@@ -143,6 +149,7 @@ let package = Package(
         .testTarget(
             name: "CacheTests", dependencies: ["Cache", "TestSupport", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: strict),
+        .testTarget(name: "ClusterTests", dependencies: ["Cluster", "SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "HTTPTests", dependencies: ["CLinux", "HTTP", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "LogsTests", dependencies: ["Logs", "SystemIO", .product(name: "Logging", package: "swift-log")],

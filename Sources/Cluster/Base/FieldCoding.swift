@@ -1,0 +1,66 @@
+/// Encodes a list of byte strings, each with its length in front of it, as values of keys and as payloads of messages.
+struct FieldWriter {
+    private(set) var bytes: [UInt8]
+
+    /// - Parameter kind: The first byte, which tells kinds of values apart.
+    init(kind: UInt8) {
+        bytes = [kind]
+    }
+
+    mutating func append(_ field: some Collection<UInt8>) {
+        let count = UInt32(clamping: field.count)
+        for shift: UInt32 in [24, 16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: count >> shift)) }
+        bytes.append(contentsOf: field.prefix(Int(count)))
+    }
+
+    mutating func append(_ text: String) {
+        append(Array(text.utf8))
+    }
+
+    mutating func append(_ number: Int64) {
+        append(String(number))
+    }
+
+    /// An optional field: empty for nil, otherwise behind a byte that tells it from an empty text.
+    mutating func append(_ text: String?) {
+        append(text.map { [1] + Array($0.utf8) } ?? [])
+    }
+}
+
+/// Decodes what ``FieldWriter`` encoded. Every length is checked against the bytes that are left.
+struct FieldReader {
+    private var rest: ArraySlice<UInt8>
+
+    /// - Returns: Nil where the bytes do not begin with `kind`.
+    init?(_ bytes: [UInt8], kind: UInt8) {
+        guard bytes.first == kind else { return nil }
+        rest = bytes.dropFirst()
+    }
+
+    var isAtEnd: Bool { rest.isEmpty }
+
+    mutating func field() -> [UInt8]? {
+        guard rest.count >= 4 else { return nil }
+        let count = rest.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+        rest = rest.dropFirst(4)
+        guard count <= rest.count else { return nil }
+        defer { rest = rest.dropFirst(count) }
+        return Array(rest.prefix(count))
+    }
+
+    mutating func text() -> String? {
+        field().flatMap { String(validating: $0, as: UTF8.self) }
+    }
+
+    mutating func number() -> Int64? {
+        text().flatMap { Int64($0) }
+    }
+
+    /// The outer optional is nil for a malformed field, the inner one for a field without a text.
+    mutating func optionalText() -> String?? {
+        guard let field = field() else { return nil }
+        if field.isEmpty { return .some(nil) }
+        guard field[0] == 1, let text = String(validating: field.dropFirst(), as: UTF8.self) else { return nil }
+        return text
+    }
+}

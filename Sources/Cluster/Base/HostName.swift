@@ -1,0 +1,17 @@
+internal import Glibc
+
+/// The name of this host.
+enum HostName {
+    /// The host's name with other characters than letters, digits, `.`, `_` and `-` replaced; at most 64 bytes.
+    static var current: String {
+        var buffer = [CChar](repeating: 0, count: 256)
+        guard gethostname(&buffer, buffer.count - 1) == 0 else { return "node" }
+        let bytes = buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }.prefix(64).map { byte -> UInt8 in
+            switch byte {
+            case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x2d, 0x2e, 0x5f: byte
+            default: UInt8(ascii: "-")
+            }
+        }
+        return bytes.isEmpty ? "node" : String(decoding: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,146 @@
+internal import SystemIO
+
+/// This node's part in a cluster of nodes that share a Redis or Valkey server (7.0 or later).
+///
+/// Every operation works without the server too: it then tells the caller to work alone, at once or after 250 ms at most. Three
+/// connections, each with a thread of its own, carry commands, messages, and the purge stream.
+///
+/// Any thread, except that ``close()`` blocks.
+package final class Cluster: Sendable {
+    /// Prewarm lists on which all nodes work.
+    package var prewarm: SharedPrewarm { node.prewarm }
+
+    private let node: ClusterNode
+    private let configuration: ClusterConfiguration
+    private let commandLink: RedisLink
+    private let messageLink: RedisLink
+    private let streamLink: RedisLink
+    private let breaker: CircuitBreaker
+    private let meter: ClusterMeter
+    private let reporter: StateReporter
+    private let memory: PurgeFile
+
+    /// - Parameters:
+    ///   - handlers: The local cache's part in purges.
+    ///   - onEvent: Called once for each change that an operator should know, on any thread, which it must not block.
+    ///   - onPrewarm: Called when entries of a prewarm list were added; ``SharedPrewarm/claim(_:)`` then finds them.
+    package init(
+        _ configuration: ClusterConfiguration, handlers: PurgeHandlers, timings: ClusterTimings = ClusterTimings(),
+        onEvent: @escaping @Sendable (ClusterEvent) -> Void, onPrewarm: @escaping @Sendable () -> Void = {}
+    ) {
+        let time = SystemTime()
+        let meter = ClusterMeter()
+        let keys = ClusterKeys(name: configuration.name)
+        let reporter = StateReporter(server: configuration.address.description, onChange: onEvent)
+        let breaker = CircuitBreaker(time: time) { state, error in
+            switch state {
+            case .closed: reporter.set(.breaker, nil)
+            case .open: reporter.set(.breaker, error ?? .breakerOpen)
+            case .halfOpen: break
+            }
+        }
+        let relay = NodeRelay()
+        commandLink = RedisLink(
+            configuration.address, name: "cluster-cmd", time: time,
+            onEvent: { event in
+                switch event {
+                case .connected:
+                    meter.update { $0.connections += 1 }
+                    reporter.set(.commands, nil)
+                    breaker.retry()
+                case .lost(let error):
+                    meter.count(error)
+                    breaker.trip(error)
+                    reporter.set(.commands, error)
+                case .failed(let error):
+                    reporter.set(.commands, error)
+                }
+            })
+        messageLink = RedisLink(
+            configuration.address, name: "cluster-sub", channel: keys.channel, time: time,
+            onEvent: { event in
+                // Callers poll, so that a lost subscription costs time only.
+                if event == .connected { meter.update { $0.connections += 1 } }
+                if case .lost(let error) = event { meter.count(error) }
+            }, onMessage: { relay.node?.received($0) })
+        streamLink = RedisLink(
+            configuration.address, name: "cluster-purge", time: time,
+            onEvent: { event in
+                switch event {
+                case .connected:
+                    meter.update { $0.connections += 1 }
+                    relay.node?.streamConnected()
+                case .lost(let error):
+                    meter.count(error)
+                    reporter.set(.stream, error)
+                case .failed(let error):
+                    reporter.set(.stream, error)
+                }
+            })
+        let memory = PurgeFile(path: configuration.purgeFile)
+        let identity = RandomText.make().prefix(12)
+        node = ClusterNode(
+            name: "\(configuration.node)-\(identity)", keys: keys,
+            commands: GuardedCommands(commandLink, breaker, meter, time), stream: streamLink, memory: memory,
+            handlers: handlers, timings: timings, time: time, meter: meter, onPrewarm: onPrewarm,
+            onFollow: { reporter.set(.stream, $0) }, onGap: { reporter.report(.revalidating) })
+        relay.set(node)
+        self.configuration = configuration
+        self.breaker = breaker
+        self.meter = meter
+        self.reporter = reporter
+        self.memory = memory
+    }
+
+    /// Connects in the background, and begins to take part as soon as the purges that were missed are applied.
+    package func start() {
+        for link in [commandLink, messageLink, streamLink] { link.start() }
+        node.start()
+    }
+
+    /// Leaves the cluster, so that purges do not wait for this node. Ends leases by letting them expire.
+    package func leave() async {
+        node.stop()
+        await node.leave()
+    }
+
+    /// Ends connections and threads. Blocks for a few seconds at most.
+    package func close() {
+        node.stop()
+        for link in [commandLink, messageLink, streamLink] { link.close() }
+        memory.close()
+    }
+
+    /// Finds the record of a source's rendition, waits for another node's flight, or takes the lease for one.
+    ///
+    /// Suspends while another node leads; a cancelled caller leaves at once. While the server is slow or gone the caller waits
+    /// 250 ms at most.
+    ///
+    /// - Parameters:
+    ///   - alias: The rendition's name before anything is fetched, as hexadecimal digits.
+    ///   - sourceURL: The source's canonical URL, as purges compare it.
+    ///   - outdated: A record that this function returned before and that the caller does not want again, such as a stale one.
+    package func join(_ alias: String, sourceURL: String, outdated: SharedRecord? = nil) async -> FlightStart {
+        await node.flights.join(alias, sourceURL: sourceURL, outdated: outdated)
+    }
+
+    /// Purges all nodes. Returns when every live node has applied the purge, or after two seconds; without the server as soon as
+    /// this node has, and the others follow when the server is back.
+    package func purge(_ scope: ClusterPurge) async -> PurgeReport {
+        await node.purger.purge(scope)
+    }
+
+    /// Whether the node shares its work now.
+    package var isSharing: Bool { node.follower.isTakingPart && breaker.state != .open }
+
+    /// How the node stands to its cluster now.
+    package var state: ClusterState {
+        ClusterState(
+            sharing: reporter.sharing, node: node.registry.name, server: configuration.address.description,
+            breaker: breaker.state, nodes: node.registry.knownNodes.count, leases: node.flights.heldCount,
+            pendingPurges: meter.snapshot.purgesPending, position: node.follower.history.position)
+    }
+
+    /// Counters since the start.
+    package var metrics: ClusterMetrics { meter.snapshot }
+}

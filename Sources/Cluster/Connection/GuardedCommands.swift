@@ -1,0 +1,53 @@
+/// Sends commands over a link behind a circuit breaker, and counts them.
+///
+/// A pipeline counts as failed where it has no replies, or where a reply tells that the server as a whole refuses work.
+package final class GuardedCommands: RedisCommands {
+    private let link: RedisLink
+    private let breaker: CircuitBreaker
+    private let meter: ClusterMeter
+    private let time: any ClusterTime
+
+    package init(_ link: RedisLink, _ breaker: CircuitBreaker, _ meter: ClusterMeter, _ time: any ClusterTime) {
+        self.link = link
+        self.breaker = breaker
+        self.meter = meter
+        self.time = time
+    }
+
+    package func replies(to commands: [RedisCommand], within limit: Duration) async throws(RedisError) -> [RedisValue] {
+        guard breaker.admits() else {
+            meter.count(.breakerOpen)
+            throw .breakerOpen
+        }
+        let start = time.now
+        let result: Result<[RedisValue], RedisError>
+        do throws(RedisError) {
+            result = .success(try await link.replies(to: commands, within: limit))
+        } catch {
+            result = .failure(error)
+        }
+        meter.count(commands.count, taking: time.now - start)
+        switch result {
+        case .success(let replies):
+            var refusal: RedisRefusal?
+            for case .error(let error) in replies {
+                meter.count(.refused(error))
+                if error.concernsServer { refusal = error }
+            }
+            guard let refusal else {
+                breaker.succeeded()
+                break
+            }
+            breaker.failed(.refused(refusal))
+            // A new connection may lead to the new primary, or log in again.
+            if [.readOnly, .authentication].contains(refusal.kind) { link.drop(.refused(refusal)) }
+        case .failure(.cancelled):
+            // Tells nothing of the server, and a trial that ends without a result expires.
+            break
+        case .failure(let error):
+            meter.count(error)
+            breaker.failed(error)
+        }
+        return try result.get()
+    }
+}

@@ -1,0 +1,139 @@
+/// The address of a Redis or Valkey server: `redis://[user:password@]host[:port][/database]`, the same with `rediss` for TLS,
+/// or `unix:/path`.
+///
+/// The query may name `db`, `user` and `password` for a Unix socket, and `ca` for TLS: a file of certificates to trust in place
+/// of the system's. User name and password are percent-decoded.
+package struct RedisAddress: Sendable, Equatable, CustomStringConvertible {
+    package enum Endpoint: Sendable, Equatable {
+        case tcp(host: String, port: UInt16)
+        case unix(path: String)
+    }
+
+    package let endpoint: Endpoint
+    package let usesTLS: Bool
+    /// The file of certificates to trust, in PEM; nil for the system's.
+    package let caFile: String?
+    package let user: String?
+    package let password: String?
+    package let database: Int
+
+    /// A text that cannot be used as an address. The description never contains the password.
+    package struct Invalid: Error, Sendable, Equatable, CustomStringConvertible {
+        package let description: String
+    }
+
+    package init(_ text: String) throws(Invalid) {
+        let queryStart = text.firstIndex(of: "?") ?? text.endIndex
+        let query = try Self.parameters(text[queryStart...].dropFirst())
+        let address = text[..<queryStart]
+        if address.hasPrefix("unix:") {
+            var path = address.dropFirst(5)
+            if path.hasPrefix("//") { path = path.dropFirst(2) }
+            guard path.hasPrefix("/"), path.utf8.count < 108, !path.utf8.contains(0) else {
+                throw Invalid(description: "unix: needs an absolute path of at most 107 bytes")
+            }
+            endpoint = .unix(path: String(path))
+            (usesTLS, caFile) = (false, nil)
+            (user, password) = (query["user"], query["password"])
+            database = try Self.database(query["db"] ?? "0")
+            try Self.check(query, allowed: ["db", "user", "password"])
+            return
+        }
+        usesTLS = address.hasPrefix("rediss://")
+        guard usesTLS || address.hasPrefix("redis://") else {
+            throw Invalid(description: "the address must begin with redis://, rediss:// or unix:")
+        }
+        var rest = address.dropFirst(usesTLS ? 9 : 8)
+        if let at = rest.lastIndex(of: "@") {
+            let parts = rest[..<at].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            let name = try Self.decoded(parts[0])
+            user = name.isEmpty || parts.count == 1 ? nil : name
+            // `redis://secret@host` names a password only.
+            let secret = try Self.decoded(parts.count == 2 ? parts[1] : parts[0])
+            password = secret.isEmpty ? nil : secret
+            rest = rest[rest.index(after: at)...]
+        } else {
+            (user, password) = (nil, nil)
+        }
+        let slash = rest.firstIndex(of: "/") ?? rest.endIndex
+        let number = rest[slash...].dropFirst()
+        database = try Self.database(number.isEmpty ? "0" : String(number))
+        endpoint = try Self.endpoint(rest[..<slash])
+        try Self.check(query, allowed: usesTLS ? ["ca"] : [])
+        caFile = query["ca"]
+        guard caFile?.isEmpty != true else { throw Invalid(description: "ca= needs the path of a file") }
+    }
+
+    /// The address without user name and password.
+    package var description: String {
+        let path = database == 0 ? "" : "/\(database)"
+        switch endpoint {
+        case .unix(let file): return "unix:\(file)" + (database == 0 ? "" : "?db=\(database)")
+        case .tcp(let host, let port):
+            return "\(usesTLS ? "rediss" : "redis")://\(host.contains(":") ? "[\(host)]" : host):\(port)\(path)"
+        }
+    }
+
+    private static func endpoint(_ text: Substring) throws(Invalid) -> Endpoint {
+        var host = text
+        var port: UInt16 = 6379
+        let bracket = text.lastIndex(of: "]") ?? text.startIndex
+        if let colon = text[bracket...].lastIndex(of: ":") {
+            host = text[..<colon]
+            guard let number = UInt16(text[text.index(after: colon)...]), number > 0 else {
+                throw Invalid(description: "the port must be a number from 1 to 65535")
+            }
+            port = number
+        }
+        if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
+        guard !host.isEmpty, host.utf8.count <= 255, host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else {
+            throw Invalid(description: "the address has no valid host")
+        }
+        return .tcp(host: String(host), port: port)
+    }
+
+    private static func database(_ text: String) throws(Invalid) -> Int {
+        guard let number = Int(text), (0...65_535).contains(number), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            throw Invalid(description: "the database must be a number from 0 to 65535")
+        }
+        return number
+    }
+
+    private static func parameters(_ text: Substring) throws(Invalid) -> [String: String] {
+        var parameters: [String: String] = [:]
+        for pair in text.split(separator: "&") {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, parameters[String(parts[0])] == nil else {
+                throw Invalid(description: "the address has a malformed or repeated parameter")
+            }
+            parameters[String(parts[0])] = try decoded(parts[1])
+        }
+        return parameters
+    }
+
+    private static func check(_ query: [String: String], allowed: Set<String>) throws(Invalid) {
+        if let name = query.keys.sorted().first(where: { !allowed.contains($0) }) {
+            throw Invalid(description: "the address has the unknown parameter \(name)")
+        }
+    }
+
+    private static func decoded(_ text: Substring) throws(Invalid) -> String {
+        var bytes: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard rest.count >= 2, let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16) else {
+                throw Invalid(description: "the address has a malformed percent-encoding")
+            }
+            bytes.append(value)
+            rest = rest.dropFirst(2)
+        }
+        guard let decoded = String(validating: bytes, as: UTF8.self) else {
+            throw Invalid(description: "the address has a percent-encoding that is not UTF-8")
+        }
+        return decoded
+    }
+}

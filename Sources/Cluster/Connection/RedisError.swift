@@ -1,0 +1,100 @@
+/// Why a command has no result. The description is safe for logs: it contains no password and no value of a key.
+package enum RedisError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// No connection, or it was lost before the reply; the reason.
+    case unavailable(String)
+    /// No reply within the deadline. The server may have executed the command.
+    case timedOut
+    /// The circuit breaker is open: nothing was sent.
+    case breakerOpen
+    /// The calling task was cancelled. The server may have executed the command.
+    case cancelled
+    /// The server replied with an error.
+    case refused(RedisRefusal)
+    /// The server's bytes are no reply, or not one that the command can have.
+    case nonsense(String)
+
+    package var description: String {
+        switch self {
+        case .unavailable(let reason): reason
+        case .timedOut: "the server does not reply in time"
+        case .breakerOpen: "the circuit breaker is open"
+        case .cancelled: "the caller has left"
+        case .refused(let refusal): refusal.description
+        case .nonsense(let reason): "the server's reply makes no sense: \(reason)"
+        }
+    }
+
+    /// The label in metrics and state: one of a fixed set of words.
+    package var kind: String {
+        switch self {
+        case .unavailable: "unavailable"
+        case .timedOut: "timeout"
+        case .breakerOpen: "breaker_open"
+        case .cancelled: "cancelled"
+        case .refused(let refusal): refusal.kind.rawValue
+        case .nonsense: "nonsense"
+        }
+    }
+}
+
+/// An error reply of the server.
+package struct RedisRefusal: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The state of the server that the first word of an error reply tells.
+    package enum Kind: String, Sendable, CaseIterable {
+        /// `maxmemory` is reached, and the policy evicts nothing that can be evicted.
+        case outOfMemory = "oom"
+        /// A replica, or a server that cannot write its data to disk.
+        case readOnly = "readonly"
+        /// The server reads its data from disk after a start.
+        case loading
+        /// No password was given, or a wrong one, or the user may not do this.
+        case authentication = "noauth"
+        /// A node of a Redis cluster, which holds only a part of the keys.
+        case moved
+        /// The script is not known: it has to be sent.
+        case noScript = "noscript"
+        /// The consumer group does not exist: it has to be created.
+        case noGroup = "nogroup"
+        case other
+    }
+
+    package let kind: Kind
+    /// The reply's first word, such as `WRONGTYPE`.
+    let word: String
+
+    /// - Parameter text: The error reply without its `-`.
+    init(_ text: some Sequence<UInt8>) {
+        let letters = text.prefix { (0x41...0x5a).contains($0) }.prefix(32)
+        word = String(decoding: letters, as: UTF8.self)
+        kind =
+            switch word {
+            case "OOM": .outOfMemory
+            case "READONLY", "MISCONF", "NOREPLICAS": .readOnly
+            case "LOADING", "MASTERDOWN", "BUSY", "TRYAGAIN": .loading
+            case "NOAUTH", "WRONGPASS", "NOPERM": .authentication
+            case "MOVED", "ASK", "CLUSTERDOWN", "CROSSSLOT": .moved
+            case "NOSCRIPT": .noScript
+            case "NOGROUP": .noGroup
+            default: .other
+            }
+    }
+
+    package var description: String {
+        switch kind {
+        case .outOfMemory: "the server is out of memory (OOM): raise maxmemory, or let it evict volatile keys"
+        case .readOnly: "the server refuses writes (\(word))"
+        case .loading: "the server is not ready (\(word))"
+        case .authentication: "the server refuses the user or the password (\(word))"
+        case .moved: "the server is a node of a Redis cluster (\(word)), which is not supported"
+        case .noScript, .noGroup, .other: "the server replies with an error (\(word.isEmpty ? "without a code" : word))"
+        }
+    }
+
+    /// Whether the server as a whole is in a state in which further commands fail too.
+    var concernsServer: Bool {
+        switch kind {
+        case .outOfMemory, .readOnly, .loading, .authentication, .moved: true
+        case .noScript, .noGroup, .other: false
+        }
+    }
+}

@@ -1,0 +1,242 @@
+internal import CLinux
+internal import Glibc
+internal import Synchronization
+internal import SystemIO
+
+/// One connection, driven by a thread of its own that connects, writes, reads and reconnects.
+///
+/// Requests are pipelined. While no connection is up, a request fails at once. A request that misses its deadline fails; the
+/// connection is closed where the server then stays silent for ``stallLimit``.
+///
+/// Any thread. Completions and events run on the link's thread, which they must not block.
+package final class RedisLink: Sendable {
+    /// A change of the connection.
+    package enum Event: Sendable, Equatable {
+        case connected
+        /// An established connection was lost.
+        case lost(RedisError)
+        /// An attempt to connect failed.
+        case failed(RedisError)
+    }
+
+    private struct State {
+        var isStarted = false
+        var isClosing = false
+        var isConnected = false
+        /// Set by ``drop(_:)``.
+        var dropReason: RedisError?
+        /// Requests that the thread has not taken yet, with their bytes.
+        var queue: [(PendingRequest, [UInt8])] = []
+        /// Requests taken and queued.
+        var openCount = 0
+    }
+
+    /// The most requests that may wait for replies.
+    private static let maxRequests = 4096
+    /// How long the server may owe a reply after its deadline.
+    private static let stallLimit: Duration = .seconds(2)
+    private static let connectLimit: Duration = .seconds(1)
+    /// A subscription without a message is checked after this time.
+    private static let pingInterval: Duration = .seconds(3)
+
+    private let address: RedisAddress
+    private let name: String
+    private let channel: String?
+    private let time: any ClusterTime
+    private let onEvent: @Sendable (Event) -> Void
+    private let onMessage: @Sendable ([UInt8]) -> Void
+    private let state = Mutex(State())
+    private let wake: SharedDescriptor?
+    private let ended = Semaphore()
+
+    /// - Parameters:
+    ///   - name: The thread's name, at most 15 bytes.
+    ///   - channel: The channel to subscribe to; nil for a connection for commands.
+    ///   - onEvent: Called for every change.
+    ///   - onMessage: Called with the payload of every message.
+    package init(
+        _ address: RedisAddress, name: String, channel: String? = nil, time: any ClusterTime = SystemTime(),
+        onEvent: @escaping @Sendable (Event) -> Void, onMessage: @escaping @Sendable ([UInt8]) -> Void = { _ in }
+    ) {
+        self.address = address
+        self.name = name
+        self.channel = channel
+        self.time = time
+        self.onEvent = onEvent
+        self.onMessage = onMessage
+        let number = clinux_eventfd()
+        wake = number >= 0 ? SharedDescriptor(OwnedDescriptor(taking: number)) : nil
+    }
+
+    /// Starts the thread. Without a thread or a descriptor every request fails, as without a server.
+    package func start() {
+        guard let wake,
+            state.withLock({ state in
+                defer { state.isStarted = true }
+                return !state.isStarted && !state.isClosing
+            })
+        else { return }
+        guard let thread = SystemThread.start(name: name, { self.run(wake.number) }) else {
+            state.withLock { $0.isStarted = false }
+            onEvent(.failed(.unavailable("the system has no more threads")))
+            return
+        }
+        thread.detach()
+    }
+
+    /// Ends the thread, and waits up to two seconds for it: a resolver that does not answer cannot be interrupted. Blocks.
+    package func close() {
+        let isRunning = state.withLock { state in
+            state.isClosing = true
+            return state.isStarted
+        }
+        if isRunning {
+            signal()
+            _ = ended.wait(for: .seconds(2))
+            ended.signal()
+        }
+    }
+
+    /// Whether requests can be sent.
+    package var isConnected: Bool { state.withLock { $0.isConnected } }
+
+    /// Closes the current connection, which is then opened again.
+    package func drop(_ reason: RedisError) {
+        state.withLock { $0.dropReason = reason }
+        signal()
+    }
+
+    /// Sends a pipeline.
+    ///
+    /// - Returns: A closure that completes the request with ``RedisError/cancelled``.
+    package func submit(
+        _ commands: [RedisCommand], within limit: Duration,
+        _ completion: @escaping @Sendable (Result<[RedisValue], RedisError>) -> Void
+    ) -> @Sendable () -> Void {
+        let request = PendingRequest(commands.map(\.shape), deadline: time.now + limit, completion)
+        let bytes = commands.reduce(into: [UInt8]?([])) { bytes, command in
+            if let next = CommandFormat.bytes(command) { bytes?.append(contentsOf: next) } else { bytes = nil }
+        }
+        let failure = state.withLock { state -> RedisError? in
+            guard let bytes else { return .unavailable("no memory is left for a command") }
+            guard state.isConnected else { return .unavailable("no connection") }
+            guard state.openCount < Self.maxRequests else { return .unavailable("too many commands wait for replies") }
+            state.openCount += 1
+            state.queue.append((request, bytes))
+            return nil
+        }
+        if let failure { request.finish(.failure(failure)) } else { signal() }
+        return { request.finish(.failure(.cancelled)) }
+    }
+
+    private func signal() {
+        guard let wake else { return }
+        var one: UInt64 = 1
+        _ = Glibc.write(wake.number, &one, MemoryLayout<UInt64>.size)
+    }
+
+    // MARK: The thread
+
+    private func run(_ wake: Int32) {
+        var delay = ReconnectDelay()
+        while !state.withLock({ $0.isClosing }) {
+            let failure: RedisError
+            do throws(RedisError) {
+                let session = try Session(address, channel: channel, within: Self.connectLimit, time)
+                delay.reset()
+                state.withLock { state in
+                    state.dropReason = nil
+                    state.isConnected = true
+                }
+                onEvent(.connected)
+                failure = serve(session, wake)
+                onEvent(.lost(failure))
+            } catch {
+                failure = error
+                onEvent(.failed(error))
+            }
+            pause(for: delay.next(), wake)
+        }
+        ended.signal()
+    }
+
+    /// Serves requests until the connection is lost or the link is closed.
+    private func serve(_ session: Session, _ wake: Int32) -> RedisError {
+        var reason = RedisError.unavailable("the connection is closed")
+        do throws(RedisError) {
+            while true {
+                let (queue, isClosing, drop) = state.withLock { state in
+                    let queue = state.queue
+                    state.queue = []
+                    return (queue, state.isClosing, state.dropReason)
+                }
+                session.add(queue)
+                if isClosing { break }
+                if let drop { throw drop }
+                try turn(session, wake)
+            }
+        } catch {
+            reason = error
+        }
+        let left = state.withLock { state in
+            state.isConnected = false
+            state.openCount = 0
+            defer { state.queue = [] }
+            return state.queue.map(\.0)
+        }
+        for request in session.requests + left { request.finish(.failure(reason)) }
+        return reason
+    }
+
+    /// Writes, waits and reads once.
+    private func turn(_ session: Session, _ wake: Int32) throws(RedisError) {
+        try session.write()
+        let now = time.now
+        var next = channel == nil ? now + .seconds(60) : try session.pingIfIdle(now, every: Self.pingInterval)
+        if let deadline = try session.expire(now, stallLimit: Self.stallLimit) { next = min(next, deadline) }
+        try session.write()
+        var interests = [
+            pollfd(fd: session.descriptor, events: Int16(POLLIN) | (session.wantsWrite ? Int16(POLLOUT) : 0), revents: 0),
+            pollfd(fd: wake, events: Int16(POLLIN), revents: 0),
+        ]
+        // One millisecond more, so that a deadline has passed when poll returns.
+        _ = poll(&interests, 2, Int32(clamping: (next - now).milliseconds + 1))
+        if interests[1].revents != 0 { drain(wake) }
+        guard interests[0].revents != 0 else { return }
+        let finished = try session.read(now: time.now, onMessage)
+        if finished > 0 { state.withLock { $0.openCount = max(0, $0.openCount - finished) } }
+    }
+
+    private func pause(for delay: Duration, _ wake: Int32) {
+        let end = time.now + delay
+        while time.now < end, !state.withLock({ $0.isClosing }) {
+            var interest = pollfd(fd: wake, events: Int16(POLLIN), revents: 0)
+            _ = poll(&interest, 1, Int32(clamping: (end - time.now).milliseconds + 1))
+            drain(wake)
+        }
+    }
+
+    private func drain(_ wake: Int32) {
+        var value: UInt64 = 0
+        _ = Glibc.read(wake, &value, MemoryLayout<UInt64>.size)
+    }
+}
+
+extension RedisLink: RedisCommands {
+    package func replies(to commands: [RedisCommand], within limit: Duration) async throws(RedisError) -> [RedisValue] {
+        if commands.isEmpty { return [] }
+        if Task.isCancelled { throw .cancelled }
+        let cancel = Mutex<(@Sendable () -> Void)?>(nil)
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let action = submit(commands, within: limit) { continuation.resume(returning: $0) }
+                cancel.withLock { $0 = action }
+                // A cancellation before the action was stored has cancelled nothing.
+                if Task.isCancelled { action() }
+            }
+        } onCancel: {
+            cancel.withLock { $0 }?()
+        }
+        return try result.get()
+    }
+}

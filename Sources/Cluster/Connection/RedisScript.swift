@@ -1,0 +1,20 @@
+internal import COpenSSL
+internal import SystemIO
+
+/// A Lua script, which the server runs as one step.
+package struct RedisScript: Sendable, Equatable {
+    package let text: String
+    package let shape: ReplyShape
+    /// The SHA-1 of the text in hexadecimal, by which the server knows a script that it has run before.
+    package let digest: String
+
+    package init(_ shape: ReplyShape, _ text: String) {
+        self.text = text
+        self.shape = shape
+        var digest = [UInt8](repeating: 0, count: 20)
+        let bytes = Array(text.utf8)
+        // Without SHA-1 the digest is unknown to the server, which then asks for the text.
+        _ = copenssl_sha1(bytes, bytes.count, &digest)
+        self.digest = Hex.encode(digest)
+    }
+}

@@ -1,0 +1,128 @@
+/// A reply.
+package enum RedisValue: Sendable, Equatable {
+    case none
+    case status(String)
+    case integer(Int64)
+    case bytes([UInt8])
+    case array([RedisValue])
+    case error(RedisRefusal)
+
+    /// The integer; throws for anything else.
+    func integer(in range: ClosedRange<Int64> = .min ... .max) throws(RedisError) -> Int64 {
+        switch self {
+        case .integer(let value) where range.contains(value): return value
+        case .integer: throw .nonsense("an integer out of range")
+        default: throw other(than: "an integer")
+        }
+    }
+
+    /// The bytes, or nil; throws for anything else.
+    func optionalBytes() throws(RedisError) -> [UInt8]? {
+        switch self {
+        case .none: return nil
+        case .bytes(let bytes): return bytes
+        default: throw other(than: "a string")
+        }
+    }
+
+    /// The elements; none for nil. Throws for anything else.
+    func elements() throws(RedisError) -> [RedisValue] {
+        switch self {
+        case .none: return []
+        case .array(let elements): return elements
+        default: throw other(than: "an array")
+        }
+    }
+
+    /// The bytes as text; throws for nil and anything else.
+    func text() throws(RedisError) -> String {
+        guard case .bytes(let bytes) = self else { throw other(than: "a string") }
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw .nonsense("a text that is not UTF-8") }
+        return text
+    }
+
+    /// Throws for an error reply.
+    func succeeded() throws(RedisError) {
+        if case .error(let refusal) = self { throw .refused(refusal) }
+    }
+
+    private func other(than expected: String) -> RedisError {
+        if case .error(let refusal) = self { return .refused(refusal) }
+        return .nonsense("not \(expected)")
+    }
+}
+
+/// The replies that a command can have, apart from errors. A reply of another type shows that the connection carries replies
+/// to other commands, or no replies at all.
+package enum ReplyShape: Sendable, Equatable {
+    case status
+    case integer
+    case bytesOrNone
+    /// `SET … NX GET`, `XADD … NOMKSTREAM`: a status, bytes or nil.
+    case statusOrBytes
+    case array
+    /// `XREAD` and the like: nil where nothing came.
+    case arrayOrNone
+
+    func matches(_ value: RedisValue) -> Bool {
+        switch (self, value) {
+        case (_, .error), (.status, .status), (.integer, .integer), (.array, .array), (.arrayOrNone, .array),
+            (.arrayOrNone, .none), (.bytesOrNone, .bytes), (.bytesOrNone, .none), (.statusOrBytes, .status),
+            (.statusOrBytes, .bytes), (.statusOrBytes, .none):
+            true
+        default: false
+        }
+    }
+}
+
+/// A command: its name, its arguments and the shape of its reply.
+package struct RedisCommand: Sendable, Equatable {
+    package let arguments: [[UInt8]]
+    package let shape: ReplyShape
+    /// The script that an `EVALSHA` names, to be sent where the server does not know it.
+    package let script: RedisScript?
+
+    package init(_ shape: ReplyShape, _ arguments: [RedisArgument]) {
+        self.arguments = arguments.map(\.bytes)
+        self.shape = shape
+        script = nil
+    }
+
+    private init(_ script: RedisScript, _ arguments: [[UInt8]]) {
+        self.arguments = arguments
+        shape = script.shape
+        self.script = script
+    }
+
+    /// A call of a script by its digest.
+    package static func script(_ script: RedisScript, keys: [String], _ arguments: [RedisArgument]) -> RedisCommand {
+        let names = [Array("EVALSHA".utf8), Array(script.digest.utf8), Array(String(keys.count).utf8)]
+        return RedisCommand(script, names + keys.map { Array($0.utf8) } + arguments.map(\.bytes))
+    }
+
+    /// The same call with the script's text in place of its digest.
+    var withScriptText: RedisCommand {
+        guard let script else { return self }
+        return RedisCommand(script, [Array("EVAL".utf8), Array(script.text.utf8)] + arguments.dropFirst(2))
+    }
+}
+
+/// An argument of a command: text, a number or bytes.
+package struct RedisArgument: Sendable, ExpressibleByStringLiteral, ExpressibleByStringInterpolation {
+    let bytes: [UInt8]
+
+    package init(stringLiteral text: String) { bytes = Array(text.utf8) }
+    package init(_ text: String) { bytes = Array(text.utf8) }
+    package init(_ number: some BinaryInteger) { bytes = Array(String(number).utf8) }
+    package init(_ bytes: [UInt8]) { self.bytes = bytes }
+    /// Whole milliseconds, at least one.
+    package init(_ duration: Duration) { self.init(max(1, duration.milliseconds)) }
+}
+
+extension Duration {
+    /// Whole milliseconds; the range of `Duration` is clamped to a century.
+    package var milliseconds: Int64 {
+        let (seconds, attoseconds) = max(.zero, min(self, .seconds(100 * 366 * 86_400))).components
+        return seconds * 1000 + attoseconds / 1_000_000_000_000_000
+    }
+}

@@ -1,0 +1,94 @@
+internal import CHiredis
+internal import Glibc
+
+/// Parses replies with hiredis, and copies them into values. Not thread-safe.
+///
+/// Nothing that the server sends is trusted: arrays, strings and nesting are bounded, and a reply of an unknown type is an error.
+final class ReplyReader {
+    /// The most bytes of one reply. The largest legitimate ones are pages of stream entries.
+    private static let maxCount = 64 << 20
+
+    private let functions = UnsafeMutablePointer<chiredis_functions>.allocate(capacity: 1)
+    private let reader: UnsafeMutablePointer<redisReader>?
+    private var pendingCount = 0
+
+    init() {
+        functions.initialize(to: chiredis_functions())
+        reader = chiredis_create_reader(functions)
+    }
+
+    deinit {
+        if let reader { redisReaderFree(reader) }
+        functions.deallocate()
+    }
+
+    /// Adds bytes from the connection.
+    func append(_ bytes: UnsafeRawBufferPointer) throws(RedisError) {
+        guard let reader, let base = bytes.baseAddress else { throw .unavailable("no memory is left for a parser") }
+        pendingCount += bytes.count
+        guard pendingCount <= Self.maxCount else { throw .nonsense("a reply of more than \(Self.maxCount) bytes") }
+        guard redisReaderFeed(reader, base.assumingMemoryBound(to: CChar.self), bytes.count) == REDIS_OK else {
+            throw .nonsense("it cannot be parsed")
+        }
+    }
+
+    /// The next complete reply; nil where more bytes are needed.
+    func next() throws(RedisError) -> RedisValue? {
+        guard let reader else { throw .unavailable("no memory is left for a parser") }
+        var failed: Int32 = 0
+        let reply = chiredis_next_reply(reader, &failed)
+        guard failed == 0 else { throw .nonsense("it cannot be parsed") }
+        guard let reply else { return nil }
+        defer { freeReplyObject(reply) }
+        pendingCount = Int(reader.pointee.len) - Int(reader.pointee.pos)
+        return try Self.value(reply.pointee, depth: 0)
+    }
+
+    private static func value(_ reply: redisReply, depth: Int) throws(RedisError) -> RedisValue {
+        switch reply.type {
+        case REDIS_REPLY_NIL: return .none
+        case REDIS_REPLY_INTEGER: return .integer(Int64(reply.integer))
+        case REDIS_REPLY_STRING: return .bytes(Array(bytes(reply)))
+        case REDIS_REPLY_STATUS: return .status(String(decoding: bytes(reply), as: UTF8.self))
+        case REDIS_REPLY_ERROR: return .error(RedisRefusal(bytes(reply)))
+        case REDIS_REPLY_ARRAY:
+            guard depth < 8 else { throw .nonsense("arrays that are nested too deeply") }
+            var elements: [RedisValue] = []
+            elements.reserveCapacity(Int(reply.elements))
+            for index in 0..<Int(reply.elements) {
+                guard let element = reply.element?[index] else { throw .nonsense("an array without an element") }
+                elements.append(try value(element.pointee, depth: depth + 1))
+            }
+            return .array(elements)
+        default: throw .nonsense("a reply of an unknown type")
+        }
+    }
+
+    private static func bytes(_ reply: redisReply) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: reply.str, count: Int(reply.len))
+    }
+}
+
+/// The wire form of commands.
+enum CommandFormat {
+    /// Formats a command with hiredis; nil without memory.
+    static func bytes(_ command: RedisCommand) -> [UInt8]? {
+        // One block for all arguments: the formatter takes pointers.
+        var block: [CChar] = []
+        var offsets: [Int] = []
+        for argument in command.arguments {
+            offsets.append(block.count)
+            block.append(contentsOf: argument.lazy.map { CChar(bitPattern: $0) })
+        }
+        block.append(0)
+        let lengths = command.arguments.map(\.count)
+        var formatted: UnsafeMutablePointer<CChar>?
+        let count = block.withUnsafeBufferPointer { block in
+            var pointers = offsets.map { offset in block.baseAddress.map { $0 + offset } }
+            return redisFormatCommandArgv(&formatted, Int32(clamping: lengths.count), &pointers, lengths)
+        }
+        guard count > 0, let formatted else { return nil }
+        defer { redisFreeCommand(formatted) }
+        return Array(UnsafeRawBufferPointer(start: formatted, count: Int(count)))
+    }
+}

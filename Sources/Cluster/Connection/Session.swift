@@ -1,0 +1,154 @@
+internal import Glibc
+internal import SystemIO
+
+/// An established connection: output that waits, requests that wait for replies, and the parser. Not thread-safe.
+final class Session {
+    /// Requests in the order of their replies, finished ones included until their replies have come.
+    private(set) var requests: [PendingRequest] = []
+    private let transport: RedisTransport
+    private let reader = ReplyReader()
+    private let isSubscription: Bool
+    private var output: [UInt8] = []
+    /// The replies that the first request has so far.
+    private var replies: [RedisValue] = []
+    private var lastInput: Duration
+    private var hasPinged = false
+    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
+
+    /// Connects, logs in, selects the database and subscribes. Blocks.
+    init(_ address: RedisAddress, channel: String?, within limit: Duration, _ time: any ClusterTime) throws(RedisError) {
+        transport = try RedisTransport(address, within: limit)
+        isSubscription = channel != nil
+        lastInput = time.now
+        try greet(address, channel, until: time.now + limit, time)
+    }
+
+    deinit {
+        buffer.deallocate()
+    }
+
+    var descriptor: Int32 { transport.descriptor }
+    var wantsWrite: Bool { transport.wantsWrite }
+
+    func add(_ queue: [(PendingRequest, [UInt8])]) {
+        for (request, bytes) in queue {
+            requests.append(request)
+            output += bytes
+        }
+    }
+
+    func write() throws(RedisError) {
+        if !output.isEmpty { try transport.write(&output) }
+    }
+
+    /// Fails the requests whose deadline has passed.
+    ///
+    /// - Returns: The next moment at which this has to be called again; nil without requests.
+    /// - Throws: Where the server owes the oldest reply for longer than `stallLimit`.
+    func expire(_ now: Duration, stallLimit: Duration) throws(RedisError) -> Duration? {
+        var next: Duration?
+        for (index, request) in requests.enumerated() {
+            var moment = request.deadline
+            if moment <= now {
+                request.finish(.failure(.timedOut))
+                guard index == 0 else { continue }
+                moment += stallLimit
+                if moment <= now { throw .timedOut }
+            }
+            next = min(next ?? moment, moment)
+        }
+        return next
+    }
+
+    /// Checks a subscription on which nothing has come for a while.
+    ///
+    /// - Returns: The next moment at which this has to be called again.
+    func pingIfIdle(_ now: Duration, every interval: Duration) throws(RedisError) -> Duration {
+        if now < lastInput + interval { return lastInput + interval }
+        if hasPinged {
+            guard now < lastInput + interval * 2 else { throw .timedOut }
+        } else {
+            hasPinged = true
+            output += CommandFormat.bytes(RedisCommand(.status, ["PING"])) ?? []
+        }
+        return lastInput + interval * 2
+    }
+
+    /// Reads what has arrived, and completes requests or delivers messages.
+    ///
+    /// - Returns: The number of requests that have got all their replies.
+    func read(now: Duration, _ onMessage: (([UInt8]) -> Void)) throws(RedisError) -> Int {
+        var finished = 0
+        while true {
+            let count = try transport.read(into: buffer)
+            if count == 0 { return finished }
+            (lastInput, hasPinged) = (now, false)
+            try reader.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            while let value = try reader.next() {
+                if isSubscription {
+                    if let message = try Self.message(value) { onMessage(message) }
+                } else if try take(value) {
+                    finished += 1
+                }
+            }
+        }
+    }
+
+    /// Assigns a reply to the first request, and returns whether that has all its replies now.
+    private func take(_ value: RedisValue) throws(RedisError) -> Bool {
+        guard let request = requests.first else { throw .nonsense("a reply that no command has asked for") }
+        guard request.shapes[replies.count].matches(value) else { throw .nonsense("a reply of the wrong type") }
+        replies.append(value)
+        guard replies.count == request.shapes.count else { return false }
+        request.finish(.success(replies))
+        replies = []
+        requests.removeFirst()
+        return true
+    }
+
+    /// The payload of a message; nil for the reply to `PING`.
+    private static func message(_ value: RedisValue) throws(RedisError) -> [UInt8]? {
+        guard case .array(let parts) = value, case .bytes(let kind)? = parts.first else {
+            throw .nonsense("no message on a subscription")
+        }
+        if kind == Array("pong".utf8) { return nil }
+        guard kind == Array("message".utf8), parts.count == 3, case .bytes(let payload) = parts[2] else {
+            throw .nonsense("no message on a subscription")
+        }
+        return payload
+    }
+
+    // MARK: Start
+
+    private func greet(_ address: RedisAddress, _ channel: String?, until end: Duration, _ time: any ClusterTime)
+        throws(RedisError)
+    {
+        var commands: [RedisCommand] = []
+        if let password = address.password {
+            commands.append(
+                RedisCommand(.status, ["AUTH"] + (address.user.map { [RedisArgument($0)] } ?? []) + [RedisArgument(password)]))
+        }
+        commands.append(RedisCommand(.status, ["PING"]))
+        if address.database != 0 { commands.append(RedisCommand(.status, ["SELECT", RedisArgument(address.database)])) }
+        if let channel { commands.append(RedisCommand(.array, ["SUBSCRIBE", RedisArgument(channel)])) }
+        var values: [RedisValue] = []
+        output = commands.flatMap { CommandFormat.bytes($0) ?? [] }
+        while values.count < commands.count {
+            try write()
+            guard time.now < end else { throw .unavailable("the server does not reply to a new connection in time") }
+            var interest = pollfd(
+                fd: descriptor, events: Int16(POLLIN) | (output.isEmpty ? 0 : Int16(POLLOUT)), revents: 0)
+            _ = poll(&interest, 1, Int32(clamping: (end - time.now).milliseconds + 1))
+            let count = try transport.read(into: buffer)
+            if count > 0 { try reader.append(UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
+            while let value = try reader.next() {
+                if case .error(let refusal) = value { throw .refused(refusal) }
+                guard values.count < commands.count, commands[values.count].shape.matches(value) else {
+                    throw .nonsense("a reply of the wrong type")
+                }
+                values.append(value)
+            }
+        }
+        lastInput = time.now
+    }
+}

@@ -1,0 +1,73 @@
+internal import Synchronization
+
+/// The right to do a flight's work for the whole cluster. It is renewed until it ends; releasing the last reference ends it.
+package final class Lease: Sendable {
+    /// The result of ending a flight.
+    package enum Completion: Sendable, Equatable {
+        /// The record is in force, and callers on other nodes get it.
+        case published
+        /// The lease was lost before: another node does the work, or a purge overtook it. The result may be used here.
+        case lost
+        /// The server did not confirm it in time. Other nodes may or may not see the record.
+        case unknown(RedisError)
+    }
+
+    /// The fencing number: greater for later leases of the same flight, and unique.
+    package let fence: Int64
+    /// The purges that were applied when the lease was taken.
+    package let position: StreamID
+    let key: String
+    let value: [UInt8]
+    let sourceURL: String
+    private let book: any LeaseBook
+    private let isEnded = Mutex(false)
+
+    init(fence: Int64, position: StreamID, key: String, value: [UInt8], sourceURL: String, book: any LeaseBook) {
+        self.fence = fence
+        self.position = position
+        self.key = key
+        self.value = value
+        self.sourceURL = sourceURL
+        self.book = book
+    }
+
+    deinit {
+        if end() { book.abandon(key: key, value: value) }
+    }
+
+    /// Whether no other node can have the lease yet, as far as this node knows.
+    package var isHeld: Bool { book.holds(value: value) }
+
+    /// Ends the flight with a result for the callers on all nodes.
+    ///
+    /// The object must be readable by other nodes before.
+    ///
+    /// - Parameter lifetime: How long the record is kept; zero gives it to the callers that wait and keeps nothing.
+    package func complete(_ record: SharedRecord, lifetime: Duration) async -> Completion {
+        guard end() else { return .lost }
+        var record = record
+        record.fence = fence
+        record.position = position
+        return await book.finish(self, record, lifetime: lifetime)
+    }
+
+    /// Ends the flight without a result: a caller on another node takes it over.
+    package func release() async {
+        if end() { _ = await book.finish(self, nil, lifetime: .zero) }
+    }
+
+    private func end() -> Bool {
+        isEnded.withLock { isEnded in
+            defer { isEnded = true }
+            return !isEnded
+        }
+    }
+}
+
+/// What a lease needs of the book that lists it.
+protocol LeaseBook: Sendable {
+    func holds(value: [UInt8]) -> Bool
+    func finish(_ lease: Lease, _ record: SharedRecord?, lifetime: Duration) async -> Lease.Completion
+    /// Ends the lease in the background.
+    func abandon(key: String, value: [UInt8])
+}

@@ -1,0 +1,106 @@
+/// What one node found out about a source's rendition, for all nodes.
+package struct SharedRecord: Sendable, Equatable {
+    package enum Outcome: Sendable, Equatable {
+        /// The rendition's id as text, and its file's extension.
+        case object(id: String, fileExtension: String)
+        /// Why there is none: a code and details that only the caller reads.
+        case failure(code: String, details: [UInt8])
+    }
+
+    package var outcome: Outcome
+    /// The origin's `ETag` and `Last-Modified` fields, verbatim.
+    package var etag: String?
+    package var lastModified: String?
+    /// The time of the origin's response, in seconds since 1970.
+    package var fetchedAt: Int64
+    /// The freshness lifetime in seconds, where the origin gave one.
+    package var freshFor: Int64?
+    /// Facts that only the caller reads, up to ``maxFactsCount`` bytes.
+    package var facts: [UInt8]
+    /// The fencing number of the lease under which the record was written; greater for later leases. Set by the cluster.
+    package internal(set) var fence: Int64 = 0
+    /// The purges that had been applied when the work began. Set by the cluster.
+    package internal(set) var position = StreamID.zero
+
+    package static let maxFactsCount = 64 * 1024
+    /// Times beyond this, in seconds, are not real. Sums of them cannot overflow.
+    private static let maxTime: Int64 = 1 << 53
+
+    package init(
+        outcome: Outcome, etag: String? = nil, lastModified: String? = nil, fetchedAt: Int64, freshFor: Int64? = nil,
+        facts: [UInt8] = []
+    ) {
+        self.outcome = outcome
+        self.etag = etag
+        self.lastModified = lastModified
+        self.fetchedAt = fetchedAt
+        self.freshFor = freshFor
+        self.facts = facts
+    }
+
+    /// The rendition's id; nil for a failure.
+    var objectID: String? {
+        if case .object(let id, _) = outcome { id } else { nil }
+    }
+
+    static let kind = UInt8(ascii: "R")
+
+    var bytes: [UInt8] {
+        var writer = FieldWriter(kind: Self.kind)
+        switch outcome {
+        case .object(let id, let fileExtension):
+            writer.append("object")
+            writer.append(id)
+            writer.append(Array(fileExtension.utf8))
+        case .failure(let code, let details):
+            writer.append("failure")
+            writer.append(code)
+            writer.append(details)
+        }
+        writer.append(etag)
+        writer.append(lastModified)
+        writer.append(fetchedAt)
+        writer.append(freshFor.map { String($0) })
+        writer.append(facts)
+        writer.append(fence)
+        writer.append(position.description)
+        return writer.bytes
+    }
+
+    /// Nil for bytes that are no record, or one with values out of range.
+    init?(_ bytes: [UInt8]) {
+        guard var reader = FieldReader(bytes, kind: Self.kind), let form = reader.text(), let first = reader.text(),
+            let second = reader.field()
+        else { return nil }
+        switch form {
+        case "object":
+            guard Self.isName(Array(first.utf8), limit: 128), Self.isName(second, limit: 8) else { return nil }
+            outcome = .object(id: first, fileExtension: String(decoding: second, as: UTF8.self))
+        case "failure": outcome = .failure(code: first, details: second)
+        default: return nil
+        }
+        guard let etag = reader.optionalText(), let lastModified = reader.optionalText(), let fetchedAt = reader.number(),
+            let freshFor = reader.optionalText(), let facts = reader.field(), let fence = reader.number(),
+            let position = reader.text().flatMap({ StreamID($0) }), reader.isAtEnd
+        else { return nil }
+        self.etag = etag
+        self.lastModified = lastModified
+        self.fetchedAt = fetchedAt
+        if let freshFor {
+            guard let seconds = Int64(freshFor) else { return nil }
+            self.freshFor = seconds
+        }
+        self.facts = facts
+        self.fence = fence
+        self.position = position
+        let range = -Self.maxTime...Self.maxTime
+        guard range.contains(fetchedAt), range.contains(self.freshFor ?? 0), facts.count <= Self.maxFactsCount, fence > 0 else {
+            return nil
+        }
+    }
+
+    /// Ids and extensions become parts of paths: `a…z 0…9` only.
+    private static func isName(_ bytes: [UInt8], limit: Int) -> Bool {
+        (1...limit).contains(bytes.count) && bytes.allSatisfy { (0x61...0x7a).contains($0) || (0x30...0x39).contains($0) }
+    }
+}

@@ -1,0 +1,42 @@
+/// A message on the cluster's channel.
+enum ClusterMessage: Equatable {
+    /// A flight has ended: its key and the record's bytes, which are empty where the lease was released without a result.
+    case flight(key: String, value: [UInt8])
+    /// A node has applied the purge with this id.
+    case acknowledged(StreamID)
+    /// Prewarm entries were added.
+    case prewarm
+
+    private static let kind = UInt8(ascii: "E")
+
+    var bytes: [UInt8] {
+        var writer = FieldWriter(kind: Self.kind)
+        switch self {
+        case .flight(let key, let value):
+            writer.append("flight")
+            writer.append(key)
+            writer.append(value)
+        case .acknowledged(let id):
+            writer.append("purge")
+            writer.append(id.description)
+        case .prewarm:
+            writer.append("prewarm")
+        }
+        return writer.bytes
+    }
+
+    /// Nil for anything that is no such message.
+    init?(_ bytes: [UInt8]) {
+        guard var reader = FieldReader(bytes, kind: Self.kind) else { return nil }
+        switch reader.text() {
+        case "flight":
+            guard let key = reader.text(), let value = reader.field() else { return nil }
+            self = .flight(key: key, value: value)
+        case "purge":
+            guard let id = reader.text().flatMap({ StreamID($0) }) else { return nil }
+            self = .acknowledged(id)
+        case "prewarm": self = .prewarm
+        default: return nil
+        }
+    }
+}

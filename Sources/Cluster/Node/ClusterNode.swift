@@ -1,0 +1,116 @@
+internal import Synchronization
+
+/// One node's part in the protocols of a cluster, apart from connections: registration, purges, flights and prewarm lists.
+///
+/// It is created with whatever sends commands, so that tests can run several nodes against a model of a server. Any thread.
+final class ClusterNode: Sendable {
+    let registry: NodeRegistry
+    let follower: PurgeFollower
+    let purger: ClusterPurger
+    let flights: FlightBook
+    let prewarm: SharedPrewarm
+    private let commands: any RedisCommands
+    private let timings: ClusterTimings
+    private let time: any ClusterTime
+    private let meter: ClusterMeter
+    private let executor: (any TaskExecutor)?
+    private let onPrewarm: @Sendable () -> Void
+    private let onFollow: @Sendable (RedisError?) -> Void
+    private let tasks = Mutex<[Task<Void, Never>]>([])
+    private let reconnected = Wakeup()
+
+    /// - Parameters:
+    ///   - commands: For callers.
+    ///   - stream: For reads that wait; no other commands may wait behind them.
+    ///   - onPrewarm: Called when entries of a prewarm list were added.
+    ///   - onFollow: Called with nil when this node begins to take part in the cluster, and with the error that ended that.
+    ///   - onGap: Called where the purge stream does not reach back to what this node has applied.
+    init(
+        name: String, keys: ClusterKeys, commands: any RedisCommands, stream: any RedisCommands, memory: any PurgeMemory,
+        handlers: PurgeHandlers, timings: ClusterTimings = ClusterTimings(), time: any ClusterTime, meter: ClusterMeter,
+        executor: (any TaskExecutor)? = nil, onPrewarm: @escaping @Sendable () -> Void = {},
+        onFollow: @escaping @Sendable (RedisError?) -> Void = { _ in }, onGap: @escaping @Sendable () -> Void = {}
+    ) {
+        registry = NodeRegistry(name: name, keys: keys, timings: timings, time: time)
+        let follower = PurgeFollower(stream, keys, registry, memory, handlers, timings, time, meter, onGap: onGap)
+        self.follower = follower
+        purger = ClusterPurger(follower, commands, keys, registry, timings, time)
+        flights = FlightBook(
+            commands, keys, nodeName: name, follower.history, timings, time, meter, executor: executor
+        ) { follower.isTakingPart }
+        prewarm = SharedPrewarm(commands, keys, nodeName: name, timings, time, meter)
+        self.commands = commands
+        self.timings = timings
+        self.time = time
+        self.meter = meter
+        self.executor = executor
+        self.onPrewarm = onPrewarm
+        self.onFollow = onFollow
+    }
+
+    /// Starts to follow purges, to send heartbeats and to renew leases.
+    func start() {
+        let loops: [@Sendable () async -> Void] = [followPurges, sendHeartbeats, renewLeases]
+        tasks.withLock { tasks in
+            guard tasks.isEmpty else { return }
+            tasks = loops.map { loop in Task(executorPreference: executor) { await loop() } }
+        }
+    }
+
+    /// Ends the loops.
+    func stop() {
+        for task in tasks.withLock({ $0 }) { task.cancel() }
+    }
+
+    /// Takes this node off the list of live nodes. Leases that it holds expire.
+    func leave() async {
+        follower.fallBehind()
+        await registry.leave(commands)
+    }
+
+    /// Handles a message of the cluster's channel.
+    func received(_ bytes: [UInt8]) {
+        meter.update { $0.messages += 1 }
+        switch ClusterMessage(bytes) {
+        case .flight(let key, let value): flights.received(key: key, value: value)
+        case .acknowledged(let id): purger.received(id)
+        case .prewarm: onPrewarm()
+        case nil: meter.count(.nonsense("a message of an unknown form"))
+        }
+    }
+
+    /// Tells that the connection for the purge stream is back.
+    func streamConnected() {
+        reconnected.signal()
+    }
+
+    private func followPurges() async {
+        while !Task.isCancelled {
+            do throws(RedisError) {
+                try await follower.follow { self.onFollow(nil) }
+            } catch {
+                if Task.isCancelled { return }
+                onFollow(error)
+                // A reconnection ends the pause.
+                await reconnected.wait(for: timings.pollInterval, time)
+            }
+        }
+    }
+
+    private func sendHeartbeats() async {
+        let pause = Wakeup()
+        while !Task.isCancelled {
+            await pause.wait(for: timings.beatInterval, time)
+            guard registry.isRegistered else { continue }
+            if let isListed = try? await registry.beat(commands), !isListed { follower.fallBehind() }
+        }
+    }
+
+    private func renewLeases() async {
+        let pause = Wakeup()
+        while !Task.isCancelled {
+            await pause.wait(for: timings.renewInterval, time)
+            await flights.renew()
+        }
+    }
+}

@@ -1,0 +1,51 @@
+/// How a node stands to its cluster.
+package struct ClusterState: Sendable, Equatable {
+    package enum Sharing: Sendable, Equatable {
+        /// Flights, records and purges are shared.
+        case shared
+        /// The node works by itself; why.
+        case alone(RedisError)
+    }
+
+    package let sharing: Sharing
+    /// The node's name: the configured one and the run's identity.
+    package let node: String
+    /// The server's address without user and password.
+    package let server: String
+    package let breaker: CircuitBreaker.State
+    /// Live nodes at the latest look, this one included.
+    package let nodes: Int
+    /// Flights that this node leads.
+    package let leases: Int
+    /// Purges that wait to be added to the stream.
+    package let pendingPurges: Int64
+    /// The position in the purge stream.
+    package let position: StreamID
+}
+
+/// A change that an operator should know; its description is a line for the log.
+package enum ClusterEvent: Sendable, Equatable, CustomStringConvertible {
+    /// The node shares its work from now on.
+    case shared(server: String)
+    /// The node works by itself from now on.
+    case alone(server: String, RedisError)
+    /// Purges may have been missed while the node was away, so every alias is revalidated.
+    case revalidating
+
+    package var description: String {
+        switch self {
+        case .shared(let server): "the node takes part in the cluster at \(server)"
+        case .alone(let server, let error): "the node works without the cluster at \(server): \(error)"
+        case .revalidating:
+            "the purge stream does not reach back to the last purge that was applied here: the origin is asked again for everything"
+        }
+    }
+
+    /// Whether it tells of a problem.
+    package var isProblem: Bool {
+        switch self {
+        case .shared: false
+        case .alone, .revalidating: true
+        }
+    }
+}

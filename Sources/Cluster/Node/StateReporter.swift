@@ -1,0 +1,54 @@
+internal import Synchronization
+
+/// Turns events of connections, breaker and purge stream into one state, and reports each change of it once.
+final class StateReporter: Sendable {
+    private struct State {
+        /// The reasons to work alone, by their sources.
+        var reasons: [Source: RedisError] = [.stream: .unavailable("the cluster was not joined yet")]
+        var reported: String?
+    }
+
+    /// The parts that can each make a node work alone.
+    enum Source: Int, CaseIterable {
+        case commands
+        case breaker
+        case stream
+    }
+
+    private let state = Mutex(State())
+    private let server: String
+    private let onChange: @Sendable (ClusterEvent) -> Void
+
+    init(server: String, onChange: @escaping @Sendable (ClusterEvent) -> Void) {
+        self.server = server
+        self.onChange = onChange
+    }
+
+    var sharing: ClusterState.Sharing {
+        state.withLock { state in Self.reason(state).map { .alone($0) } ?? .shared }
+    }
+
+    /// Notes that a part works, or why it does not.
+    func set(_ source: Source, _ error: RedisError?) {
+        let event = state.withLock { state -> ClusterEvent? in
+            state.reasons[source] = error
+            let reason = Self.reason(state)
+            // Another failure of the same kind, or the echo of one in another part, is not worth a line.
+            let kind = reason == nil ? "shared" : "alone"
+            guard state.reported != kind else { return nil }
+            // At the start, the first failure or success is the first state.
+            if state.reported == nil, error == nil, reason != nil { return nil }
+            state.reported = kind
+            return reason.map { .alone(server: server, $0) } ?? .shared(server: server)
+        }
+        if let event { onChange(event) }
+    }
+
+    func report(_ event: ClusterEvent) {
+        onChange(event)
+    }
+
+    private static func reason(_ state: State) -> RedisError? {
+        Source.allCases.lazy.compactMap { state.reasons[$0] }.first
+    }
+}

@@ -1,0 +1,103 @@
+internal import Synchronization
+
+/// The registry of live nodes: a set of names, and a key per node that expires without heartbeats. Any thread.
+final class NodeRegistry: Sendable {
+    private struct State {
+        /// The moment before the latest successful heartbeat was sent. The server counts from a later moment.
+        var lastBeat: Duration?
+        var knownNodes: [String] = []
+    }
+
+    /// The most nodes that are believed in.
+    private static let maxNodes = 10_000
+
+    let name: String
+    private let keys: ClusterKeys
+    private let timings: ClusterTimings
+    private let time: any ClusterTime
+    private let state = Mutex(State())
+
+    /// - Parameter name: The node's name, which no other node and no other run has.
+    init(name: String, keys: ClusterKeys, timings: ClusterTimings, time: any ClusterTime) {
+        self.name = name
+        self.keys = keys
+        self.timings = timings
+        self.time = time
+    }
+
+    /// Whether the server certainly lists this node as live.
+    var isLive: Bool {
+        state.withLock { state in state.lastBeat.map { time.now < $0 + timings.nodeLifetime } ?? false }
+    }
+
+    /// Whether the node was listed, and no heartbeat has failed to find it so since.
+    var isRegistered: Bool { state.withLock { $0.lastBeat != nil } }
+
+    /// The live nodes at the latest look; at least this one.
+    var knownNodes: [String] { state.withLock { $0.knownNodes.isEmpty ? [name] : $0.knownNodes } }
+
+    /// Lists this node as live. Purges from now on wait for it.
+    func register(_ commands: some RedisCommands) async throws(RedisError) {
+        let start = time.now
+        let replies = try await commands.run(
+            [RedisCommand(.integer, ["SADD", RedisArgument(keys.nodes), RedisArgument(name)]), beatCommand],
+            within: timings.commandLimit, time)
+        for reply in replies { try reply.succeeded() }
+        state.withLock { $0.lastBeat = start }
+    }
+
+    /// Sends a heartbeat.
+    ///
+    /// - Returns: Whether the node was still listed. Where it was not, purges may have passed it by: it must catch up.
+    func beat(_ commands: some RedisCommands) async throws(RedisError) -> Bool {
+        let start = time.now
+        let reply = try await commands.run(beatCommand, within: timings.commandLimit, time)
+        try reply.succeeded()
+        guard reply != .none, isLive else {
+            state.withLock { $0.lastBeat = nil }
+            return false
+        }
+        state.withLock { $0.lastBeat = start }
+        return true
+    }
+
+    private var beatCommand: RedisCommand {
+        RedisCommand(
+            .statusOrBytes,
+            ["SET", RedisArgument(keys.node(name)), RedisArgument(name), "PX", RedisArgument(timings.nodeLifetime), "GET"])
+    }
+
+    /// The names of the nodes that are live now. Forgets dead ones.
+    func liveNodes(_ commands: some RedisCommands, within limit: Duration) async throws(RedisError) -> [String] {
+        let end = time.now + limit
+        let list = try await commands.run(RedisCommand(.array, ["SMEMBERS", RedisArgument(keys.nodes)]), within: limit, time)
+        var names: [String] = []
+        for element in try list.elements().prefix(Self.maxNodes) { names.append(try element.text()) }
+        guard !names.isEmpty else { return [] }
+        names.sort()
+        let values = try await commands.run(
+            RedisCommand(.array, ["MGET"] + names.map { RedisArgument(keys.node($0)) }), within: end - time.now, time
+        ).elements()
+        guard values.count == names.count else { throw .nonsense("\(values.count) values for \(names.count) keys") }
+        let live = zip(names, values).filter { $1 != .none }.map(\.0)
+        state.withLock { $0.knownNodes = live }
+        let dead = zip(names, values).filter { $1 == .none }.map(\.0)
+        if !dead.isEmpty {
+            // A node that comes back adds itself again.
+            _ = try? await commands.run(
+                RedisCommand(.integer, ["SREM", RedisArgument(keys.nodes)] + dead.map { RedisArgument($0) }),
+                within: max(.milliseconds(1), end - time.now), time)
+        }
+        return live
+    }
+
+    /// Takes this node off the list, so that purges no longer wait for it.
+    func leave(_ commands: some RedisCommands) async {
+        state.withLock { $0.lastBeat = nil }
+        _ = try? await commands.run(
+            [
+                RedisCommand(.integer, ["DEL", RedisArgument(keys.node(name))]),
+                RedisCommand(.integer, ["SREM", RedisArgument(keys.nodes), RedisArgument(name)]),
+            ], within: timings.commandLimit, time)
+    }
+}

@@ -1,0 +1,220 @@
+/// Prewarm lists on which all nodes work: a stream with one consumer group, and counters per list.
+///
+/// An entry belongs to the node that claimed it until that node finishes it or stops renewing the claim. It counts once, also
+/// where two nodes have worked on it.
+package final class SharedPrewarm: Sendable {
+    /// A claimed entry.
+    package struct Ticket: Sendable, Equatable {
+        /// The entry's id in the stream.
+        package let id: String
+        /// The list's id.
+        package let list: String
+        /// The entry as it was added.
+        package let payload: [UInt8]
+    }
+
+    /// How far a list is.
+    package struct Progress: Sendable, Equatable {
+        package var total: Int64
+        /// Entries finished without an error.
+        package var done: Int64
+        package var failed: Int64
+        package var bytes: Int64
+        /// The first errors, at most ``maxErrors``.
+        package var errors: [String]
+    }
+
+    package static let maxErrors = 20
+    private static let maxErrorBytes = 1024
+    private static let batchSize = 200
+    private static let listTime: Duration = .seconds(7 * 86_400)
+
+    private let commands: any RedisCommands
+    private let keys: ClusterKeys
+    private let nodeName: String
+    private let timings: ClusterTimings
+    private let time: any ClusterTime
+    private let meter: ClusterMeter
+
+    /// Counts an entry once, when its first node finishes it. Keys: stream, list, errors. Arguments: group, entry, counter, bytes,
+    /// error, largest number of errors, lifetime in ms.
+    private static let finish = RedisScript(
+        .integer,
+        """
+        if redis.call('XACK', KEYS[1], ARGV[1], ARGV[2]) == 0 then return 0 end
+        redis.call('XDEL', KEYS[1], ARGV[2])
+        if redis.call('EXISTS', KEYS[2]) == 0 then return 1 end
+        redis.call('HINCRBY', KEYS[2], ARGV[3], 1)
+        redis.call('HINCRBY', KEYS[2], 'bytes', ARGV[4])
+        if ARGV[5] ~= '' and redis.call('LLEN', KEYS[3]) < tonumber(ARGV[6]) then
+          redis.call('RPUSH', KEYS[3], ARGV[5])
+          redis.call('PEXPIRE', KEYS[3], ARGV[7])
+        end
+        return 1
+        """)
+
+    init(
+        _ commands: any RedisCommands, _ keys: ClusterKeys, nodeName: String, _ timings: ClusterTimings,
+        _ time: any ClusterTime,
+        _ meter: ClusterMeter
+    ) {
+        self.commands = commands
+        self.keys = keys
+        self.nodeName = nodeName
+        self.timings = timings
+        self.time = time
+        self.meter = meter
+    }
+
+    /// Adds a list for all nodes. Where this throws, no entry of the list is worked on any more.
+    ///
+    /// - Parameters:
+    ///   - id: The list's id, which no other list has.
+    ///   - payloads: Its entries, which only the caller reads.
+    package func add(_ id: String, _ payloads: [[UInt8]]) async throws(RedisError) {
+        let list = RedisArgument(keys.prewarmList(id))
+        do throws(RedisError) {
+            let replies = try await commands.run(
+                [
+                    RedisCommand(
+                        .integer,
+                        ["HSET", list, "total", RedisArgument(payloads.count), "done", "0", "failed", "0", "bytes", "0"]),
+                    RedisCommand(.integer, ["PEXPIRE", list, RedisArgument(Self.listTime)]),
+                ], within: timings.commandLimit * 4, time)
+            for reply in replies { try reply.succeeded() }
+            for first in stride(from: 0, to: payloads.count, by: Self.batchSize) {
+                let batch = payloads[first..<min(first + Self.batchSize, payloads.count)].map { payload in
+                    RedisCommand(
+                        .statusOrBytes,
+                        ["XADD", RedisArgument(keys.prewarm), "*", "l", RedisArgument(id), "e", RedisArgument(payload)])
+                }
+                for reply in try await commands.run(batch, within: timings.commandLimit * 4, time) { try reply.succeeded() }
+            }
+        } catch {
+            // Nodes drop entries without a list.
+            _ = try? await commands.run(RedisCommand(.integer, ["DEL", list]), within: timings.commandLimit, time)
+            throw error
+        }
+        // Nodes look by themselves too.
+        _ = try? await commands.run(
+            RedisCommand(.integer, ["PUBLISH", RedisArgument(keys.channel), RedisArgument(ClusterMessage.prewarm.bytes)]),
+            within: timings.commandLimit, time)
+    }
+
+    /// Claims entries for this node: those of dead nodes first, then new ones.
+    ///
+    /// - Parameter count: The most entries. A node should claim only what it works on now, so that all nodes share a list.
+    package func claim(_ count: Int) async throws(RedisError) -> [Ticket] {
+        let count = max(1, min(count, 100))
+        do throws(RedisError) {
+            return try await claimExisting(count)
+        } catch {
+            guard case .refused(let refusal) = error, refusal.kind == .noGroup else { throw error }
+            // Fails where another node was faster.
+            _ = try await commands.run(
+                RedisCommand(
+                    .status,
+                    ["XGROUP", "CREATE", RedisArgument(keys.prewarm), RedisArgument(keys.prewarmGroup), "0", "MKSTREAM"]),
+                within: timings.commandLimit, time)
+            return try await claimExisting(count)
+        }
+    }
+
+    private func claimExisting(_ count: Int) async throws(RedisError) -> [Ticket] {
+        let parts = try await commands.run(
+            RedisCommand(
+                .array,
+                [
+                    "XAUTOCLAIM", RedisArgument(keys.prewarm), RedisArgument(keys.prewarmGroup), RedisArgument(nodeName),
+                    RedisArgument(timings.claimTime), "0-0", "COUNT", RedisArgument(count),
+                ]), within: timings.commandLimit, time
+        ).elements()
+        guard parts.count >= 2 else { throw .nonsense("no claimed entries") }
+        var entries = try StreamEntry.entries(parts[1])
+        if entries.count < count {
+            let reply = try await commands.run(
+                RedisCommand(
+                    .arrayOrNone,
+                    [
+                        "XREADGROUP", "GROUP", RedisArgument(keys.prewarmGroup), RedisArgument(nodeName), "COUNT",
+                        RedisArgument(count - entries.count), "STREAMS", RedisArgument(keys.prewarm), ">",
+                    ]), within: timings.commandLimit, time)
+            entries += try StreamEntry.read(reply)
+        }
+        return try await tickets(entries)
+    }
+
+    /// The tickets of entries whose lists exist; removes the other entries.
+    private func tickets(_ entries: [StreamEntry]) async throws(RedisError) -> [Ticket] {
+        if entries.isEmpty { return [] }
+        let tickets = entries.map { entry in
+            Ticket(id: entry.id.description, list: entry.text("l") ?? "", payload: entry.fields["e"] ?? [])
+        }
+        let lists = Array(Set(tickets.map(\.list)))
+        let replies = try await commands.run(
+            lists.map { RedisCommand(.integer, ["EXISTS", RedisArgument(keys.prewarmList($0))]) }, within: timings.commandLimit,
+            time)
+        let existing = Set(zip(lists, replies).filter { $1 == .integer(1) }.map(\.0))
+        for ticket in tickets where !existing.contains(ticket.list) { _ = try await finish(ticket, bytes: 0, error: nil) }
+        return tickets.filter { existing.contains($0.list) }
+    }
+
+    /// Renews the claims on entries that are being worked on. To be called at least every third of ``ClusterTimings/claimTime``.
+    package func renew(_ tickets: [Ticket]) async throws(RedisError) {
+        if tickets.isEmpty { return }
+        let command = RedisCommand(
+            .array,
+            [
+                "XCLAIM", RedisArgument(keys.prewarm), RedisArgument(keys.prewarmGroup), RedisArgument(nodeName), "0",
+            ] + tickets.map { RedisArgument($0.id) } + ["JUSTID"])
+        try await commands.run(command, within: timings.commandLimit, time).succeeded()
+    }
+
+    /// Counts an entry as finished.
+    ///
+    /// - Parameters:
+    ///   - bytes: The size of the rendition.
+    ///   - error: Why there is none; nil for success.
+    /// - Returns: False where another node has finished it before.
+    @discardableResult
+    package func finish(_ ticket: Ticket, bytes: Int64, error: String?) async throws(RedisError) -> Bool {
+        let text = Array((error ?? "").utf8.prefix(Self.maxErrorBytes))
+        let reply = try await commands.run(
+            .script(
+                Self.finish,
+                keys: [keys.prewarm, keys.prewarmList(ticket.list), keys.prewarmErrors(ticket.list)],
+                [
+                    RedisArgument(keys.prewarmGroup), RedisArgument(ticket.id), RedisArgument(error == nil ? "done" : "failed"),
+                    RedisArgument(max(0, bytes)), RedisArgument(text), RedisArgument(Self.maxErrors),
+                    RedisArgument(Self.listTime),
+                ]), within: timings.commandLimit, time)
+        let isFirst = try reply.integer(in: 0...1) == 1
+        if isFirst { meter.update { $0.prewarmed += 1 } }
+        return isFirst
+    }
+
+    /// How far a list is; nil where there is none.
+    package func progress(of id: String) async throws(RedisError) -> Progress? {
+        let replies = try await commands.run(
+            [
+                RedisCommand(.array, ["HGETALL", RedisArgument(keys.prewarmList(id))]),
+                RedisCommand(
+                    .array, ["LRANGE", RedisArgument(keys.prewarmErrors(id)), "0", RedisArgument(Self.maxErrors - 1)]),
+            ], within: timings.commandLimit, time)
+        let list = try replies[0].elements()
+        if list.isEmpty { return nil }
+        guard list.count.isMultiple(of: 2) else { throw .nonsense("a field without a value") }
+        var numbers: [String: Int64] = [:]
+        for index in stride(from: 0, to: list.count, by: 2) {
+            guard let number = Int64(try list[index + 1].text()), number >= 0 else { throw .nonsense("no number in a list") }
+            numbers[try list[index].text()] = number
+        }
+        var errors: [String] = []
+        for error in try replies[1].elements() {
+            errors.append(String(decoding: try error.optionalBytes() ?? [], as: UTF8.self))
+        }
+        return Progress(
+            total: numbers["total"] ?? 0, done: numbers["done"] ?? 0, failed: numbers["failed"] ?? 0,
+            bytes: numbers["bytes"] ?? 0, errors: errors)
+    }
+}

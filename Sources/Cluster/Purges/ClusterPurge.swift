@@ -1,0 +1,71 @@
+/// The renditions that a purge covers, as all nodes see it.
+package enum ClusterPurge: Sendable, Hashable {
+    /// Every rendition of this source: its canonical URL, compared byte by byte.
+    case url(String)
+    /// Every rendition of a source whose canonical URL begins with these bytes.
+    case prefix(String)
+    /// One rendition by the text of its id.
+    case object(String)
+    case all
+
+    /// One letter, as it is stored.
+    var kind: String {
+        switch self {
+        case .url: "u"
+        case .prefix: "p"
+        case .object: "o"
+        case .all: "a"
+        }
+    }
+
+    var argument: String {
+        switch self {
+        case .url(let text), .prefix(let text), .object(let text): text
+        case .all: ""
+        }
+    }
+
+    init?(kind: String, argument: String) {
+        switch kind {
+        case "u": self = .url(argument)
+        case "p": self = .prefix(argument)
+        case "o": self = .object(argument)
+        case "a": self = .all
+        default: return nil
+        }
+    }
+}
+
+/// What a purge removed: on one node, or on several together.
+package struct PurgeCounts: Sendable, Equatable {
+    /// Renditions.
+    package var purged: Int64
+    /// Bytes of their files.
+    package var bytes: Int64
+
+    package init(purged: Int64, bytes: Int64) {
+        self.purged = purged
+        self.bytes = bytes
+    }
+
+    /// Adds counts of another node, up to the largest number.
+    mutating func add(_ other: PurgeCounts) {
+        purged = Self.sum(purged, other.purged)
+        bytes = Self.sum(bytes, other.bytes)
+    }
+
+    private static func sum(_ one: Int64, _ other: Int64) -> Int64 {
+        let (sum, isOver) = one.addingReportingOverflow(max(0, other))
+        return isOver ? .max : sum
+    }
+}
+
+/// The result of a purge in the cluster.
+package struct PurgeReport: Sendable, Equatable {
+    /// The sums over the nodes that acknowledged.
+    package let counts: PurgeCounts
+    /// Live nodes; where the server cannot be reached, the number at the latest look.
+    package let nodes: Int
+    /// Nodes that have applied the purge. Where it equals ``nodes``, no node gives out older bytes from now on.
+    package let acknowledged: Int
+}

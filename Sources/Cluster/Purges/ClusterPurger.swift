@@ -1,0 +1,91 @@
+internal import Synchronization
+
+/// Purges the whole cluster: adds an entry to the stream, and waits until every live node has acknowledged it.
+final class ClusterPurger: Sendable {
+    private static let lookInterval: Duration = .milliseconds(100)
+
+    private let follower: PurgeFollower
+    private let commands: any RedisCommands
+    private let keys: ClusterKeys
+    private let registry: NodeRegistry
+    private let timings: ClusterTimings
+    private let time: any ClusterTime
+    private let waiters = Mutex<[StreamID: Wakeup]>([:])
+
+    init(
+        _ follower: PurgeFollower, _ commands: any RedisCommands, _ keys: ClusterKeys, _ registry: NodeRegistry,
+        _ timings: ClusterTimings, _ time: any ClusterTime
+    ) {
+        self.follower = follower
+        self.commands = commands
+        self.keys = keys
+        self.registry = registry
+        self.timings = timings
+        self.time = time
+    }
+
+    /// Tells a purge that a node has acknowledged it.
+    func received(_ id: StreamID) {
+        waiters.withLock { $0[id] }?.signal()
+    }
+
+    /// Purges all nodes, and waits at most ``ClusterTimings/purgeLimit`` for them. Without the server it purges this node, and the
+    /// others later.
+    func purge(_ scope: ClusterPurge) async -> PurgeReport {
+        let end = time.now + timings.purgeLimit
+        guard follower.isTakingPart, let id = await add(scope) else {
+            let counts = await follower.applyAlone(scope)
+            let others = registry.knownNodes.filter { $0 != registry.name }.count
+            return PurgeReport(counts: counts, nodes: others + 1, acknowledged: 1)
+        }
+        let wakeup = Wakeup()
+        waiters.withLock { $0[id] = wakeup }
+        defer { waiters.withLock { $0[id] = nil } }
+        var nodes: Set<String> = [registry.name]
+        var counts: [String: PurgeCounts] = [:]
+        while true {
+            do throws(RedisError) {
+                // Only nodes that are listed after the entry was added may be left out: they have found it.
+                nodes = Set(try await registry.liveNodes(commands, within: timings.commandLimit)).union([registry.name])
+                counts = try await acknowledgements(of: id)
+            } catch {
+                nodes = Set(registry.knownNodes).union([registry.name])
+                // The other nodes find the entry when the server is back.
+                if error != .timedOut { break }
+            }
+            if nodes.isSubset(of: counts.keys) || time.now >= end { break }
+            await wakeup.wait(for: min(Self.lookInterval, end - time.now), time)
+            // A caller that leaves does not end a purge, but must not spin either.
+            if Task.isCancelled { break }
+        }
+        if counts[registry.name] == nil { counts[registry.name] = await follower.applyNow(id, scope) }
+        var sum = PurgeCounts(purged: 0, bytes: 0)
+        for count in counts.values { sum.add(count) }
+        return PurgeReport(counts: sum, nodes: nodes.count, acknowledged: nodes.intersection(counts.keys).count)
+    }
+
+    /// Adds the purge to the stream; nil where the server cannot be reached or has lost the stream.
+    private func add(_ scope: ClusterPurge) async -> StreamID? {
+        guard let reply = try? await commands.run(follower.addition(of: scope), within: timings.commandLimit, time),
+            let bytes = try? reply.optionalBytes(), let id = StreamID(String(decoding: bytes, as: UTF8.self))
+        else { return nil }
+        follower.noteOwn(id, scope)
+        return id
+    }
+
+    private func acknowledgements(of id: StreamID) async throws(RedisError) -> [String: PurgeCounts] {
+        let list = try await commands.run(
+            RedisCommand(.array, ["HGETALL", RedisArgument(keys.acknowledgements(id))]), within: timings.commandLimit, time
+        ).elements()
+        guard list.count.isMultiple(of: 2) else { throw .nonsense("a field without a value") }
+        var counts: [String: PurgeCounts] = [:]
+        for index in stride(from: 0, to: list.count, by: 2) {
+            let numbers = try list[index + 1].text().split(separator: " ").map { Int64($0) }
+            guard numbers.count == 2, let purged = numbers[0], let bytes = numbers[1], purged >= 0, bytes >= 0 else {
+                throw .nonsense("an acknowledgement without two numbers")
+            }
+            counts[try list[index].text()] = PurgeCounts(purged: purged, bytes: bytes)
+        }
+        return counts
+    }
+}

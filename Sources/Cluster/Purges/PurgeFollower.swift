@@ -1,0 +1,287 @@
+internal import Synchronization
+
+/// Follows the purge stream: applies every purge in order, acknowledges it, and remembers the position.
+///
+/// A node takes part in the cluster only after it was listed as live and then applied everything in the stream. In that order,
+/// because a purge counts the nodes that are listed after its entry was added: a node that is listed later finds the entry.
+final class PurgeFollower: Sendable {
+    private struct State {
+        var saved = SavedPurges()
+        var isLoaded = false
+        /// The stream in the history's memory; nil before the first catch-up.
+        var followed: String?
+        var isReady = false
+        /// The latest purges that this node added, in case the server loses the end of the stream.
+        var own: [(id: StreamID, scope: ClusterPurge)] = []
+    }
+
+    /// The bound of the stream, in entries.
+    static let maxEntries = 10_000
+    private static let pageSize = 500
+    private static let ownLimit = 256
+    private static let recentMilliseconds: UInt64 = 60_000
+    private static let acknowledgementTime: Duration = .seconds(60)
+
+    let history = PurgeHistory()
+    private let state = Mutex(State())
+    private let saving = AsyncLock()
+    private let stream: any RedisCommands
+    private let keys: ClusterKeys
+    private let registry: NodeRegistry
+    private let memory: any PurgeMemory
+    private let handlers: PurgeHandlers
+    private let timings: ClusterTimings
+    private let time: any ClusterTime
+    private let meter: ClusterMeter
+    private let onGap: @Sendable () -> Void
+
+    /// - Parameters:
+    ///   - stream: A connection of its own, because reads wait for entries.
+    ///   - onGap: Called where the stream does not reach back to the purges that this node has applied.
+    init(
+        _ stream: any RedisCommands, _ keys: ClusterKeys, _ registry: NodeRegistry, _ memory: any PurgeMemory,
+        _ handlers: PurgeHandlers, _ timings: ClusterTimings, _ time: any ClusterTime, _ meter: ClusterMeter,
+        onGap: @escaping @Sendable () -> Void
+    ) {
+        self.stream = stream
+        self.keys = keys
+        self.registry = registry
+        self.memory = memory
+        self.handlers = handlers
+        self.timings = timings
+        self.time = time
+        self.meter = meter
+        self.onGap = onGap
+    }
+
+    /// Whether this node is listed as live and has applied all purges from before that.
+    var isTakingPart: Bool { state.withLock { $0.isReady } && registry.isLive }
+
+    /// The identity of the stream that is followed; nil before it is known.
+    var streamIdentity: String? { state.withLock { $0.followed } }
+
+    /// Has the node catch up before it takes part again: it was not listed as live for a while.
+    func fallBehind() {
+        state.withLock { $0.isReady = false }
+    }
+
+    // MARK: Purges of this node
+
+    /// Remembers a purge that this node added to the stream.
+    func noteOwn(_ id: StreamID, _ scope: ClusterPurge) {
+        state.withLock { state in
+            state.own.append((id, scope))
+            if state.own.count > Self.ownLimit { state.own.removeFirst(Self.ownLimit / 2) }
+        }
+        meter.update { $0.purgesAdded += 1 }
+    }
+
+    /// Applies a purge here without waiting for its turn in the stream, in which it is applied again.
+    func applyNow(_ id: StreamID, _ scope: ClusterPurge) async -> PurgeCounts {
+        history.insert(id, scope)
+        return await handlers.apply(scope)
+    }
+
+    /// Applies a purge here, and remembers it until the stream has it.
+    func applyAlone(_ scope: ClusterPurge) async -> PurgeCounts {
+        await load()
+        // Saved first: a crash between the two leaves a purge that is applied on return, not one that is forgotten.
+        await save { $0.append(scope) }
+        return await handlers.apply(scope)
+    }
+
+    // MARK: Following
+
+    /// Catches up, then follows the stream until an error or until the node falls behind.
+    ///
+    /// - Parameter onReady: Called when the node begins to take part in the cluster.
+    func follow(_ onReady: @Sendable () -> Void = {}) async throws(RedisError) {
+        state.withLock { $0.isReady = false }
+        await load()
+        try await registry.register(stream)
+        try await catchUp()
+        try await addPending()
+        state.withLock { $0.isReady = true }
+        onReady()
+        defer { fallBehind() }
+        while !Task.isCancelled, isTakingPart {
+            let command = RedisCommand(
+                .arrayOrNone,
+                [
+                    "XREAD", "COUNT", "100", "BLOCK", RedisArgument(timings.blockTime), "STREAMS", RedisArgument(keys.purges),
+                    RedisArgument(history.position.description),
+                ])
+            let limit = timings.blockTime + timings.commandLimit * 4
+            try await apply(StreamEntry.read(try await stream.run(command, within: limit, time)))
+            try await addPending()
+        }
+    }
+
+    /// Applies what is in the stream and was not applied here.
+    private func catchUp() async throws(RedisError) {
+        let first = try await firstEntry()
+        let identity = first.text("s") ?? ""
+        let last = try await range("XREVRANGE", "+", "-", count: 1).first ?? first
+        let saved = state.withLock { $0.saved }
+        // The first entry of a stream that was never trimmed is its own beginning.
+        let isWhole = first.text("k") == "genesis"
+        let reaches = saved.stream == identity && (isWhole || first.id <= saved.position)
+        // A server that restarts may lose the latest entries.
+        let hasLost = saved.stream != identity || last.id < max(saved.position, history.position)
+        let lost = hasLost ? takeOwn(after: saved.stream == identity ? last.id : .zero) : []
+        let isKnown = reaches && !hasLost && state.withLock { $0.followed } == identity
+        if !isKnown {
+            // Where everything is revalidated, only purges with callers that may still wait have to be applied.
+            let recent = StreamID(last.id.milliseconds - min(last.id.milliseconds, Self.recentMilliseconds), 0)
+            history.reset(reach: isWhole ? .zero : first.id, position: reaches ? min(saved.position, last.id) : recent)
+        }
+        state.withLock { $0.followed = identity }
+        if !reaches {
+            // A node that has never followed a stream has nothing to report, but may have a cache from before.
+            if !saved.stream.isEmpty {
+                meter.update { $0.revalidations += 1 }
+                onGap()
+            }
+            await handlers.revalidateEverything()
+        }
+        var next = isKnown ? "(\(history.position)" : "-"
+        while true {
+            let page = try await range("XRANGE", next, "+", count: Self.pageSize)
+            try await apply(page)
+            guard page.count == Self.pageSize, let last = page.last else { break }
+            next = "(\(last.id)"
+        }
+        await save { saved in
+            saved.stream = identity
+            saved.position = history.position
+            for entry in lost { saved.append(entry.scope) }
+        }
+    }
+
+    /// Purges of this node that the stream has lost.
+    private func takeOwn(after id: StreamID) -> [(id: StreamID, scope: ClusterPurge)] {
+        state.withLock { state in
+            defer { state.own.removeAll { $0.id > id } }
+            return state.own.filter { $0.id > id }
+        }
+    }
+
+    /// The oldest entry. Begins the stream where it does not exist.
+    private func firstEntry() async throws(RedisError) -> StreamEntry {
+        for id in ["0-1", "*"] {
+            if let first = try await range("XRANGE", "-", "+", count: 1).first { return first }
+            // Fails where another node was faster, or where a stream was emptied, which then continues with later ids.
+            _ = try await stream.run(
+                RedisCommand(
+                    .statusOrBytes,
+                    [
+                        "XADD", RedisArgument(keys.purges), RedisArgument(id), "k", "genesis", "s",
+                        RedisArgument(RandomText.make()),
+                    ]), within: timings.commandLimit, time)
+        }
+        guard let first = try await range("XRANGE", "-", "+", count: 1).first else {
+            throw .nonsense("a stream without entries after one was added")
+        }
+        return first
+    }
+
+    private func range(_ name: RedisArgument, _ from: String, _ to: String, count: Int) async throws(RedisError)
+        -> [StreamEntry]
+    {
+        let command = RedisCommand(
+            .array, [name, RedisArgument(keys.purges), RedisArgument(from), RedisArgument(to), "COUNT", RedisArgument(count)])
+        return try StreamEntry.entries(try await stream.run(command, within: timings.commandLimit * 4, time))
+    }
+
+    /// Applies entries in order, acknowledges them, and saves the position.
+    private func apply(_ entries: [StreamEntry]) async throws(RedisError) {
+        var acknowledgements: [RedisCommand] = []
+        let start = history.position
+        for entry in entries where entry.text("k") != "genesis" {
+            guard let scope = entry.text("k").flatMap({ ClusterPurge(kind: $0, argument: entry.text("v") ?? "") }) else {
+                // A purge that cannot be read may cover anything.
+                history.insert(entry.id, .all)
+                await handlers.revalidateEverything()
+                history.advance(to: entry.id)
+                continue
+            }
+            history.insert(entry.id, scope)
+            if entry.id <= start { continue }
+            let counts = await handlers.apply(scope)
+            history.advance(to: entry.id)
+            meter.update { metrics in
+                metrics.purgesApplied += 1
+                metrics.purgeLag = .milliseconds(max(0, time.wallClock - Int64(clamping: entry.id.milliseconds)))
+            }
+            acknowledgements += acknowledgement(of: entry.id, counts)
+        }
+        if let last = entries.last { history.advance(to: last.id) }
+        // Only recent purges can have a caller that waits.
+        if !acknowledgements.isEmpty {
+            _ = try await stream.run(Array(acknowledgements.suffix(300)), within: timings.commandLimit * 4, time)
+        }
+        if history.position != start {
+            let position = history.position
+            await save { $0.position = position }
+        }
+    }
+
+    private func acknowledgement(of id: StreamID, _ counts: PurgeCounts) -> [RedisCommand] {
+        let key = RedisArgument(keys.acknowledgements(id))
+        return [
+            RedisCommand(.integer, ["HSET", key, RedisArgument(registry.name), "\(counts.purged) \(counts.bytes)"]),
+            RedisCommand(.integer, ["PEXPIRE", key, RedisArgument(Self.acknowledgementTime)]),
+            RedisCommand(
+                .integer, ["PUBLISH", RedisArgument(keys.channel), RedisArgument(ClusterMessage.acknowledged(id).bytes)]),
+        ]
+    }
+
+    /// Adds the purges that were made alone. They are then applied again with all others.
+    private func addPending() async throws(RedisError) {
+        while let scope = state.withLock({ $0.saved.pending.first }) {
+            let reply = try await stream.run(addition(of: scope), within: timings.commandLimit * 4, time)
+            guard let id = try reply.optionalBytes().flatMap({ StreamID(String(decoding: $0, as: UTF8.self)) }) else {
+                throw .nonsense("the purge stream is gone")
+            }
+            noteOwn(id, scope)
+            await save { saved in
+                if saved.pending.first == scope { saved.pending.removeFirst() }
+            }
+        }
+    }
+
+    /// The command that adds a purge to the stream, unless the stream does not exist.
+    func addition(of scope: ClusterPurge) -> RedisCommand {
+        RedisCommand(
+            .statusOrBytes,
+            [
+                "XADD", RedisArgument(keys.purges), "NOMKSTREAM", "MAXLEN", "~", RedisArgument(Self.maxEntries), "*", "k",
+                RedisArgument(scope.kind), "v", RedisArgument(scope.argument), "s", RedisArgument(streamIdentity ?? ""), "n",
+                RedisArgument(registry.name),
+            ])
+    }
+
+    // MARK: State on disk
+
+    private func load() async {
+        await saving.run {
+            guard !state.withLock({ $0.isLoaded }) else { return }
+            let saved = await memory.load()
+            state.withLock { state in
+                state.isLoaded = true
+                if let saved { state.saved = saved }
+            }
+        }
+    }
+
+    private func save(_ change: @Sendable (inout SavedPurges) -> Void) async {
+        await saving.run {
+            let saved = state.withLock { state in
+                change(&state.saved)
+                return state.saved
+            }
+            meter.update { $0.purgesPending = Int64(saved.pending.count) }
+            _ = await memory.save(saved)
+        }
+    }
+}

@@ -1,0 +1,158 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Cluster
+
+@Suite("Purges reach every node", .enabled(if: RedisServer.isAvailable)) struct PurgeStreamTests {
+    private let url = "https://origin.test/a.gif"
+
+    @Test func aPurgeIsAcknowledgedByEveryLiveNode() async throws {
+        let server = try RedisServer()
+        defer { server.stop() }
+        let nodes = try (1...3).map { try TestNode("n\($0)", server.unixAddress) }
+        for node in nodes { try await node.joined() }
+        let report = await nodes[0].cluster.purge(.url(url))
+        #expect(report == PurgeReport(counts: PurgeCounts(purged: 3, bytes: 300), nodes: 3, acknowledged: 3))
+        for node in nodes { #expect(node.purges == [.url(url)]) }
+    }
+
+    @Test func aRecordFromBeforeAPurgeIsNotFoundAfterIt() async throws {
+        let server = try RedisServer()
+        defer { server.stop() }
+        let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
+        try await one.joined()
+        try await two.joined()
+        let stored = try #require(await one.cluster.join("a1", sourceURL: url).lease)
+        _ = await stored.complete(.test("old"), lifetime: .seconds(60))
+        let working = try #require(await one.cluster.join("a2", sourceURL: url).lease)
+        #expect(await two.cluster.purge(.url(url)).acknowledged == 2)
+        #expect(await two.cluster.join("a1", sourceURL: url).lease != nil)
+        // Work that began before the purge holds up no caller, and is not published.
+        #expect(await two.cluster.join("a2", sourceURL: url).lease != nil)
+        #expect(await working.complete(.test("old"), lifetime: .seconds(60)) == .lost)
+    }
+
+    @Test func aPurgeOfAnObjectHidesItsRecords() async throws {
+        let server = try RedisServer()
+        defer { server.stop() }
+        let node = try TestNode("one", server.unixAddress)
+        try await node.joined()
+        let lease = try #require(await node.cluster.join("a1", sourceURL: url).lease)
+        _ = await lease.complete(.test("old"), lifetime: .seconds(60))
+        #expect(await node.cluster.join("a1", sourceURL: url).record != nil)
+        _ = await node.cluster.purge(.object("old"))
+        #expect(await node.cluster.join("a1", sourceURL: url).lease != nil)
+    }
+
+    @Test func aNodeThatWasAwayAppliesWhatItMissedBeforeItTakesPart() async throws {
+        let server = try RedisServer()
+        defer { server.stop() }
+        let one = try TestNode("one", server.unixAddress)
+        try await one.joined()
+        let folder: URL
+        do {
+            let two = try TestNode("two", server.unixAddress, folder: one.folder.appendingPathComponent("two"))
+            try await two.joined()
+            _ = await one.cluster.purge(.url("https://origin.test/first"))
+            folder = two.folder
+            await two.cluster.leave()
+        }
+        #expect(
+            await one.cluster.purge(.url(url))
+                == PurgeReport(counts: PurgeCounts(purged: 1, bytes: 100), nodes: 1, acknowledged: 1))
+        let back = try TestNode("two", server.unixAddress, folder: folder)
+        try await back.joined()
+        #expect(back.purges == [.url(url)])
+        #expect(back.revalidations == 0)
+    }
+
+    @Test func aNodeRevalidatesEverythingWhereTheStreamDoesNotReachBack() async throws {
+        let server = try RedisServer()
+        defer { server.stop() }
+        let one = try TestNode("one", server.unixAddress)
+        try await one.joined()
+        let folder = one.folder.appendingPathComponent("two")
+        do {
+            let two = try TestNode("two", server.unixAddress, folder: folder)
+            try await two.joined()
+            _ = await one.cluster.purge(.url("https://origin.test/first"))
+            await two.cluster.leave()
+        }
+        for number in 1...3 { _ = await one.cluster.purge(.url("https://origin.test/\(number)")) }
+        try server.run("XTRIM", "test:v1:purges", "MAXLEN", "1")
+        let back = try TestNode("two", server.unixAddress, folder: folder)
+        try await back.joined()
+        #expect(back.revalidations == 1 && back.events.contains(.revalidating))
+    }
+
+    @Test func aNodeRevalidatesEverythingWhereTheStreamIsAnother() async throws {
+        let server = try RedisServer()
+        defer { server.stop() }
+        let one = try TestNode("one", server.unixAddress)
+        try await one.joined()
+        _ = await one.cluster.purge(.url(url))
+        try server.kill()
+        try server.start()
+        try await eventually("the node to be back") { one.revalidations == 2 }
+        try await one.joined()
+        // The purge is in the new stream too, for nodes that have missed it.
+        #expect(try server.run("XRANGE", "test:v1:purges", "-", "+").contains(url))
+    }
+
+    @Test func purgesMadeAloneReachTheOthersOnReturn() async throws {
+        let server = try RedisServer(isDurable: true)
+        defer { server.stop() }
+        let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
+        try await one.joined()
+        try await two.joined()
+        _ = await one.cluster.purge(.url("https://origin.test/first"))
+        try server.kill()
+        try await eventually("the loss is noticed") { !one.cluster.isSharing }
+        let start = ContinuousClock.now
+        let report = await one.cluster.purge(.url(url))
+        #expect(report.counts.purged == 1 && report.acknowledged == 1 && report.nodes == 2)
+        #expect(ContinuousClock.now - start < .seconds(1))
+        #expect(one.cluster.metrics.purgesPending == 1)
+        try server.start()
+        try await eventually("the other node has it") { two.purges.last == .url(url) }
+        try await one.joined()
+        #expect(one.cluster.metrics.purgesPending == 0)
+    }
+
+    @Test func pendingPurgesOutliveARestart() async throws {
+        let server = try RedisServer(isDurable: true)
+        defer { server.stop() }
+        let folder: URL
+        let two = try TestNode("two", server.unixAddress)
+        try await two.joined()
+        do {
+            let one = try TestNode("one", server.unixAddress, folder: two.folder.appendingPathComponent("one"))
+            try await one.joined()
+            folder = one.folder
+            try server.kill()
+            try await eventually("the loss is noticed") { !one.cluster.isSharing }
+            _ = await one.cluster.purge(.url(url))
+        }
+        try server.start()
+        let again = try TestNode("one", server.unixAddress, folder: folder)
+        try await again.joined()
+        try await eventually("the other node has it") { two.purges == [.url(url)] }
+    }
+
+    @Test func aStoppedNodeDelaysAPurgeByTwoSecondsAtMost() async throws {
+        let server = try RedisServer()
+        defer { server.stop() }
+        let one = try TestNode("one", server.unixAddress)
+        try await one.joined()
+        // A node that is listed and does not follow.
+        try server.run("SADD", "test:v1:nodes", "ghost")
+        try server.run("SET", "test:v1:node:ghost", "ghost", "PX", "60000")
+        let start = ContinuousClock.now
+        let report = await one.cluster.purge(.all)
+        #expect(report.nodes == 2 && report.acknowledged == 1)
+        #expect(ContinuousClock.now - start < .seconds(3))
+        try server.run("DEL", "test:v1:node:ghost")
+        #expect(await one.cluster.purge(.all).nodes == 1)
+    }
+}
