@@ -139,6 +139,7 @@ let package = Package(
         // Tests mirror the targets.
         .target(name: "TestSupport", dependencies: ["SystemIO", "CLinux"], path: "Tests/TestSupport", swiftSettings: strict),
         .testTarget(name: "StructureTests", swiftSettings: strict),
+        .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: strict),
         .testTarget(name: "SystemIOTests", dependencies: ["SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "MediaTests", dependencies: ["Media", "SystemIO", "TestSupport"],
