@@ -58,6 +58,10 @@ let package = Package(
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: strict),
+        .target(
+            name: "SharedStore",
+            dependencies: ["CCurl", "CLinux", "SystemIO", .product(name: "Crypto", package: "swift-crypto")],
+            swiftSettings: strict),
         .target(name: "HTTP", dependencies: ["CLinux", "SystemIO"], swiftSettings: strict),
 
         // What nodes share through Redis or Valkey: leases, records, purges, prewarm lists.
@@ -151,6 +155,10 @@ let package = Package(
             name: "CacheTests", dependencies: ["Cache", "TestSupport", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: strict),
         .testTarget(name: "ClusterTests", dependencies: ["Cluster", "SystemIO", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "SharedStoreTests",
+            dependencies: ["SharedStore", "SystemIO", "TestSupport", .product(name: "Crypto", package: "swift-crypto")],
+            swiftSettings: strict),
         .testTarget(name: "HTTPTests", dependencies: ["CLinux", "HTTP", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "LogsTests", dependencies: ["Logs", "SystemIO", .product(name: "Logging", package: "swift-log")],

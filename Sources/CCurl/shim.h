@@ -31,6 +31,22 @@ static inline CURLcode ccurl_set_write(CURL *easy, curl_write_callback callback,
     return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, callback);
 }
 
+/// Called for each piece of a body to send.
+static inline CURLcode ccurl_set_read(CURL *easy, curl_read_callback callback, void *context) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_READDATA, context);
+    return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_READFUNCTION, callback);
+}
+
+/// Called where a body has to be sent from another position, because a request is repeated.
+static inline CURLcode ccurl_set_seek(CURL *easy, curl_seek_callback callback, void *context) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_SEEKDATA, context);
+    return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, callback);
+}
+
+static inline CURLcode ccurl_set_offset(CURL *easy, CURLoption option, curl_off_t value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
 /// Called with each line of a response's head.
 static inline CURLcode ccurl_set_header(CURL *easy, curl_write_callback callback, void *context) {
     CURLcode code = curl_easy_setopt(easy, CURLOPT_HEADERDATA, context);

@@ -1,0 +1,25 @@
+/// A change of state that deserves a line in the log.
+package enum StoreEvent: Sendable, Equatable, CustomStringConvertible {
+    /// The circuit breaker opened: calls fail at once until a probe succeeds.
+    case suspended(StoreError)
+    /// The circuit breaker closed: calls are sent again.
+    case resumed
+    /// The first write since the last success that could not be queued, and why.
+    case queueFailed(StoreError)
+
+    /// Whether the event reports a problem, rather than its end.
+    package var isProblem: Bool { self != .resumed }
+
+    package var description: String {
+        switch self {
+        case .suspended(let error): "The shared store is suspended; renditions are stored locally only. \(error)"
+        case .resumed: "The shared store works again."
+        case .queueFailed(let error): "A rendition could not be queued for the shared store. \(error)"
+        }
+    }
+}
+
+/// The kinds of requests, as metrics tell them apart.
+package enum StoreOperation: String, Sendable, CaseIterable {
+    case get, put, head, delete, list
+}

@@ -1,0 +1,113 @@
+/// The state of a circuit breaker: whether calls are sent, and when the next probe is due.
+///
+/// Closed, it sends all calls and counts consecutive outages. At a limit it opens: calls fail at once. After a pause it is
+/// half-open: one call is sent as a probe. The probe's success closes the breaker; its failure opens it for a longer pause.
+///
+/// A value without a clock: callers pass the time.
+struct CircuitBreaker: Sendable {
+    struct Limits: Sendable, Equatable {
+        /// Consecutive outages that open the breaker.
+        var failures = 3
+        /// The first pause between opening and a probe. It doubles with each failed probe.
+        var pause: Duration = .milliseconds(500)
+        /// The longest pause.
+        var maxPause: Duration = .seconds(3)
+    }
+
+    /// The right to send one call, and the obligation to report how it ended.
+    struct Permit: Sendable, Equatable {
+        fileprivate let generation: Int
+    }
+
+    private enum State {
+        case closed(failures: Int)
+        case open(until: Duration)
+        case probing
+    }
+
+    private let limits: Limits
+    private var state = State.closed(failures: 0)
+    private var pause: Duration
+    /// Grows with each change of the state. The end of a call that was sent in an earlier state changes nothing.
+    private var generation = 0
+
+    init(_ limits: Limits) {
+        self.limits = limits
+        pause = limits.pause
+    }
+
+    func phase(at now: Duration) -> BreakerPhase {
+        switch state {
+        case .closed: .closed
+        case .open(let until): now < until ? .open : .halfOpen
+        case .probing: .halfOpen
+        }
+    }
+
+    /// Returns a permit for one call; nil where it has to fail at once.
+    mutating func admit(at now: Duration) -> Permit? {
+        switch state {
+        case .closed: break
+        case .open(let until):
+            guard now >= until else { return nil }
+            change(to: .probing)
+        case .probing: return nil
+        }
+        return Permit(generation: generation)
+    }
+
+    /// Reports that the server answered. Returns true where this closes the breaker.
+    mutating func succeed(_ permit: Permit) -> Bool {
+        guard permit.generation == generation else { return false }
+        switch state {
+        case .closed:
+            state = .closed(failures: 0)
+            return false
+        case .probing:
+            pause = limits.pause
+            change(to: .closed(failures: 0))
+            return true
+        case .open: return false
+        }
+    }
+
+    /// Reports an outage. Returns true where this opens the breaker after it was closed.
+    mutating func fail(_ permit: Permit, at now: Duration) -> Bool {
+        guard permit.generation == generation else { return false }
+        switch state {
+        case .closed(let failures):
+            guard failures + 1 >= limits.failures else {
+                state = .closed(failures: failures + 1)
+                return false
+            }
+            change(to: .open(until: now + pause))
+            return true
+        case .probing:
+            pause = min(pause * 2, limits.maxPause)
+            change(to: .open(until: now + pause))
+            return false
+        case .open: return false
+        }
+    }
+
+    /// Reports that a call ended without telling anything about the server: a probe is due again at once.
+    mutating func abandon(_ permit: Permit, at now: Duration) {
+        guard permit.generation == generation, case .probing = state else { return }
+        change(to: .open(until: now))
+    }
+
+    private mutating func change(to new: State) {
+        state = new
+        generation += 1
+    }
+}
+
+/// The state of the circuit breaker, as operators see it.
+package enum BreakerPhase: String, Sendable, Equatable {
+    /// Calls are sent.
+    case closed
+    /// Calls fail at once.
+    case open
+    /// One call is, or will be, sent as a probe; others fail at once.
+    case halfOpen = "half-open"
+}

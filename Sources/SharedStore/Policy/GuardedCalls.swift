@@ -1,0 +1,90 @@
+internal import Synchronization
+
+/// Sends calls through the circuit breaker, within a deadline, with retries, and counts them. Any thread.
+final class GuardedCalls: Sendable {
+    private let breaker: Mutex<CircuitBreaker>
+    private let backoff: Backoff
+    private let meter: StoreMeter
+    private let now: @Sendable () -> Duration
+    private let report: @Sendable (StoreEvent) -> Void
+
+    /// - Parameters:
+    ///   - now: The time by a monotonic clock.
+    ///   - report: Called once per change of the breaker's state, on the thread of the call that caused it. Must not block.
+    init(
+        limits: CircuitBreaker.Limits, backoff: Backoff, meter: StoreMeter, now: @escaping @Sendable () -> Duration,
+        report: @escaping @Sendable (StoreEvent) -> Void
+    ) {
+        breaker = Mutex(CircuitBreaker(limits))
+        self.backoff = backoff
+        self.meter = meter
+        self.now = now
+        self.report = report
+    }
+
+    var phase: BreakerPhase { breaker.withLock { $0.phase(at: now()) } }
+
+    /// Runs `body` until it succeeds, fails for good, has run `attempts` times, or `limit` has passed.
+    ///
+    /// - Parameters:
+    ///   - body: One attempt within the time that it is given. It must be idempotent.
+    /// - Throws: ``StoreError/suspended`` where the breaker is open, or the error of the last attempt.
+    func perform<Value: Sendable>(
+        _ operation: StoreOperation, within limit: Duration, attempts: Int = 3,
+        _ body: (_ timeLeft: Duration) async throws(StoreError) -> Value
+    ) async throws(StoreError) -> Value {
+        let start = now()
+        guard let permit = breaker.withLock({ $0.admit(at: start) }) else {
+            meter.countFailure(.suspended)
+            throw .suspended
+        }
+        var failures = 0
+        while true {
+            do throws(StoreError) {
+                let value = try await body(limit - (now() - start))
+                meter.countEnd(operation, after: now() - start)
+                if breaker.withLock({ $0.succeed(permit) }) { reportChange(.resumed) }
+                return value
+            } catch {
+                failures += 1
+                if failures < attempts, error.isTransient, error != .timedOut,
+                    await waitForRetry(error, failures, timeLeft: limit - (now() - start))
+                {
+                    meter.countRetry()
+                    continue
+                }
+                let final: StoreError = Task.isCancelled ? .cancelled : error
+                meter.countEnd(operation, after: now() - start)
+                meter.countFailure(final)
+                settle(permit, final)
+                throw final
+            }
+        }
+    }
+
+    /// Waits before the next attempt. Returns false where no time is left for one, or the task was cancelled.
+    private func waitForRetry(_ error: StoreError, _ failures: Int, timeLeft: Duration) async -> Bool {
+        var pause = backoff.pause(after: failures)
+        if case .throttled(let requested?) = error { pause = max(pause, requested) }
+        guard pause < timeLeft else { return false }
+        return (try? await Task.sleep(for: pause)) != nil
+    }
+
+    /// Reports a failed call to the breaker.
+    private func settle(_ permit: CircuitBreaker.Permit, _ error: StoreError) {
+        let time = now()
+        switch error {
+        case .cancelled, .closed, .file, .exhausted: breaker.withLock { $0.abandon(permit, at: time) }
+        case _ where error.isOutage:
+            if breaker.withLock({ $0.fail(permit, at: time) }) { reportChange(.suspended(error)) }
+        default:
+            // The server works: it answered, although not with what was hoped for.
+            if breaker.withLock({ $0.succeed(permit) }) { reportChange(.resumed) }
+        }
+    }
+
+    private func reportChange(_ event: StoreEvent) {
+        meter.countTransition()
+        report(event)
+    }
+}

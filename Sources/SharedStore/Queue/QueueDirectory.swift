@@ -1,0 +1,149 @@
+internal import CLinux
+internal import Glibc
+internal import SystemIO
+
+/// The queue's directory on disk. Every function blocks; they must not run at the same time.
+///
+///     <directory>/
+///       lock                   locked with flock(2) by the process that uses the queue
+///       0000000000000017.entry what is to be done (see QueueEntry); written elsewhere, synced and renamed, so that it is complete
+///       0000000000000017.data  the rendition of a put: a hard link to the cache's file, or a copy
+///
+/// The entry is written after its data and removed before it: an entry implies its data, and data without an entry is debris of a
+/// crash, which the next start removes. A hard link costs no space while the cache has the file as well, and keeps the bytes when
+/// the cache evicts it.
+final class QueueDirectory {
+    private let root: SharedDescriptor
+    private let lock: OwnedDescriptor
+
+    /// Opens the directory, which is created if it does not exist, and locks it.
+    init(path: String) throws(StoreError) {
+        do throws(FileError) { try Files.createDirectory(path) } catch { throw .file(SystemError("mkdir", code: error.code)) }
+        let number = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard number >= 0 else { throw .file(.last("open(\(path))")) }
+        root = SharedDescriptor(OwnedDescriptor(taking: number))
+        let lockNumber = clinux_openat(number, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+        guard lockNumber >= 0 else { throw .file(.last("open(lock)")) }
+        lock = OwnedDescriptor(taking: lockNumber)
+        guard clinux_try_lock(lockNumber) == 0 else { throw .file(.last("flock(\(path)/lock)")) }
+    }
+
+    /// The entries on disk in their order. Removes debris, and entries that are damaged or without data.
+    func load() throws(StoreError) -> [QueueEntry] {
+        var entries: [QueueEntry] = []
+        var data: Set<UInt64> = []
+        var debris: [String] = []
+        for name in try names() where name != "lock" {
+            let parts = name.split(separator: ".")
+            guard parts.count == 2, let sequence = UInt64(parts[0]), Self.digits(sequence) == parts[0] else {
+                // Other programs' files stay.
+                if name.hasSuffix(".part") { debris.append(name) }
+                continue
+            }
+            switch parts[1] {
+            case "data": data.insert(sequence)
+            case "entry":
+                if let entry = read(sequence) { entries.append(entry) } else { debris.append(name) }
+            default: break
+            }
+        }
+        entries.removeAll { entry in
+            guard case .put = entry.change, !data.contains(entry.sequence) else { return false }
+            debris.append(Self.entryName(entry.sequence))
+            return true
+        }
+        for sequence in data.subtracting(entries.map(\.sequence)) { debris.append(Self.dataName(sequence)) }
+        for name in debris { unlinkat(root.number, name, 0) }
+        return entries.sorted { $0.sequence < $1.sequence }
+    }
+
+    /// Adds an entry durably.
+    ///
+    /// - Parameter file: The rendition of a put.
+    func add(_ entry: QueueEntry, _ file: SharedDescriptor?) throws(StoreError) {
+        do throws(SystemError) {
+            if let file { try store(file, as: Self.dataName(entry.sequence)) }
+            let partial = Self.digits(entry.sequence) + ".part"
+            let descriptor = try create(partial)
+            let bytes = entry.encoded
+            try bytes.withUnsafeBytes { buffer in
+                Result { () throws(SystemError) in try DescriptorIO.write(buffer, to: descriptor.number) }
+            }.get()
+            try retryingOnInterrupt("fdatasync") { fdatasync(descriptor.number) }
+            try retryingOnInterrupt("rename") { renameat(root.number, partial, root.number, Self.entryName(entry.sequence)) }
+            try retryingOnInterrupt("fsync") { fsync(root.number) }
+        } catch {
+            remove(entry)
+            throw .file(error)
+        }
+    }
+
+    /// Removes an entry. It may return after a crash, which is harmless: puts and deletes can be repeated.
+    func remove(_ entry: QueueEntry) {
+        for name in [Self.entryName(entry.sequence), Self.digits(entry.sequence) + ".part", Self.dataName(entry.sequence)] {
+            unlinkat(root.number, name, 0)
+        }
+    }
+
+    /// The rendition of a put.
+    func openData(of entry: QueueEntry) throws(StoreError) -> SharedDescriptor {
+        let number = clinux_openat(root.number, Self.dataName(entry.sequence), O_RDONLY | O_CLOEXEC, 0)
+        guard number >= 0 else { throw .file(.last("open(data)")) }
+        return SharedDescriptor(OwnedDescriptor(taking: number))
+    }
+
+    // MARK: Files
+
+    private func read(_ sequence: UInt64) -> QueueEntry? {
+        let number = clinux_openat(root.number, Self.entryName(sequence), O_RDONLY | O_CLOEXEC, 0)
+        guard number >= 0 else { return nil }
+        let file = SharedDescriptor(OwnedDescriptor(taking: number))
+        guard let size = try? file.size(), size <= 128 << 10, let bytes = try? file.readAll() else { return nil }
+        return QueueEntry(sequence: sequence, encoded: bytes)
+    }
+
+    /// Links the file to a name in the directory, or copies it where it is on another file system or has no name any more.
+    private func store(_ file: SharedDescriptor, as name: String) throws(SystemError) {
+        if clinux_link_tmpfile(file.number, root.number, name) == 0 { return }
+        let copy = try create(name)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+        defer { buffer.deallocate() }
+        var offset = 0
+        while true {
+            let count = try file.read(into: buffer, at: offset)
+            if count == 0 { break }
+            try DescriptorIO.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), to: copy.number)
+            offset += count
+        }
+        try retryingOnInterrupt("fdatasync") { fdatasync(copy.number) }
+    }
+
+    private func create(_ name: String) throws(SystemError) -> OwnedDescriptor {
+        let number = clinux_openat(root.number, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        guard number >= 0 else { throw .last("open") }
+        return OwnedDescriptor(taking: number)
+    }
+
+    private func names() throws(StoreError) -> [String] {
+        let number = clinux_openat(root.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+        guard number >= 0, let stream = fdopendir(number) else { throw .file(.last("opendir")) }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            names.append(
+                withUnsafePointer(to: &entry.pointee.d_name) { name in
+                    name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+                })
+        }
+        return names
+    }
+
+    private static func entryName(_ sequence: UInt64) -> String { digits(sequence) + ".entry" }
+    private static func dataName(_ sequence: UInt64) -> String { digits(sequence) + ".data" }
+
+    /// Sixteen decimal digits or more, so that names sort like numbers.
+    private static func digits(_ sequence: UInt64) -> String {
+        let text = String(sequence)
+        return String(repeating: "0", count: max(0, 16 - text.utf8.count)) + text
+    }
+}

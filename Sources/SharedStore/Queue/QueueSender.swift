@@ -1,0 +1,52 @@
+internal import Synchronization
+
+/// Sends the entries of a ``WriteBehindQueue``, some at once, and pauses after failures.
+final class QueueSender: Sendable {
+    typealias Send = @Sendable (QueueEntry) async throws(StoreError) -> Void
+
+    private let queue: WriteBehindQueue
+    private let backoff: Backoff
+    private let send: Send
+    private let tasks = Mutex<[Task<Void, Never>]>([])
+
+    /// Starts sending. The owner must call ``stop()``.
+    init(_ queue: WriteBehindQueue, concurrency: Int, backoff: Backoff, send: @escaping Send) {
+        self.queue = queue
+        self.backoff = backoff
+        self.send = send
+        let started = (0..<concurrency).map { _ in Task { await self.run() } }
+        tasks.withLock { $0 = started }
+    }
+
+    /// Cancels the writes under way, which stay in the queue. Returns at once.
+    func stop() {
+        for task in tasks.withLock({ $0 }) { task.cancel() }
+    }
+
+    private func run() async {
+        var failures = 0
+        while !Task.isCancelled, let entry = await queue.next() {
+            do throws(StoreError) {
+                try await send(entry)
+                queue.finish(entry)
+                failures = 0
+            } catch {
+                guard Self.mayPassLater(error) else {
+                    queue.discard(entry)
+                    continue
+                }
+                queue.putBack(entry)
+                failures += 1
+                try? await Task.sleep(for: backoff.pause(after: failures))
+            }
+        }
+    }
+
+    /// Whether the write may succeed later: an outage ends, credentials can be replaced. Others fail each time.
+    private static func mayPassLater(_ error: StoreError) -> Bool {
+        switch error {
+        case .rejected, .tooLarge, .damaged, .file: false
+        default: true
+        }
+    }
+}

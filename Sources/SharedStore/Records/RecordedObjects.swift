@@ -1,0 +1,115 @@
+internal import Synchronization
+internal import SystemIO
+
+/// Renditions with their records, as objects of a bucket. Each function is one attempt, without retries.
+///
+/// The record travels as the object's metadata. Some servers drop metadata without saying so, and long facts exceed its limit; for
+/// these there is a second object with the record beside the first one. Whether the server keeps metadata is found out once.
+final class RecordedObjects: Sendable {
+    private let client: S3Client
+    private let keys: KeySpace
+    private let keepsMetadata = Mutex<Bool?>(nil)
+
+    init(_ client: S3Client, _ keys: KeySpace) {
+        self.client = client
+        self.keys = keys
+    }
+
+    /// The largest object with a record, in bytes.
+    private static let maxRecordLength = 64 << 10
+
+    /// Gets a rendition into a file, which is emptied first, and verifies length and digest; nil where the store does not have it.
+    ///
+    /// - Throws: ``StoreError``; the file's content is then undefined.
+    func get(
+        _ name: RenditionName, into file: SharedDescriptor, maxLength: Int, timeout: Duration
+    ) async throws(StoreError) -> StoredRecord? {
+        let start = ContinuousClock.now
+        var record: StoredRecord?
+        // One request is enough for a miss, if the record is asked for first.
+        if keepsMetadata.withLock({ $0 == false }) {
+            record = try await getRecord(name, timeout: timeout)
+            if record == nil { return nil }
+        }
+        let timeLeft = timeout - (ContinuousClock.now - start)
+        guard
+            let object = try await client.get(keys.object(name), to: .file(file), maxLength: maxLength, timeout: timeLeft)
+        else { return nil }
+        if record == nil { record = try recordInMetadata(object.head) }
+        if record == nil {
+            record = try await getRecord(name, timeout: timeout - (ContinuousClock.now - start))
+            // The object is being written, or another program has put it there.
+            if record == nil { return nil }
+        }
+        guard let record else { return nil }
+        guard object.head.length == record.length else {
+            throw .damaged(cause: "it has \(object.head.length) bytes in place of \(record.length)")
+        }
+        guard object.digest == record.digest else { throw .damaged(cause: "its SHA-256 does not match") }
+        return record
+    }
+
+    /// Gets a rendition's record; nil where the store does not have it.
+    func head(_ name: RenditionName, timeout: Duration) async throws(StoreError) -> StoredRecord? {
+        let start = ContinuousClock.now
+        guard let head = try await client.head(keys.object(name), timeout: timeout) else { return nil }
+        if let record = try recordInMetadata(head) { return record }
+        return try await getRecord(name, timeout: timeout - (ContinuousClock.now - start))
+    }
+
+    /// Stores a rendition. The file must not change.
+    func put(
+        _ name: RenditionName, _ file: SharedDescriptor, _ record: StoredRecord, mediaType: String, timeout: Duration
+    ) async throws(StoreError) {
+        let start = ContinuousClock.now
+        let usesMetadata = record.fitsMetadata
+        let support = keepsMetadata.withLock { $0 }
+        // Before the object, so that an object without a record is never complete.
+        if !usesMetadata || support == false { try await putRecord(name, record, timeout: timeout) }
+        try await client.put(
+            keys.object(name),
+            S3Client.Upload(
+                body: .file(file, length: record.length), digest: record.digest, mediaType: mediaType,
+                metadata: usesMetadata ? record.fields : [:]),
+            timeout: timeout - (ContinuousClock.now - start))
+        guard usesMetadata, support == nil,
+            let head = try await client.head(keys.object(name), timeout: timeout - (ContinuousClock.now - start))
+        else { return }
+        let isKept = StoredRecord(fields: head.metadata) == record
+        keepsMetadata.withLock { $0 = isKept }
+        if !isKept { try await putRecord(name, record, timeout: timeout - (ContinuousClock.now - start)) }
+    }
+
+    /// Deletes a rendition and its record. Succeeds where the store does not have it.
+    func delete(_ name: RenditionName, timeout: Duration) async throws(StoreError) {
+        let start = ContinuousClock.now
+        // The record last: an object without a record is not found, a record without an object is not either.
+        try await client.delete(keys.object(name), timeout: timeout)
+        try await client.delete(keys.record(name), timeout: timeout - (ContinuousClock.now - start))
+    }
+
+    private func recordInMetadata(_ head: S3Client.ObjectHead) throws(StoreError) -> StoredRecord? {
+        guard StoredRecord.isPresent(in: head.metadata) else { return nil }
+        keepsMetadata.withLock { $0 = true }
+        guard let record = StoredRecord(fields: head.metadata) else { throw .damaged(cause: "its record cannot be read") }
+        return record
+    }
+
+    private func getRecord(_ name: RenditionName, timeout: Duration) async throws(StoreError) -> StoredRecord? {
+        let object = try await client.get(keys.record(name), to: .memory, maxLength: Self.maxRecordLength, timeout: timeout)
+        guard let object else { return nil }
+        guard let record = StoredRecord(fields: FieldLines.decode(object.bytes)) else {
+            throw .damaged(cause: "its record cannot be read")
+        }
+        // A record that would have fitted into metadata was written because the server drops that.
+        if record.fitsMetadata { keepsMetadata.withLock { $0 = false } }
+        return record
+    }
+
+    private func putRecord(_ name: RenditionName, _ record: StoredRecord, timeout: Duration) async throws(StoreError) {
+        let bytes = FieldLines.encode(record.fields)
+        try await client.put(
+            keys.record(name),
+            S3Client.Upload(body: .bytes(bytes), digest: SHA256Digest.of(bytes), mediaType: "text/plain"), timeout: timeout)
+    }
+}

@@ -1,0 +1,103 @@
+internal import Crypto
+internal import SystemIO
+
+/// What the store knows of a rendition besides its bytes.
+package struct StoredRecord: Sendable, Equatable {
+    /// The number of bytes.
+    package let length: Int
+    /// SHA-256 of the bytes: 32 bytes.
+    package let digest: [UInt8]
+    /// The time of publication in seconds since 1970.
+    package let created: Int64
+    /// Bytes from the publisher, opaque to the store.
+    package let facts: [UInt8]
+
+    /// The largest number of bytes of facts.
+    package static let maxFactsCount = 16 << 10
+    /// The largest rendition, in bytes: 1 TiB. Sums of lengths cannot overflow.
+    private static let maxLength = 1 << 40
+    private static let maxTime: Int64 = 1 << 53
+
+    /// - Returns: Nil for a value that is out of range.
+    package init?(length: Int, digest: [UInt8], created: Int64, facts: [UInt8]) {
+        guard (1...Self.maxLength).contains(length), digest.count == 32, (-Self.maxTime...Self.maxTime).contains(created),
+            facts.count <= Self.maxFactsCount
+        else { return nil }
+        self.length = length
+        self.digest = digest
+        self.created = created
+        self.facts = facts
+    }
+}
+
+/// The record as names and values of printable ASCII: the metadata of an object, and the lines of a file.
+///
+/// `gifreel-check` is a SHA-256 over the others, so that a record that was cut or mixed up is recognised.
+extension StoredRecord {
+    private static let format = "1"
+
+    /// The largest metadata in bytes: S3 allows 2 KB for all names and values, of which some servers count `x-amz-meta-` as well.
+    private static let maxMetadataLength = 1600
+
+    /// Names in lower case, none of which is the beginning of another: see ``S3Signer``.
+    var fields: [String: String] {
+        var fields = [
+            "gifreel-format": Self.format,
+            "gifreel-length": String(length),
+            "gifreel-sha256": Hex.encode(digest),
+            "gifreel-created": String(created),
+            "gifreel-facts": Hex.encode(facts),
+        ]
+        fields["gifreel-check"] = Self.check(fields)
+        return fields
+    }
+
+    /// Whether the fields fit into an object's metadata.
+    var fitsMetadata: Bool {
+        fields.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } <= Self.maxMetadataLength
+    }
+
+    /// Reads ``fields``, among which there may be others; nil where one is missing, out of range or damaged.
+    init?(fields: [String: String]) {
+        let names = ["gifreel-format", "gifreel-length", "gifreel-sha256", "gifreel-created", "gifreel-facts"]
+        let known = fields.filter { names.contains($0.key) }
+        guard known.count == names.count, known["gifreel-format"] == Self.format,
+            fields["gifreel-check"] == Self.check(known),
+            let length = known["gifreel-length"].flatMap({ Int($0) }),
+            let digest = known["gifreel-sha256"].flatMap({ Hex.decode($0.utf8) }),
+            let created = known["gifreel-created"].flatMap({ Int64($0) }),
+            let facts = known["gifreel-facts"].flatMap({ Hex.decode($0.utf8) })
+        else { return nil }
+        self.init(length: length, digest: digest, created: created, facts: facts)
+    }
+
+    /// Whether the fields claim to be a record, damaged or not.
+    static func isPresent(in fields: [String: String]) -> Bool { fields["gifreel-format"] != nil }
+
+    private static func check(_ fields: [String: String]) -> String {
+        let text = fields.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)\n" }.joined()
+        return Hex.encode(SHA256Digest.of(Array(text.utf8)).prefix(16))
+    }
+}
+
+/// SHA-256 of bytes in memory.
+enum SHA256Digest {
+    static func of(_ bytes: [UInt8]) -> [UInt8] { Array(SHA256.hash(data: bytes)) }
+}
+
+/// Names and values as lines of text, `name: value`.
+enum FieldLines {
+    static func encode(_ fields: [String: String]) -> [UInt8] {
+        Array(fields.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)\n" }.joined().utf8)
+    }
+
+    /// Lines without a colon are skipped.
+    static func decode(_ bytes: [UInt8]) -> [String: String] {
+        var fields: [String: String] = [:]
+        for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
+            guard let colon = line.firstIndex(of: ":") else { continue }
+            fields[String(line[..<colon])] = String(line[line.index(after: colon)...].drop { $0 == " " })
+        }
+        return fields
+    }
+}

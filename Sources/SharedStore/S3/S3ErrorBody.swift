@@ -1,0 +1,42 @@
+/// The body of a response that reports an error.
+struct S3ErrorBody: Equatable {
+    /// The code, such as `SlowDown`; empty where the body has none.
+    let code: String
+    /// The region that the request should have named.
+    let region: String?
+
+    init(_ body: [UInt8]) {
+        let root = XMLElement(document: body).flatMap { $0.name == "Error" ? $0 : nil }
+        code = root?.text("Code").map(Self.printable) ?? ""
+        region = root?.text("Region").map(Self.printable)
+    }
+
+    /// Text of a server that may go into a log line.
+    private static func printable(_ text: String) -> String {
+        String(decoding: text.utf8.filter { (0x21...0x7E).contains($0) }.prefix(64), as: UTF8.self)
+    }
+}
+
+extension StoreError {
+    /// The meaning of a response that reports neither success nor a missing object.
+    init(_ response: TransferResponse) {
+        let body = S3ErrorBody(response.body)
+        let code = body.code.isEmpty ? "without a code" : body.code
+        switch response.status {
+        case 301, 307, 308: self = .wrongRegion(expected: response.fields["x-amz-bucket-region"] ?? body.region)
+        case 400 where body.code == "AuthorizationHeaderMalformed" && body.region != nil:
+            self = .wrongRegion(expected: body.region)
+        case 401, 403: self = .denied(code: code)
+        case 404 where body.code == "NoSuchBucket": self = .noBucket
+        case 429, 503: self = .throttled(retryAfter: Self.retryAfter(response.fields["retry-after"]))
+        case 400..<500: self = .rejected(status: response.status, code: code)
+        case 500..<600: self = .serverFailed(status: response.status, code: code)
+        default: self = .invalidResponse(cause: "its status is \(response.status)")
+        }
+    }
+
+    /// Reads seconds (RFC 9110 section 10.2.3). A date is not used: the clocks may differ.
+    private static func retryAfter(_ value: String?) -> Duration? {
+        value.flatMap { Int($0) }.flatMap { $0 >= 0 ? .seconds(min($0, 86_400)) : nil }
+    }
+}

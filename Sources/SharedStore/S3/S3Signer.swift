@@ -1,0 +1,74 @@
+internal import Crypto
+internal import SystemIO
+
+/// The signing part of a request to S3: what a client on libcurl has to set besides the URL.
+package struct S3Signing: Sendable, Equatable {
+    /// The values for libcurl's own signature; nil for a request without credentials.
+    package let signature: S3Signature?
+    /// Header fields as `name: value`, sorted by name, all of which libcurl signs.
+    package let fields: [String]
+}
+
+/// Signs requests by AWS Signature Version 4, through libcurl.
+package struct S3Signer: Sendable, Equatable {
+    private let signature: S3Signature?
+    private let sessionToken: String?
+
+    /// - Parameter credentials: Nil for requests that are not signed, which a public bucket allows.
+    package init(region: String, credentials: S3Credentials?) {
+        signature = credentials.map {
+            S3Signature(scheme: "aws:amz:\(region):s3", user: $0.accessKey, password: $0.secretKey)
+        }
+        sessionToken = credentials?.sessionToken
+    }
+
+    /// SHA-256 of no bytes.
+    private static let emptyDigest = Hex.encode(SHA256.hash(data: [UInt8]()))
+
+    /// The signing part of a request.
+    ///
+    /// Fields are sorted by the bytes of the whole line. libcurl 7.88 sorts them that way for the signature; that is the order by
+    /// names, which S3 demands, as long as no name is the beginning of another.
+    ///
+    /// - Parameters:
+    ///   - digest: SHA-256 of the body in hexadecimal; nil for an empty body.
+    ///   - fields: Further fields as `name: value`, with lower-case names.
+    package func sign(digest: String? = nil, fields: [String] = []) -> S3Signing {
+        guard signature != nil else { return S3Signing(signature: nil, fields: fields) }
+        var all = fields + ["x-amz-content-sha256: \(digest ?? Self.emptyDigest)"]
+        if let sessionToken { all.append("x-amz-security-token: \(sessionToken)") }
+        return S3Signing(signature: signature, fields: all.sorted())
+    }
+}
+
+/// An object, or the beginning of the names of objects, as `s3://bucket/key` names it.
+package struct S3Location: Sendable, Equatable {
+    package let bucket: String
+    /// The key, without a slash before it. It may be empty.
+    package let key: String
+
+    /// Reads `s3://bucket/key`. The key is taken as it stands, without decoding.
+    ///
+    /// - Throws: ``StoreConfigurationError`` for other text, and for a key with a part that is empty, `.` or `..`, which proxies
+    ///   and servers would resolve.
+    package init(_ text: String) throws(StoreConfigurationError) {
+        let scheme = "s3://"
+        guard text.lowercased().hasPrefix(scheme) else { throw StoreConfigurationError("origin", "must begin with s3://") }
+        let rest = text.dropFirst(scheme.count)
+        let slash = rest.firstIndex(of: "/") ?? rest.endIndex
+        bucket = String(rest[..<slash])
+        key = slash == rest.endIndex ? "" : String(rest[rest.index(after: slash)...])
+        try Self.validate(key: key.hasSuffix("/") ? key.dropLast() : key[...], setting: "origin")
+    }
+
+    /// Checks a key or a prefix without a slash at its end.
+    static func validate(key: Substring, setting: String) throws(StoreConfigurationError) {
+        guard key.utf8.count <= 512, !key.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+            throw StoreConfigurationError(setting, "must have at most 512 bytes and no control characters")
+        }
+        let parts = key.split(separator: "/", omittingEmptySubsequences: false)
+        guard key.isEmpty || parts.allSatisfy({ !["", ".", ".."].contains($0) }) else {
+            throw StoreConfigurationError(setting, "must not contain empty parts, “.” or “..”")
+        }
+    }
+}

@@ -1,0 +1,233 @@
+internal import CLinux
+internal import Synchronization
+package import SystemIO
+
+/// The second tier of the cache, shared by all nodes: finished renditions in a bucket of an S3-compatible service.
+///
+/// Objects are immutable and named by content id. Nothing depends on the service: a lookup ends within its deadline, a circuit
+/// breaker lets calls fail at once during an outage, and writes wait in a queue on disk.
+///
+/// Any thread. Asynchronous functions suspend and never block; requests run on a thread of the store.
+package final class SharedStore: Sendable {
+    private let configuration: SharedStoreConfiguration
+    private let keys: KeySpace
+    private let loop: TransferLoop
+    private let client: S3Client
+    private let objects: RecordedObjects
+    private let meter = StoreMeter()
+    private let calls: GuardedCalls
+    private let queue: WriteBehindQueue?
+    private let sender: QueueSender?
+
+    /// Opens the write-behind queue and starts to send what is in it. Sends nothing else: an unreachable service is no error. Blocks.
+    ///
+    /// - Parameters:
+    ///   - now: The time by a monotonic clock, for the circuit breaker.
+    ///   - report: Called for each change of state that deserves a line in the log, on any thread. Must not block.
+    /// - Throws: ``StoreConfigurationError`` for a setting that cannot work; ``StoreError`` where the queue's directory cannot be used
+    ///   or the machine lacks a resource.
+    package init(
+        _ configuration: SharedStoreConfiguration, now: (@Sendable () -> Duration)? = nil,
+        report: @escaping @Sendable (StoreEvent) -> Void
+    ) throws {
+        try configuration.validate()
+        self.configuration = configuration
+        keys = try KeySpace(prefix: configuration.prefix)
+        let start = ContinuousClock.now
+        calls = GuardedCalls(
+            limits: CircuitBreaker.Limits(
+                failures: configuration.outagesBeforeSuspension, pause: configuration.suspension,
+                maxPause: configuration.longestSuspension),
+            backoff: Backoff(first: .milliseconds(25), longest: .seconds(1)), meter: meter,
+            now: now ?? { ContinuousClock.now - start }, report: report)
+        queue = try configuration.queue.map { settings in
+            try WriteBehindQueue(
+                path: settings.directory, limits: .init(entries: settings.maxEntries, bytes: settings.maxBytes), report: report)
+        }
+        do {
+            loop = try TransferLoop(connections: configuration.connections)
+        } catch {
+            queue?.close()
+            throw error
+        }
+        client = S3Client(loop: loop, bucket: configuration.bucket)
+        objects = RecordedObjects(client, keys)
+        sender = queue.flatMap { [configuration, calls, objects, meter] queue in
+            configuration.queue.map { settings in
+                QueueSender(
+                    queue, concurrency: settings.uploads,
+                    backoff: Backoff(first: settings.pause, longest: settings.longestPause)
+                ) { entry throws(StoreError) in
+                    switch entry.change {
+                    case .put(let record, let mediaType):
+                        let file = try await queue.data(of: entry)
+                        let limit =
+                            configuration.timeout + .milliseconds(1000 * (record.length / configuration.uploadRate))
+                        try await calls.perform(.put, within: limit) { timeLeft throws(StoreError) in
+                            try await objects.put(entry.name, file, record, mediaType: mediaType, timeout: timeLeft)
+                        }
+                        meter.countStored(bytes: record.length)
+                    case .delete:
+                        try await calls.perform(.delete, within: configuration.timeout) { timeLeft throws(StoreError) in
+                            try await objects.delete(entry.name, timeout: timeLeft)
+                        }
+                        meter.countDeleted()
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends all calls with ``StoreError/closed``. Queued writes stay on disk for the next start. Blocks.
+    package func close() {
+        sender?.stop()
+        loop.stop()
+        queue?.close()
+    }
+
+    // MARK: Reading
+
+    /// Looks a rendition up, and receives it into a file of the caller.
+    ///
+    /// Length and SHA-256 are verified before this returns. A rendition that a queued delete is about to remove is not found.
+    ///
+    /// - Parameters:
+    ///   - file: Open for reading and writing; it is emptied first, and its content is undefined after an error or a miss.
+    ///   - maxLength: The largest rendition to accept, in bytes.
+    ///   - limit: The deadline in all, from now on; nil for ``SharedStoreConfiguration/lookupTimeout``.
+    /// - Returns: What is known of the rendition; nil where the store does not have it.
+    package func fetch(
+        _ name: RenditionName, into file: SharedDescriptor, maxLength: Int, within limit: Duration? = nil
+    ) async throws(StoreError) -> StoredRecord? {
+        if queue?.hasDelete(of: name) == true { return nil }
+        let record = try await calls.perform(.get, within: limit ?? configuration.lookupTimeout) {
+            timeLeft throws(StoreError) in
+            try await self.objects.get(name, into: file, maxLength: maxLength, timeout: timeLeft)
+        }
+        // A delete may have been queued meanwhile.
+        guard let record, queue?.hasDelete(of: name) != true else {
+            meter.countMiss()
+            return nil
+        }
+        meter.countHit(bytes: record.length)
+        return record
+    }
+
+    /// Looks a rendition up as ``fetch(_:into:maxLength:within:)`` does, and receives it into a sealed file in memory.
+    package func fetch(
+        _ name: RenditionName, maxLength: Int, within limit: Duration? = nil
+    ) async throws(StoreError) -> (record: StoredRecord, file: SharedDescriptor)? {
+        let number = clinux_memfd_create("rendition")
+        guard number >= 0 else { throw .file(.last("memfd_create")) }
+        let file = SharedDescriptor(OwnedDescriptor(taking: number))
+        guard let record = try await fetch(name, into: file, maxLength: maxLength, within: limit) else { return nil }
+        guard clinux_memfd_seal(number) == 0 else { throw .file(.last("fcntl(F_ADD_SEALS)")) }
+        return (record, file)
+    }
+
+    /// Asks whether the store has a rendition, without receiving it.
+    ///
+    /// - Parameter limit: The deadline in all, from now on; nil for ``SharedStoreConfiguration/lookupTimeout``.
+    package func describe(_ name: RenditionName, within limit: Duration? = nil) async throws(StoreError) -> StoredRecord? {
+        if queue?.hasDelete(of: name) == true { return nil }
+        return try await calls.perform(.head, within: limit ?? configuration.lookupTimeout) { timeLeft throws(StoreError) in
+            try await self.objects.head(name, timeout: timeLeft)
+        }
+    }
+
+    // MARK: Writing
+
+    /// Queues a rendition to be stored. Returns at once; without a queue this does nothing.
+    ///
+    /// - Parameters:
+    ///   - file: The rendition's file, which must not change any more. It may be unlinked afterwards.
+    ///   - mediaType: For other readers of the bucket.
+    package func store(_ name: RenditionName, _ file: SharedDescriptor, _ record: StoredRecord, mediaType: String) {
+        queue?.put(name, file, record, mediaType: mediaType)
+    }
+
+    /// Queues the deletion of a rendition, also after queued writes of it. Suspends until the deletion survives a crash.
+    ///
+    /// - Returns: Whether it is queued; false without a queue, after ``close()``, or where the disk takes no more.
+    package func remove(_ name: RenditionName) async -> Bool {
+        await queue?.delete(name) ?? false
+    }
+
+    /// Suspends until all queued writes have been sent, or `limit` has passed. For a node that is about to go with its disk.
+    ///
+    /// - Returns: Whether the queue is empty.
+    package func drain(within limit: Duration) async -> Bool {
+        await queue?.drain(within: limit) ?? true
+    }
+
+    // MARK: State
+
+    package var statistics: StoreStatistics {
+        StoreStatistics(meter.snapshot, breaker: calls.phase, queue: queue?.gauges ?? WriteBehindQueue.Gauges())
+    }
+
+    // MARK: Pruning
+
+    /// Deletes renditions that were stored before a time, and leaves other objects in the bucket alone.
+    ///
+    /// - Parameters:
+    ///   - time: Seconds since 1970, compared with the time at which the service stored the object.
+    ///   - rate: The largest number of deletions per second.
+    ///   - progress: Called after each page of the list and each deletion, on one task.
+    /// - Returns: The totals.
+    /// - Throws: ``StoreError`` for a request that failed after its retries; what was deleted stays deleted.
+    package func prune(
+        storedBefore time: Int64, deletionsPerSecond rate: Double = 100, progress: @Sendable (PruneProgress) -> Void = { _ in }
+    ) async throws(StoreError) -> PruneProgress {
+        var totals = PruneProgress()
+        var pace = Pace(rate: rate)
+        var token: String?
+        repeat {
+            let page = try await calls.perform(.list, within: configuration.timeout) { [token] timeLeft throws(StoreError) in
+                try await self.client.list(prefix: self.keys.prefix, token: token, timeout: timeLeft)
+            }
+            token = page.nextToken
+            totals.listed += page.entries.count
+            progress(totals)
+            for entry in page.entries where entry.modified < time && keys.contains(entry.key) {
+                guard await pace.wait() else { throw .cancelled }
+                try await calls.perform(.delete, within: configuration.timeout) { timeLeft throws(StoreError) in
+                    try await self.client.delete(entry.key, timeout: timeLeft)
+                }
+                meter.countDeleted()
+                totals.deleted += 1
+                totals.bytes += entry.length
+                progress(totals)
+            }
+        } while token != nil
+        return totals
+    }
+}
+
+/// How far pruning has come.
+package struct PruneProgress: Sendable, Equatable {
+    /// Objects seen.
+    package fileprivate(set) var listed = 0
+    /// Objects deleted.
+    package fileprivate(set) var deleted = 0
+    /// Bytes of the deleted objects.
+    package fileprivate(set) var bytes = 0
+}
+
+/// Spaces events evenly.
+private struct Pace {
+    private let interval: Duration
+    private var next = ContinuousClock.now
+
+    /// - Parameter rate: Events per second.
+    init(rate: Double) {
+        interval = .seconds(1 / min(max(rate, 0.001), 1_000_000))
+    }
+
+    /// Waits until the next event is due. Returns false where the task was cancelled.
+    mutating func wait() async -> Bool {
+        let isOnTime = (try? await Task.sleep(until: next)) != nil
+        next = max(next + interval, .now)
+        return isOnTime
+    }
+}

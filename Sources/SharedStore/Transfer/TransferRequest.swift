@@ -1,0 +1,66 @@
+internal import SystemIO
+
+/// One HTTP request, as ``TransferLoop`` sends it.
+struct TransferRequest: Sendable {
+    enum Method: Sendable, Equatable {
+        case get, head, put, delete
+    }
+
+    /// The bytes of a PUT.
+    enum Body: Sendable {
+        case bytes([UInt8])
+        /// The first `length` bytes of a file.
+        case file(SharedDescriptor, length: Int)
+
+        var length: Int {
+            switch self {
+            case .bytes(let bytes): bytes.count
+            case .file(_, let length): length
+            }
+        }
+    }
+
+    /// Where the body of a response with the status 200 goes. Other bodies go to memory.
+    enum Destination: Sendable {
+        case memory
+        /// A file, which is emptied first.
+        case file(SharedDescriptor)
+    }
+
+    var method: Method
+    /// An absolute URL, encoded: it is sent as it is.
+    var url: String
+    /// Header fields as `name: value`.
+    var fields: [String] = []
+    var signature: S3Signature?
+    var body: Body?
+    var destination = Destination.memory
+    /// The largest body of a response with the status 200, in bytes.
+    var maxLength = 0
+    /// The time limit of the whole request.
+    var timeout: Duration
+    var certificateAuthorities: String?
+}
+
+/// The parameters with which libcurl signs a request by AWS Signature Version 4.
+package struct S3Signature: Sendable, Equatable {
+    /// The value of `CURLOPT_AWS_SIGV4`.
+    package let scheme: String
+    /// The value of `CURLOPT_USERNAME`: the access key.
+    package let user: String
+    /// The value of `CURLOPT_PASSWORD`: the secret key.
+    package let password: String
+}
+
+/// A complete response.
+struct TransferResponse: Sendable {
+    var status: Int
+    /// Header fields; names in lower case.
+    var fields: [String: String]
+    /// The body, where it went to memory.
+    var body: [UInt8]
+    /// The number of bytes of the body.
+    var length: Int
+    /// SHA-256 of a body that went to a file.
+    var digest: [UInt8]?
+}
