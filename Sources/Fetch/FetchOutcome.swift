@@ -20,8 +20,6 @@ package struct FetchedSource: Sendable {
     /// The validators for the next conditional request.
     package let validators: SourceValidators
     package let cacheDirectives: CacheDirectives
-    /// The URL of the bytes after all redirects.
-    package let finalURL: SourceURL
     /// The time from the start of the first request to the end of the last response.
     package let duration: Duration
 }

@@ -57,13 +57,7 @@ package final class Fetcher: Sendable {
     package func fetch(
         _ url: SourceURL, validators: SourceValidators? = nil, fields: [String] = []
     ) async throws(FetchError) -> FetchOutcome {
-        context.metrics.countStart()
-        do throws(FetchError) {
-            try context.settings.check(url)
-        } catch {
-            context.metrics.countFinish(.failure(error))
-            throw error
-        }
+        try context.settings.check(url)
         let id = lastID.add(1, ordering: .relaxed).newValue
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

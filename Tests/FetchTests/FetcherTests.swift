@@ -16,8 +16,7 @@ import Testing
             #expect(source.sha256.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined() == hash)
             #expect(source.validators == SourceValidators(etag: "\"v1\""))
             #expect(source.cacheDirectives.maxAge == 60)
-            #expect(source.finalURL.query == "v=2")
-            #expect(fetcher.counters().fetched == 1)
+            #expect(origin.requests.last?.query == "v=2")
             #expect(fetcher.counters().bytes == gif.count)
             #expect(fetcher.counters().active == 0)
         }
@@ -50,7 +49,6 @@ import Testing
                 Issue.record("not fetched")
                 return
             }
-            #expect(fetcher.counters().notModified == 1)
         }
     }
 
@@ -91,7 +89,6 @@ import Testing
             task.cancel()
             await #expect(throws: FetchError.cancelled) { try await task.value }
             #expect(fetcher.counters().active == 0)
-            #expect(fetcher.counters().cancelled == 1)
         }
     }
 

@@ -105,7 +105,6 @@ import Testing
             origin.on("/a.gif", .ok(TestGIF.dot))
             for round in 1...3 {
                 _ = try await fetcher.source(origin.url("/a.gif"))
-                #expect(fetcher.counters().started == round)
                 #expect(fetcher.counters().bytes == round * TestGIF.dot.count)
                 try fetcher.reconfigure(configuration { $0.maxRedirects = round })
             }

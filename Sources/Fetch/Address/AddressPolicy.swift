@@ -16,12 +16,12 @@ package enum AddressRefusal: Hashable, Sendable {
 /// cannot return another address than the checked one.
 package struct AddressPolicy: Sendable {
     /// The ports that may be connected to, also at addresses that an exception allows.
-    package let ports: PortSet
+    private let ports: PortSet
     /// The special addresses that may be connected to.
-    package let exceptions: [AddressException]
+    private let exceptions: [AddressException]
     /// The prefixes that the NAT64 of this network translates. An address in one of them is judged by the IPv4 address that it
     /// carries. Addresses in any other NAT64 prefix are refused.
-    package let translationPrefixes: [TranslationPrefix]
+    private let translationPrefixes: [TranslationPrefix]
 
     package init(ports: PortSet, exceptions: [AddressException] = [], translationPrefixes: [TranslationPrefix] = []) {
         self.ports = ports
@@ -91,7 +91,7 @@ package struct AddressException: Hashable, Sendable, CustomStringConvertible {
 
 /// A prefix that the NAT64 of this network translates: its addresses carry an IPv4 address (RFC 6052).
 package struct TranslationPrefix: Hashable, Sendable {
-    package let range: AddressRange
+    private let range: AddressRange
 
     /// Parses an IPv6 block of one of the lengths in RFC 6052 section 2.2: 32, 40, 48, 56, 64 or 96.
     package init?(_ text: String) {
@@ -104,7 +104,7 @@ package struct TranslationPrefix: Hashable, Sendable {
     private static let lengths = [32, 40, 48, 56, 64, 96]
 
     /// The IPv4 address that `address` carries, or nil if `address` does not lie in this prefix.
-    package func translated(_ address: IPAddress) -> IPAddress? {
+    func translated(_ address: IPAddress) -> IPAddress? {
         guard range.contains(address), case .v6(let high, let low) = address else { return nil }
         if range.prefixLength == 96 { return .v4(UInt32(truncatingIfNeeded: low)) }
         // Bits 64 to 71 are zero; the IPv4 address continues after them.

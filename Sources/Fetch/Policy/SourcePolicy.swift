@@ -7,8 +7,8 @@
 /// has to be asked again; then it is refused like any other. A purge of the name's prefix removes it earlier.
 package struct SourcePolicy: Sendable {
     /// One of these has to match. Without any, nothing may be fetched.
-    package let patterns: [SourcePattern]
-    package let addresses: AddressPolicy
+    private let patterns: [SourcePattern]
+    let addresses: AddressPolicy
 
     package init(patterns: [SourcePattern], addresses: AddressPolicy) {
         self.patterns = patterns

@@ -12,11 +12,6 @@ package enum CurlLibrary {
     package static func prepare() -> Bool { isReady }
 
     private static let isReady = curl_global_init(ccurl_global_all) == CURLE_OK
-
-    /// The versions of libcurl and of its libraries, for logs.
-    package static var version: String {
-        curl_version().map { String(cString: $0) } ?? ""
-    }
 }
 
 /// The owner of a `CURL`: one request. It must be removed from its multi handle before it is destroyed.

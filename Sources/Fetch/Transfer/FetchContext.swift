@@ -45,18 +45,6 @@ final class FetchContext: Sendable {
 
 /// The counters of a fetcher since its start, and its present load.
 package struct FetchCounters: Sendable {
-    /// Fetches started.
-    package fileprivate(set) var started = 0
-    /// Fetches that returned a source.
-    package fileprivate(set) var fetched = 0
-    /// Fetches that were answered with 304.
-    package fileprivate(set) var notModified = 0
-    /// Fetches that failed, except cancelled ones.
-    package fileprivate(set) var failed = 0
-    /// Fetches whose task was cancelled.
-    package fileprivate(set) var cancelled = 0
-    /// Fetches refused because the queue was full.
-    package fileprivate(set) var refusedBusy = 0
     /// Redirects followed.
     package fileprivate(set) var redirects = 0
     /// Bytes of bodies received, also by fetches that failed.
@@ -79,10 +67,6 @@ final class FetchMetrics: Sendable {
         counters.withLock { $0 }
     }
 
-    func countStart() {
-        counters.withLock { $0.started += 1 }
-    }
-
     func countRedirect() {
         counters.withLock { $0.redirects += 1 }
     }
@@ -93,19 +77,6 @@ final class FetchMetrics: Sendable {
             counters.bytes += bytes
             counters.connections += opened
             counters.refusedAddresses += refused
-        }
-    }
-
-    func countFinish(_ result: Result<FetchOutcome, FetchError>) {
-        counters.withLock { counters in
-            switch result {
-            case .success(.fetched): counters.fetched += 1
-            case .success(.notModified): counters.notModified += 1
-            case .failure(.cancelled): counters.cancelled += 1
-            case .failure(let error):
-                counters.failed += 1
-                if error == .busy { counters.refusedBusy += 1 }
-            }
         }
     }
 

@@ -64,7 +64,7 @@ final class FetchOperation {
         .fetched(
             FetchedSource(
                 bytes: body.bytes, count: body.count, sha256: body.sha256, validators: transfer.head.validators,
-                cacheDirectives: transfer.head.cacheDirectives, finalURL: transfer.url, duration: duration))
+                cacheDirectives: transfer.head.cacheDirectives, duration: duration))
     }
 
     /// The outcome of a transfer that received a 304.

@@ -159,7 +159,6 @@ final class TransferDriver {
         guard operations.removeValue(forKey: operation.request.id) != nil else { return }
         release(operation, on: multi)
         queue.remove(operation.request.id)
-        context.metrics.countFinish(result)
         publishLoad()
         operation.request.continuation.resume(returning: result)
     }

@@ -19,3 +19,59 @@ package enum HTTPReply {
     /// The sink receives the body as it arrives, and then decides the reply itself.
     case receive(any HTTPBodySink)
 }
+
+/// Receives a request's body while it arrives. All calls come from the connection's loop thread, in order.
+package protocol HTTPBodySink: AnyObject {
+    /// The maximum number of bytes. A longer body gets 413: before anything is read where `Content-Length` tells, else as soon
+    /// as the count exceeds it.
+    var limit: Int { get }
+
+    /// Receives the next bytes of the body, which are valid during the call. Must not block for long.
+    ///
+    /// - Throws: ``HTTPBodyRefusal`` to respond at once without the rest; any other error becomes a 500.
+    func write(_ bytes: UnsafeRawBufferPointer) throws
+
+    /// Decides the reply to a complete body. The reply must not be ``HTTPReply/receive(_:)``.
+    func finish() -> HTTPReply
+
+    /// Discards an incomplete body: the client left, was too slow, sent too much or was refused. Called at most once, and never
+    /// after ``finish()``.
+    func abort()
+}
+
+/// Thrown by a sink that refuses a body before its end.
+package struct HTTPBodyRefusal: Error, Sendable {
+    /// The response, after which the connection is closed.
+    package let response: HTTPResponse
+
+    package init(_ response: HTTPResponse) {
+        self.response = response
+    }
+}
+
+/// Sends a streamed body piece by piece. One task at a time writes to it.
+package struct HTTPBodyWriter: Sendable {
+    private let mailbox: LoopMailbox
+    private let token: ConnectionToken
+
+    init(mailbox: LoopMailbox, token: ConnectionToken) {
+        self.mailbox = mailbox
+        self.token = token
+    }
+
+    /// Sends `bytes`, and returns when the kernel has accepted all of them: a slow client slows its writer down.
+    ///
+    /// - Throws: ``HTTPClientLeft`` after the connection has ended.
+    package func write(_ bytes: [UInt8]) async throws(HTTPClientLeft) {
+        if bytes.isEmpty { return }
+        let isSent = await withCheckedContinuation { continuation in
+            if !mailbox.post(.chunk(token, bytes, continuation)) { continuation.resume(returning: false) }
+        }
+        if !isSent { throw HTTPClientLeft() }
+    }
+}
+
+/// The client of a streamed body has closed the connection.
+package struct HTTPClientLeft: Error, Equatable, Sendable {
+    package init() {}
+}

@@ -45,17 +45,6 @@ package struct HTTPRequest: ~Copyable {
         return RequestID.text(generatedID)
     }
 
-    /// The declared length of the body; 0 without a body, nil for a chunked one.
-    package var contentLength: Int? {
-        switch head.pointee.framing {
-        case .none: 0
-        case .sized(let length): length
-        case .chunked: nil
-        }
-    }
-
-    package var hasBody: Bool { head.pointee.framing != .none }
-
     /// The value of the first field with that name.
     package func header(_ name: HTTPFieldName) -> String? {
         headerBytes(name).map { String(decoding: $0, as: UTF8.self) }

@@ -40,11 +40,6 @@ package struct HTTPResponse: Sendable {
         self.init(status: status, headers: headers, body: .bytes(Array(text.utf8)))
     }
 
-    /// 405 with `Allow` (RFC 9110 section 15.5.6) and without a body.
-    package static func methodNotAllowed(allow methods: [HTTPMethod]) -> HTTPResponse {
-        HTTPResponse(status: 405, headers: ["Allow": methods.allowValue])
-    }
-
     /// The response to OPTIONS: 204 with `Allow`.
     package static func options(allow methods: [HTTPMethod]) -> HTTPResponse {
         HTTPResponse(status: 204, headers: ["Allow": methods.allowValue])

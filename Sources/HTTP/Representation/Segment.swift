@@ -40,3 +40,29 @@ enum Segment {
         }
     }
 }
+
+/// The body of a 206 with several ranges (RFC 9110 section 14.6): parts with a head each, separated by boundaries.
+struct MultipartRanges {
+    /// The `Content-Type` field with its CRLF.
+    let contentType: [UInt8]
+    /// Bytes of the body.
+    let length: Int
+    /// The body; never empty.
+    let segments: [Segment]
+
+    init(_ resource: HTTPResource, _ ranges: [Range<Int>], boundary: String) {
+        contentType = Array("Content-Type: multipart/byteranges; boundary=\(boundary)\r\n".utf8)
+        let type = String(decoding: resource.contentType, as: UTF8.self)
+        var segments: [Segment] = []
+        for (index, range) in ranges.enumerated() {
+            let opening = index == 0 ? "--\(boundary)" : "\r\n--\(boundary)"
+            let contentRange = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(resource.length)"
+            let head = "\(opening)\r\nContent-Type: \(type)\r\nContent-Range: \(contentRange)\r\n\r\n"
+            segments.append(Segment(Array(head.utf8)))
+            segments.append(Segment(resource.content, range))
+        }
+        segments.append(Segment(Array("\r\n--\(boundary)--\r\n".utf8)))
+        self.segments = segments
+        length = segments.reduce(0) { $0 + $1.count }
+    }
+}

@@ -106,6 +106,7 @@ struct AcceptPace {
 final class ConnectionLimit: Sendable {
     private let limit: Int
     private let open = Atomic(0)
+    private let accepted = Atomic(0)
     private let pausedLoops = Atomic(0)
 
     init(_ limit: Int) {
@@ -121,7 +122,14 @@ final class ConnectionLimit: Sendable {
     /// Whether clients wait at any loop for a connection to end.
     var isContended: Bool { pausedLoops.load(ordering: .relaxed) > 0 }
 
-    func enter() { open.wrappingAdd(1, ordering: .relaxed) }
+    /// Connections accepted since the start.
+    var acceptedCount: Int { accepted.load(ordering: .relaxed) }
+
+    func enter() {
+        open.wrappingAdd(1, ordering: .relaxed)
+        accepted.wrappingAdd(1, ordering: .relaxed)
+    }
+
     func leave() { open.wrappingSubtract(1, ordering: .relaxed) }
 
     func pause() { pausedLoops.wrappingAdd(1, ordering: .relaxed) }

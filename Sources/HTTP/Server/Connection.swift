@@ -72,7 +72,7 @@ final class Connection {
     var rateMark = 0
     /// The task that computes the response or the streamed body.
     var task: Task<Void, Never>?
-    var stream: StreamState?
+    var stream: BodyStream?
 
     init(socket: consuming OwnedDescriptor, generation: UInt32, peer: IPAddress?) {
         token = ConnectionToken(descriptor: socket.number, generation: generation)
@@ -145,18 +145,4 @@ struct Reception {
     let deadline: UInt64
     /// Bytes so far.
     var count = 0
-}
-
-/// A streamed body on its way to the client. Few connections have one, so it is not part of each.
-final class StreamState {
-    /// Whether pieces are sent as chunks; else the end of the connection is the end of the body.
-    let isChunked: Bool
-    /// Resumed when the current piece is sent.
-    var continuation: CheckedContinuation<Bool, Never>?
-    /// Whether the body is complete except for what is in `outgoing`.
-    var hasEnded = false
-
-    init(isChunked: Bool) {
-        self.isChunked = isChunked
-    }
 }

@@ -1,30 +1,24 @@
 internal import CLinux
-internal import Synchronization
 
-/// Moves a loop's connections through their phases: it reads requests, asks the handler, passes bodies to their sinks, has
-/// responses written, and enforces the deadlines. It belongs to one loop thread and never blocks.
+/// Moves a loop's connections through their phases. It belongs to one loop thread and never blocks.
+///
+/// Collaborators do the work of a phase and report its result: ``RequestReader``, ``RequestDispatcher``, ``BodyReceiver``,
+/// ``ResponseWriter`` and ``ConnectionTimeouts``. The driver alone decides which phase follows, and when a connection is closed.
 ///
 /// The steps that return a Boolean return whether the connection can continue in its turn.
 final class ConnectionDriver {
-    /// The amount of the turn's budget that a request takes, regardless of what it moves.
-    private static let requestCost = 32 * 1024
-    /// How long incoming bytes are read after the last response, so that no reset destroys it.
-    private static let lingerTime: UInt64 = 3_000_000_000
-
-    private let settings: LoopSettings
     private let mailbox: LoopMailbox
-    private let counters: LoopCounters
     private let connections: ConnectionTable
-    private let clock: LoopClock
-    private let probe: PeerProbe
-    private let recorder: ExchangeRecorder?
-    private let writer: ResponseWriter
+    private let connectionLimit: ConnectionLimit
+    private let parser: RequestHeadParser
     private let input: InputBuffer
-    /// Starts of requests that were read and are not served yet.
-    private let arrivals: Arrivals
-    /// A head whose storage the next request uses.
-    private var spareHead = RequestHead()
-    private var requestIDs = RequestIDGenerator()
+    private let clock: LoopClock
+    private let timeouts: ConnectionTimeouts
+    private let reader: RequestReader
+    private let dispatcher: RequestDispatcher
+    private let bodies: BodyReceiver
+    private let writer: ResponseWriter
+    private let recorder: ExchangeRecorder?
     /// Connections whose turn ended before their work did.
     private var queue: [Connection] = []
     private var isDraining = false
@@ -32,22 +26,21 @@ final class ConnectionDriver {
     private(set) var closedCount = 0
 
     init(
-        settings: LoopSettings, mailbox: LoopMailbox, counters: LoopCounters, connections: ConnectionTable, clock: LoopClock,
-        log: AccessLog?
+        settings: LoopSettings, mailbox: LoopMailbox, connections: ConnectionTable, clock: LoopClock, log: AccessLog?
     ) {
-        self.settings = settings
         self.mailbox = mailbox
-        self.counters = counters
         self.connections = connections
         self.clock = clock
-        probe = PeerProbe(looksUpLocalPeers: settings.looksUpLocalPeers)
-        let recorder = log.map { ExchangeRecorder($0, settings: settings, clock: clock) }
-        self.recorder = recorder
-        writer = ResponseWriter(settings: settings, clock: clock, recorder: recorder)
+        connectionLimit = settings.connectionLimit
+        parser = settings.parser
         // Larger than the largest head, so that a head over the limit is recognized.
-        let capacity = max(64 * 1024, settings.parser.limits.head + 4096)
-        input = InputBuffer(capacity: capacity)
-        arrivals = Arrivals(capacity: capacity)
+        input = InputBuffer(capacity: max(64 * 1024, settings.parser.limits.head + 4096))
+        timeouts = ConnectionTimeouts(settings: settings, clock: clock)
+        reader = RequestReader(parser: settings.parser, timeouts: timeouts, input: input)
+        dispatcher = RequestDispatcher(settings: settings, clock: clock)
+        bodies = BodyReceiver(settings: settings, clock: clock, timeouts: timeouts, input: input)
+        recorder = log.map { ExchangeRecorder($0, settings: settings, clock: clock) }
+        writer = ResponseWriter(settings: settings, clock: clock, recorder: recorder)
     }
 
     // MARK: - The loop's side
@@ -69,11 +62,10 @@ final class ConnectionDriver {
 
     /// Takes over a connection that was just accepted, and serves what it has sent already.
     func start(_ connection: Connection) {
-        connection.deadline = clock.now + settings.headTimeout
+        timeouts.awaitHead(connection)
         connection.idleSince = clock.now
         connections.insert(connection)
-        settings.connectionLimit.enter()
-        counters.accepted.wrappingAdd(1, ordering: .relaxed)
+        connectionLimit.enter()
         // Most clients send their request at once: a connection that ends with its first response is often over before the
         // poller would report it.
         connection.isReadable = true
@@ -90,13 +82,12 @@ final class ConnectionDriver {
         connection.phase = .closed
         connection.task?.cancel()
         connection.task = nil
-        connection.stream?.continuation?.resume(returning: false)
+        connection.stream?.resume(isSent: false)
         connection.stream = nil
-        connection.reception?.sink.abort()
-        connection.reception = nil
+        bodies.abort(connection)
         connection.outgoing = []
         connections.remove(connection.token)
-        settings.connectionLimit.leave()
+        connectionLimit.leave()
         closedCount += 1
     }
 
@@ -112,12 +103,13 @@ final class ConnectionDriver {
             connection.peerHasClosed = true
             connection.isReadable = true
             if connection.phase == .waiting || connection.phase == .streaming {
-                startProbing(connection)
+                closeIfClientHasLeft(connection)
                 guard connection.phase != .closed else { return }
             }
         }
         if connection.phase == .reading, connection.unread.isEmpty {
-            readAhead(connection)
+            if reader.isFull { serveArrivals() }
+            if !reader.readAhead(connection) { close(connection) }
         } else {
             serve(connection)
         }
@@ -125,10 +117,10 @@ final class ConnectionDriver {
 
     /// Serves the requests that ``report(_:to:)`` has read. Most responses are staged.
     func serveArrivals() {
-        guard !arrivals.isEmpty else { return }
-        arrivals.drain { connection, bytes in
+        guard !reader.hasNoArrivals else { return }
+        reader.drainArrivals { connection, bytes in
             connection.budget = Connection.turnBudget
-            guard takeRequests(connection, from: bytes) else { return }
+            guard serveRequests(connection, in: bytes) else { return }
             switch connection.phase {
             case .staged: break
             case .reading where !connection.isReadable && connection.unread.isEmpty: break
@@ -157,6 +149,23 @@ final class ConnectionDriver {
         }
     }
 
+    /// Handles a connection whose deadline has passed.
+    func expire(_ connection: Connection) {
+        switch timeouts.judge(connection) {
+        case .continue: break
+        case .close: close(connection)
+        case .reset:
+            _ = clinux_reset_on_close(connection.token.descriptor)
+            close(connection)
+        case .timedOut where connection.phase == .receiving:
+            bodies.abort(connection)
+            withKeptHead(connection) { refuse(connection, .requestTimeout, $0) }
+        case .timedOut: refuse(connection, .requestTimeout, RequestHead())
+        }
+    }
+
+    // MARK: - Turns
+
     private func enqueue(_ connection: Connection) {
         guard !connection.isQueued else { return }
         connection.isQueued = true
@@ -174,7 +183,7 @@ final class ConnectionDriver {
         while true {
             let hasMore =
                 switch connection.phase {
-                case .reading: readHeads(connection)
+                case .reading: readRequests(connection)
                 case .receiving: receiveBody(connection)
                 case .discarding: discardBody(connection)
                 case .sending: connection.isWritable && sendRest(connection)
@@ -189,107 +198,28 @@ final class ConnectionDriver {
         }
     }
 
-    // MARK: - Reading heads
-
-    /// Reads the start of a connection's next request, to be served with those of the other connections.
-    private func readAhead(_ connection: Connection) {
-        if arrivals.isFull { serveArrivals() }
-        switch connection.receive(into: arrivals.room) {
-        case .bytes(let count): arrivals.append(connection, count)
-        case .nothing: break
-        case .end: close(connection)
-        }
-    }
-
-    /// Reads and serves requests until no input is left, the budget is used up, or a response is not complete.
-    private func readHeads(_ connection: Connection) -> Bool {
-        var count = input.load(connection)
-        // What follows an answered request is parsed before more is read.
-        if count == 0 || connection.isWithinHead {
-            switch connection.receive(into: input.room(after: count)) {
-            case .bytes(let read):
-                let known = count
-                count += read
-                // Parsing an incomplete head again is worthwhile only when another line has ended.
-                if known > 0, count < settings.parser.limits.target, !input.bytes(known..<count).contains(10) {
-                    connection.unread = Array(input.bytes(0..<count))
-                    return true
-                }
-            case .nothing:
-                connection.unread = Array(input.bytes(0..<count))
-                return false
-            case .end:
-                close(connection)
-                return false
-            }
-        }
-        return takeRequests(connection, from: input.bytes(0..<count))
-    }
-
-    /// Serves the requests in `bytes`, and keeps the rest for the connection's next turn.
-    private func takeRequests(_ connection: Connection, from bytes: UnsafeRawBufferPointer) -> Bool {
-        let position = serveRequests(connection, in: bytes)
-        guard connection.phase != .closed else { return false }
-        connection.unread = position < bytes.count ? Array(bytes[position...]) : []
-        if connection.phase == .reading, !connection.unread.isEmpty, !connection.isWithinHead, connection.budget > 0 {
-            connection.isWithinHead = true
-            connection.deadline = clock.now + settings.headTimeout
-        }
-        return true
-    }
-
-    /// Serves the requests at the start of `bytes` one after the other, and returns the position where it stopped.
-    private func serveRequests(_ connection: Connection, in bytes: UnsafeRawBufferPointer) -> Int {
-        var head = RequestHead()
-        swap(&head, &spareHead)
-        defer { swap(&head, &spareHead) }
-        var position = 0
-        while position < bytes.count, connection.phase == .reading, connection.budget > 0 {
-            let rest = bytes.slice(position..<bytes.count)
-            do throws(HTTPProtocolError) {
-                guard try settings.parser.parse(rest, into: &head) else { break }
-            } catch {
-                connection.hasPipelined = true
-                refuse(connection, error, head)
-                return bytes.count
-            }
-            position += head.length
-            connection.hasPipelined = position < bytes.count
-            connection.isWithinHead = false
-            connection.budget -= Self.requestCost
-            handle(connection, head)
-        }
-        return position
-    }
-
     // MARK: - From request to response
 
-    /// Starts an exchange.
-    private func startExchange(_ connection: Connection) {
-        connection.exchange = Exchange(started: clock.now)
-        connection.deadline = .max
-        counters.requests.wrappingAdd(1, ordering: .relaxed)
-    }
-
-    /// Passes a request to the handler.
-    private func handle(_ connection: Connection, _ head: RequestHead) {
-        startExchange(connection)
-        connection.exchange.closes = !head.keepsAlive
-        connection.exchange.awaitsContinue = head.expectsContinue
-        connection.exchange.allowsInterim = head.minorVersion > 0
-        connection.exchange.generatedID = hasUsableID(head) ? 0 : requestIDs.next()
-        connection.body = head.framing == .none ? nil : BodyDecoder(head.framing)
-        let origin = settings.proxies.origin(peer: connection.peer, head: head)
-        let reply = withUnsafePointer(to: head) {
-            settings.handler.respond(
-                to: HTTPRequest(head: $0, generatedID: connection.exchange.generatedID, origin: origin))
+    /// Reads and serves requests until no input is left, the budget is used up, or a response is not complete.
+    private func readRequests(_ connection: Connection) -> Bool {
+        switch reader.read(connection) {
+        case .bytes(let bytes): return serveRequests(connection, in: bytes)
+        case .incomplete: return true
+        case .nothing: return false
+        case .end:
+            close(connection)
+            return false
         }
-        apply(reply, connection, head)
     }
 
-    private func hasUsableID(_ head: RequestHead) -> Bool {
-        guard let given = head.first(.requestID) else { return false }
-        return RequestID.isUsable(given)
+    /// Serves the requests at the start of `bytes` one after the other.
+    private func serveRequests(_ connection: Connection, in bytes: UnsafeRawBufferPointer) -> Bool {
+        reader.parse(bytes, of: connection) { head in
+            apply(dispatcher.dispatch(connection, head), connection, head)
+        } refuse: { error, head in
+            refuse(connection, error, head)
+        }
+        return connection.phase != .closed
     }
 
     private func apply(_ reply: HTTPReply, _ connection: Connection, _ head: RequestHead) {
@@ -302,12 +232,8 @@ final class ConnectionDriver {
 
     /// Writes a response, and decides before that whether the connection can serve another request.
     private func respond(_ connection: Connection, _ response: HTTPResponse, _ head: RequestHead) {
-        if isDraining || settings.connectionLimit.isContended { connection.exchange.closes = true }
-        if let body = connection.body {
-            // A client that waits for 100 may send its body or not, so the start of the next request is unknown.
-            let isUnknown = connection.exchange.awaitsContinue
-            if isUnknown || body.knownRemainder ?? 0 > settings.maxDiscarded { connection.exchange.closes = true }
-        }
+        if isDraining || connectionLimit.isContended { connection.exchange.closes = true }
+        if connection.body != nil, !bodies.canDiscardRest(connection) { connection.exchange.closes = true }
         switch writer.write(connection, response, head) {
         case .staged: break
         case .sent(let progress): settle(connection, progress)
@@ -325,12 +251,12 @@ final class ConnectionDriver {
         connection.task = Task { [mailbox, token = connection.token] in
             mailbox.post(.response(token, await work()))
         }
-        if connection.peerHasClosed { startProbing(connection) }
+        if connection.peerHasClosed { closeIfClientHasLeft(connection) }
     }
 
     /// Closes a connection whose client has closed its sending half, if the client is known to have left.
-    private func startProbing(_ connection: Connection) {
-        if probe.hasLeft(connection, now: clock.now, isFirst: true) { close(connection) }
+    private func closeIfClientHasLeft(_ connection: Connection) {
+        if timeouts.hasLeft(connection) { close(connection) }
     }
 
     /// Sends the response that a connection waits for, unless the connection was closed.
@@ -345,149 +271,63 @@ final class ConnectionDriver {
 
     private func withKeptHead(_ connection: Connection, _ body: (RequestHead) -> Void) {
         // The head was complete and valid before. If it were not, no response could be written.
-        if !connection.withKeptHead(settings.parser, body) { close(connection) }
+        if !connection.withKeptHead(parser, body) { close(connection) }
     }
 
     /// Responds with an error to a request, as far as it could be parsed, and ends the connection: the bytes that follow cannot
     /// be trusted to be a request.
     private func refuse(_ connection: Connection, _ error: HTTPProtocolError, _ head: RequestHead) {
-        if connection.exchange.started == 0 { startExchange(connection) }
-        if connection.exchange.generatedID == 0, !hasUsableID(head) { connection.exchange.generatedID = requestIDs.next() }
-        connection.exchange.closes = true
+        dispatcher.startRefusal(connection, head)
         respond(connection, writer.response(to: error), head)
     }
 
     // MARK: - Request bodies
 
     private func startReception(_ connection: Connection, _ sink: any HTTPBodySink, _ head: RequestHead) {
-        let limit = min(sink.limit, settings.maxBody)
-        guard let body = connection.body else {
-            apply(reply(of: sink), connection, head)
-            return
-        }
-        if let length = body.knownRemainder, length > limit {
-            sink.abort()
-            refuse(connection, .contentTooLarge, head)
-            return
-        }
-        connection.keepHead(head)
-        connection.reception = Reception(sink: sink, limit: limit, deadline: clock.now + settings.bodyTimeout)
-        connection.phase = .receiving
-        watchRate(connection, moved: 0)
-        if connection.exchange.awaitsContinue {
-            connection.exchange.awaitsContinue = false
-            if !connection.sendContinue() { close(connection) }
+        switch bodies.start(connection, sink, head) {
+        case .receiving: break
+        case .withoutBody: apply(reply(of: sink), connection, head)
+        case .tooLarge: refuse(connection, .contentTooLarge, head)
+        case .broken: close(connection)
         }
     }
 
-    /// Loads the bytes of a body into the shared buffer: the rest of an earlier read, or else what has arrived. Returns nil
-    /// where that is nothing, or the end.
-    private func loadBody(_ connection: Connection) -> Int? {
-        var count = input.load(connection)
-        if count == 0 {
-            switch connection.receive(into: input.room(after: 0)) {
-            case .bytes(let read): count = read
-            case .nothing: return nil
-            case .end:
-                close(connection)
-                return nil
-            }
-        }
-        connection.budget -= count
-        return count
-    }
-
-    /// Passes the bytes of a body that have arrived to its sink.
     private func receiveBody(_ connection: Connection) -> Bool {
-        guard let count = loadBody(connection) else { return false }
-        let position = feed(connection, input.bytes(0..<count))
-        if connection.phase != .closed, position < count {
-            connection.unread = Array(input.bytes(position..<count))
+        switch bodies.receive(connection) {
+        case .progress: break
+        case .nothing: return false
+        case .end: close(connection)
+        case .complete:
+            if let sink = bodies.finish(connection) {
+                let reply = reply(of: sink)
+                withKeptHead(connection) { apply(reply, connection, $0) }
+            }
+        case .failed(let error as HTTPProtocolError): withKeptHead(connection) { refuse(connection, error, $0) }
+        case .failed(let refusal as HTTPBodyRefusal):
+            connection.exchange.closes = true
+            withKeptHead(connection) { respond(connection, refusal.response, $0) }
+        case .failed: withKeptHead(connection) { refuse(connection, .handlerFailed, $0) }
         }
         return connection.phase != .closed
     }
 
-    /// Decodes `bytes` for the sink, and returns the position where the body or its reception ended.
-    private func feed(_ connection: Connection, _ bytes: UnsafeRawBufferPointer) -> Int {
-        var position = 0
-        while connection.phase == .receiving {
-            do {
-                guard let step = try connection.nextBodyStep(bytes, at: &position) else { break }
-                switch step {
-                case .data(let range): try pass(bytes.slice(range), connection)
-                case .needsMore: return position
-                case .end:
-                    connection.hasPipelined = position < bytes.count
-                    finishReception(connection)
-                }
-            } catch {
-                connection.hasPipelined = true
-                abandonReception(connection)
-                switch error {
-                case let error as HTTPProtocolError: withKeptHead(connection) { refuse(connection, error, $0) }
-                case let refusal as HTTPBodyRefusal:
-                    connection.exchange.closes = true
-                    withKeptHead(connection) { respond(connection, refusal.response, $0) }
-                default: withKeptHead(connection) { refuse(connection, .handlerFailed, $0) }
-                }
-                return bytes.count
-            }
-        }
-        return position
-    }
-
-    private func pass(_ bytes: UnsafeRawBufferPointer, _ connection: Connection) throws {
-        guard var reception = connection.reception else { return }
-        reception.count += bytes.count
-        connection.reception = reception
-        guard reception.count <= reception.limit else { throw HTTPProtocolError.contentTooLarge }
-        try reception.sink.write(bytes)
-    }
-
-    /// Lets the sink of a complete body decide the reply.
-    private func finishReception(_ connection: Connection) {
-        guard let sink = connection.reception?.sink else { return }
-        connection.reception = nil
-        connection.body = nil
-        connection.deadline = .max
-        connection.phase = .reading
-        let reply = reply(of: sink)
-        withKeptHead(connection) { apply(reply, connection, $0) }
-    }
-
-    private func abandonReception(_ connection: Connection) {
-        connection.reception?.sink.abort()
-        connection.reception = nil
-    }
-
+    /// The reply of a sink whose body is complete.
     private func reply(of sink: any HTTPBodySink) -> HTTPReply {
         let reply = sink.finish()
         if case .receive = reply { return .now(writer.response(to: .handlerFailed)) }
         return reply
     }
 
-    /// Reads and drops the rest of a body that no sink wanted.
     private func discardBody(_ connection: Connection) -> Bool {
-        guard let count = loadBody(connection) else { return false }
-        let bytes = input.bytes(0..<count)
-        var position = 0
-        do throws(HTTPProtocolError) {
-            while let step = try connection.nextBodyStep(bytes, at: &position) {
-                if case .data(let range) = step { connection.discarded += range.count }
-                if case .end = step {
-                    connection.body = nil
-                    connection.phase = .reading
-                    connection.unread = position < count ? Array(bytes[position...]) : []
-                    becomeIdle(connection)
-                    return true
-                }
-                if connection.discarded > settings.maxDiscarded { break }
-                if case .needsMore = step { return true }
-            }
-        } catch {
-            // The end of a malformed body cannot be found, so what follows cannot be a request.
+        switch bodies.discard(connection) {
+        case .progress: return true
+        case .nothing: return false
+        case .end:
+            close(connection)
+            return false
+        case .complete: timeouts.becomeIdle(connection)
+        case .failed: startLingering(connection)
         }
-        startLingering(connection)
         return true
     }
 
@@ -502,7 +342,7 @@ final class ConnectionDriver {
             close(connection)
         case .blocked:
             connection.phase = .sending
-            watchRate(connection, moved: connection.acknowledgedBytes)
+            timeouts.watchSending(connection)
         case .outOfBudget: connection.phase = .sending
         }
     }
@@ -511,12 +351,12 @@ final class ConnectionDriver {
     private func sendRest(_ connection: Connection) -> Bool {
         switch connection.sendOutgoing() {
         case .done:
-            if connection.stream != nil { return continueStream(connection) }
+            if let stream = connection.stream { return continueStream(connection, stream) }
             recorder?.record(connection, isComplete: true)
             finish(connection)
             return true
         case .blocked:
-            if connection.deadline == .max { watchRate(connection, moved: connection.acknowledgedBytes) }
+            if connection.deadline == .max { timeouts.watchSending(connection) }
             return false
         case .outOfBudget: return true
         case .failed:
@@ -531,19 +371,11 @@ final class ConnectionDriver {
         if connection.exchange.closes {
             end(connection)
         } else if connection.body != nil {
-            connection.phase = .discarding
-            connection.discarded = 0
-            connection.deadline = clock.now + settings.headTimeout
+            bodies.startDiscarding(connection)
         } else {
             connection.phase = .reading
-            becomeIdle(connection)
+            timeouts.becomeIdle(connection)
         }
-    }
-
-    private func becomeIdle(_ connection: Connection) {
-        connection.isWithinHead = false
-        connection.idleSince = clock.now
-        connection.deadline = clock.now + settings.idleTimeout
     }
 
     /// Closes a connection after its last response. Where the client has sent more than was read, closing at once would make
@@ -561,7 +393,7 @@ final class ConnectionDriver {
         connection.phase = .lingering
         connection.body = nil
         connection.unread = []
-        connection.deadline = clock.now + Self.lingerTime
+        timeouts.linger(connection)
     }
 
     /// Reads and drops what arrives after the last response.
@@ -580,36 +412,23 @@ final class ConnectionDriver {
 
     // MARK: - Streamed bodies
 
-    /// Starts the task that produces a body, whose head is in the connection's segments.
+    /// Starts to produce a body, whose head is in the connection's segments.
     private func startStream(
         _ connection: Connection, _ produce: @escaping @Sendable (HTTPBodyWriter) async throws -> Void
     ) {
         connection.phase = .sending
-        connection.task = Task { [mailbox, token = connection.token] in
-            do {
-                try await produce(HTTPBodyWriter(mailbox: mailbox, token: token))
-                mailbox.post(.streamEnded(token, isComplete: true))
-            } catch {
-                mailbox.post(.streamEnded(token, isComplete: false))
-            }
-        }
+        connection.task = BodyStream.start(produce, for: connection.token, mailbox: mailbox)
     }
 
     /// Sends the next piece of a body. Its writer waits until the kernel has accepted it.
     func sendChunk(_ token: ConnectionToken, _ bytes: [UInt8], _ continuation: CheckedContinuation<Bool, Never>) {
-        guard let connection = connections.find(token), let stream = connection.stream, stream.continuation == nil else {
+        guard let connection = connections.find(token), let stream = connection.stream,
+            stream.append(bytes, continuation, to: &connection.outgoing)
+        else {
             continuation.resume(returning: false)
             return
         }
-        stream.continuation = continuation
-        if stream.isChunked {
-            connection.outgoing.append(Segment(Array("\(String(bytes.count, radix: 16))\r\n".utf8)))
-            connection.outgoing.append(Segment(bytes))
-            connection.outgoing.append(Segment([13, 10]))
-        } else {
-            connection.outgoing.append(Segment(bytes))
-        }
-        sendSegments(connection)
+        sendStreamed(connection)
     }
 
     /// Ends a streamed body, complete or not.
@@ -621,77 +440,30 @@ final class ConnectionDriver {
             close(connection)
             return
         }
-        stream.hasEnded = true
-        if stream.isChunked { connection.outgoing.append(Segment(Array("0\r\n\r\n".utf8))) }
-        sendSegments(connection)
+        stream.end(&connection.outgoing)
+        sendStreamed(connection)
     }
 
-    private func sendSegments(_ connection: Connection) {
+    private func sendStreamed(_ connection: Connection) {
         if connection.phase == .streaming {
             connection.phase = .sending
-            watchRate(connection, moved: connection.acknowledgedBytes)
+            timeouts.watchSending(connection)
         }
         serve(connection)
     }
 
     /// Continues after all pieces so far were sent.
-    private func continueStream(_ connection: Connection) -> Bool {
-        guard let stream = connection.stream else { return true }
-        stream.continuation?.resume(returning: true)
-        stream.continuation = nil
+    private func continueStream(_ connection: Connection, _ stream: BodyStream) -> Bool {
+        stream.resume(isSent: true)
         connection.deadline = .max
         guard stream.hasEnded else {
             connection.phase = .streaming
-            if connection.peerHasClosed { startProbing(connection) }
+            if connection.peerHasClosed { closeIfClientHasLeft(connection) }
             return false
         }
         connection.stream = nil
         recorder?.record(connection, isComplete: true)
         finish(connection)
         return true
-    }
-
-    // MARK: - Deadlines
-
-    /// Handles a connection whose deadline has passed.
-    func expire(_ connection: Connection) {
-        connection.deadline = .max
-        switch connection.phase {
-        case .reading:
-            if connection.unread.isEmpty {
-                close(connection)
-            } else {
-                refuse(connection, .requestTimeout, RequestHead())
-            }
-        case .receiving:
-            let count = connection.reception?.count ?? 0
-            let isLate = clock.now >= connection.reception?.deadline ?? .max
-            guard isLate || count - connection.rateMark < settings.bodyBytesPerWindow else {
-                watchRate(connection, moved: count)
-                return
-            }
-            abandonReception(connection)
-            withKeptHead(connection) { refuse(connection, .requestTimeout, $0) }
-        case .sending:
-            let moved = connection.acknowledgedBytes
-            guard moved - connection.rateMark < settings.bodyBytesPerWindow else {
-                watchRate(connection, moved: moved)
-                return
-            }
-            // Otherwise the kernel would offer its buffers to the silent client for minutes.
-            _ = clinux_reset_on_close(connection.token.descriptor)
-            close(connection)
-        case .waiting, .streaming:
-            if probe.hasLeft(connection, now: clock.now, isFirst: false) { close(connection) }
-        case .discarding, .lingering: close(connection)
-        case .staged, .closed: break
-        }
-    }
-
-    /// Starts a window in which the rate of a body is measured.
-    private func watchRate(_ connection: Connection, moved: Int) {
-        connection.rateMark = moved
-        let end = settings.bodyBytesPerWindow > 0 ? clock.now + settings.bodyRateWindow : .max
-        connection.deadline = min(end, connection.reception?.deadline ?? .max)
     }
 }

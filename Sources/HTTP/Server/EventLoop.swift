@@ -33,7 +33,7 @@ final class EventLoop {
         poller = parts.poller
         acceptor = Acceptor(parts.takeListeners(), poller: parts.poller, limit: parts.settings.connectionLimit)
         driver = ConnectionDriver(
-            settings: parts.settings, mailbox: parts.mailbox, counters: parts.counters, connections: connections, clock: clock,
+            settings: parts.settings, mailbox: parts.mailbox, connections: connections, clock: clock,
             log: parts.log)
     }
 

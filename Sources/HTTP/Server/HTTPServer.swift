@@ -15,7 +15,6 @@ package final class HTTPServer: Sendable {
         var isStarted = false
         var endpoints: [HTTPEndpoint] = []
         var mailboxes: [LoopMailbox] = []
-        var counters: [LoopCounters] = []
         var loops: Countdown?
         var log: AccessLog?
         var logThread: Countdown?
@@ -55,14 +54,8 @@ package final class HTTPServer: Sendable {
 
     /// The server's counts so far.
     package var counters: HTTPServerCounters {
-        let loops = state.withLock { $0.counters }
-        var sum = HTTPServerCounters()
-        for loop in loops {
-            sum.acceptedConnections += loop.accepted.load(ordering: .relaxed)
-            sum.requests += loop.requests.load(ordering: .relaxed)
-        }
-        sum.openConnections = settings.connectionLimit.count
-        return sum
+        HTTPServerCounters(
+            openConnections: settings.connectionLimit.count, acceptedConnections: settings.connectionLimit.acceptedCount)
     }
 
     /// Listens, starts the loop threads, and accepts connections from then on.
@@ -126,7 +119,6 @@ package final class HTTPServer: Sendable {
         let countdown = Countdown(0)
         state.withLock { state in
             state.mailboxes = all.map(\.mailbox)
-            state.counters = all.map(\.counters)
             state.loops = countdown
         }
         for parts in all {
@@ -166,5 +158,52 @@ package final class HTTPServer: Sendable {
         await loops?.wait()
         log?.close()
         await logThread?.wait()
+    }
+}
+
+/// The server's counts.
+package struct HTTPServerCounters: Sendable, Equatable {
+    /// Connections open now.
+    package let openConnections: Int
+    /// Connections accepted since the start.
+    package let acceptedConnections: Int
+}
+
+/// Lets tasks wait until all threads of a server have ended. Any thread.
+private final class Countdown: Sendable {
+    private struct State {
+        var count: Int
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state: Mutex<State>
+
+    init(_ count: Int) {
+        state = Mutex(State(count: count))
+    }
+
+    func increment() {
+        state.withLock { $0.count += 1 }
+    }
+
+    func decrement() {
+        let ready = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            state.count -= 1
+            guard state.count == 0 else { return [] }
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in ready { continuation.resume() }
+    }
+
+    /// Returns once the count is 0.
+    func wait() async {
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                if state.count > 0 { state.waiting.append(continuation) }
+                return state.count <= 0
+            }
+            if isOver { continuation.resume() }
+        }
     }
 }

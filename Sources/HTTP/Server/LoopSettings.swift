@@ -58,7 +58,6 @@ final class LoopParts: Sendable {
     let settings: LoopSettings
     let log: AccessLog?
     let mailbox: LoopMailbox
-    let counters = LoopCounters()
     let poller: Poller
     private let listeners: Mutex<[Listener]>
 

@@ -80,7 +80,7 @@ final class ResponseWriter {
                 return send(connection, nil, response.headers, head)
             }
             connection.draft = recorder?.draft(connection, response.headers, head)
-            connection.stream = StreamState(isChunked: head.minorVersion > 0)
+            connection.stream = BodyStream(isChunked: head.minorVersion > 0)
             connection.outgoing.append(Segment(Array(output.bytes)))
             return .streams(produce)
         }

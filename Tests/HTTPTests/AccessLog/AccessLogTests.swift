@@ -5,17 +5,17 @@ import Testing
 
 @testable import HTTP
 
-@Suite struct AccessLogTests {
-    @Test func hearsOfEveryRequest() async throws {
+@Suite("Finished requests are logged") struct AccessLogTests {
+    @Test func observerReceivesEveryRequest() async throws {
         let lines = Shared<[String]>([])
         try await withServer(observer: AccessCollector(lines: lines)) { server, port in
             try await onThread {
                 let client = try RawClient(port: port)
-                _ = try client.ask("GET /file?q HTTP/1.1\r\nHost: h\r\n\r\n")
-                _ = try client.ask("HEAD /file HTTP/1.1\r\nHost: h\r\n\r\n", method: "HEAD")
-                _ = try client.ask("GET /file HTTP/1.1\r\nHost: h\r\nRange: bytes=0-9\r\n\r\n")
-                _ = try client.ask("GET /x HTTP/1.1\r\nHost: h\r\nBroken\r\n\r\n")
-                _ = try RawClient(port: port).ask("\u{1}\r\n\r\n")
+                _ = try client.request("GET /file?q HTTP/1.1\r\nHost: h\r\n\r\n")
+                _ = try client.request("HEAD /file HTTP/1.1\r\nHost: h\r\n\r\n", method: "HEAD")
+                _ = try client.request("GET /file HTTP/1.1\r\nHost: h\r\nRange: bytes=0-9\r\n\r\n")
+                _ = try client.request("GET /x HTTP/1.1\r\nHost: h\r\nBroken\r\n\r\n")
+                _ = try RawClient(port: port).request("\u{1}\r\n\r\n")
             }
             await server.drain()
             #expect(
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func hearsOfClientsThatDidNotTakeTheirAnswer() async throws {
+    @Test func observerReceivesIncompleteResponses() async throws {
         let lines = Shared<[String]>([])
         let content = [UInt8](repeating: 1, count: 20_000_000)
         let resource = HTTPResource(
@@ -49,7 +49,7 @@ import Testing
                 let client = try RawClient(port: port, receiveBuffer: 4096)
                 try client.send("GET /file HTTP/1.1\r\nHost: h\r\n\r\n")
                 _ = try client.read(count: 100)
-                // One that leaves before its request is read could still wait for its answer.
+                // A client that leaves before its request is read could still wait for its response.
                 let leaving = try RawClient(port: port)
                 try withExtendedLifetime(leaving) {
                     try leaving.send("GET /later HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -64,7 +64,7 @@ import Testing
         #expect(sorted.last == "127.0.0.1 GET /later 0 0 false []")
     }
 
-    @Test func countsWhatASlowObserverMisses() async throws {
+    @Test func batchesThatASlowObserverMissesAreCounted() async throws {
         struct Slow: HTTPObserver {
             let gate: Shared<Bool>
             let counts: Shared<[Int]>
@@ -94,7 +94,7 @@ import Testing
         #expect(counts.value[1] > 0)
     }
 
-    @Test func writesTheFieldsOfClientsOnlyWhereItIsToldTo() throws {
+    @Test func clientFieldsAreWrittenOnlyIfEnabled() throws {
         var batch = HTTPAccessBatch()
         func text(_ string: StaticString) -> UnsafeRawBufferPointer { string.bytes }
         var texts = AccessTexts(method: text("GET"), target: text("/"), requestID: text("id"), cacheStatus: text(""))
@@ -115,7 +115,7 @@ import Testing
             "\(lines[3])")
     }
 
-    @Test func writesLinesThatNobodyCanForge() async throws {
+    @Test func clientsCannotForgeLogLines() async throws {
         for format in [HTTPAccessLogWriter.Format.text, .json] {
             var pipe: [Int32] = [0, 0]
             #expect(Glibc.pipe(&pipe) == 0)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTP
 
-@Suite struct TrustedProxiesTests {
+@Suite("Trusted proxies name the client") struct TrustedProxiesTests {
     @Test(arguments: [
         ("10.0.0.1", ["X-Forwarded-For: 1.2.3.4"], "1.2.3.4"),
         ("10.0.0.1", ["X-Forwarded-For: 6.6.6.6, 1.2.3.4, 10.0.0.2"], "1.2.3.4"),
@@ -18,7 +18,7 @@ import Testing
         ("9.9.9.9", ["X-Forwarded-For: 1.2.3.4"], "9.9.9.9"),
         ("9.9.9.9", ["Forwarded: for=1.2.3.4"], "9.9.9.9"),
     ])
-    func believesOnlyWhatTrustedProxiesAdded(peer: String, fields: [String], client: String) throws {
+    func onlyElementsOfTrustedProxiesCount(peer: String, fields: [String], client: String) throws {
         let proxies = try TrustedProxies(["10.0.0.0/8"])
         try withHead((fields.isEmpty ? ["X: y"] : fields).joined(separator: "\r\n")) { head in
             #expect(proxies.origin(peer: IPAddress(peer), head: head).client?.description == client)
@@ -39,7 +39,7 @@ import Testing
         ("9.9.9.9", ["X-Forwarded-Proto: https"], .http),
         ("9.9.9.9", ["Forwarded: for=1.2.3.4;proto=https"], .http),
     ])
-    func believesTheSchemeThatTheOutermostTrustedProxyTells(peer: String, fields: [String], scheme: HTTPScheme) throws {
+    func schemeIsThatOfTheOutermostTrustedProxy(peer: String, fields: [String], scheme: HTTPScheme) throws {
         let proxies = try TrustedProxies(["10.0.0.0/8"])
         try withHead((fields.isEmpty ? ["X: y"] : fields).joined(separator: "\r\n")) { head in
             let origin = proxies.origin(peer: IPAddress(peer), head: head)
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func trustsTheUnixSocketWhereToldTo() throws {
+    @Test func unixSocketIsTrustedIfListed() throws {
         try withHead("X-Forwarded-For: 1.2.3.4") { head in
             let trusting = try TrustedProxies(["unix"])
             let other = try TrustedProxies(["10.0.0.0/8"])
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func namesTheEntryThatIsWrong() {
+    @Test func malformedEntryIsNamed() {
         #expect { try TrustedProxies(["10.0.0.0/8", "proxy.example"]) } throws: { error in
             (error as? ClientList.Malformed)?.entry == "proxy.example"
         }

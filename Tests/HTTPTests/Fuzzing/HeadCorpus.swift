@@ -1,4 +1,4 @@
-/// What the fuzzer found worth keeping: one input a line, in hexadecimal, each reaching code that no other one reaches.
+/// Inputs that the fuzzer found: one per line, in hexadecimal; each reaches code that no other input reaches.
 ///
 /// Longer than other files because it is data. It comes from 10 million runs of libFuzzer on
 /// ``ParserInvariants/violation(_:)`` with AddressSanitizer, reduced with `-merge=1 -use_counters=0`.

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTP
 
-@Suite struct ParserFuzzTests {
+@Suite("Parsers violate no invariant") struct ParserFuzzTests {
     private static let seeds = [
         "GET / HTTP/1.1\r\nHost: h\r\n\r\n",
         "POST /a?b=%20 HTTP/1.1\r\nHost: h:80\r\nContent-Length: 5\r\n\r\nhelloGET",
@@ -13,12 +13,12 @@ import Testing
         "OPTIONS * HTTP/1.1\r\nHost: h\r\nIf-Unmodified-Since: Sunday, 06-Nov-94 08:49:37 GMT\r\nRange: bytes=100-\r\n\r\n",
     ].map { Array($0.utf8) }
 
-    @Test func theCorpusHoldsNoViolation() {
+    @Test func corpusViolatesNoInvariant() {
         #expect(HeadCorpus.inputs.count > 100)
         for input in HeadCorpus.inputs + Self.seeds { check(input) }
     }
 
-    @Test func changedRequestsHoldNoViolation() {
+    @Test func mutatedRequestsViolateNoInvariant() {
         var mutator = ByteMutator(seed: 1, telling: Array("\r\n :;,-=/*\"%\0\t09afGHTP\u{7f}".utf8))
         for seed in Self.seeds + HeadCorpus.inputs {
             for _ in 0..<40 { check(mutator.mutate(seed)) }

@@ -50,7 +50,7 @@ enum ParserInvariants {
         return nil
     }
 
-    /// A complete head's parts lie within it and hold what they may.
+    /// The parts of a complete head lie within it and contain only allowed bytes.
     private static func shape(_ head: RequestHead, in bytes: UnsafeRawBufferPointer) -> String? {
         guard head.length <= bytes.count, head.length >= 16 else { return "length \(head.length)" }
         let target = head.targetBytes
@@ -71,7 +71,7 @@ enum ParserInvariants {
 
     private static let parserLimits = HeadLimits()
 
-    /// The start of a right head is not wrong, and the head ends where it ends whatever follows.
+    /// Every prefix of a valid head is incomplete but not invalid, and what follows the head does not change its end.
     private static func prefixes(_ head: RequestHead, _ bytes: UnsafeRawBufferPointer) -> String? {
         let parser = RequestHeadParser()
         var other = RequestHead()
@@ -86,7 +86,7 @@ enum ParserInvariants {
         return other.length == head.length && other.framing == head.framing ? nil : "the same head differs"
     }
 
-    /// What is sent of a representation lies within it, and is never more than the whole.
+    /// Selected ranges lie within the representation and are never longer than it.
     private static func selection(_ head: RequestHead) -> String? {
         let validators = Validators(entityTag: "\"a\"", lastModified: 784_111_777)
         for length in [0, 1, 1000] {
@@ -104,7 +104,7 @@ enum ParserInvariants {
         return nil
     }
 
-    /// A body is the same in one piece and in many.
+    /// A body decodes alike in one piece and in many.
     private static func body(_ framing: BodyFraming, _ bytes: UnsafeRawBufferPointer) -> String? {
         let whole = decode(framing, bytes, pieces: max(1, bytes.count))
         for size in [1, 7] {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HTTP
 
-@Suite struct HTTPDateTests {
+@Suite("Dates are formatted and parsed") struct HTTPDateTests {
     private static let now = 1_700_000_000
 
     @Test(arguments: [
@@ -14,18 +14,18 @@ import Testing
         (4_107_542_400, "Mon, 01 Mar 2100 00:00:00 GMT"),
         (-1, "Wed, 31 Dec 1969 23:59:59 GMT"),
     ])
-    func goesThereAndBack(seconds: Int, text: String) {
+    func dateRoundTrips(seconds: Int, text: String) {
         #expect(HTTPDate.format(seconds) == text)
         #expect(HTTPDate.parse(text, now: Self.now) == seconds)
     }
 
-    @Test func readsTheOlderForms() {
+    @Test func obsoleteFormsAreParsed() {
         #expect(HTTPDate.parse("Sunday, 06-Nov-94 08:49:37 GMT", now: Self.now) == 784_111_777)
         #expect(HTTPDate.parse("Sun Nov  6 08:49:37 1994", now: Self.now) == 784_111_777)
         #expect(HTTPDate.parse("Sun Nov 06 08:49:37 1994", now: Self.now) == 784_111_777)
     }
 
-    @Test func takesATwoDigitYearAsTheNearestOne() {
+    @Test func twoDigitYearIsAtMostFiftyYearsAhead() {
         #expect(HTTPDate.parse("Friday, 01-Jan-60 00:00:00 GMT", now: Self.now) == 2_840_140_800)
         #expect(HTTPDate.parse("Friday, 01-Jan-80 00:00:00 GMT", now: Self.now) == 315_532_800)
     }
@@ -36,11 +36,11 @@ import Testing
         "Sun, -6 Nov 1994 08:49:37 GMT", "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 94 08:49:37 GMT", ",", "Sun,",
         "Sun, 00 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-1994 08:49:37 GMT", "Sun Nov 6 08:49:37 94",
     ])
-    func refusesWhatIsNoDate(text: String) {
+    func malformedDateIsRefused(text: String) {
         #expect(HTTPDate.parse(text, now: Self.now) == nil)
     }
 
-    @Test func writesLogTimes() {
+    @Test func logTimeHasTheFormOfRFC3339() {
         #expect(HTTPDate.formatForLog(784_111_777) == "1994-11-06T08:49:37Z")
     }
 }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HTTP
 
-@Suite struct ChunkedDecoderTests {
+@Suite("Chunked bodies are decoded strictly") struct ChunkedDecoderTests {
     /// Decodes `body` in pieces of `size` bytes; returns the data and what is left of the body after its end.
     private func decode(_ body: String, pieces size: Int) throws -> (data: String, rest: String)? {
         var decoder = ChunkedDecoder()
@@ -31,14 +31,14 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 3, 5, 7, 100])
-    func takesABodyApart(size: Int) throws {
+    func chunkedBodyIsDecoded(size: Int) throws {
         let body = "3;ext=\"a b\"\r\nabc\r\nA\r\n0123456789\r\n0\r\nTrailer: x\r\nOther: y\r\n\r\nGET /"
         let result = try #require(try decode(body, pieces: size))
         #expect(result.data == "abc0123456789")
         #expect(result.rest == "GET /")
     }
 
-    @Test func waitsForTheEnd() throws {
+    @Test func bodyWithoutItsLastLineIsIncomplete() throws {
         #expect(try decode("3\r\nabc\r\n0\r\n", pieces: 100) == nil)
     }
 
@@ -47,13 +47,13 @@ import Testing
         "3\r\nabcXX0\r\n\r\n", "g\r\n", "\r\nabc", "3;a\nb\r\nabc", "3\r\nabc\n0\r\n\r\n", "0\r\nX: y\nZ: z\r\n\r\n",
         "3;a\u{0}\r\nabc",
     ])
-    func refusesWhatIsMalformed(body: String) {
+    func malformedChunkIsRefused(body: String) {
         for size in [1, 100] {
             #expect(throws: HTTPProtocolError.malformedChunk) { try decode(body, pieces: size) }
         }
     }
 
-    @Test func boundsExtensionsAndTrailers() {
+    @Test func extensionsAndTrailersAreBounded() {
         let much = String(repeating: "x", count: ChunkedDecoder.overheadLimit + 1)
         #expect(throws: HTTPProtocolError.malformedChunk) { try decode("3;\(much)\r\nabc\r\n0\r\n\r\n", pieces: 1000) }
         #expect(throws: HTTPProtocolError.malformedChunk) { try decode("0\r\n\(much)", pieces: 1000) }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HTTP
 
-@Suite struct KnownFieldTests {
+@Suite("Known fields are recognized by name") struct KnownFieldTests {
     private static let names: [(String, KnownField)] = [
         ("host", .host), ("range", .range), ("expect", .expect), ("connection", .connection), ("forwarded", .forwarded),
         ("if-match", .ifMatch), ("if-none-match", .ifNoneMatch), ("if-modified-since", .ifModifiedSince),
@@ -14,7 +14,7 @@ import Testing
     private func field(_ name: [UInt8]) -> KnownField { name.withUnsafeBytes { KnownField($0) } }
 
     @Test(arguments: names)
-    func aNameIsKnownInWhateverCase(name: String, known: KnownField) {
+    func fieldNameIsRecognizedInAnyCase(name: String, known: KnownField) {
         #expect(field(Array(name.utf8)) == known)
         #expect(field(Array(name.uppercased().utf8)) == known)
         let mixed = name.utf8.enumerated().map { $0 % 2 == 0 ? $1 : Array(String(UnicodeScalar($1)).uppercased().utf8)[0] }
@@ -23,7 +23,7 @@ import Testing
 
     /// Each byte of each name replaced by each character that a name may have.
     @Test(arguments: names)
-    func nothingElseIsTakenForIt(name: String, known: KnownField) {
+    func otherNamesAreNotRecognized(name: String, known: KnownField) {
         for index in name.utf8.indices.map({ name.utf8.distance(from: name.utf8.startIndex, to: $0) }) {
             for byte in (UInt8.min...UInt8.max) where byte.isToken {
                 var other = Array(name.utf8)

@@ -2,8 +2,8 @@ import Testing
 
 @testable import HTTP
 
-/// What could be read in two ways, and so could smuggle a request past somebody, is refused.
-@Suite struct RefusedHeadTests {
+/// Heads that two servers could interpret differently, which allows request smuggling.
+@Suite("Ambiguous heads are refused") struct RefusedHeadTests {
     private static let start = "GET / HTTP/1.1\r\nHost: h\r\n"
 
     private static let cases: [(String, HTTPProtocolError)] = [
@@ -67,7 +67,7 @@ import Testing
     ]
 
     @Test(arguments: cases)
-    func refuses(text: String, error: HTTPProtocolError) {
+    func ambiguousHeadIsRefused(text: String, error: HTTPProtocolError) {
         #expect(throws: error) { try Parsed(text) }
     }
 

@@ -2,8 +2,8 @@ import Testing
 
 @testable import HTTP
 
-@Suite struct RequestHeadParserTests {
-    @Test func readsARequest() throws {
+@Suite("Heads of requests are parsed") struct RequestHeadParserTests {
+    @Test func requestIsParsed() throws {
         let text = "GET /a?b=%20c HTTP/1.1\r\nHost: example.com:80\r\nX-Y:\t z \t\r\n\r\n"
         let head = try #require(try Parsed(text + "rest"))
         #expect(head.method == "GET")
@@ -14,7 +14,7 @@ import Testing
         #expect(head.keepsAlive)
     }
 
-    @Test func wantsMoreOfEveryPrefix() throws {
+    @Test func everyPrefixOfARequestIsIncomplete() throws {
         let text = Array("\r\nPOST / HTTP/1.1\r\nHost: h\r\nContent-Length: 12\r\nX: y\r\n\r\n".utf8)
         for count in 0..<text.count {
             #expect(try Parsed(Array(text[..<count])) == nil, "after \(count) bytes")
@@ -30,7 +30,7 @@ import Testing
         ("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", true),
         ("GET / HTTP/1.0\r\nConnection: keep-alive\r\nConnection: close\r\n\r\n", false),
     ])
-    func knowsWhetherTheConnectionPersists(text: String, keepsAlive: Bool) throws {
+    func connectionPersistsAsTheFieldsSay(text: String, keepsAlive: Bool) throws {
         #expect(try Parsed(text)?.keepsAlive == keepsAlive)
     }
 
@@ -41,7 +41,7 @@ import Testing
         ("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", "*", "h"),
         ("GET / HTTP/1.1\r\nHost: [::1]:80\r\n\r\n", "/", "[::1]:80"),
     ])
-    func reducesTargets(text: String, target: String, host: String) throws {
+    func absoluteTargetIsReduced(text: String, target: String, host: String) throws {
         let head = try #require(try Parsed(text))
         #expect(head.target == target)
         #expect(head.host == host)
@@ -54,11 +54,11 @@ import Testing
         ("transfer-encoding: CHUNKED", .chunked),
         ("Transfer_Encoding: chunked", .none),
     ])
-    func knowsHowTheBodyEnds(field: String, framing: BodyFraming) throws {
+    func framingFollowsFromTheFields(field: String, framing: BodyFraming) throws {
         #expect(try Parsed("POST / HTTP/1.1\r\nHost: h\r\n\(field)\r\n\r\n")?.framing == framing)
     }
 
-    @Test func expectsContinueOnlyWithABodyAndSinceHTTP11() throws {
+    @Test func expectationNeedsABodyAndHTTP11() throws {
         #expect(
             try Parsed("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-Continue\r\nContent-Length: 1\r\n\r\n")?.expectsContinue
                 == true)
@@ -69,12 +69,12 @@ import Testing
     @Test(arguments: [
         ("get", "GET"), ("GeT", "GET"),
     ])
-    func takesMethodsAsTheyAre(given: String, standard: String) throws {
+    func methodsAreCaseSensitive(given: String, standard: String) throws {
         #expect(try Parsed("\(given) / HTTP/1.1\r\nHost: h\r\n\r\n")?.method == given)
         #expect(given != standard)
     }
 
-    @Test func boundsEveryPart() throws {
+    @Test func everyPartIsBounded() throws {
         var limits = HeadLimits()
         limits.target = 10
         limits.head = 100

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HTTP
 
-@Suite struct ByteRangesTests {
+@Suite("Range fields select ranges") struct ByteRangesTests {
     private func ranges(_ value: String, length: Int = 1000) -> ByteRanges {
         Array(value.utf8).withUnsafeBytes { ByteRanges($0, length: length) }
     }
@@ -14,12 +14,12 @@ import Testing
         ("bytes=0-1,1-5", 0..<6), ("bytes=0-1,2-5", 0..<6), ("bytes=2-5,0-1", 0..<6), ("bytes=5-9,0-", 0..<1000),
         ("bytes=0-1,2000-", 0..<2),
     ])
-    func selectsOne(value: String, range: Range<Int>) {
+    func rangeIsSelected(value: String, range: Range<Int>) {
         #expect(ranges(value) == .single(range))
     }
 
     @Test(arguments: ["bytes=1000-", "bytes=-0", "bytes=18446744073709551616-", "bytes=1000-,2000-2001"])
-    func isUnsatisfiablePastTheEnd(value: String) {
+    func rangePastTheEndIsUnsatisfiable(value: String) {
         #expect(ranges(value) == .unsatisfiable)
     }
 
@@ -27,23 +27,23 @@ import Testing
         "items=0-5", "bytes=5-2", "bytes=abc", "bytes=", "bytes", "bytes=-", "bytes=1",
         "bytes=0-1,x", "bytes=,", "bytes=+1-2",
     ])
-    func ignoresWhatItDoesNotUnderstand(value: String) {
+    func malformedRangeIsIgnored(value: String) {
         #expect(ranges(value) == .ignored)
     }
 
-    @Test func keepsTheOrderOfRangesWithGaps() {
+    @Test func rangesWithGapsKeepTheirOrder() {
         #expect(ranges("bytes=10-12,0-1") == .several([10..<13, 0..<2]))
         #expect(ranges("bytes=10-12,0-1,13-14") == .several([10..<15, 0..<2]))
     }
 
-    @Test func isNeverMoreThanTheWhole() {
+    @Test func rangesNeverExceedTheWhole() {
         let sixteen = "bytes=" + (0..<16).map { "\($0)-" }.joined(separator: ",")
         #expect(ranges(sixteen) == .single(0..<1000))
         let many = "bytes=" + (0..<17).map { "\($0 * 2)-\($0 * 2)" }.joined(separator: ",")
         #expect(ranges(many) == .ignored)
     }
 
-    @Test func anEmptyRepresentationHasNoRange() {
+    @Test func emptyRepresentationHasNoRange() {
         #expect(ranges("bytes=0-", length: 0) == .unsatisfiable)
         #expect(ranges("bytes=-1", length: 0) == .unsatisfiable)
     }

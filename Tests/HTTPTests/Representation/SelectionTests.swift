@@ -2,7 +2,7 @@ import Testing
 
 @testable import HTTP
 
-@Suite struct SelectionTests {
+@Suite("Preconditions and ranges select a response") struct SelectionTests {
     private static let modified = 784_111_777
     private static let date = "Sun, 06 Nov 1994 08:49:37 GMT"
     private static let earlier = "Sun, 06 Nov 1994 08:49:36 GMT"
@@ -57,16 +57,16 @@ import Testing
     ]
 
     @Test(arguments: cases)
-    func selects(fields: [String], expected: Selection) throws {
+    func preconditionsSelectTheResponse(fields: [String], expected: Selection) throws {
         #expect(try select(fields) == expected)
     }
 
-    @Test func rangesAreOfGETOnly() throws {
+    @Test func rangesApplyToGETOnly() throws {
         #expect(try select(["Range: bytes=0-9"], method: "HEAD") == .whole)
         #expect(try select(["If-None-Match: \"a,b\""], method: "HEAD") == .notModified)
     }
 
-    @Test func aDateOfThisSecondIsNoStrongValidator() throws {
+    @Test func dateOfTheCurrentSecondIsNoStrongValidator() throws {
         let fields = ["Range: bytes=0-9", "If-Range: \(Self.date)"]
         #expect(try select(fields, now: Self.modified) == .whole)
         #expect(try select(fields, now: Self.modified + 1) == .part(0..<10))
@@ -75,7 +75,7 @@ import Testing
     @Test(arguments: [
         ("\"a\"", true), ("\"\"", true), ("a", false), ("W/\"a\"", false), ("\"a\"b\"", false), ("\"a b\"", false),
     ])
-    func knowsStrongTags(tag: String, isStrong: Bool) {
+    func strongTagsAreRecognized(tag: String, isStrong: Bool) {
         #expect(EntityTag.isStrong(tag) == isStrong)
     }
 }

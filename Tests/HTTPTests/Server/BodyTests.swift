@@ -3,8 +3,8 @@ import Testing
 
 @testable import HTTP
 
-/// Request bodies.
-@Suite struct BodyTests {
+/// Bodies of requests over a socket.
+@Suite("Bodies of requests reach their sinks") struct BodyTests {
     /// Collects a body; it refuses one that begins with `X`, and fails at one that begins with `F`.
     private final class Sink: HTTPBodySink {
         struct Full: Error {}
@@ -55,43 +55,43 @@ import Testing
         ("Transfer-Encoding: chunked", "3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nT: u\r\n\r\n", "got 5 abcde"),
         ("Content-Length: 0", "", "got 0 "),
     ])
-    func goToTheirSink(field: String, body: String, text: String) async throws {
+    func bodyReachesItsSink(field: String, body: String, text: String) async throws {
         try await withSink { port, events in
             try await onThread {
                 let client = try RawClient(port: port)
                 let head = "POST / HTTP/1.1\r\nHost: h\r\n\(field)\r\n\r\n"
-                #expect(try client.ask(head + body).text == text)
-                // In pieces, and with another request right behind.
+                #expect(try client.request(head + body).text == text)
+                // In single bytes, and followed by another request.
                 for byte in Array((head + body).utf8) { try client.send([byte]) }
                 try client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
-                #expect(try client.answer().text == text)
-                #expect(try client.answer().status == 405)
+                #expect(try client.response().text == text)
+                #expect(try client.response().status == 405)
             }
             #expect(events.value == ["finish", "finish"])
         }
     }
 
-    @Test func aLargeOneArrivesWhole() async throws {
+    @Test func largeBodyArrivesComplete() async throws {
         try await withSink(limit: 8 << 20) { port, _ in
             let answer = try await onThread {
                 let client = try RawClient(port: port)
                 try client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: \(5 << 20)\r\n\r\n")
                 try client.send([UInt8](repeating: UInt8(ascii: "a"), count: 5 << 20))
-                return try client.answer()
+                return try client.response()
             }
             #expect(answer.text == "got \(5 << 20) aaaaaaaaaaaaaaaaaaaa")
         }
     }
 
-    @Test func aClientThatExpectsToContinueIsTold() async throws {
+    @Test func clientThatExpects100GetsIt() async throws {
         try await withSink(limit: 10) { port, _ in
             try await onThread {
                 let client = try RawClient(port: port)
                 let head = "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: "
                 try client.send(head + "4\r\n\r\n")
                 #expect(try client.read(count: 25) == Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
-                #expect(try client.ask("abcd").text == "got 4 abcd")
-                let refused = try client.ask(head + "11\r\n\r\n")
+                #expect(try client.request("abcd").text == "got 4 abcd")
+                let refused = try client.request(head + "11\r\n\r\n")
                 #expect(refused.status == 413)
                 #expect(refused.interim.isEmpty)
                 #expect(client.isClosed())
@@ -100,11 +100,11 @@ import Testing
     }
 
     @Test(arguments: ["Content-Length: 11\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\nb\r\nabcdefghijk\r\n"])
-    func aTooLargeOneIsRefused(rest: String) async throws {
+    func bodyOverTheLimitOfItsSinkIsRefused(rest: String) async throws {
         try await withSink(limit: 10) { port, events in
             try await onThread {
                 let client = try RawClient(port: port)
-                let answer = try client.ask("POST / HTTP/1.1\r\nHost: h\r\n\(rest)")
+                let answer = try client.request("POST / HTTP/1.1\r\nHost: h\r\n\(rest)")
                 #expect(answer.status == 413)
                 #expect(answer["Connection"] == "close")
             }
@@ -112,21 +112,21 @@ import Testing
         }
     }
 
-    @Test func theServersOwnLimitHoldsWhateverTheSinkAllows() async throws {
+    @Test func limitOfTheServerAppliesToEverySink() async throws {
         try await withSink(configure: { $0.maxBodyBytes = 3 }) { port, _ in
             let answer = try await onThread {
-                try RawClient(port: port).ask("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nabcd")
+                try RawClient(port: port).request("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nabcd")
             }
             #expect(answer.status == 413)
         }
     }
 
     @Test(arguments: [("Xabc", 415), ("Fabc", 500)])
-    func theSinkMayRefuseBeforeTheEnd(body: String, status: Int) async throws {
+    func sinkRefusesABodyBeforeItsEnd(body: String, status: Int) async throws {
         try await withSink { port, events in
             try await onThread {
                 let client = try RawClient(port: port)
-                let answer = try client.ask("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 500000\r\n\r\n" + body)
+                let answer = try client.request("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 500000\r\n\r\n" + body)
                 #expect(answer.status == status)
                 #expect(answer["Connection"] == "close")
             }
@@ -134,11 +134,11 @@ import Testing
         }
     }
 
-    @Test func aMalformedOneIsRefused() async throws {
+    @Test func malformedBodyIsRefused() async throws {
         try await withSink { port, events in
             let (answer, rest) = try await onThread {
                 let client = try RawClient(port: port)
-                let answer = try client.ask("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\nabc\n0\n\n")
+                let answer = try client.request("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\nabc\n0\n\n")
                 return (answer, client.readToEnd())
             }
             #expect(answer.status == 400)
@@ -147,7 +147,7 @@ import Testing
         }
     }
 
-    @Test func theClientsLeavingAbortsTheSink() async throws {
+    @Test func clientThatLeavesAbortsTheSink() async throws {
         try await withSink { port, events in
             try await onThread {
                 try RawClient(port: port).send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nabc")
@@ -157,7 +157,7 @@ import Testing
     }
 
     @Test(arguments: ["Content-Length: 5\r\n\r\nhello", "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"])
-    func oneThatNobodyWantsIsReadOver(rest: String) async throws {
+    func unwantedBodyIsDiscarded(rest: String) async throws {
         try await withSink { port, _ in
             try await onThread {
                 let client = try RawClient(port: port)
@@ -166,8 +166,8 @@ import Testing
                     for start in stride(from: 0, to: request.count, by: size) {
                         try client.send(Array(request[start..<min(start + size, request.count)]))
                     }
-                    #expect(try client.answer().status == 405)
-                    #expect(try client.answer().status == 405)
+                    #expect(try client.response().status == 405)
+                    #expect(try client.response().status == 405)
                 }
             }
         }
@@ -176,11 +176,11 @@ import Testing
     @Test(arguments: [
         "Content-Length: 10000000000\r\n\r\n", "Content-Length: 5\r\nExpect: 100-continue\r\n\r\n",
     ])
-    func oneThatNobodyWantsToReadOverEndsTheConnection(rest: String) async throws {
+    func unwantedBodyOverTheLimitClosesTheConnection(rest: String) async throws {
         try await withSink { port, _ in
             try await onThread {
                 let client = try RawClient(port: port)
-                let answer = try client.ask("PUT / HTTP/1.1\r\nHost: h\r\n\(rest)")
+                let answer = try client.request("PUT / HTTP/1.1\r\nHost: h\r\n\(rest)")
                 #expect(answer.status == 405)
                 #expect(answer["Connection"] == "close")
                 #expect(client.isClosed())
@@ -188,13 +188,13 @@ import Testing
         }
     }
 
-    @Test func anEndlessOneThatNobodyWantsIsCutOff() async throws {
+    @Test func endlessUnwantedBodyIsCutOff() async throws {
         try await withSink(configure: { $0.maxDiscardedBytes = 1000 }) { port, _ in
             try await onThread {
                 let client = try RawClient(port: port)
                 let chunk = "400\r\n" + String(repeating: "a", count: 1024) + "\r\n"
                 try client.send("PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk)
-                #expect(try client.answer().status == 405)
+                #expect(try client.response().status == 405)
                 #expect(client.isClosed())
             }
         }

@@ -4,8 +4,8 @@ import Testing
 
 @testable import HTTP
 
-@Suite struct ConnectionTableTests {
-    @Test func tellsAConnectionFromAnEarlierOneWithTheSameNumber() {
+@Suite("Connections are found by their tokens") struct ConnectionTableTests {
+    @Test func tokenDistinguishesAReusedDescriptor() {
         let table = ConnectionTable()
         let number = dup(0)
         #expect(number >= 0)
@@ -23,7 +23,7 @@ import Testing
         #expect(table.count == 0)
     }
 
-    @Test func tokensGoThroughTheKernelAndBack() {
+    @Test func encodedTokensRoundTrip() {
         for token in [ConnectionToken(descriptor: 0, generation: 1), ConnectionToken(descriptor: 70000, generation: .max)] {
             #expect(ConnectionToken(encoded: token.encoded) == token)
             #expect(token.encoded > LoopParts.mailboxToken)

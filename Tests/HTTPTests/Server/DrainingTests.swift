@@ -2,11 +2,13 @@ import Testing
 
 @testable import HTTP
 
-/// Ending in order.
-@Suite struct DrainingTests {
-    @Test func whatIsUnderWayIsFinishedAndTheRestClosed() async throws {
+/// The end of a server.
+@Suite("A server drains") struct DrainingTests {
+    @Test func requestsInProgressAreAnsweredAndIdleConnectionsClosed() async throws {
         let gate = Shared(false)
+        let requests = Shared(0)
         let handler = ClosureHandler { request in
+            requests.update { $0 += 1 }
             if request.target == "/now" { return .now(HTTPResponse(status: 204)) }
             return .later {
                 await gate.waitUntilOpen()
@@ -16,19 +18,19 @@ import Testing
         try await withServer(handler) { server, port in
             let (idle, waiting) = try await onThread {
                 let idle = try RawClient(port: port)
-                #expect(try idle.ask("GET /now HTTP/1.1\r\nHost: h\r\n\r\n").status == 204)
+                #expect(try idle.request("GET /now HTTP/1.1\r\nHost: h\r\n\r\n").status == 204)
                 let waiting = try RawClient(port: port)
                 try waiting.send("GET /later HTTP/1.1\r\nHost: h\r\n\r\n")
                 return (idle, waiting)
             }
-            try await suspend(until: "both requests") { server.counters.requests == 2 }
+            try await requests.wait { $0 == 2 }
             async let end: Void = server.drain()
             let isClosed = try await onThread { idle.isClosed() }
             #expect(isClosed)
             await #expect(throws: RawClient.Failure.self) { try await onThread { _ = try RawClient(port: port) } }
             gate.update { $0 = true }
             try await onThread {
-                let answer = try waiting.answer()
+                let answer = try waiting.response()
                 #expect(answer.body == StubHandler.content)
                 #expect(answer["Connection"] == "close")
                 #expect(waiting.isClosed())
@@ -38,13 +40,13 @@ import Testing
         }
     }
 
-    @Test func noRequestOfABusyClientIsLost() async throws {
+    @Test func requestsOfABusyClientAreAllAnswered() async throws {
         try await withServer { server, port in
             let count = Shared(0)
             async let asking: Void = onThread {
                 let client = try RawClient(port: port)
                 while true {
-                    let answer = try client.ask("GET /file HTTP/1.1\r\nHost: h\r\n\r\n")
+                    let answer = try client.request("GET /file HTTP/1.1\r\nHost: h\r\n\r\n")
                     #expect(answer.body == StubHandler.content)
                     count.update { $0 += 1 }
                     if answer["Connection"] == "close" { return }
@@ -56,10 +58,12 @@ import Testing
         }
     }
 
-    @Test func whatTakesTooLongIsCut() async throws {
+    @Test func requestsThatExceedTheDrainTimeoutAreCancelled() async throws {
         let cancelled = Shared(false)
+        let requested = Shared(false)
         let handler = ClosureHandler { _ in
             .later {
+                requested.update { $0 = true }
                 await Shared(false).waitUntilOpen()
                 cancelled.update { $0 = true }
                 return HTTPResponse(status: 204)
@@ -71,7 +75,7 @@ import Testing
                 try client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
                 return client
             }
-            try await suspend(until: "the request") { server.counters.requests == 1 }
+            try await requested.wait { $0 }
             await server.drain()
             #expect(server.counters.openConnections == 0)
             let isClosed = try await onThread { client.isClosed() }
@@ -80,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func drainingTwiceOrBeforeTheStartIsHarmless() async throws {
+    @Test func drainingTwiceOrBeforeTheStartReturns() async throws {
         try await withServer { server, _ in
             async let first: Void = server.drain()
             async let second: Void = server.drain()

@@ -3,8 +3,8 @@ import Testing
 
 @testable import HTTP
 
-/// Clients that close their sending half, or their socket, while they wait for an answer.
-@Suite struct HalfCloseTests {
+/// Clients that close their sending half, or their socket, while they wait for a response.
+@Suite("Clients that close their sending half are told from those that leave") struct HalfCloseTests {
     /// Answers `/later` once `gate` is open; records in `events` what happened.
     private struct Gated: HTTPHandler {
         let gate = Shared(false)
@@ -23,7 +23,7 @@ import Testing
 
     private static let request = "GET /later HTTP/1.1\r\nHost: h\r\n\r\n"
 
-    /// Where the client is: whether the kernel can tell what became of its socket.
+    /// Whether the kernel knows the other socket of a connection.
     enum Peer: CaseIterable {
         case onThisMachine, elsewhere
     }
@@ -40,12 +40,12 @@ import Testing
         try await withServer(handler, configure: configure) { server, port in try await body(handler, server, port) }
     }
 
-    /// Returns once the loop has taken notice of everything that was sent before.
+    /// Returns after the loop has read everything that was sent before.
     private static func passTurn(_ port: Int) throws {
-        #expect(try RawClient(port: port).ask("GET /now HTTP/1.1\r\nHost: h\r\n\r\n").status == 204)
+        #expect(try RawClient(port: port).request("GET /now HTTP/1.1\r\nHost: h\r\n\r\n").status == 204)
     }
 
-    @Test(arguments: Peer.allCases) func aHalfClosedClientGetsItsAnswer(peer: Peer) async throws {
+    @Test(arguments: Peer.allCases) func halfClosedClientGetsItsResponse(peer: Peer) async throws {
         try await withGate(peer) { handler, _, port in
             try await onThread {
                 let client = try RawClient(port: port)
@@ -54,7 +54,7 @@ import Testing
                 client.finishSending()
                 try Self.passTurn(port)
                 handler.gate.update { $0 = true }
-                let answer = try client.answer()
+                let answer = try client.response()
                 #expect(answer.status == 200)
                 // On a busy machine a probe may come before the gate opens.
                 #expect(peer == .elsewhere || answer.interim.isEmpty)
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func aHalfClosedClientOnAUnixSocketGetsItsAnswer() async throws {
+    @Test func halfClosedClientOnAUnixSocketGetsItsResponse() async throws {
         let path = "/tmp/gifreel-half-\(getpid())-\(UInt32.random(in: 0 ... .max))"
         try await withGate(.onThisMachine, unixPath: path) { handler, _, port in
             try await onThread {
@@ -74,12 +74,12 @@ import Testing
                 client.finishSending()
                 try Self.passTurn(port)
                 handler.gate.update { $0 = true }
-                #expect(try client.answer().body == StubHandler.content)
+                #expect(try client.response().body == StubHandler.content)
             }
         }
     }
 
-    @Test(arguments: Peer.allCases) func aClosedSocketCancelsTheTask(peer: Peer) async throws {
+    @Test(arguments: Peer.allCases) func closedSocketCancelsTheTask(peer: Peer) async throws {
         try await withGate(peer) { handler, server, port in
             try await onThread {
                 let client = try RawClient(port: port)
@@ -91,14 +91,14 @@ import Testing
         }
     }
 
-    @Test(arguments: Peer.allCases) func aSocketClosedRightBehindTheRequestCancelsTheTask(peer: Peer) async throws {
+    @Test(arguments: Peer.allCases) func socketClosedRightAfterTheRequestCancelsTheTask(peer: Peer) async throws {
         try await withGate(peer) { handler, server, port in
             try await onThread { try RawClient(port: port).send(Self.request) }
             try await handler.events.wait { $0.last == "cancelled" }
         }
     }
 
-    @Test func aClientOnAnotherMachineIsProbedWithAnInterimAnswer() async throws {
+    @Test func clientOnAnotherMachineIsProbedWithAnInterimResponse() async throws {
         try await withGate(.elsewhere) { handler, _, port in
             try await onThread {
                 let client = try RawClient(port: port)
@@ -107,12 +107,12 @@ import Testing
                 let probe = "HTTP/1.1 100 Continue\r\n\r\n"
                 #expect(try client.read(count: probe.utf8.count) == Array(probe.utf8))
                 handler.gate.update { $0 = true }
-                #expect(try client.answer().body == StubHandler.content)
+                #expect(try client.response().body == StubHandler.content)
             }
         }
     }
 
-    @Test func aClientOfHTTP10GetsNoInterimAnswer() async throws {
+    @Test func clientOfHTTP10GetsNoInterimResponse() async throws {
         try await withGate(.elsewhere) { handler, _, port in
             try await onThread {
                 let client = try RawClient(port: port)
@@ -124,7 +124,7 @@ import Testing
                 other.finishSending()
                 _ = try other.read(count: 25)
                 handler.gate.update { $0 = true }
-                let answer = try client.answer()
+                let answer = try client.response()
                 #expect(answer.interim.isEmpty)
                 #expect(answer.body == StubHandler.content)
             }

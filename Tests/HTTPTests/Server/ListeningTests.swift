@@ -4,17 +4,17 @@ import Testing
 
 @testable import HTTP
 
-@Suite struct ListeningTests {
+@Suite("A server listens on its endpoints") struct ListeningTests {
     private static let request = "GET /echo HTTP/1.1\r\nHost: h\r\nX-Request-Id: i\r\n\r\n"
 
-    @Test func allLoopsShareThePortThatWasFree() async throws {
+    @Test func allLoopsShareTheSelectedPort() async throws {
         try await withServer(configure: { $0.threads = 4 }) { server, port in
             #expect(port > 0)
             let loopback = try #require(IPAddress("127.0.0.1"))
             #expect(server.endpoints == [.tcp(address: loopback, port: port)])
             try await onThread {
                 for _ in 0..<40 {
-                    let answer = try RawClient(port: port).ask(Self.request)
+                    let answer = try RawClient(port: port).request(Self.request)
                     #expect(answer.status == 200)
                 }
             }
@@ -22,19 +22,19 @@ import Testing
     }
 
     @Test(arguments: ["::1", "::"])
-    func listensOnIPv6(host: String) async throws {
+    func serverListensOnIPv6(host: String) async throws {
         try await withServer(configure: { $0.host = host }) { server, port in
-            let text = try await onThread { try RawClient(port: port, ipv6: true).ask(Self.request).text }
+            let text = try await onThread { try RawClient(port: port, ipv6: true).request(Self.request).text }
             #expect(text == "GET h ::1 i")
             if host == "::" {
-                let text = try await onThread { try RawClient(port: port).ask(Self.request).text }
+                let text = try await onThread { try RawClient(port: port).request(Self.request).text }
                 #expect(text == "GET h 127.0.0.1 i")
             }
             #expect(server.endpoints.first?.description == "[\(host)]:\(port)")
         }
     }
 
-    @Test func listensOnAUnixSocket() async throws {
+    @Test func serverListensOnAUnixSocket() async throws {
         let path = "/tmp/http-tests-\(getpid())-\(UInt32.random(in: .min ... .max)).sock"
         let configure: (inout HTTPServerConfiguration) -> Void = { configuration in
             configuration.host = ""
@@ -45,10 +45,10 @@ import Testing
             #expect(server.port == nil)
             try await onThread {
                 for _ in 0..<20 {
-                    let answer = try RawClient(path: path).ask(Self.request)
+                    let answer = try RawClient(path: path).request(Self.request)
                     #expect(answer.text == "GET h none i")
                 }
-                let file = try RawClient(path: path).ask("GET /file HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+                let file = try RawClient(path: path).request("GET /file HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
                 #expect(file.body == StubHandler.content)
             }
             var configuration = HTTPServerConfiguration()
@@ -59,7 +59,7 @@ import Testing
         #expect(access(path, F_OK) != 0)
     }
 
-    @Test func replacesASocketThatWasLeftBehind() async throws {
+    @Test func leftoverUnixSocketIsReplaced() async throws {
         let path = "/tmp/http-tests-\(getpid())-\(UInt32.random(in: .min ... .max)).sock"
         let leftover = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_un()
@@ -74,12 +74,12 @@ import Testing
         close(leftover)
         try await withServer(configure: { $0.unixPath = path }) { server, _ in
             #expect(server.endpoints.count == 2)
-            let status = try await onThread { try RawClient(path: path).ask(Self.request).status }
+            let status = try await onThread { try RawClient(path: path).request(Self.request).status }
             #expect(status == 200)
         }
     }
 
-    @Test func aUnixSocketHasTheModeAndTheGroupOfTheSettings() async throws {
+    @Test func unixSocketHasItsConfiguredModeAndGroup() async throws {
         let path = "/tmp/http-tests-\(getpid())-\(UInt32.random(in: .min ... .max)).sock"
         let configure: (inout HTTPServerConfiguration) -> Void = {
             $0.unixPath = path
@@ -91,7 +91,7 @@ import Testing
             #expect(lstat(path, &status) == 0)
             #expect(status.st_mode & 0o777 == 0o660)
             #expect(status.st_gid == getgid())
-            let answer = try await onThread { try RawClient(path: path).ask(Self.request).status }
+            let answer = try await onThread { try RawClient(path: path).request(Self.request).status }
             #expect(answer == 200)
         }
         var configuration = HTTPServerConfiguration()
@@ -102,7 +102,7 @@ import Testing
         #expect(throws: HTTPServerError.unknownGroup("no such group")) { try server.start() }
     }
 
-    @Test func saysWhyItCannotListen() async throws {
+    @Test func failureToListenHasItsReason() async throws {
         try await withServer { _, port in
             func start(_ change: (inout HTTPServerConfiguration) -> Void) throws {
                 var configuration = HTTPServerConfiguration()
@@ -122,22 +122,22 @@ import Testing
         #expect(HTTPServerError.addressInUse("127.0.0.1:80").description == "Another process already listens on 127.0.0.1:80.")
     }
 
-    @Test func startsOnlyOnce() async throws {
+    @Test func secondStartIsRefused() async throws {
         try await withServer { server, _ in
             #expect(throws: HTTPServerError.alreadyStarted) { try server.start() }
         }
     }
 
-    @Test func letsNoMoreConnectionsInThanAllowed() async throws {
+    @Test func openConnectionsAreLimited() async throws {
         try await withServer(configure: { $0.maxConnections = 4 }) { server, port in
-            // Every one is served in the end: while others wait, an answer ends its connection.
+            // Every client is served: while others wait, a response closes its connection.
             let clients = Shared<[RawClient]>([])
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<12 {
                     group.addTask {
                         try await onThread {
                             let client = try RawClient(port: port)
-                            let answer = try client.ask(Self.request)
+                            let answer = try client.request(Self.request)
                             #expect(answer.status == 200)
                             clients.update { $0.append(client) }
                         }
@@ -150,7 +150,7 @@ import Testing
         }
     }
 
-    @Test func whileSomebodyWaitsAnswersEndTheirConnections() async throws {
+    @Test func responsesCloseConnectionsWhileOthersWait() async throws {
         let configure: (inout HTTPServerConfiguration) -> Void = { configuration in
             configuration.threads = 1
             configuration.maxConnections = 1
@@ -158,12 +158,12 @@ import Testing
         try await withServer(configure: configure) { _, port in
             try await onThread {
                 let first = try RawClient(port: port)
-                #expect(try first.ask(Self.request)["Connection"] == nil)
+                #expect(try first.request(Self.request)["Connection"] == nil)
                 let second = try RawClient(port: port)
-                // A busy client is never idle for long, so it makes room only because it is told to.
-                while try first.ask(Self.request)["Connection"] == nil {}
+                // A busy client is never idle for long, so its connection ends only because the response says so.
+                while try first.request(Self.request)["Connection"] == nil {}
                 #expect(first.isClosed())
-                #expect(try second.ask(Self.request).status == 200)
+                #expect(try second.request(Self.request).status == 200)
             }
         }
     }
@@ -172,7 +172,7 @@ import Testing
         ([:], 0), (["LISTEN_PID": "7", "LISTEN_FDS": "2"], 2), (["LISTEN_PID": "8", "LISTEN_FDS": "2"], 0),
         (["LISTEN_PID": "7"], 0), (["LISTEN_PID": "7", "LISTEN_FDS": "x"], 0), (["LISTEN_PID": "7", "LISTEN_FDS": "-1"], 0),
     ])
-    func takesTheSocketsThatSystemdPassesToThisProcess(environment: [String: String], count: Int) {
+    func socketsThatSystemdPassesAreAdopted(environment: [String: String], count: Int) {
         let activation = SocketActivation(environment: { environment[$0] }, process: 7)
         #expect(activation.descriptors == 3..<Int32(3 + count))
     }
@@ -186,7 +186,7 @@ import Testing
     ]
 
     @Test(arguments: wrongSettings)
-    func namesTheSettingThatIsWrong(name: String, change: @Sendable (inout HTTPServerConfiguration) -> Void) {
+    func invalidSettingIsNamed(name: String, change: @Sendable (inout HTTPServerConfiguration) -> Void) {
         var configuration = HTTPServerConfiguration()
         change(&configuration)
         #expect { try configuration.validate() } throws: { error in

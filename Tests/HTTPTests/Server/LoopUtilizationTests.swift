@@ -2,10 +2,10 @@ import Testing
 
 @testable import HTTP
 
-@Suite struct LoopUtilizationTests {
+@Suite("Utilization of a loop is measured per period") struct LoopUtilizationTests {
     private static let second: UInt64 = 1_000_000_000
 
-    /// What a loop is after each of a row of seconds of which it has taken so many hundredths.
+    /// Whether a loop is busy after each second, given the hundredths of it that the loop has used.
     private func states(_ hundredths: [UInt64]) -> [Bool] {
         var utilization = LoopUtilization(now: 5, processorTime: 7)
         var taken: UInt64 = 7
@@ -18,19 +18,19 @@ import Testing
         }
     }
 
-    @Test func aLoopIsBusyFromAFifthOfAProcessorOn() {
+    @Test func loopBecomesBusyAtAFifthOfAProcessor() {
         #expect(states([0, 10, 19, 20, 95]) == [false, false, false, true, true])
     }
 
-    @Test func aBusyLoopStaysBusyAboveATenth() {
+    @Test func busyLoopStaysBusyAboveATenth() {
         #expect(states([30, 11, 10, 9, 11, 19, 20]) == [true, true, true, false, false, false, true])
     }
 
-    @Test func whatWasTakenBeforeTheLastLookDoesNotCount() {
+    @Test func onlyTheLastPeriodCounts() {
         #expect(states([90, 0, 0]) == [true, false, false])
     }
 
-    @Test func aMomentSaysNothing() {
+    @Test func shortPeriodIsNotMeasured() {
         var utilization = LoopUtilization(now: 0, processorTime: 0)
         let moment = LoopUtilization.shortestPeriod - 1
         let hasChangedAtOnce = utilization.update(now: moment, processorTime: moment)

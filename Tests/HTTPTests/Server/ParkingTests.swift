@@ -2,8 +2,8 @@ import Testing
 
 @testable import HTTP
 
-/// Answers that take time.
-@Suite struct ParkingTests {
+/// Responses that a task computes.
+@Suite("Connections wait for their responses without a thread") struct ParkingTests {
     /// Answers once `gate` is open; counts in `events` what happened.
     private struct Gated: HTTPHandler {
         let gate: Shared<Bool>
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func aParkedConnectionHoldsNobodyUp() async throws {
+    @Test func waitingConnectionDoesNotBlockOthers() async throws {
         let gate = Shared(false)
         let events = Shared<[String]>([])
         try await withServer(Gated(gate: gate, events: events), configure: { $0.threads = 1 }) { _, port in
@@ -28,32 +28,32 @@ import Testing
                 let waiting = try RawClient(port: port)
                 try waiting.send("GET /later HTTP/1.1\r\nHost: h\r\nRange: bytes=0-9\r\n\r\n")
                 let other = try RawClient(port: port)
-                for _ in 0..<3 { #expect(try other.ask("GET /now HTTP/1.1\r\nHost: h\r\n\r\n").status == 204) }
+                for _ in 0..<3 { #expect(try other.request("GET /now HTTP/1.1\r\nHost: h\r\n\r\n").status == 204) }
                 gate.update { $0 = true }
-                // The request's fields count when the answer is there.
-                let answer = try waiting.answer()
+                // The fields of the request apply to the response that the task returns.
+                let answer = try waiting.response()
                 #expect(answer.status == 206)
                 #expect(answer.body == Array(StubHandler.content[..<10]))
-                #expect(try waiting.ask("GET /now HTTP/1.1\r\nHost: h\r\n\r\n").status == 204)
+                #expect(try waiting.request("GET /now HTTP/1.1\r\nHost: h\r\n\r\n").status == 204)
             }
             #expect(events.value == ["started", "done"])
         }
     }
 
-    @Test func whatIsPipelinedBehindWaitsItsTurn() async throws {
+    @Test func pipelinedRequestWaitsForTheResponseBefore() async throws {
         let gate = Shared(false)
         try await withServer(Gated(gate: gate, events: Shared([]))) { _, port in
             try await onThread {
                 let client = try RawClient(port: port)
                 try client.send("GET /later HTTP/1.1\r\nHost: h\r\n\r\nGET /now HTTP/1.1\r\nHost: h\r\n\r\n")
                 gate.update { $0 = true }
-                #expect(try client.answer().status == 200)
-                #expect(try client.answer().status == 204)
+                #expect(try client.response().status == 200)
+                #expect(try client.response().status == 204)
             }
         }
     }
 
-    @Test func theClientsLeavingCancelsTheTask() async throws {
+    @Test func clientThatLeavesCancelsTheTask() async throws {
         let events = Shared<[String]>([])
         try await withServer(Gated(gate: Shared(false), events: events)) { server, port in
             let client = try await onThread {
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func stoppingCancelsTheTask() async throws {
+    @Test func stopCancelsTheTask() async throws {
         let events = Shared<[String]>([])
         try await withServer(Gated(gate: Shared(false), events: events)) { server, port in
             let client = try await onThread {
@@ -85,5 +85,5 @@ import Testing
 }
 
 extension RawClient: @unchecked Sendable {
-    // A test hands a client from one thread to the next and never uses it from two at once.
+    // A test passes a client from one thread to the next and never uses it on two at the same time.
 }

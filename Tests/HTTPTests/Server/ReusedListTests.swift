@@ -2,8 +2,8 @@ import Testing
 
 @testable import HTTP
 
-@Suite struct ReusedListTests {
-    /// Counts how many of it there are.
+@Suite("A reused list moves its elements out") struct ReusedListTests {
+    /// Counts its instances.
     private final class Counted {
         let number: Int
         let living: Shared<Int>
@@ -17,7 +17,7 @@ import Testing
         deinit { living.update { $0 -= 1 } }
     }
 
-    @Test func elementsComeInOrderAndOnce() {
+    @Test func elementsAreDrainedOnceAndInOrder() {
         let living = Shared(0)
         let list = ReusedList<Counted>(capacity: 2)
         for round in 1...3 {
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func whatComesWhileItIsDrainedStays() {
+    @Test func elementsAppendedWhileDrainingStay() {
         let list = ReusedList<Int>(capacity: 1)
         (0..<20).forEach { list.append($0) }
         list.drain { number in
@@ -43,7 +43,7 @@ import Testing
         #expect(seen == (0..<20).flatMap { [$0, $0, $0] })
     }
 
-    @Test func whatIsLeftGoesWithIt() {
+    @Test func remainingElementsAreReleasedWithTheList() {
         let living = Shared(0)
         do {
             let list = ReusedList<Counted>(capacity: 4)

@@ -4,8 +4,8 @@ import Testing
 
 @testable import HTTP
 
-/// How the system schedules the threads of loops.
-@Suite struct SchedulingTests {
+/// The scheduling policy of threads.
+@Suite("Threads have the scheduling policy of their load") struct SchedulingTests {
     private static let normal = "0"
     private static let batch = "3"
 
@@ -17,25 +17,25 @@ import Testing
     }
 
     private static func policy(_ client: RawClient, _ target: String) throws -> String {
-        try client.ask("GET \(target) HTTP/1.1\r\nHost: h\r\n\r\n").text
+        try client.request("GET \(target) HTTP/1.1\r\nHost: h\r\n\r\n").text
     }
 
     private static func configure(_ configuration: inout HTTPServerConfiguration) {
         configuration.port = 0
         configuration.threads = 1
-        // Deadlines are looked at every 200 ms.
+        // Deadlines are checked every 200 ms.
         configuration.idleTimeout = .milliseconds(1600)
         configuration.usesSocketActivation = false
     }
 
-    @Test func aLoopIsScheduledAsBatchWhileItIsBusy() async throws {
+    @Test func busyLoopIsScheduledAsBatch() async throws {
         try await withServer(Self.handler, configure: Self.configure) { _, port in
             try await onThread {
                 var client = try RawClient(port: port)
                 #expect(try Self.policy(client, "/") == Self.normal)
                 let end = ContinuousClock.now + .seconds(40)
                 while try Self.policy(client, "/work") != Self.batch { try #require(ContinuousClock.now < end) }
-                // An idle connection is closed by one of several looks at the deadlines, which notice that nothing is done.
+                // An idle connection is closed when its deadline is checked. These checks also notice that the loop is idle.
                 #expect(client.isClosed())
                 client = try RawClient(port: port)
                 #expect(try Self.policy(client, "/") == Self.normal)
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func theLogInterruptsNobody() async throws {
+    @Test func logThreadIsScheduledAsBatch() async throws {
         struct Observer: HTTPObserver {
             let policies: Shared<[Int32]>
 
@@ -61,12 +61,12 @@ import Testing
         }
     }
 
-    @Test func aPolicyThatSomebodyElseHasChosenStays() async throws {
+    @Test func chosenSchedulingPolicyIsKept() async throws {
         var configuration = HTTPServerConfiguration()
         Self.configure(&configuration)
         let server = try HTTPServer(configuration: configuration, handler: Self.handler, observer: nil)
         try await onThread {
-            // The loop's thread takes it over.
+            // The loop's thread inherits it.
             try #require(clinux_use_batch_scheduling(1) == 0)
             try server.start()
             let port = server.port ?? 0

@@ -2,8 +2,8 @@ import Testing
 
 @testable import HTTP
 
-/// Bodies whose end is not known when their head is sent.
-@Suite struct StreamingTests {
+/// Bodies that a task produces piece by piece.
+@Suite("Bodies are streamed") struct StreamingTests {
     private func stream(_ produce: @escaping @Sendable (HTTPBodyWriter) async throws -> Void) -> ClosureHandler {
         ClosureHandler { _ in
             .now(HTTPResponse(status: 200, headers: ["Content-Type": "text/plain"], body: .stream(produce)))
@@ -12,7 +12,7 @@ import Testing
 
     private static let request = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
-    @Test func sendsChunksAndKeepsTheConnection() async throws {
+    @Test func streamedBodyIsSentInChunks() async throws {
         let handler = stream { writer in
             for index in 0..<50 { try await writer.write(Array("piece \(index);".utf8)) }
             try await writer.write([])
@@ -22,7 +22,7 @@ import Testing
             try await onThread {
                 let client = try RawClient(port: port)
                 for _ in 0..<2 {
-                    let answer = try client.ask(Self.request)
+                    let answer = try client.request(Self.request)
                     #expect(answer["Transfer-Encoding"] == "chunked")
                     #expect(answer["Content-Length"] == nil)
                     #expect(answer.text == expected)
@@ -31,11 +31,11 @@ import Testing
         }
     }
 
-    @Test func closesAtTheEndForHTTP10() async throws {
+    @Test func streamedBodyToHTTP10EndsWithTheConnection() async throws {
         let handler = stream { writer in try await writer.write(Array("abc".utf8)) }
         try await withServer(handler) { _, port in
             let answer = try await onThread {
-                try RawClient(port: port).ask("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+                try RawClient(port: port).request("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
             }
             #expect(answer["Transfer-Encoding"] == nil)
             #expect(answer["Connection"] == "close")
@@ -43,19 +43,21 @@ import Testing
         }
     }
 
-    @Test func startsNothingForHEAD() async throws {
+    @Test func headRequestStartsNoProducer() async throws {
         let started = Shared(false)
         let handler = stream { _ in started.update { $0 = true } }
         try await withServer(handler) { _, port in
             try await onThread {
                 let client = try RawClient(port: port)
-                for _ in 0..<2 { #expect(try client.ask("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n", method: "HEAD").status == 200) }
+                for _ in 0..<2 {
+                    #expect(try client.request("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n", method: "HEAD").status == 200)
+                }
             }
         }
         #expect(!started.value)
     }
 
-    @Test func breaksOffWhereTheProducerFails() async throws {
+    @Test func failingProducerClosesTheConnection() async throws {
         struct Broken: Error {}
         let handler = stream { writer in
             try await writer.write(Array("abc".utf8))
@@ -71,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func aSlowReaderSlowsTheProducerDown() async throws {
+    @Test func slowClientSlowsTheProducerDown() async throws {
         let written = Shared(0)
         let piece = [UInt8](repeating: 7, count: 256 * 1024)
         let handler = stream { writer in
@@ -97,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func theClientsLeavingEndsTheProducer() async throws {
+    @Test func clientThatLeavesEndsTheProducer() async throws {
         let ended = Shared("")
         let handler = stream { writer in
             do {

@@ -2,28 +2,28 @@ import Testing
 
 @testable import HTTP
 
-/// What is done to clients that take their time.
-@Suite struct TimingTests {
-    /// The status of the answer to a client that goes on sending a byte now and then.
-    private func statusWhileDripping(_ client: RawClient) async throws -> Int {
+/// Slow clients.
+@Suite("Slow clients are timed out") struct TimingTests {
+    /// The status of the response to a client that sends a byte every few milliseconds.
+    private func statusWhileTrickling(_ client: RawClient) async throws -> Int {
         let isAnswered = Shared(false)
-        async let dripping: Void = {
+        async let trickling: Void = {
             while !isAnswered.value {
                 try? await suspend(until: "an answer before the next byte", within: .milliseconds(10)) { isAnswered.value }
                 try await onThread { try client.send("x") }
             }
         }()
-        let status = try await onThread { try client.answer().status }
+        let status = try await onThread { try client.response().status }
         isAnswered.update { $0 = true }
-        try await dripping
+        try await trickling
         return status
     }
 
-    @Test func aHeadThatDoesNotCompleteGets408() async throws {
+    @Test func incompleteHeadGets408() async throws {
         try await withServer(configure: { $0.headTimeout = .milliseconds(200) }) { _, port in
             try await onThread {
                 let client = try RawClient(port: port)
-                let answer = try client.ask("GET / HTTP/1.1\r\nHost: h\r\nX: ")
+                let answer = try client.request("GET / HTTP/1.1\r\nHost: h\r\nX: ")
                 #expect(answer.status == 408)
                 #expect(answer["Connection"] == "close")
                 #expect(client.isClosed())
@@ -31,36 +31,36 @@ import Testing
         }
     }
 
-    @Test func drippingDoesNotProlongAHead() async throws {
+    @Test func trickledBytesDoNotProlongAHead() async throws {
         try await withServer(configure: { $0.headTimeout = .milliseconds(800) }) { _, port in
             let client = try await onThread {
                 let client = try RawClient(port: port)
                 try client.send("GET / HTTP/1.1\r\nHost: h\r\nX: ")
                 return client
             }
-            let status = try await statusWhileDripping(client)
+            let status = try await statusWhileTrickling(client)
             #expect(status == 408)
         }
     }
 
-    @Test func aSilentConnectionIsClosedWithoutAWord() async throws {
+    @Test func silentConnectionIsClosedWithoutAResponse() async throws {
         try await withServer(configure: { $0.headTimeout = .milliseconds(200) }) { _, port in
             let isClosed = try await onThread { try RawClient(port: port).isClosed() }
             #expect(isClosed)
         }
     }
 
-    @Test func anIdleConnectionIsClosedWithoutAWord() async throws {
+    @Test func idleConnectionIsClosedWithoutAResponse() async throws {
         try await withServer(configure: { $0.idleTimeout = .milliseconds(200) }) { _, port in
             try await onThread {
                 let client = try RawClient(port: port)
-                #expect(try client.ask("GET /file HTTP/1.1\r\nHost: h\r\n\r\n").status == 200)
+                #expect(try client.request("GET /file HTTP/1.1\r\nHost: h\r\n\r\n").status == 200)
                 #expect(client.isClosed())
             }
         }
     }
 
-    @Test func aClientThatReadsNothingIsCutOff() async throws {
+    @Test func clientThatReadsNothingIsReset() async throws {
         let content = [UInt8](repeating: 1, count: 20_000_000)
         let resource = HTTPResource(
             file: try temporaryFile(content), length: content.count, contentType: "video/mp4", entityTag: "\"x\"",
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func aBodyThatTakesTooLongGets408HoweverSteadilyItComes() async throws {
+    @Test func bodyThatTakesTooLongGets408AtAnyRate() async throws {
         final class Sink: HTTPBodySink {
             let limit = 100_000
             func write(_ bytes: UnsafeRawBufferPointer) {}
@@ -97,12 +97,12 @@ import Testing
                 try client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n")
                 return client
             }
-            let status = try await statusWhileDripping(client)
+            let status = try await statusWhileTrickling(client)
             #expect(status == 408)
         }
     }
 
-    @Test func aBodyThatDoesNotComeGets408() async throws {
+    @Test func bodyThatStopsArrivingGets408() async throws {
         final class Sink: HTTPBodySink {
             let limit = 100
             func write(_ bytes: UnsafeRawBufferPointer) {}
@@ -113,7 +113,7 @@ import Testing
         try await withServer(ClosureHandler { _ in .receive(Sink()) }, configure: configure) { _, port in
             try await onThread {
                 let client = try RawClient(port: port)
-                let answer = try client.ask("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nabc")
+                let answer = try client.request("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nabc")
                 #expect(answer.status == 408)
                 #expect(client.isClosed())
             }

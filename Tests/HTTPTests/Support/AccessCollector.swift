@@ -1,6 +1,6 @@
 @testable import HTTP
 
-/// Collects what it hears of finished requests as text.
+/// Collects finished requests as text.
 struct AccessCollector: HTTPObserver {
     let lines: Shared<[String]>
 

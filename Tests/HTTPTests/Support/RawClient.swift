@@ -4,15 +4,15 @@ import SystemIO
 
 @testable import HTTP
 
-/// A client that sends exactly the bytes a test wants, over a blocking socket with a deadline. It is used from threads of
-/// the test's own (see ``onThread(_:)``), since the engine's tasks need the cooperative pool.
+/// A client that sends exact bytes over a blocking socket with a timeout. Tests use it on threads of their own (see
+/// ``onThread(_:)``), because the engine's tasks need the cooperative pool.
 final class RawClient {
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }
 
     /// A final answer, with its interim ones before it.
-    struct Answer {
+    struct Response {
         var interim: [Int] = []
         var status = 0
         var fields: [(name: String, value: String)] = []
@@ -101,14 +101,14 @@ final class RawClient {
     func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 
     /// Sends a request and reads its answer.
-    func ask(_ head: String, method: String = "GET") throws -> Answer {
+    func request(_ head: String, method: String = "GET") throws -> Response {
         try send(head)
-        return try answer(method: method)
+        return try response(method: method)
     }
 
     /// Reads one answer, which the engine delimits by its length, by chunks or by closing.
-    func answer(method: String = "GET") throws -> Answer {
-        var answer = Answer()
+    func response(method: String = "GET") throws -> Response {
+        var answer = Response()
         while true {
             let head = try readHead()
             let lines = head.split(separator: "\r\n")

@@ -39,7 +39,7 @@ struct ClosureHandler: HTTPHandler {
     func respond(to request: borrowing HTTPRequest) -> HTTPReply { body(request) }
 }
 
-/// Serves a few known things: `/file` (a representation), `/echo` (the request as text), and 404.
+/// Serves `/file` (a representation) and `/echo` (the request as text), and 404 for the rest.
 struct StubHandler: HTTPHandler {
     static let content = (0..<5000).map { UInt8(truncatingIfNeeded: $0 % 251) }
     static let entityTag = "\"v1\""
@@ -63,7 +63,7 @@ struct StubHandler: HTTPHandler {
     }
 }
 
-/// A value that threads and tasks of a test share, and can wait for.
+/// A value that the threads and tasks of a test share and can wait for.
 final class Shared<Value: Sendable>: Sendable {
     private let state: Mutex<Value>
 

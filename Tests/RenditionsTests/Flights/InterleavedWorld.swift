@@ -213,7 +213,7 @@ final class InterleavedWorld: Sendable {
         return .fetched(
             FetchedSource(
                 bytes: sealed, count: bytes.count, sha256: Array(SHA256.hash(data: bytes)),
-                validators: SourceValidators(etag: etag), cacheDirectives: CacheDirectives(), finalURL: url, duration: .zero))
+                validators: SourceValidators(etag: etag), cacheDirectives: CacheDirectives(), duration: .zero))
     }
 
     /// The worker: writes which source, version and rendition it was given.

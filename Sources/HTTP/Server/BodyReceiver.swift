@@ -1,0 +1,175 @@
+/// Passes the bodies of requests to their sinks, and discards those that no sink wants. It belongs to one loop thread.
+final class BodyReceiver {
+    /// The result of a step.
+    enum Outcome {
+        /// Bytes were used; more may have arrived.
+        case progress
+        /// No bytes have arrived.
+        case nothing
+        /// The client has closed its sending half, or the connection is broken.
+        case end
+        /// The body is complete.
+        case complete
+        /// The body is malformed or too long, or its sink has refused it.
+        case failed(any Error)
+    }
+
+    /// How a reception starts.
+    enum Start {
+        case receiving
+        /// The request has no body.
+        case withoutBody
+        /// The declared length exceeds the limit.
+        case tooLarge
+        /// The connection is broken.
+        case broken
+    }
+
+    private let maxBody: Int
+    private let maxDiscarded: Int
+    private let bodyTimeout: UInt64
+    private let clock: LoopClock
+    private let timeouts: ConnectionTimeouts
+    private let input: InputBuffer
+
+    init(settings: LoopSettings, clock: LoopClock, timeouts: ConnectionTimeouts, input: InputBuffer) {
+        maxBody = settings.maxBody
+        maxDiscarded = settings.maxDiscarded
+        bodyTimeout = settings.bodyTimeout
+        self.clock = clock
+        self.timeouts = timeouts
+        self.input = input
+    }
+
+    // MARK: Receiving
+
+    /// Starts to pass the body of a request to `sink`.
+    func start(_ connection: Connection, _ sink: any HTTPBodySink, _ head: RequestHead) -> Start {
+        guard let body = connection.body else { return .withoutBody }
+        let limit = min(sink.limit, maxBody)
+        if let length = body.knownRemainder, length > limit {
+            sink.abort()
+            return .tooLarge
+        }
+        connection.keepHead(head)
+        connection.reception = Reception(sink: sink, limit: limit, deadline: clock.now + bodyTimeout)
+        connection.phase = .receiving
+        timeouts.watchReceiving(connection)
+        guard connection.exchange.awaitsContinue else { return .receiving }
+        connection.exchange.awaitsContinue = false
+        return connection.sendContinue() ? .receiving : .broken
+    }
+
+    /// Passes the bytes of a body that have arrived to its sink.
+    func receive(_ connection: Connection) -> Outcome {
+        let count: Int
+        switch load(connection) {
+        case .bytes(let loaded): count = loaded
+        case .nothing: return .nothing
+        case .end: return .end
+        }
+        let bytes = input.bytes(0..<count)
+        var position = 0
+        do {
+            while let step = try connection.nextBodyStep(bytes, at: &position) {
+                switch step {
+                case .data(let range): try pass(bytes.slice(range), connection)
+                case .needsMore: return .progress
+                case .end:
+                    connection.hasPipelined = position < count
+                    connection.unread = position < count ? Array(bytes[position...]) : []
+                    return .complete
+                }
+            }
+            return .progress
+        } catch {
+            // What follows on the connection cannot be trusted to be a request.
+            connection.hasPipelined = true
+            abort(connection)
+            return .failed(error)
+        }
+    }
+
+    /// Ends a reception whose body is complete, and returns its sink.
+    func finish(_ connection: Connection) -> (any HTTPBodySink)? {
+        guard let sink = connection.reception?.sink else { return nil }
+        connection.reception = nil
+        connection.body = nil
+        connection.deadline = .max
+        connection.phase = .reading
+        return sink
+    }
+
+    /// Ends a reception before its body is complete.
+    func abort(_ connection: Connection) {
+        connection.reception?.sink.abort()
+        connection.reception = nil
+    }
+
+    private func pass(_ bytes: UnsafeRawBufferPointer, _ connection: Connection) throws {
+        guard var reception = connection.reception else { return }
+        reception.count += bytes.count
+        connection.reception = reception
+        guard reception.count <= reception.limit else { throw HTTPProtocolError.contentTooLarge }
+        try reception.sink.write(bytes)
+    }
+
+    // MARK: Discarding
+
+    /// Whether the rest of a body that no sink wants may be read, so that the connection can serve another request.
+    func canDiscardRest(_ connection: Connection) -> Bool {
+        // A client that waits for 100 may send its body or not, so the start of the next request is unknown.
+        if connection.exchange.awaitsContinue { return false }
+        return connection.body?.knownRemainder ?? 0 <= maxDiscarded
+    }
+
+    /// Starts to discard the rest of a body that no sink wanted.
+    func startDiscarding(_ connection: Connection) {
+        connection.phase = .discarding
+        connection.discarded = 0
+        timeouts.awaitDiscardedBody(connection)
+    }
+
+    /// Reads and discards the bytes of a body that have arrived.
+    func discard(_ connection: Connection) -> Outcome {
+        let count: Int
+        switch load(connection) {
+        case .bytes(let loaded): count = loaded
+        case .nothing: return .nothing
+        case .end: return .end
+        }
+        let bytes = input.bytes(0..<count)
+        var position = 0
+        do throws(HTTPProtocolError) {
+            while let step = try connection.nextBodyStep(bytes, at: &position) {
+                if case .data(let range) = step { connection.discarded += range.count }
+                if case .end = step {
+                    connection.body = nil
+                    connection.phase = .reading
+                    connection.unread = position < count ? Array(bytes[position...]) : []
+                    return .complete
+                }
+                if connection.discarded > maxDiscarded { return .failed(HTTPProtocolError.contentTooLarge) }
+                if case .needsMore = step { return .progress }
+            }
+            return .progress
+        } catch {
+            // The end of a malformed body cannot be found, so what follows cannot be a request.
+            return .failed(error)
+        }
+    }
+
+    /// Loads the bytes of a body into the shared buffer: the rest of an earlier read, or else what has arrived.
+    private func load(_ connection: Connection) -> Arrival {
+        var count = input.load(connection)
+        if count == 0 {
+            switch connection.receive(into: input.room(after: 0)) {
+            case .bytes(let read): count = read
+            case .nothing: return .nothing
+            case .end: return .end
+            }
+        }
+        connection.budget -= count
+        return .bytes(count)
+    }
+}

@@ -1,0 +1,98 @@
+/// Sets the deadlines of connections, and decides what happens when one has passed. It belongs to one loop thread.
+struct ConnectionTimeouts {
+    /// What the loop does with a connection whose deadline has passed.
+    enum Verdict {
+        /// The connection has a new deadline, or no longer needs one.
+        case `continue`
+        case close
+        /// The client accepts no bytes: the connection is reset, because the kernel would offer it the rest for minutes.
+        case reset
+        /// A request has begun and did not arrive in time.
+        case timedOut
+    }
+
+    /// How long incoming bytes are read after the last response, so that no reset destroys it.
+    private static let lingerTime: UInt64 = 3_000_000_000
+
+    private let clock: LoopClock
+    private let probe: PeerProbe
+    private let headTimeout: UInt64
+    private let idleTimeout: UInt64
+    private let rateWindow: UInt64
+    private let bytesPerWindow: Int
+
+    init(settings: LoopSettings, clock: LoopClock) {
+        self.clock = clock
+        probe = PeerProbe(looksUpLocalPeers: settings.looksUpLocalPeers)
+        headTimeout = settings.headTimeout
+        idleTimeout = settings.idleTimeout
+        rateWindow = settings.bodyRateWindow
+        bytesPerWindow = settings.bodyBytesPerWindow
+    }
+
+    /// Limits the time until the head of a request has arrived.
+    func awaitHead(_ connection: Connection) {
+        connection.isWithinHead = true
+        connection.deadline = clock.now + headTimeout
+    }
+
+    /// Limits the time until the next request begins.
+    func becomeIdle(_ connection: Connection) {
+        connection.isWithinHead = false
+        connection.idleSince = clock.now
+        connection.deadline = clock.now + idleTimeout
+    }
+
+    /// Limits the time until the rest of a body that no sink wanted has arrived.
+    func awaitDiscardedBody(_ connection: Connection) {
+        connection.deadline = clock.now + headTimeout
+    }
+
+    /// Limits the time until the client closes after its last response.
+    func linger(_ connection: Connection) {
+        connection.deadline = clock.now + Self.lingerTime
+    }
+
+    /// Starts a window in which the rate of a request's body is measured.
+    func watchReceiving(_ connection: Connection) {
+        watch(connection, moved: connection.reception?.count ?? 0)
+    }
+
+    /// Starts a window in which the rate of a response is measured.
+    func watchSending(_ connection: Connection) {
+        watch(connection, moved: connection.acknowledgedBytes)
+    }
+
+    private func watch(_ connection: Connection, moved: Int) {
+        connection.rateMark = moved
+        let end = bytesPerWindow > 0 ? clock.now + rateWindow : .max
+        connection.deadline = min(end, connection.reception?.deadline ?? .max)
+    }
+
+    /// Whether a client that has just closed its sending half is known to have left. Otherwise it is probed later.
+    func hasLeft(_ connection: Connection) -> Bool {
+        probe.hasLeft(connection, now: clock.now, isFirst: true)
+    }
+
+    /// Judges a connection whose deadline has passed.
+    func judge(_ connection: Connection) -> Verdict {
+        connection.deadline = .max
+        switch connection.phase {
+        case .reading: return connection.unread.isEmpty ? .close : .timedOut
+        case .receiving:
+            let count = connection.reception?.count ?? 0
+            let isLate = clock.now >= connection.reception?.deadline ?? .max
+            guard !isLate, count - connection.rateMark >= bytesPerWindow else { return .timedOut }
+            watch(connection, moved: count)
+            return .continue
+        case .sending:
+            let moved = connection.acknowledgedBytes
+            guard moved - connection.rateMark >= bytesPerWindow else { return .reset }
+            watch(connection, moved: moved)
+            return .continue
+        case .waiting, .streaming: return probe.hasLeft(connection, now: clock.now, isFirst: false) ? .close : .continue
+        case .discarding, .lingering: return .close
+        case .staged, .closed: return .continue
+        }
+    }
+}

@@ -1,0 +1,45 @@
+/// Starts exchanges and passes their requests to the handler. It belongs to one loop thread.
+final class RequestDispatcher {
+    private let handler: any HTTPHandler
+    private let proxies: TrustedProxies
+    private let clock: LoopClock
+    private var requestIDs = RequestIDGenerator()
+
+    init(settings: LoopSettings, clock: LoopClock) {
+        handler = settings.handler
+        proxies = settings.proxies
+        self.clock = clock
+    }
+
+    /// Starts the exchange of a complete head, and asks the handler for its reply.
+    @inline(__always)
+    func dispatch(_ connection: Connection, _ head: RequestHead) -> HTTPReply {
+        startExchange(connection)
+        connection.exchange.closes = !head.keepsAlive
+        connection.exchange.awaitsContinue = head.expectsContinue
+        connection.exchange.allowsInterim = head.minorVersion > 0
+        connection.exchange.generatedID = hasUsableID(head) ? 0 : requestIDs.next()
+        connection.body = head.framing == .none ? nil : BodyDecoder(head.framing)
+        let origin = proxies.origin(peer: connection.peer, head: head)
+        return withUnsafePointer(to: head) {
+            handler.respond(to: HTTPRequest(head: $0, generatedID: connection.exchange.generatedID, origin: origin))
+        }
+    }
+
+    /// Prepares the exchange of a request that the engine refuses, which may have started already.
+    func startRefusal(_ connection: Connection, _ head: RequestHead) {
+        if connection.exchange.started == 0 { startExchange(connection) }
+        if connection.exchange.generatedID == 0, !hasUsableID(head) { connection.exchange.generatedID = requestIDs.next() }
+        connection.exchange.closes = true
+    }
+
+    private func startExchange(_ connection: Connection) {
+        connection.exchange = Exchange(started: clock.now)
+        connection.deadline = .max
+    }
+
+    private func hasUsableID(_ head: RequestHead) -> Bool {
+        guard let given = head.first(.requestID) else { return false }
+        return RequestID.isUsable(given)
+    }
+}

@@ -1,0 +1,117 @@
+/// Reads the heads of requests. It belongs to one loop thread.
+final class RequestReader {
+    /// The result of an attempt to read.
+    enum Outcome {
+        /// The start of a request, valid until the next read.
+        case bytes(UnsafeRawBufferPointer)
+        /// The head is known to be incomplete, and more may have arrived.
+        case incomplete
+        case nothing
+        /// The client has closed its sending half, or the connection is broken.
+        case end
+    }
+
+    /// The amount of the turn's budget that a request takes, regardless of what it moves.
+    private static let requestCost = 32 * 1024
+
+    private let parser: RequestHeadParser
+    private let timeouts: ConnectionTimeouts
+    private let input: InputBuffer
+    /// Starts of requests that were read and are not served yet.
+    private let arrivals: Arrivals
+    /// A head whose storage the next request uses.
+    private var spareHead = RequestHead()
+
+    init(parser: RequestHeadParser, timeouts: ConnectionTimeouts, input: InputBuffer) {
+        self.parser = parser
+        self.timeouts = timeouts
+        self.input = input
+        arrivals = Arrivals(capacity: input.capacity)
+    }
+
+    // MARK: Reading
+
+    /// Whether no requests wait to be served.
+    var hasNoArrivals: Bool { arrivals.isEmpty }
+
+    /// Whether ``drainArrivals(_:)`` must precede the next ``readAhead(_:)``.
+    var isFull: Bool { arrivals.isFull }
+
+    /// Reads the start of a connection's next request, to be served with those of the other connections. Returns false where the
+    /// connection has ended.
+    func readAhead(_ connection: Connection) -> Bool {
+        switch connection.receive(into: arrivals.room) {
+        case .bytes(let count): arrivals.append(connection, count)
+        case .nothing: break
+        case .end: return false
+        }
+        return true
+    }
+
+    /// Calls `serve` with each connection that was read ahead and its bytes, in order of arrival.
+    func drainArrivals(_ serve: (Connection, UnsafeRawBufferPointer) -> Void) {
+        arrivals.drain(serve)
+    }
+
+    /// Reads a connection's next request: the rest of an earlier read, together with what has arrived.
+    func read(_ connection: Connection) -> Outcome {
+        var count = input.load(connection)
+        // What follows an answered request is parsed before more is read.
+        if count == 0 || connection.isWithinHead {
+            switch connection.receive(into: input.room(after: count)) {
+            case .bytes(let read):
+                let known = count
+                count += read
+                // Parsing an incomplete head again is worthwhile only when another line has ended.
+                if known > 0, count < parser.limits.target, !input.bytes(known..<count).contains(10) {
+                    connection.unread = Array(input.bytes(0..<count))
+                    return .incomplete
+                }
+            case .nothing:
+                connection.unread = Array(input.bytes(0..<count))
+                return .nothing
+            case .end: return .end
+            }
+        }
+        return .bytes(input.bytes(0..<count))
+    }
+
+    // MARK: Parsing
+
+    /// Parses the requests at the start of `bytes`, while the connection can serve them, and keeps the rest for its next turn.
+    ///
+    /// - Parameters:
+    ///   - serve: Receives each head, which is valid during the call.
+    ///   - refuse: Receives an error, and the head as far as it could be parsed. What follows is discarded.
+    @inline(__always)
+    func parse(
+        _ bytes: UnsafeRawBufferPointer, of connection: Connection, serve: (RequestHead) -> Void,
+        refuse: (HTTPProtocolError, RequestHead) -> Void
+    ) {
+        var head = RequestHead()
+        swap(&head, &spareHead)
+        defer { swap(&head, &spareHead) }
+        var position = 0
+        while position < bytes.count, connection.phase == .reading, connection.budget > 0 {
+            let rest = bytes.slice(position..<bytes.count)
+            do throws(HTTPProtocolError) {
+                guard try parser.parse(rest, into: &head) else { break }
+            } catch {
+                connection.hasPipelined = true
+                position = bytes.count
+                refuse(error, head)
+                break
+            }
+            position += head.length
+            connection.hasPipelined = position < bytes.count
+            connection.isWithinHead = false
+            connection.budget -= Self.requestCost
+            serve(head)
+        }
+        guard connection.phase != .closed else { return }
+        connection.unread = position < bytes.count ? Array(bytes[position...]) : []
+        if connection.phase == .reading, !connection.unread.isEmpty, !connection.isWithinHead, connection.budget > 0 {
+            timeouts.awaitHead(connection)
+        }
+    }
+}
