@@ -56,7 +56,7 @@ package final class Cache: RenditionCache {
         publisher = RenditionPublisher(context, finder: finder, evictor: evictor)
         purger = Purger(context, threads: purgers)
         let housekeeper = Housekeeper(context, finder: finder, evictor: evictor)
-        context.housekeeping.start(name: "cache-keeper") { housekeeper.run() }
+        context.housekeeping.start(name: "cache-keeper") { housekeeper.runRound() }
     }
 
     /// Ends the threads after the work they have begun, marks the store as closed in order, and unlocks the directory. From then
@@ -99,7 +99,7 @@ package final class Cache: RenditionCache {
     /// - Parameter isFirstLook: False if the same request was counted as a miss before.
     package func alias(_ key: AliasKey, isFirstLook: Bool = true) async -> CachedRendition? {
         if let found = hotAlias(key) { return found }
-        return await lookUp(isFirstLook: isFirstLook) { [finder] in finder.alias(key) }
+        return await lookUp(isFirstLook: isFirstLook) { [finder] in finder.rendition(under: key) }
     }
 
     /// The rendition with that id, from memory, or from index and disk on a thread of the cache.
@@ -107,14 +107,14 @@ package final class Cache: RenditionCache {
     /// - Parameter isFirstLook: False if nothing should be counted as a miss.
     package func object(_ id: ObjectID, isFirstLook: Bool = true) async -> CachedRendition? {
         if let found = hotObject(id) { return found }
-        return await lookUp(isFirstLook: isFirstLook) { [finder] in finder.object(id) }
+        return await lookUp(isFirstLook: isFirstLook) { [finder] in finder.rendition(with: id) }
     }
 
     /// The rendition with that id, for the client that uploaded its source. Records the upload, so that a purge of a URL with the
     /// same bytes leaves the object. If the record cannot be written, the rendition is returned all the same.
     package func uploadedObject(_ id: ObjectID) async -> CachedRendition? {
         if let found = hotObject(id), found.object.isUploaded { return found }
-        return await lookUp(isFirstLook: true, on: publishers) { [publisher] in publisher.uploadedObject(id) }
+        return await lookUp(isFirstLook: true, on: publishers) { [publisher] in publisher.recordUpload(of: id) }
     }
 
     private func lookUp(
@@ -143,7 +143,7 @@ package final class Cache: RenditionCache {
     /// If the cache is closing or its threads are busy, the rendition stays; the next reader drops it.
     package func discardCorrupt(_ rendition: CachedRendition) async {
         let row = ObjectRow(sequence: rendition.object.sequence, record: rendition.object.record)
-        _ = await lookups.run { [finder, context] in finder.discard(row, in: context.store) }
+        _ = await lookups.run { [finder, context] in finder.removeCorrupt(row, in: context.store) }
     }
 
     // MARK: Linking
@@ -152,7 +152,7 @@ package final class Cache: RenditionCache {
     ///
     /// - Returns: The rendition, «existing» if the alias leads to it now; nil if there is no such object.
     package func link(_ alias: AliasRecord, to object: ObjectID, epoch: Epoch) async -> PublishOutcome? {
-        let outcome = await publishers.run { [publisher] in publisher.link(alias, to: object, epoch: epoch) }
+        let outcome = await publishers.run { [publisher] in publisher.addAlias(alias, to: object, epoch: epoch) }
         return outcome ?? nil
     }
 
@@ -167,7 +167,7 @@ package final class Cache: RenditionCache {
         _ key: AliasKey, validators: Validators, fetchedAt: Int64, freshFor: Int64?, epoch: Epoch
     ) async -> CachedRendition? {
         let renewed = await publishers.run { [publisher] in
-            publisher.renew(key, validators: validators, fetchedAt: fetchedAt, freshFor: freshFor, epoch: epoch)
+            publisher.renewAlias(key, validators: validators, fetchedAt: fetchedAt, freshFor: freshFor, epoch: epoch)
         }
         return renewed ?? nil
     }
@@ -185,12 +185,12 @@ package final class Cache: RenditionCache {
     /// - Parameter expected: The size in bytes that the rendition may reach.
     /// - Throws: ``CacheError/stagingFailed(_:)`` if there is no memory either.
     package func stage(expecting expected: Int64 = 0) throws(CacheError) -> StagedFile {
-        try publisher.stage(expecting: expected)
+        try publisher.createFile(expecting: expected)
     }
 
     /// A file in memory to write a rendition into, for when the disk filled up during the write. Its rendition is not stored.
     package func stageInMemory(because reason: UnstoredReason = .diskFull) throws(CacheError) -> StagedFile {
-        try publisher.stageInMemory(because: reason)
+        try publisher.createFileInMemory(because: reason)
     }
 
     /// A staged file with a copy of another file's bytes, copied on a thread of the cache.
@@ -203,7 +203,7 @@ package final class Cache: RenditionCache {
     package func stage(copyOf file: SharedDescriptor, count: Int) async throws(CacheError) -> StagedFile {
         let result = await publishers.run { [publisher] () -> Result<StagedFile, CacheError> in
             do throws(CacheError) {
-                return .success(try publisher.stage(copyOf: file, count: count))
+                return .success(try publisher.createCopy(of: file, count: count))
             } catch {
                 return .failure(error)
             }
@@ -234,9 +234,9 @@ package final class Cache: RenditionCache {
         let job = PublishJob(
             staged: staged, id: object, fileExtension: fileExtension, facts: facts, alias: alias, epoch: epoch,
             storing: storing)
-        let result = await publishers.run { [publisher] in publisher.publish(job) }
+        let result = await publishers.run { [publisher] in publisher.process(job) }
         // If no thread took the job, the rendition is measured here and used from its own file.
-        return try (result ?? publisher.unstored(job, because: .unavailable)).get()
+        return try (result ?? publisher.measureOnly(job, because: .unavailable)).get()
     }
 
     // MARK: Purging
@@ -268,7 +268,7 @@ package final class Cache: RenditionCache {
     ///
     /// - Throws: ``CacheError/purgeNotDurable(cause:)`` if it holds only until the next start, ``CacheError/closed``.
     package func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeResult {
-        guard let result = await purgers.run({ [purger] in purger.purge(scope) }) else { throw .closed }
+        guard let result = await purgers.run({ [purger] in purger.run(scope) }) else { throw .closed }
         return try result.get()
     }
 
@@ -282,7 +282,7 @@ package final class Cache: RenditionCache {
     /// A snapshot of the contents and the counters.
     package func statistics() -> CacheStatistics {
         let store = store
-        let totals = store.currentTotals
+        let totals = store.totals
         let counters = context.counters
         return CacheStatistics(
             objects: totals.objects, bytes: totals.bytes, limitBytes: configuration.maxBytes, hotHits: hot.hits,
@@ -290,7 +290,7 @@ package final class Cache: RenditionCache {
             published: counters.published.current, publishedBytes: counters.publishedBytes.current,
             unstored: counters.unstored.current, evictions: counters.evictions.current,
             evictedBytes: counters.evictedBytes.current, purges: counters.purges.current, purged: counters.purged.current,
-            corrupt: counters.corrupt.current, orphans: counters.orphans.current, rebuilds: store.rebuilds.current,
+            corrupt: counters.corrupt.current, orphans: counters.orphans.current, rebuilds: store.rebuilds,
             isRebuilding: store.isCatchingUp, isStoring: counters.isStoring.load(ordering: .relaxed))
     }
 }

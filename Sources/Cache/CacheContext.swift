@@ -61,15 +61,4 @@ final class CacheContext: Sendable {
     func reached(_ step: Step) {
         onStep?(step)
     }
-
-    /// Asks the index; nil if there is no such row or the index fails.
-    func read<Row>(from store: Store, _ query: (IndexView) throws(IndexError) -> Row?) -> Row? {
-        let view = store.view()
-        do throws(IndexError) {
-            return try query(view)
-        } catch {
-            store.report(error, of: view.index)
-            return nil
-        }
-    }
 }

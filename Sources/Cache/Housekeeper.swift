@@ -15,32 +15,32 @@ final class Housekeeper: Sendable {
         self.evictor = evictor
     }
 
-    /// One round.
-    func run() {
+    /// Does one round of work. Called again and again by the housekeeping thread.
+    func runRound() {
         context.reopenStoreIfLost()
         let store = context.store
         let isEnding = { self.context.housekeeping.isEnding }
         store.catchUp(unless: isEnding)
-        store.retry()
-        if let found = store.reconcile(unless: isEnding) {
-            context.counters.orphans.count(found.orphans)
-            context.counters.corrupt.count(found.damaged)
+        store.retryFailedChanges()
+        if let removed = Reconciler(store, unless: isEnding).run() {
+            context.counters.orphans.count(removed.orphans)
+            context.counters.corrupt.count(removed.damaged)
         }
-        evictor.run(in: store)
-        store.compactIfWorthwhile(unless: isEnding)
-        store.sync()
-        scrub(in: store)
+        evictor.keepLimits(of: store)
+        store.compactJournal(unless: isEnding)
+        store.syncJournal()
+        scrub(store)
     }
 
     /// Compares stored files with their SHA-256, at a bounded rate.
-    private func scrub(in store: Store) {
+    private func scrub(_ store: Store) {
         let rate = context.configuration.scrubBytesPerSecond
         guard rate > 0, !store.isCatchingUp else { return }
         let now = context.clock.monotonicNanoseconds()
         guard scrubber.withLock({ $0.credit(rate, now: now) }) else { return }
         while !context.housekeeping.isEnding {
             let cursor = scrubber.withLock(\.cursor)
-            guard let row = (try? store.index.objects(after: cursor, limit: 1))?.first else {
+            guard let row = store.objects(after: cursor, limit: 1)?.first else {
                 scrubber.withLock { $0.endPass(now: now) }
                 return
             }
@@ -55,7 +55,7 @@ final class Housekeeper: Sendable {
 
     private func verify(_ row: ObjectRow, in store: Store) {
         // A file that cannot be opened is not damaged; a look-up or the next start handles a missing one.
-        guard let file = try? store.directory.open(row.record.id, row.record.fileExtension),
+        guard let file = try? store.directory.objects.open(row.record.id, row.record.fileExtension),
             let (digest, length) = try? ContentDigest.measure(file)
         else { return }
         // The read must not displace from the page cache what clients read.
@@ -63,7 +63,7 @@ final class Housekeeper: Sendable {
         if digest == row.record.content, Int64(length) == row.record.length {
             context.verified.insert(row.sequence)
         } else {
-            finder.discard(row, in: store)
+            finder.removeCorrupt(row, in: store)
         }
     }
 }

@@ -12,12 +12,11 @@ struct Purger: Sendable {
     }
 
     /// See ``Cache/purge(_:)``.
-    func purge(_ scope: PurgeScope) -> Result<PurgeResult, CacheError> {
+    func run(_ scope: PurgeScope) -> Result<PurgeResult, CacheError> {
         let store = context.store
         // Only an index that has applied the whole journal contains all that is covered.
         store.catchUp()
-        var failure: SystemError?
-        let removed = store.purge(scope, failure: &failure) {
+        let (removed, failure) = store.purge(scope) {
             // After the index and still under the lock: a look-up that notes the new epoch reads the new index, and a publish
             // is either before both, and removed, or after both, and refused.
             context.purges.append(scope)

@@ -10,16 +10,14 @@ struct RenditionFinder: Sendable {
     }
 
     /// The rendition that an alias leads to.
-    func alias(_ key: AliasKey) -> CachedRendition? {
+    func rendition(under key: AliasKey) -> CachedRendition? {
         // A purge during the look-up means another attempt; after several in a row it is a miss.
         for _ in 0..<Self.attempts {
             // The epoch first: a later purge is noticed below, and an earlier one has removed the row.
             let epoch = context.purges.epoch
             context.reached(.lookupNotedEpoch)
             let store = context.store
-            guard let row = context.read(from: store, { (view) throws(IndexError) in try view.alias(key) }),
-                let object = open(row.object, in: store, epoch: epoch)
-            else { return nil }
+            guard let row = store.aliasRow(key), let object = open(row.object, in: store, epoch: epoch) else { return nil }
             let rendition = CachedRendition(object: object, alias: row.record, aliasSequence: row.sequence, epoch: epoch)
             if context.hot.insert(rendition) {
                 context.hot.visited.note(object)
@@ -30,7 +28,7 @@ struct RenditionFinder: Sendable {
     }
 
     /// The rendition with that id.
-    func object(_ id: ObjectID) -> CachedRendition? {
+    func rendition(with id: ObjectID) -> CachedRendition? {
         let epoch = context.purges.epoch
         guard let object = storedObject(id, in: context.store) else { return nil }
         context.hot.visited.note(object)
@@ -40,8 +38,7 @@ struct RenditionFinder: Sendable {
     /// The open object with that id.
     func storedObject(_ id: ObjectID, in store: Store) -> StoredObject? {
         let epoch = context.purges.epoch
-        guard let row = context.read(from: store, { (view) throws(IndexError) in try view.object(id) }) else { return nil }
-        return open(row, in: store, epoch: epoch)
+        return store.objectRow(id).flatMap { open($0, in: store, epoch: epoch) }
     }
 
     /// Opens an object's file, or returns the one that is open already. Nil if the file is missing or does not match its record.
@@ -54,9 +51,9 @@ struct RenditionFinder: Sendable {
         }
         let descriptor: SharedDescriptor
         do throws(SystemError) {
-            descriptor = try store.directory.open(record.id, record.fileExtension)
+            descriptor = try store.directory.objects.open(record.id, record.fileExtension)
             guard try isIntact(descriptor, row) else {
-                discard(row, in: store)
+                removeCorrupt(row, in: store)
                 return nil
             }
         } catch {
@@ -72,7 +69,7 @@ struct RenditionFinder: Sendable {
     }
 
     /// Removes an object whose file does not match its record.
-    func discard(_ row: ObjectRow, in store: Store) {
+    func removeCorrupt(_ row: ObjectRow, in store: Store) {
         guard store.forget(row) else { return }
         context.counters.corrupt.count()
         context.hot.remove([row.record.id])

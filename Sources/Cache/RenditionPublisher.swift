@@ -18,31 +18,31 @@ struct RenditionPublisher: Sendable {
     // MARK: Staging
 
     /// See ``Cache/stage(expecting:)``.
-    func stage(expecting expected: Int64) throws(CacheError) -> StagedFile {
+    func createFile(expecting expected: Int64) throws(CacheError) -> StagedFile {
         let reason: UnstoredReason
         do throws(SystemError) {
             let directory = context.store.directory
             let free = try directory.freeBytes()
-            if free - expected >= context.configuration.minFreeBytes { return try directory.stage() }
+            if free - expected >= context.configuration.minFreeBytes { return try directory.objects.createStaged() }
             reason = free > expected ? .lowSpace : .diskFull
         } catch {
             reason = UnstoredReason(error)
         }
         // Housekeeping evicts, or opens the directory again.
         context.housekeeping.wake()
-        return try stageInMemory(because: reason)
+        return try createFileInMemory(because: reason)
     }
 
     /// See ``Cache/stageInMemory(because:)``.
-    func stageInMemory(because reason: UnstoredReason) throws(CacheError) -> StagedFile {
+    func createFileInMemory(because reason: UnstoredReason) throws(CacheError) -> StagedFile {
         let number = clinux_memfd_create("gifreel-rendition")
         guard number >= 0 else { throw .stagingFailed(.last("memfd_create")) }
         return StagedFile(inMemory: SharedDescriptor(OwnedDescriptor(taking: number)), because: reason)
     }
 
     /// A staged file with a copy of `count` bytes of `file`.
-    func stage(copyOf file: SharedDescriptor, count: Int) throws(CacheError) -> StagedFile {
-        let staged = try stage(expecting: Int64(count))
+    func createCopy(of file: SharedDescriptor, count: Int) throws(CacheError) -> StagedFile {
+        let staged = try createFile(expecting: Int64(count))
         do throws(SystemError) {
             try Self.copy(file, count, to: staged.descriptor)
             return staged
@@ -50,7 +50,7 @@ struct RenditionPublisher: Sendable {
             // If the disk filled up meanwhile, memory may still have space.
             guard error.code == ENOSPC, !staged.isInMemory else { throw .stagingFailed(error) }
         }
-        let memory = try stageInMemory(because: .diskFull)
+        let memory = try createFileInMemory(because: .diskFull)
         do throws(SystemError) {
             try Self.copy(file, count, to: memory.descriptor)
         } catch {
@@ -72,7 +72,7 @@ struct RenditionPublisher: Sendable {
     // MARK: Publishing
 
     /// Stores a rendition, or returns the stored one with the same id.
-    func publish(_ job: PublishJob) -> Result<PublishOutcome, CacheError> {
+    func process(_ job: PublishJob) -> Result<PublishOutcome, CacheError> {
         let store = context.store
         let record: ObjectRecord
         do throws(CacheError) {
@@ -85,19 +85,19 @@ struct RenditionPublisher: Sendable {
         if let reason = job.staged.reason { return .success(unstored(job, record, because: reason)) }
         // The look-up removes a stored object that is damaged, so that the new file replaces it.
         if let present = finder.storedObject(job.id, in: store),
-            let outcome = link(job.alias, to: present, epoch: job.epoch, in: store)
+            let outcome = recordReference(job.alias, to: present, epoch: job.epoch, in: store)
         {
             return .success(outcome)
         }
-        do throws(UnstoredFailure) {
-            return .success(try add(job, record, to: store))
+        do throws(UnstoredReason) {
+            return .success(try addNew(job, record, to: store))
         } catch {
-            return .success(unstored(job, record, because: error.reason))
+            return .success(unstored(job, record, because: error))
         }
     }
 
     /// The outcome for a rendition that no thread could publish.
-    func unstored(_ job: PublishJob, because reason: UnstoredReason) -> Result<PublishOutcome, CacheError> {
+    func measureOnly(_ job: PublishJob, because reason: UnstoredReason) -> Result<PublishOutcome, CacheError> {
         do throws(CacheError) {
             let record = try job.measure(now: context.clock.unixSeconds())
             return .success(unstored(job, record, because: reason))
@@ -106,10 +106,10 @@ struct RenditionPublisher: Sendable {
         }
     }
 
-    private func add(_ job: PublishJob, _ record: ObjectRecord, to store: Store) throws(UnstoredFailure) -> PublishOutcome {
-        guard job.staged.directory === store.directory else { throw UnstoredFailure(.directoryLost) }
-        guard record.length <= context.configuration.maxBytes else { throw UnstoredFailure(.tooLarge) }
-        evictor.makeRoom(for: record.length, in: store)
+    private func addNew(_ job: PublishJob, _ record: ObjectRecord, to store: Store) throws(UnstoredReason) -> PublishOutcome {
+        guard job.staged.files === store.directory.objects else { throw .directoryLost }
+        guard record.length <= context.configuration.maxBytes else { throw .tooLarge }
+        evictor.makeSpace(for: record.length, in: store)
         try job.sync()
         context.reached(.publishSynced)
         var epoch = job.epoch
@@ -121,21 +121,21 @@ struct RenditionPublisher: Sendable {
 
         let object: StoredObject
         if committed.isNew {
-            context.verified.insert(committed.object.sequence)
-            object = StoredObject(record: record, descriptor: job.readOnly(), sequence: committed.object.sequence)
+            context.verified.insert(committed.row.sequence)
+            object = StoredObject(record: record, descriptor: job.readOnly(), sequence: committed.row.sequence)
             counters.published.count()
             counters.publishedBytes.count(record.length)
             if job.alias == nil { object.markUploaded() }
             context.hot.insert(object, epoch: epoch)
-        } else if let present = finder.open(committed.object, in: store, epoch: epoch) {
+        } else if let present = finder.open(committed.row, in: store, epoch: epoch) {
             object = present
             if job.alias == nil { object.markUploaded() }
         } else {
-            throw UnstoredFailure(.unavailable)
+            throw .unavailable
         }
         let rendition = CachedRendition(
             object: object, alias: job.alias, aliasSequence: job.alias == nil ? 0 : committed.referenceSequence, epoch: epoch)
-        guard context.hot.insert(rendition) else { throw UnstoredFailure(.purged) }
+        guard context.hot.insert(rendition) else { throw .purged }
         return committed.isNew ? .stored(rendition) : .existing(rendition)
     }
 
@@ -162,62 +162,53 @@ struct RenditionPublisher: Sendable {
     /// Records an alias to a stored object.
     ///
     /// - Returns: Nil if there is no such object.
-    func link(_ alias: AliasRecord, to id: ObjectID, epoch: Epoch) -> PublishOutcome? {
+    func addAlias(_ alias: AliasRecord, to id: ObjectID, epoch: Epoch) -> PublishOutcome? {
         let store = context.store
-        return finder.storedObject(id, in: store).flatMap { link(alias, to: $0, epoch: epoch, in: store) }
+        return finder.storedObject(id, in: store).flatMap { recordReference(alias, to: $0, epoch: epoch, in: store) }
     }
 
     /// Looks up an object for the client that uploaded its source, and records the upload.
-    func uploadedObject(_ id: ObjectID) -> CachedRendition? {
+    func recordUpload(of id: ObjectID) -> CachedRendition? {
         let epoch = context.purges.epoch
         let store = context.store
         guard let object = finder.storedObject(id, in: store) else { return nil }
         context.hot.visited.note(object)
         if object.isUploaded { return CachedRendition(object: object, alias: nil, epoch: epoch) }
-        return link(nil, to: object, epoch: epoch, in: store)?.rendition
+        return recordReference(nil, to: object, epoch: epoch, in: store)?.rendition
     }
 
     /// Renews an alias after the origin confirmed it; nil if it is gone or was purged meanwhile.
-    func renew(
+    func renewAlias(
         _ key: AliasKey, validators: Validators, fetchedAt: Int64, freshFor: Int64?, epoch: Epoch
     ) -> CachedRendition? {
-        guard let current = finder.alias(key), var alias = current.alias else { return nil }
+        guard let current = finder.rendition(under: key), var alias = current.alias else { return nil }
         alias.validators = Validators(
             etag: validators.etag ?? alias.validators.etag,
             lastModified: validators.lastModified ?? alias.validators.lastModified)
         alias.fetchedAt = fetchedAt
         alias.freshFor = freshFor
-        let outcome = link(alias, to: current.object, epoch: epoch, in: context.store)
+        let outcome = recordReference(alias, to: current.object, epoch: epoch, in: context.store)
         guard case .existing(let rendition)? = outcome else { return nil }
         return rendition
     }
 
     /// Records an alias to an open object, or, for nil, that it was uploaded. Nil if the object is no longer stored.
-    private func link(_ alias: AliasRecord?, to object: StoredObject, epoch: Epoch, in store: Store) -> PublishOutcome? {
+    private func recordReference(
+        _ alias: AliasRecord?, to object: StoredObject, epoch: Epoch, in store: Store
+    ) -> PublishOutcome? {
         var reason = UnstoredReason.purged
         var current = epoch
-        do throws(UnstoredFailure) {
-            let sequence = try store.commit(alias, to: object) { isWanted(alias, object.record.id, &current) }
+        do throws(UnstoredReason) {
+            let sequence = try store.commitReference(alias, to: object) { isWanted(alias, object.record.id, &current) }
             guard let sequence else { return nil }
             if alias == nil { object.markUploaded() }
             let rendition = CachedRendition(
                 object: object, alias: alias, aliasSequence: alias == nil ? 0 : sequence, epoch: current)
             if context.hot.insert(rendition) { return .existing(rendition) }
         } catch {
-            reason = error.reason
+            reason = error
         }
         context.counters.unstored.count()
         return .unstored(CachedRendition(object: object, alias: alias, epoch: epoch), reason)
-    }
-}
-
-extension UnstoredReason {
-    init(_ error: SystemError) {
-        switch error.code {
-        case ENOSPC, EDQUOT, EFBIG: self = .diskFull
-        case EROFS, EACCES, EPERM: self = .readOnly
-        case ENOENT, ESTALE, ENOTDIR, EXDEV: self = .directoryLost
-        default: self = .failed(error)
-        }
     }
 }

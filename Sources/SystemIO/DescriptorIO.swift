@@ -42,6 +42,24 @@ package enum DescriptorIO {
         }
     }
 
+    /// Writes all of `bytes` to a file from `offset` on, without moving the file's own offset.
+    ///
+    /// - Throws: ``SystemError``; part of the bytes may have been written.
+    package static func write(
+        _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, at offset: Int
+    ) throws(SystemError) {
+        guard let base = bytes.baseAddress else { return }
+        var done = 0
+        while done < bytes.count {
+            let count = try retryingOnInterrupt("pwrite") {
+                pwrite(descriptor, base + done, bytes.count - done, off_t(offset + done))
+            }
+            // Otherwise the loop might not end.
+            guard count > 0 else { throw SystemError("pwrite", code: EIO) }
+            done += count
+        }
+    }
+
     /// Reads into `buffer` from `offset` of a file on, without moving the file's own offset.
     ///
     /// - Returns: The number of bytes read: fewer than `buffer` holds only at the file's end.

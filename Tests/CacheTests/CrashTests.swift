@@ -46,7 +46,7 @@ import Testing
                 #expect(version >= floors[source], "older than a purge that had answered")
                 found += 1
             }
-            try await cache.wait(for: "the files to be gone through") { $0.store.change { $0.isReconciled } }
+            try await cache.wait(for: "the files to be gone through") { !$0.store.needsReconciliation }
             // Closed first: eviction may still go on.
             cache.close()
             let statistics = cache.statistics()

@@ -42,9 +42,9 @@ import Testing
     @Test func lockFollowsTheJournalThroughACompaction() throws {
         let store = try Store(path: directory.path, readers: 1)
         defer { store.close() }
-        _ = store.reconcile(unless: { false })
+        _ = Reconciler(store, unless: { false }).run()
         let length = try directory.contents("journal").count
-        store.compactIfWorthwhile(floor: 0, unless: { false })
+        store.compactJournal(floor: 0, unless: { false })
         #expect(try directory.contents("journal").count >= length)
         #expect(store.isInPlace)
         try directory.remove("lock")

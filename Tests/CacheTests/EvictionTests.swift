@@ -109,13 +109,23 @@ import Testing
     @Test(.timeLimit(.minutes(1))) func evictionEndsWhereTheIndexCannotBeWritten() async throws {
         let cache = try Cache(configuration: configuration(maxBytes: 1 << 20))
         for number in UInt64(0)..<3 { try await cache.put(noise(300_000, seed: number), url: "https://a/\(number)") }
-        try await cache.store.index.pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA query_only = 1") }
+        // Triggers refuse what a full disk would refuse.
+        let index = try DatabaseQueue(path: directory.path + "/index.sqlite")
+        for change in ["INSERT", "DELETE"] {
+            try await index.write { database in
+                try database.execute(
+                    sql: """
+                        CREATE TRIGGER refuse_\(change) BEFORE \(change) ON objects BEGIN SELECT RAISE(ABORT, 'refused'); END
+                        """)
+            }
+        }
         #expect(try await cache.put(noise(900_000, seed: 9), url: "https://big/").isStored)
         #expect(cache.statistics().evictions == 3)
         #expect(bytesOnDisk == 900_000)
         // What is evicted already is not evicted again.
         #expect(cache.store.evict(atLeast: .max, visited: VisitedObjects()).isEmpty)
-        try await cache.store.index.pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA query_only = 0") }
+        try await index.write { try $0.execute(sql: "DROP TRIGGER refuse_INSERT; DROP TRIGGER refuse_DELETE") }
+        try index.close()
         try await cache.wait(for: "the rows") { $0.statistics().objects == 1 }
         #expect(try await cache.bytes(url: "https://big/") == noise(900_000, seed: 9))
         #expect(cache.statistics().bytes == 900_000)

@@ -104,7 +104,7 @@ private final class World: Sendable {
         }
         let job = PublishJob(
             staged: staged, id: object(source, version), fileExtension: "mp4", facts: [], alias: .test(url), epoch: epoch)
-        guard case .success(let outcome) = cache.publisher.publish(job), (try? outcome.rendition.descriptor.readAll()) == bytes
+        guard case .success(let outcome) = cache.publisher.process(job), (try? outcome.rendition.descriptor.readAll()) == bytes
         else {
             Issue.record("\(seed): a publish gave other bytes")
             return
@@ -126,10 +126,10 @@ private final class World: Sendable {
     private func look(_ source: Int, in cache: Cache) {
         let floor = state.withLock { $0.floors[source] }
         let key = AliasKey.test(url(source))
-        if let found = cache.hotAlias(key) ?? cache.finder.alias(key) { expect(found, source, floor) }
+        if let found = cache.hotAlias(key) ?? cache.finder.rendition(under: key) { expect(found, source, floor) }
         for version in 0..<floor {
             let id = object(source, version)
-            if let found = cache.hotObject(id) ?? cache.finder.object(id) { expect(found, source, floor) }
+            if let found = cache.hotObject(id) ?? cache.finder.rendition(with: id) { expect(found, source, floor) }
         }
     }
 
@@ -157,7 +157,7 @@ private final class World: Sendable {
     @Sendable private func purgeObject(_ source: Int) {
         let id = object(source, state.withLock { $0.versions[source] })
         turns.pause()
-        if case .failure(let error) = cache.purger.purge(.object(id)) { Issue.record(error) }
+        if case .failure(let error) = cache.purger.run(.object(id)) { Issue.record(error) }
     }
 
     /// The origin has a new version, and whoever changed it purges the old one.
@@ -167,25 +167,26 @@ private final class World: Sendable {
             return state.versions
         }
         turns.pause()
-        if case .failure(let error) = cache.purger.purge(scope) { Issue.record(error) }
+        if case .failure(let error) = cache.purger.run(scope) { Issue.record(error) }
         state.withLock { state in
             for source in sources { state.floors[source] = max(state.floors[source], versions[source]) }
         }
     }
 
     @Sendable private func evict(_ source: Int) {
-        cache.evictor.evictBatch(atLeast: 1, in: cache.store)
+        cache.evictor.evictBatch(atLeast: 1, from: cache.store)
     }
 
     /// Asks the origin whether what is stored is still right.
     @Sendable private func renew(_ source: Int) {
         let key = AliasKey.test(url(source))
         let epoch = cache.epoch(for: url(source))
-        guard let found = cache.finder.alias(key), let bytes = try? found.descriptor.readAll(), bytes.count > 2 else { return }
+        guard let found = cache.finder.rendition(under: key), let bytes = try? found.descriptor.readAll(), bytes.count > 2
+        else { return }
         turns.pause()
         guard Int(bytes[1]) == state.withLock({ $0.versions[source] }) else { return }
         turns.pause()
-        _ = cache.publisher.renew(key, validators: Validators(), fetchedAt: 1_700_000_100, freshFor: nil, epoch: epoch)
+        _ = cache.publisher.renewAlias(key, validators: Validators(), fetchedAt: 1_700_000_100, freshFor: nil, epoch: epoch)
     }
 
     /// After all is done.

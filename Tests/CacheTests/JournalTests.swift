@@ -69,44 +69,45 @@ import Testing
         #expect(again.end == end)
     }
 
-    @Test func journalIsWrittenAnewWhenMostOfItIsOld() async throws {
+    @Test func aJournalThatIsMostlyOutdatedIsRewrittenFromTheIndex() async throws {
         let temporary = try TemporaryDirectory()
-        let store = try Store(path: temporary.path, readers: 1)
-        let reconciled = store.reconcile(unless: { false })
-        #expect(reconciled != nil)
+        let cache = try Cache.open(temporary)
+        let url = "https://ä/\t\n\\?"
+        try await cache.put([1, 2, 3], url: url, object: .test("old"), facts: [9])
+        try await cache.put([4, 5, 6], url: url, object: .test("new"), facts: Array(0...255))
+        #expect(await cache.uploadedObject(.test("new")) != nil)
         let floor: Int64 = 100_000
-        var applied = store.change { $0.applied }
-        // Renewals of one alias until it is worth it.
-        while applied < floor {
-            applied = try store.change { state throws(SystemError) in
-                _ = try store.record(Array(repeating: .alias(alias, record.id), count: 100), durable: false, in: &state)
-                return state.applied
-            }
+        while try temporary.contents("journal").count < floor {
+            #expect(
+                await cache.renew(
+                    .test(url), validators: Validators(), fetchedAt: -1, freshFor: 0, epoch: cache.epoch(for: url)) != nil)
         }
-        _ = try store.change { state throws(SystemError) in
-            try store.record([.object(record), .upload(record.id), .alias(alias, record.id)], durable: false, in: &state).lines
-        }
-        let sequence = store.change { $0.journal.nextSequence }
-        store.compactIfWorthwhile(floor: floor, unless: { false })
-        let (end, next, isBehind) = store.change { ($0.journal.end, $0.journal.nextSequence, $0.isBehind) }
-        #expect(end < 10_000)
-        #expect(next > sequence)
-        #expect(!isBehind)
-        _ = try store.change { state throws(SystemError) in
-            try store.record([.purge(.url("https://other/"))], durable: true, in: &state).lines
-        }
-        store.close()
+        try await cache.wait(for: "the comparison of files and rows") { !$0.store.needsReconciliation }
+        let aliasSequence = try #require(cache.store.aliasRow(.test(url))).sequence
 
-        // The index goes on with the new journal, and can be made from it.
-        for isMade in [false, true] {
-            if isMade { try temporary.remove("index.sqlite") }
-            let again = try Store(path: temporary.path, readers: 1)
-            #expect(again.isCatchingUp == isMade)
-            again.catchUp()
-            #expect(try again.index.alias(alias.key)?.record == alias)
-            #expect(try again.index.object(record.id)?.record == record)
-            #expect(try again.index.object(record.id)?.uploaded != 0)
-            again.close()
+        cache.store.compactJournal(floor: floor) { false }
+        #expect(try temporary.contents("journal").count < 10_000)
+        _ = try await cache.purge(.url("https://other/"))
+        try await cache.put([7], url: "https://b/")
+        #expect(try #require(cache.store.aliasRow(.test("https://b/"))).sequence > aliasSequence)
+        cache.close()
+
+        // The index follows the new journal, and can be rebuilt from it.
+        for isIndexLost in [false, true] {
+            if isIndexLost { try temporary.remove("index.sqlite") }
+            let store = try Store(path: temporary.path, readers: 1)
+            #expect(store.isCatchingUp == isIndexLost)
+            store.catchUp()
+            let row = try #require(store.aliasRow(.test(url)))
+            #expect(row.sequence == aliasSequence)
+            #expect(row.record.sourceURL == url && row.record.fetchedAt == -1 && row.record.freshFor == 0)
+            #expect(row.object.record.id == .test("new") && row.object.record.facts == Array(0...255))
+            #expect(row.object.uploaded > 0)
+            #expect(store.objectRow(.test("https://b/")) != nil)
+            // The former alias is copied, too: a purge of the source covers its former object, and not the uploaded one.
+            let (removed, _) = isIndexLost ? store.purge(.url(url)) {} : (RemovedRows(), nil)
+            #expect(removed.objects.map(\.record.id) == (isIndexLost ? [.test("old")] : []))
+            store.close()
         }
     }
 }

@@ -95,7 +95,7 @@ struct Measurements {
         }
         #expect(cache.statistics().objects == Int64(objectCount))
         try await measure("reconciled") {
-            try await cache.wait(for: "end", atMost: .seconds(300)) { $0.store.change { $0.isReconciled } }
+            try await cache.wait(for: "end", atMost: .seconds(300)) { !$0.store.needsReconciliation }
         }
         #expect(cache.statistics().objects == Int64(objectCount))
         cache.close()
@@ -113,7 +113,7 @@ struct Measurements {
         try index.close()
         cache = try await measure("start after a crash (returns)") { try Cache(configuration: configuration) }
         try await measure("reconciled after a crash") {
-            try await cache.wait(for: "end", atMost: .seconds(300)) { $0.store.change { $0.isReconciled } }
+            try await cache.wait(for: "end", atMost: .seconds(300)) { !$0.store.needsReconciliation }
         }
         let length = try directory.contents("journal").count
         let indexLength = try directory.contents("index.sqlite").count
@@ -121,7 +121,7 @@ struct Measurements {
         await measure("eviction of 10000", count: 1) {
             var evicted = 0
             while evicted < 10_000 {
-                cache.evictor.evictBatch(atLeast: 64_000, in: cache.store)
+                cache.evictor.evictBatch(atLeast: 64_000, from: cache.store)
                 evicted = Int(cache.statistics().evictions)
             }
         }
@@ -143,9 +143,9 @@ struct Measurements {
         let content = ContentDigest(digest: SourceDigest(of: bytes).digest)
         for number in 0..<objectCount {
             let url = "https://a/\(number)"
-            let staged = try place.stage()
+            let staged = try place.objects.createStaged()
             try #require(bytes.withUnsafeBytes { write(staged.number, $0.baseAddress, $0.count) } == bytes.count)
-            try place.link(staged, as: .test(url), "mp4", replacing: false)
+            try place.objects.link(staged, as: .test(url), "mp4", replacing: false)
             let record = ObjectRecord(
                 id: .test(url), fileExtension: "mp4", length: 1000, content: content, created: 5,
                 facts: Array(repeating: 7, count: 60))

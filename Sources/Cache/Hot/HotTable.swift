@@ -79,11 +79,6 @@ final class HotTable<Key: DigestName>: Sendable {
         cells.reduce(0) { $0 + $1.shard.withLock(\.hits) }
     }
 
-    /// Entries held.
-    var count: Int {
-        cells.reduce(0) { $0 + $1.shard.withLock(\.table.count) }
-    }
-
     @inline(__always)
     private func cell(of key: Key) -> Cell {
         cells[Int(truncatingIfNeeded: key.digest.prefix & mask)]

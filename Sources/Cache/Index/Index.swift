@@ -1,136 +1,174 @@
+internal import Foundation
 internal import GRDB
-internal import Glibc
 
-/// The SQLite index: what the journal says, to look things up in.
+/// What the journal says, in SQLite, for look-ups.
 ///
-/// Follows the journal line by line and remembers up to where in the same transaction, so that after a crash the rest is
-/// applied again; each line may be applied twice. It needs no durability of its own: SQLite's WAL with `synchronous=NORMAL`
-/// never syncs at a commit. Reads may go on in several threads beside one write. Every call may block: not for I/O threads.
+/// It follows the journal line by line, and records its position in the same transaction. After a crash, the rest of the journal
+/// is applied again. Any number of threads may query while one changes. Every call may block: not for I/O threads.
 final class Index: Sendable {
     static let fileName = "index.sqlite"
-    /// Changes with the tables below; another version's index is made anew.
-    private static let layout = 2
 
-    let pool: DatabasePool
-    /// Queries hold it shared, closing holds it alone.
-    private nonisolated(unsafe) let closing = UnsafeMutablePointer<pthread_rwlock_t>.allocate(capacity: 1)
-    /// Guarded by `closing`.
-    private nonisolated(unsafe) var isClosed = false
+    private let database: IndexDatabase
 
-    /// Opens the index or makes a new one.
+    /// Opens the index, and creates an empty one if the file is missing.
     ///
     /// - Parameters:
     ///   - path: The database file.
-    ///   - readers: Threads that will read at once.
+    ///   - readers: The number of threads that query at the same time.
     init(path: String, readers: Int) throws(IndexError) {
-        var configuration = Configuration()
-        configuration.maximumReaderCount = readers + 2
-        configuration.busyMode = .timeout(5)
-        configuration.label = "gifreel-cache"
-        configuration.foreignKeysEnabled = false
-        configuration.prepareDatabase { database in
-            try database.execute(
-                sql: """
-                    PRAGMA synchronous = NORMAL;
-                    PRAGMA journal_size_limit = \(16 << 20);
-                    PRAGMA cache_size = -8192;
-                    """)
-        }
-        pthread_rwlock_init(closing, nil)
-        do {
-            pool = try DatabasePool(path: path, configuration: configuration)
-            let layout = try pool.write { database in
-                if try Int.fetchOne(database, sql: "SELECT COUNT(*) FROM sqlite_schema") == 0 { try Self.makeTables(database) }
-                return try Int.fetchOne(database, sql: "PRAGMA user_version")
-            }
-            guard layout == Self.layout else {
-                try pool.close()
-                throw IndexError(broken: "layout \(layout ?? 0) instead of \(Self.layout)")
-            }
-        } catch {
-            throw IndexError(error)
-        }
+        database = try IndexDatabase(path: path, readers: readers)
     }
 
-    deinit {
-        pthread_rwlock_destroy(closing)
-        closing.deallocate()
-    }
-
-    private static func makeTables(_ database: Database) throws {
-        try database.execute(
-            sql: """
-                CREATE TABLE state (
-                    only INTEGER PRIMARY KEY CHECK (only = 1),
-                    journal TEXT NOT NULL, applied INTEGER NOT NULL,
-                    hand INTEGER NOT NULL, clean INTEGER NOT NULL,
-                    objects INTEGER NOT NULL, bytes INTEGER NOT NULL
-                );
-                INSERT INTO state VALUES (1, '', 0, 0, 0, 0, 0);
-
-                CREATE TABLE objects (
-                    sequence INTEGER PRIMARY KEY,
-                    id BLOB NOT NULL UNIQUE, extension TEXT NOT NULL, length INTEGER NOT NULL,
-                    content BLOB NOT NULL, created INTEGER NOT NULL, facts BLOB NOT NULL,
-                    -- The sequence of its latest upload; 0 if it was never uploaded.
-                    uploaded INTEGER NOT NULL
-                );
-                CREATE TRIGGER object_added AFTER INSERT ON objects BEGIN
-                    UPDATE state SET objects = objects + 1, bytes = bytes + NEW.length;
-                END;
-                CREATE TRIGGER object_removed AFTER DELETE ON objects BEGIN
-                    UPDATE state SET objects = objects - 1, bytes = bytes - OLD.length;
-                END;
-
-                CREATE TABLE aliases (
-                    key BLOB PRIMARY KEY, sequence INTEGER NOT NULL, object BLOB NOT NULL, url TEXT NOT NULL,
-                    etag TEXT, modified TEXT, fetched INTEGER NOT NULL, fresh INTEGER
-                ) WITHOUT ROWID;
-                CREATE INDEX aliases_by_url ON aliases (url);
-                CREATE INDEX aliases_by_object ON aliases (object);
-
-                -- Where an object came from whose alias leads to another one now: a purge of that source is to find it.
-                CREATE TABLE former_aliases (
-                    object BLOB NOT NULL, url TEXT NOT NULL, sequence INTEGER NOT NULL, PRIMARY KEY (object, url)
-                ) WITHOUT ROWID;
-                CREATE INDEX former_aliases_by_url ON former_aliases (url);
-                CREATE TRIGGER former_aliases_removed AFTER DELETE ON objects BEGIN
-                    DELETE FROM former_aliases WHERE object = OLD.id;
-                END;
-
-                PRAGMA user_version = \(layout);
-                """)
-    }
-
-    /// Waits for queries under way and ends all connections. Later queries fail.
+    /// Waits for running queries and closes the database. Later calls fail.
     func close() throws(IndexError) {
-        pthread_rwlock_wrlock(closing)
-        defer { pthread_rwlock_unlock(closing) }
-        isClosed = true
-        do {
-            try pool.close()
-        } catch {
-            throw IndexError(error)
+        try database.close()
+    }
+
+    // MARK: Queries
+
+    func aliasRow(_ key: AliasKey) throws(IndexError) -> AliasRow? {
+        try database.query { database in
+            let statement = try database.cachedStatement(
+                sql: """
+                    SELECT \(AliasRow.columns)
+                    FROM aliases JOIN objects ON objects.id = aliases.object WHERE aliases.key = ?
+                    """)
+            return try Row.fetchOne(statement, arguments: [key.data]).map { try AliasRow($0) }
         }
     }
 
-    func read<Result>(_ body: (Database) throws -> Result) throws(IndexError) -> Result {
-        try whileOpen { try pool.read(body) }
+    func objectRow(_ id: ObjectID) throws(IndexError) -> ObjectRow? {
+        try database.query { try ObjectRow.select(id, in: $0) }
     }
 
-    func write<Result>(_ body: (Database) throws -> Result) throws(IndexError) -> Result {
-        try whileOpen { try pool.write(body) }
-    }
-
-    /// Calls `body` unless the index is closed, which waits for its end. A pool must not be closed during a query.
-    func whileOpen<Result>(_ body: () throws -> Result) throws(IndexError) -> Result {
-        pthread_rwlock_rdlock(closing)
-        defer { pthread_rwlock_unlock(closing) }
-        guard !isClosed else { throw IndexError(broken: "it is closed") }
-        do {
-            return try body()
-        } catch {
-            throw IndexError(error)
+    /// The file extensions of all objects whose ids begin with the byte `first`.
+    func extensions(ofObjectsIn first: UInt8) throws(IndexError) -> [ObjectID: String] {
+        try database.query { database in
+            let statement = try database.cachedStatement(sql: "SELECT id, extension FROM objects WHERE id >= ? AND id <= ?")
+            let bounds: StatementArguments = [
+                Data([first] + Array(repeating: 0, count: 31)), Data([first] + Array(repeating: 0xff, count: 31)),
+            ]
+            var extensions: [ObjectID: String] = [:]
+            let rows = try Row.fetchCursor(statement, arguments: bounds)
+            while let row = try rows.next() {
+                let fileExtension: String = try row.checked(1)
+                guard ObjectRecord.isExtension(fileExtension) else {
+                    throw IndexError(broken: "an extension is out of range")
+                }
+                extensions[try row.digest(0)] = fileExtension
+            }
+            return extensions
         }
+    }
+
+    /// Up to `limit` objects after `sequence`, in the order of the eviction queue.
+    func objects(after sequence: Int64, limit: Int) throws(IndexError) -> [ObjectRow] {
+        try database.query { database in
+            let statement = try database.cachedStatement(
+                sql: "SELECT \(ObjectRow.columns) FROM objects WHERE sequence > ? ORDER BY sequence LIMIT ?")
+            return try Row.fetchAll(statement, arguments: [sequence, limit]).map { try ObjectRow($0) }
+        }
+    }
+
+    /// Up to `limit` aliases after `key`, in the order of their keys.
+    func aliases(after key: AliasKey?, limit: Int) throws(IndexError) -> [AliasRow] {
+        try database.query { database in
+            let statement = try database.cachedStatement(
+                sql: """
+                    SELECT \(AliasRow.columns)
+                    FROM aliases JOIN objects ON objects.id = aliases.object
+                    WHERE aliases.key > ? ORDER BY aliases.key LIMIT ?
+                    """)
+            return try Row.fetchAll(statement, arguments: [key?.data ?? Data(), limit]).map { try AliasRow($0) }
+        }
+    }
+
+    /// Up to `limit` former aliases after `last`, in the order of their objects and URLs.
+    func formerAliases(after last: FormerAliasRow?, limit: Int) throws(IndexError) -> [FormerAliasRow] {
+        try database.query { database in
+            let statement = try database.cachedStatement(
+                sql: """
+                    SELECT object, url, sequence FROM former_aliases WHERE (object, url) > (?, ?) ORDER BY object, url LIMIT ?
+                    """)
+            let arguments: StatementArguments = [last?.object.data ?? Data(), last?.url ?? "", limit]
+            return try Row.fetchAll(statement, arguments: arguments).map { try FormerAliasRow($0) }
+        }
+    }
+
+    func totals() throws(IndexError) -> IndexTotals {
+        try database.query { database in
+            guard let row = try Row.fetchOne(database, sql: "SELECT objects, bytes FROM state") else {
+                throw IndexError(broken: "it has no state")
+            }
+            let totals = IndexTotals(objects: try row.checked(0), bytes: try row.checked(1))
+            guard totals.objects >= 0, (0...ObjectRecord.maxNumber).contains(totals.bytes) else {
+                throw IndexError(broken: "its totals are out of range")
+            }
+            return totals
+        }
+    }
+
+    func state() throws(IndexError) -> IndexState {
+        try database.query { database in
+            guard let row = try Row.fetchOne(database, sql: "SELECT journal, applied, hand, clean FROM state") else {
+                throw IndexError(broken: "it has no state")
+            }
+            let position = IndexPosition(journal: try row.checked(0), offset: try row.checked(1))
+            guard position.offset >= 0 else { throw IndexError(broken: "its position is out of range") }
+            return IndexState(position: position, hand: try row.checked(2), isClean: try row.checked(3))
+        }
+    }
+
+    /// The rows that a purge with this sequence covers; see ``PurgeQuery``.
+    func rows(coveredBy scope: PurgeScope, before sequence: Int64) throws(IndexError) -> RemovedRows {
+        try database.query { try PurgeQuery(scope, before: sequence).selectCovered(in: $0) }
+    }
+
+    // MARK: Changes
+
+    /// Applies lines of the journal, in order, in one transaction.
+    ///
+    /// - Parameter position: The position to record: the journal is applied up to there. Nil leaves it.
+    /// - Returns: What purges among the lines removed. The caller removes the files.
+    func follow(_ lines: [JournalLine], to position: IndexPosition?) throws(IndexError) -> RemovedRows {
+        try database.change { database in
+            let update = IndexUpdate(in: database)
+            var removed = RemovedRows()
+            for line in lines { removed.add(try update.apply(line)) }
+            if let position { try update.setPosition(position) }
+            return removed
+        }
+    }
+
+    /// Removes objects and the aliases that lead to them.
+    func remove(_ objects: [ObjectRow]) throws(IndexError) {
+        try database.change { try IndexUpdate(in: $0).delete(objects) }
+    }
+
+    /// Removes aliases of objects that the index does not have.
+    func removeDanglingAliases() throws(IndexError) {
+        try database.change { try IndexUpdate(in: $0).deleteDanglingAliases() }
+    }
+
+    /// Records that the index follows another journal up to this position.
+    func move(to position: IndexPosition) throws(IndexError) {
+        try database.change { try IndexUpdate(in: $0).setPosition(position) }
+    }
+
+    /// Records at which sequence the eviction hand stopped.
+    func setHand(_ hand: Int64) throws(IndexError) {
+        try database.change { try $0.cachedStatement(sql: "UPDATE state SET hand = ?").execute(arguments: [hand]) }
+    }
+
+    /// Records whether the cache was closed in order.
+    func setClean(_ isClean: Bool) throws(IndexError) {
+        try database.change { try $0.cachedStatement(sql: "UPDATE state SET clean = ?").execute(arguments: [isClean]) }
+    }
+
+    /// Makes all changes durable.
+    ///
+    /// - Parameter emptyingLog: Whether SQLite's log is emptied, too, so that the database is one file again.
+    func flush(emptyingLog: Bool) throws(IndexError) {
+        try database.checkpoint(emptyingLog: emptyingLog)
     }
 }

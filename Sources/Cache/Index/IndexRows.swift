@@ -1,5 +1,3 @@
-internal import GRDB
-
 /// An object in the index.
 struct ObjectRow: Sendable, Equatable {
     /// The sequence of its line in the journal; also its position in the eviction queue.
@@ -25,7 +23,7 @@ struct FormerAliasRow: Sendable, Equatable {
     let sequence: Int64
 }
 
-/// The totals of all objects.
+/// The number and the bytes of all objects.
 struct IndexTotals: Sendable, Equatable {
     var objects: Int64 = 0
     var bytes: Int64 = 0
@@ -42,44 +40,27 @@ struct IndexPosition: Sendable, Equatable {
     var offset: Int64
 }
 
-/// What was removed by applying lines of the journal.
-struct Removed: Sendable {
-    /// Objects whose rows were removed; their files still exist.
+/// What the index records besides aliases and objects.
+struct IndexState: Sendable, Equatable {
+    let position: IndexPosition
+    /// The sequence at which the eviction hand stopped.
+    let hand: Int64
+    /// Whether the last server closed the cache in order.
+    let isClean: Bool
+}
+
+/// Rows that were removed.
+struct RemovedRows: Sendable, Equatable {
+    /// The removed objects. Their files still exist.
     var objects: [ObjectRow] = []
     /// The number of removed aliases.
     var aliases: Int64 = 0
     /// The number of removed objects without an alias.
     var unaliased: Int64 = 0
 
-    mutating func add(_ other: Removed) {
+    mutating func add(_ other: RemovedRows) {
         objects += other.objects
         aliases += other.aliases
         unaliased += other.unaliased
-    }
-}
-
-/// An error of the index: the message of SQLite, and whether the file itself is unusable.
-struct IndexError: Error, CustomStringConvertible {
-    let description: String
-    /// Whether the file is not a database, is damaged or has another layout, so that it has to be rebuilt.
-    let isBroken: Bool
-
-    init(_ error: any Error) {
-        if let error = error as? IndexError {
-            self = error
-            return
-        }
-        description = "\(error)"
-        guard let error = error as? DatabaseError else {
-            isBroken = false
-            return
-        }
-        let broken: [ResultCode] = [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR, .SQLITE_FORMAT, .SQLITE_SCHEMA]
-        isBroken = broken.contains(error.resultCode.primaryResultCode)
-    }
-
-    init(broken description: String) {
-        self.description = description
-        isBroken = true
     }
 }

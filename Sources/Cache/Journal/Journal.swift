@@ -2,22 +2,22 @@ internal import CLinux
 internal import Glibc
 internal import SystemIO
 
-/// The append-only file that says what the cache holds, in the order in which it came to be.
+/// The append-only file that records every change of the cache, in order.
 ///
-/// See ``CacheDirectory`` for why it exists and ``JournalText`` for what a line looks like. A line's sequence is the file's
-/// base plus its place in the file, so the next one is known without reading. Not synchronised: its owner has a lock.
+/// See ``CacheDirectory`` for why it exists and ``JournalText`` for its lines. A line's sequence is the base of the file plus the
+/// line's offset, so the next sequence is known without reading. Not synchronised: its owner has a lock.
 struct Journal: ~Copyable, Sendable {
     static let fileName = "journal"
 
     private let file: OwnedDescriptor
-    /// Tells this journal from any other, also from itself before it was rewritten.
+    /// Distinguishes this journal from any other, including itself before a rewrite.
     let identity: String
     private let base: Int64
-    /// Where the first line after the header begins.
+    /// The offset of the first line after the header.
     let start: Int64
-    /// Bytes of whole lines; where the next one goes.
+    /// The bytes of whole lines, and the offset of the next line.
     private(set) var end: Int64
-    /// Blocks of the file system are held for the file up to here.
+    /// The offset up to which blocks of the file system are reserved.
     private var reservedEnd: Int64 = 0
 
     private init(_ file: consuming OwnedDescriptor, identity: String, base: Int64, start: Int64, end: Int64) {
@@ -34,21 +34,21 @@ struct Journal: ~Copyable, Sendable {
     ///
     /// - Throws: ``CacheError/directoryInUse(path:holder:)``, ``CacheError/directoryUnusable(path:cause:)``.
     static func open(in directory: CacheDirectory) throws(CacheError) -> Journal {
-        let file = try directory.openLocked(fileName)
+        let file = try directory.openLockedFile(fileName)
         do throws(SystemError) {
             guard let (identity, base, start) = try readHeader(file.number) else {
                 let journal = try create(fileName + ".new", base: 0, in: directory)
                 try directory.replaceFile(fileName, with: fileName + ".new")
                 return journal
             }
-            let end = try endOfWholeLines(file.number)
+            let end = try cutPartialLine(file.number)
             return Journal(file, identity: identity, base: base, start: start, end: end)
         } catch {
             throw .directoryUnusable(path: directory.path, cause: error)
         }
     }
 
-    /// Creates and locks a journal under another name, to replace the present one.
+    /// Creates and locks a journal under another name, to replace the current one.
     static func create(_ name: String, base: Int64, in directory: CacheDirectory) throws(SystemError) -> Journal {
         let file = try directory.openFile(name, flags: O_RDWR | O_CREAT | O_TRUNC)
         guard clinux_try_lock(file.number) == 0 else { throw .last("flock(\(name))") }
@@ -56,27 +56,27 @@ struct Journal: ~Copyable, Sendable {
         let identity = String(generator.next(), radix: 16)
         let header = JournalText.header(identity: identity, base: base)
         var journal = Journal(file, identity: identity, base: base, start: Int64(header.count), end: 0)
-        try journal.write(header)
+        try journal.writeAtEnd(header)
         try journal.sync()
         return journal
     }
 
-    /// Releases the lock, also if a forked child still has the file open.
+    /// Releases the lock, even if a forked child still has the file open.
     func unlock() {
         clinux_unlock(file.number)
     }
 
     /// Whether the directory's journal is this file.
     func isInPlace(in directory: CacheDirectory) -> Bool {
-        directory.leads(Self.fileName, to: file.number)
+        directory.isFile(Self.fileName, file.number)
     }
 
-    /// The sequence the next line will have.
+    /// The sequence of the next line.
     var nextSequence: Int64 { base + end }
 
-    /// Appends entries as consecutive lines: all of them, or none when it fails.
+    /// Appends entries as consecutive lines: all of them, or none if it fails.
     ///
-    /// - Parameter durable: Whether they, and all before them, must outlive a loss of power.
+    /// - Parameter durable: Whether they, and all lines before them, must survive a power loss.
     /// - Returns: The lines as written.
     mutating func append(_ entries: [JournalEntry], durable: Bool) throws(SystemError) -> [JournalLine] {
         var bytes: [UInt8] = []
@@ -87,7 +87,7 @@ struct Journal: ~Copyable, Sendable {
             lines.append(line)
         }
         let start = end
-        try write(bytes)
+        try writeAtEnd(bytes)
         if durable {
             do {
                 try sync()
@@ -96,13 +96,13 @@ struct Journal: ~Copyable, Sendable {
                 throw error
             }
         }
-        reserve()
+        reserveBlocks()
         return lines
     }
 
-    /// Appends lines of an older journal, keeping their sequences.
+    /// Appends lines of an older journal with their sequences.
     mutating func copy(_ lines: [JournalLine]) throws(SystemError) {
-        try write(lines.flatMap { JournalText.line($0) })
+        try writeAtEnd(lines.flatMap { JournalText.line($0) })
     }
 
     /// Makes all lines durable.
@@ -111,7 +111,7 @@ struct Journal: ~Copyable, Sendable {
         try retryingOnInterrupt("fdatasync") { fdatasync(number) }
     }
 
-    /// Whole lines from `offset` on, about `limit` bytes of them; damaged ones are left out.
+    /// Reads whole lines from `offset` on, about `limit` bytes of them. Damaged lines are left out.
     ///
     /// - Returns: The lines and the offset after them.
     func read(from offset: Int64, limit: Int) throws(SystemError) -> (lines: [JournalLine], next: Int64) {
@@ -119,58 +119,53 @@ struct Journal: ~Copyable, Sendable {
         while true {
             let count = Int(min(Int64(limit), end - offset))
             guard count > 0 else { return ([], offset) }
-            let bytes = try Self.read(file.number, at: offset, count: count)
+            let bytes = try Self.readBytes(file.number, at: offset, count: count)
             if let last = bytes.lastIndex(of: UInt8(ascii: "\n")) {
                 let lines = bytes[..<last].split(separator: UInt8(ascii: "\n")).compactMap { JournalText.parse($0) }
                 return (lines, offset + Int64(last) + 1)
             }
-            // One line longer than the limit; where there is no line break at all, the rest is damaged.
+            // A line longer than the limit. If there is no line break up to the end, the rest is damaged.
             if offset + Int64(count) >= end { return ([], end) }
             limit *= 2
         }
     }
 
-    /// Writes at the end. What is left of a failed write lies beyond `end` and is overwritten by the next.
-    private mutating func write(_ bytes: [UInt8]) throws(SystemError) {
-        let number = file.number
-        let start = end
-        var done = 0
-        while done < bytes.count {
-            done += try retryingOnInterrupt("write(journal)") {
-                bytes.withUnsafeBytes { buffer in
-                    let rest = UnsafeRawBufferPointer(rebasing: buffer[done...])
-                    return pwrite(number, rest.baseAddress, rest.count, off_t(start) + off_t(done))
-                }
-            }
-        }
-        end += Int64(done)
+    /// The rest of a failed write lies beyond `end`, and the next write overwrites it.
+    private mutating func writeAtEnd(_ bytes: [UInt8]) throws(SystemError) {
+        let (number, offset) = (file.number, Int(end))
+        try bytes.withUnsafeBytes { buffer in
+            Result { () throws(SystemError) in try DescriptorIO.write(buffer, to: number, at: offset) }
+        }.get()
+        end += Int64(bytes.count)
     }
 
-    /// Keeps room for the next lines, so that a purge can still be written down on a full disk.
-    private mutating func reserve() {
+    /// Reserves blocks for the next lines, so that a purge can still be recorded on a full disk.
+    private mutating func reserveBlocks() {
         guard reservedEnd - end < Self.reserve / 2 else { return }
-        // Some file systems cannot; then a full disk may refuse a purge, which says so.
+        // Not every file system supports it. There, a purge on a full disk may fail, which its caller is told.
         if clinux_reserve(file.number, end, Self.reserve) == 0 { reservedEnd = end + Self.reserve }
     }
 
     private static let reserve: Int64 = 256 * 1024
 
     private static func readHeader(_ number: Int32) throws(SystemError) -> (identity: String, base: Int64, start: Int64)? {
-        let bytes = try read(number, at: 0, count: 256)
+        let bytes = try readBytes(number, at: 0, count: 256)
         guard let lineBreak = bytes.firstIndex(of: UInt8(ascii: "\n")),
             let (identity, base) = JournalText.parseHeader(bytes[..<lineBreak])
         else { return nil }
         return (identity, base, Int64(lineBreak) + 1)
     }
 
-    /// A crash may leave half a line at the end; the next line is written over it.
-    private static func endOfWholeLines(_ number: Int32) throws(SystemError) -> Int64 {
+    /// Cuts off the part of a line that a crash may have left at the end.
+    ///
+    /// - Returns: The length of the file.
+    private static func cutPartialLine(_ number: Int32) throws(SystemError) -> Int64 {
         var status = stat()
         guard fstat(number, &status) == 0 else { throw .last("fstat") }
         var end = Int64(status.st_size)
         while end > 0 {
             let start = max(0, end - 65_536)
-            let bytes = try read(number, at: start, count: Int(end - start))
+            let bytes = try readBytes(number, at: start, count: Int(end - start))
             if let last = bytes.lastIndex(of: UInt8(ascii: "\n")) {
                 end = start + Int64(last) + 1
                 break
@@ -181,19 +176,12 @@ struct Journal: ~Copyable, Sendable {
         return end
     }
 
-    private static func read(_ number: Int32, at offset: Int64, count: Int) throws(SystemError) -> [UInt8] {
+    private static func readBytes(_ number: Int32, at offset: Int64, count: Int) throws(SystemError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
-        var done = 0
-        while done < count {
-            let got = try retryingOnInterrupt("read(journal)") {
-                bytes.withUnsafeMutableBytes { buffer in
-                    pread(number, buffer.baseAddress! + done, count - done, off_t(offset) + off_t(done))
-                }
-            }
-            if got == 0 { break }
-            done += got
-        }
-        bytes.removeLast(count - done)
+        let read = try bytes.withUnsafeMutableBytes { buffer in
+            Result { () throws(SystemError) in try DescriptorIO.read(into: buffer, from: number, at: Int(offset)) }
+        }.get()
+        bytes.removeLast(count - read)
         return bytes
     }
 }

@@ -18,7 +18,7 @@ package enum PublishOutcome: Sendable {
 }
 
 /// Why a rendition was not stored.
-package enum UnstoredReason: Sendable, Equatable, CustomStringConvertible {
+package enum UnstoredReason: Error, Sendable, Equatable, CustomStringConvertible {
     /// The publisher did not want it stored.
     case unwanted
     /// Its source was purged after the work on it had begun.

@@ -1,131 +1,280 @@
+internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
-/// Everything that belongs to one opened directory: its files, its journal, its index; and the lock that puts all changes to
-/// them in one order.
+/// One opened directory with its files, its journal and its index, and the lock that puts all changes of them in one order.
 ///
-/// **Order of a change**: the file's name, the journal's line, the index, the table in memory. A crash between two of them
-/// leaves a file that nothing knows of, or a line whose file is missing, or an index behind the journal; each is put right at
-/// the next start, and none can be taken for an answer.
+/// **Order of a change**: the name of the file, the line of the journal, the index, the table in memory. A crash between two of
+/// them leaves a file without a line, a line whose file is missing, or an index behind the journal. The next start repairs each
+/// of these, and none of them is served.
 ///
 /// Reads of the index and of files take no lock. Every call may block: not for I/O threads.
 final class Store: Sendable {
-    struct State: ~Copyable, Sendable {
-        var journal: Journal
-        /// Up to where the index follows the journal. Behind `journal.end` while it is being rebuilt or could not be written.
-        var applied: Int64
-        /// The eviction hand: the sequence it passed last.
-        var hand: Int64 = 0
-        /// Objects whose files are gone but whose rows could not be removed yet, by sequence.
-        var unremovedRows: [Int64: ObjectRow] = [:]
-        /// Purges in force that could not be written down yet.
-        var unwrittenPurges: [PurgeScope] = []
-        /// Whether files and rows are known to agree, as far as a crash may have parted them.
-        var isReconciled: Bool
-        /// The end of the journal when it was made durable last.
-        var syncedEnd: Int64 = 0
-        var isClosed = false
-
-        var isBehind: Bool { applied < journal.end }
+    private struct State: ~Copyable, Sendable {
+        var log: ChangeLog
+        var hand: EvictionHand
     }
 
     let directory: CacheDirectory
-    private let lock: Mutex<State>
-    private let currentIndex: Mutex<Index>
-    /// Apart from the state, whose lock may be held while a disk syncs.
-    private let totals: Mutex<IndexTotals>
-    /// Rows older than this may have been purged in a part of the journal that the index has not followed yet: not to be
-    /// answered with.
-    private let visibleFrom = Atomic<Int64>(0)
-    let readers: Int
-    /// Told of what an operator should know.
-    let report: @Sendable (CacheEvent) -> Void
-    /// Times an index was made anew.
-    let rebuilds = Atomic<Int64>(0)
+    private let index: ServingIndex
+    private let state: Mutex<State>
 
-    /// Opens the directory. Short in any case: an index that is behind is brought up to date by ``catchUp()`` later.
+    /// Opens and locks the directory. Does not wait for an index that is behind the journal; see ``catchUp(unless:)``.
+    ///
+    /// - Parameters:
+    ///   - readers: The number of threads that query the index at the same time.
+    ///   - report: Receives events that an operator should know.
     init(
         path: String, readers: Int, report: @escaping @Sendable (CacheEvent) -> Void = { _ in }
     ) throws(CacheError) {
         let directory = try CacheDirectory(path: path)
         let journal = try Journal.open(in: directory)
-        let opened = try Self.openIndex(in: directory, following: journal, readers: readers, report: report)
-        let follows = !opened.position.journal.isEmpty
-        let applied = follows ? opened.position.offset : journal.start
-        let visibleFrom = applied < journal.end ? journal.nextSequence : 0
-        do throws(IndexError) {
-            // Durably: after a loss of power it must not look as if the cache had been closed.
-            try opened.index.setClean(false)
-            try opened.index.checkpoint(emptyingLog: false)
-        } catch {
-            // A full or read-only disk: what is stored can still be served.
-        }
-
+        let index = try ServingIndex(in: directory, following: journal, readers: readers, report: report)
         self.directory = directory
-        self.readers = readers
-        self.report = report
-        lock = Mutex(
-            State(journal: journal, applied: applied, hand: max(0, opened.hand), isReconciled: opened.isClean))
-        totals = Mutex(opened.totals)
-        currentIndex = Mutex(opened.index)
-        self.visibleFrom.store(visibleFrom, ordering: .relaxed)
-        if !follows, visibleFrom > 0 { rebuilds.add(1, ordering: .relaxed) }
+        self.index = index
+        state = Mutex(
+            State(
+                log: ChangeLog(journal, index: index, files: directory.objects),
+                hand: EvictionHand(at: index.openedState?.hand ?? 0)))
     }
 
-    /// The index as it is now. Whoever answers with what he reads in it asks ``view()`` instead.
-    var index: Index { currentIndex.withLock { $0 } }
-
-    /// What to look things up in.
-    ///
-    /// The order matters: an index that is replaced is hidden first. So whatever is seen here was hidden for as long as a
-    /// part of the journal was missing from it.
-    func view() -> IndexView {
-        let index = index
-        return IndexView(index: index, visibleFrom: visibleFrom.load(ordering: .acquiring))
-    }
-
-    func replaceIndex(with new: Index) {
-        currentIndex.withLock { $0 = new }
-    }
-
-    /// Hides rows that the index has now.
-    func hideRows(in state: borrowing State) {
-        visibleFrom.store(state.journal.nextSequence, ordering: .releasing)
-    }
-
-    func showRows() {
-        visibleFrom.store(0, ordering: .releasing)
-    }
-
-    /// Makes one change. Nothing else changes meanwhile.
-    func change<Result: Sendable, Failure: Error>(
-        _ body: (inout State) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try lock.withLock { state throws(Failure) in try body(&state) }
-    }
-
-    /// What is stored, as of the last change. No waiting.
-    var currentTotals: IndexTotals { totals.withLock { $0 } }
-
-    /// Reads the totals from the index, less rows whose files are gone. If that fails, the known totals stay.
-    func readTotals(in state: borrowing State) {
-        guard var current = try? index.totals() else { return }
-        for row in state.unremovedRows.values { current.subtract(row) }
-        totals.withLock { $0 = current }
-    }
-
-    /// Takes objects whose rows cannot be removed yet out of the totals.
-    func subtractFromTotals(_ objects: [ObjectRow]) {
-        totals.withLock { totals in
-            for object in objects { totals.subtract(object) }
+    /// Records that files, journal and index agree, closes the index, and unlocks the directory. A second call does nothing.
+    func close() {
+        change { state in
+            guard !state.log.isClosed else { return }
+            state.log.close(hand: state.hand.position)
+            directory.unlock()
         }
     }
 
     /// Whether the path still leads to this directory and this journal.
     var isInPlace: Bool {
-        directory.isInPlace && change { $0.isClosed || $0.journal.isInPlace(in: directory) }
+        directory.isInPlace && change { $0.log.isInPlace(in: directory) }
     }
 
-    /// Whether the index is being brought up to date after a start. No waiting.
-    var isCatchingUp: Bool { visibleFrom.load(ordering: .relaxed) > 0 }
+    /// Makes one change. No other change happens meanwhile.
+    private func change<Result: Sendable, Failure: Error>(
+        _ body: (inout State) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try state.withLock { state throws(Failure) in try body(&state) }
+    }
+
+    // MARK: Queries
+
+    /// The alias with that key and its object; nil if there is none, it is hidden, or the index fails.
+    func aliasRow(_ key: AliasKey) -> AliasRow? {
+        query { view throws(IndexError) in try view.aliasRow(key) } ?? nil
+    }
+
+    /// The object with that id; nil if there is none, it is hidden, or the index fails.
+    func objectRow(_ id: ObjectID) -> ObjectRow? {
+        query { view throws(IndexError) in try view.objectRow(id) } ?? nil
+    }
+
+    /// Up to `limit` objects after `sequence`, in the order of the eviction queue; nil if the index fails.
+    func objects(after sequence: Int64, limit: Int) -> [ObjectRow]? {
+        query { view throws(IndexError) in try view.index.objects(after: sequence, limit: limit) }
+    }
+
+    /// The file extensions of all objects whose ids begin with the byte `first`; nil if the index fails.
+    func extensions(ofObjectsIn first: UInt8) -> [ObjectID: String]? {
+        query { view throws(IndexError) in try view.index.extensions(ofObjectsIn: first) }
+    }
+
+    private func query<Result>(_ body: (ServingIndex.View) throws(IndexError) -> Result) -> Result? {
+        let view = index.view
+        do throws(IndexError) {
+            return try body(view)
+        } catch {
+            guard error.isBroken else { return nil }
+            change { state in
+                // Another query may have replaced it already.
+                if index.current === view.index { state.log.replaceIndex(ifBrokenBy: error) }
+            }
+            return nil
+        }
+    }
+
+    /// What is stored, as of the last change. Never waits for a disk.
+    var totals: IndexTotals { index.totals }
+
+    /// Whether the index has not applied the whole journal yet. Never waits for a disk.
+    var isCatchingUp: Bool { index.isHidingRows }
+
+    /// The number of times that the index was rebuilt.
+    var rebuilds: Int64 { index.rebuilds }
+
+    // MARK: Publishing
+
+    /// Adds a rendition to the cache: names its file, and records it in journal and index. If the object is stored already, only
+    /// its reference is recorded.
+    ///
+    /// - Parameter isWanted: Called under the lock that purges take, too. A purge after it finds the rendition.
+    func commit(
+        _ job: PublishJob, _ record: ObjectRecord, if isWanted: () -> Bool
+    ) throws(UnstoredReason) -> CommittedObject {
+        try change { state throws(UnstoredReason) in
+            guard !state.log.isClosed else { throw .unavailable }
+            guard isWanted() else { throw .purged }
+            do throws(SystemError) {
+                if let present = try? index.view.objectRow(record.id) {
+                    let lines = try state.log.record([job.reference]).lines
+                    return CommittedObject(row: present, referenceSequence: lines[0].sequence, isNew: false)
+                }
+                try nameFile(job.staged, record)
+                do throws(SystemError) {
+                    let lines = try state.log.record([.object(record), job.reference]).lines
+                    return CommittedObject(
+                        row: ObjectRow(sequence: lines[0].sequence, record: record),
+                        referenceSequence: lines[1].sequence, isNew: true)
+                } catch {
+                    // Without a line in the journal the file would be an orphan.
+                    _ = try? directory.objects.remove(record.id, record.fileExtension)
+                    throw error
+                }
+            } catch {
+                throw UnstoredReason(error)
+            }
+        }
+    }
+
+    /// Records an alias to a stored object, or, for nil, that the object was uploaded.
+    ///
+    /// - Parameter isWanted: See ``commit(_:_:if:)``.
+    /// - Returns: The sequence of the line; nil if the object is no longer stored.
+    func commitReference(
+        _ alias: AliasRecord?, to object: StoredObject, if isWanted: () -> Bool
+    ) throws(UnstoredReason) -> Int64? {
+        try change { state throws(UnstoredReason) in
+            guard !state.log.isClosed else { throw .unavailable }
+            guard isWanted() else { throw .purged }
+            let id = object.record.id
+            guard let present = try? index.current.objectRow(id), present.sequence == object.sequence else { return nil }
+            do throws(SystemError) {
+                return try state.log.record([alias.map { .alias($0, id) } ?? .upload(id)]).lines[0].sequence
+            } catch {
+                throw UnstoredReason(error)
+            }
+        }
+    }
+
+    private func nameFile(_ staged: StagedFile, _ record: ObjectRecord) throws(SystemError) {
+        let files = directory.objects
+        do throws(SystemError) {
+            try files.link(staged, as: record.id, record.fileExtension, replacing: false)
+        } catch  where error.code == EEXIST {
+            // A file without a row: left by a crash, or not found yet because the index is being rebuilt.
+            try files.link(staged, as: record.id, record.fileExtension, replacing: true)
+        }
+        do throws(SystemError) {
+            try files.syncNames(beside: record.id)
+        } catch {
+            _ = try? files.remove(record.id, record.fileExtension)
+            throw error
+        }
+    }
+
+    // MARK: Removing
+
+    /// Records a purge durably and removes what it covers from the index. The caller then calls ``removeFiles(of:)``.
+    ///
+    /// - Parameter inForce: Called under the lock, after the index was changed.
+    /// - Returns: What was removed, and the error if the purge is not durable. It is in force nevertheless.
+    func purge(_ scope: PurgeScope, inForce: () -> Void) -> (removed: RemovedRows, failure: SystemError?) {
+        change { state in
+            defer { inForce() }
+            return state.log.recordPurge(scope)
+        }
+    }
+
+    /// Removes the files of objects whose rows are removed, some at a time, so that other changes can happen in between.
+    func removeFiles(of objects: [ObjectRow]) {
+        var rest = objects[...]
+        while !rest.isEmpty {
+            let batch = Array(rest.prefix(64))
+            rest = rest.dropFirst(64)
+            change { $0.log.removeFiles(of: batch) }
+        }
+    }
+
+    /// Removes one object, unless it was replaced since it was read.
+    ///
+    /// - Returns: False if it was gone or replaced.
+    func forget(_ object: ObjectRow) -> Bool {
+        change { state in
+            guard !state.log.isClosed, let current = try? index.current.objectRow(object.record.id),
+                current.sequence == object.sequence
+            else { return false }
+            state.log.remove([current])
+            return true
+        }
+    }
+
+    /// Evicts objects until `wanted` bytes or a bounded number of objects are removed.
+    ///
+    /// - Returns: The removed objects. Empty if there are none, or the index cannot be read.
+    func evict(atLeast wanted: Int64, visited: VisitedObjects) -> [ObjectRow] {
+        change { state in
+            guard !state.log.isClosed else { return [] }
+            // Otherwise the hand would meet rows again that could not be removed the last time.
+            state.log.deleteRemovedRows()
+            let (objects, failure) = state.hand.select(
+                atLeast: wanted, from: index.current, visited: visited, except: index.removedSequences)
+            if let failure { state.log.replaceIndex(ifBrokenBy: failure) }
+            state.log.remove(objects)
+            return objects
+        }
+    }
+
+    // MARK: Housekeeping
+
+    /// Applies the part of the journal that the index lacks, some of it at a time, so that other changes can happen in between.
+    func catchUp(unless isEnding: () -> Bool = { false }) {
+        while !isEnding(), change({ $0.log.followNextLines() }) {}
+    }
+
+    /// Retries changes that failed, such as on a full disk.
+    func retryFailedChanges() {
+        change { $0.log.retryFailedChanges() }
+    }
+
+    /// Makes the journal durable. A power loss before that loses renditions, but no purges.
+    func syncJournal() {
+        change { $0.log.syncJournal() }
+    }
+
+    /// Whether files and rows may disagree and can be compared now; see ``Reconciler``.
+    var needsReconciliation: Bool { change { $0.log.needsReconciliation } }
+
+    /// Removes a file unless the index has a row for it. Returns whether it was removed.
+    func removeOrphan(_ id: ObjectID, _ fileExtension: String) -> Bool {
+        change { $0.log.removeOrphan(id, fileExtension) }
+    }
+
+    /// Records that files and rows agree.
+    func finishReconciliation() {
+        change { $0.log.finishReconciliation() }
+    }
+
+    /// Makes the next start look for files without rows.
+    func expectOrphans() {
+        change { $0.log.expectOrphans() }
+    }
+
+    /// Rewrites the journal if most of it is about objects and aliases that are gone. Changes wait only for the last part.
+    ///
+    /// - Parameter floor: A journal of up to this many bytes is not rewritten.
+    func compactJournal(floor: Int64 = 16 << 20, unless isEnding: @escaping () -> Bool) {
+        guard let (offset, base) = change({ $0.log.compactionStart(floor: floor) }) else { return }
+        let compaction = JournalCompaction(from: index, in: directory, unless: isEnding)
+        // A consumed value cannot be captured, so a closure that runs once takes it out of this variable.
+        var copy = compaction.write(base: base)
+        let isReplaced = change { state in
+            guard let journal = copy.take() else { return false }
+            return
+                (try? state.log.replaceJournal(
+                    by: journal, named: JournalCompaction.fileName, copyingFrom: offset, in: directory)) ?? false
+        }
+        if !isReplaced { compaction.discard() }
+    }
 }

@@ -1,0 +1,169 @@
+internal import CLinux
+internal import Glibc
+internal import SystemIO
+
+/// The files of renditions in a ``CacheDirectory``: `objects/` with the stored ones, `staging/` with those being written.
+///
+/// Any thread.
+final class ObjectFiles: Sendable {
+    private let objects: SharedDescriptor
+    private let staging: SharedDescriptor
+
+    /// Opens both directories, and creates those that are missing.
+    ///
+    /// - Parameter root: The descriptor of the directory above them, needed during this call only.
+    init(below root: Int32) throws(SystemError) {
+        for name in ["objects", "staging"] where mkdirat(root, name, 0o755) != 0 && errno != EEXIST {
+            throw SystemError.last("mkdir(\(name))")
+        }
+        objects = SharedDescriptor(try openDescriptor("objects", below: root, flags: O_RDONLY | O_DIRECTORY))
+        staging = SharedDescriptor(try openDescriptor("staging", below: root, flags: O_RDONLY | O_DIRECTORY))
+    }
+
+    /// Whether both directories still have their names below `path`.
+    func areInPlace(in path: String) -> Bool {
+        leads("\(path)/objects", below: AT_FDCWD, to: objects.number)
+            && leads("\(path)/staging", below: AT_FDCWD, to: staging.number)
+    }
+
+    // MARK: Stored files
+
+    /// Opens a rendition's file for reading.
+    func open(_ id: ObjectID, _ fileExtension: String) throws(SystemError) -> SharedDescriptor {
+        SharedDescriptor(try openDescriptor(Self.name(id, fileExtension), below: objects.number, flags: O_RDONLY))
+    }
+
+    /// Gives a staged file its name.
+    ///
+    /// - Parameter replacing: Whether a file of that name is replaced. If not, it stays and the call fails with `EEXIST`.
+    func link(_ staged: StagedFile, as id: ObjectID, _ fileExtension: String, replacing: Bool) throws(SystemError) {
+        let name = Self.name(id, fileExtension)
+        if mkdirat(objects.number, String(name.prefix(2)), 0o755) != 0, errno != EEXIST {
+            throw SystemError.last("mkdir")
+        }
+        guard replacing else { return try linkNew(staged, name, below: objects.number) }
+        // linkat never replaces: link under a unique name first, then rename over the old file in one step.
+        let temporary = StagedFile.uniqueName()
+        try linkNew(staged, temporary, below: staging.number)
+        guard renameat(staging.number, temporary, objects.number, name) == 0 else {
+            let error = SystemError.last("renameat")
+            unlinkat(staging.number, temporary, 0)
+            throw error
+        }
+    }
+
+    private func linkNew(_ staged: StagedFile, _ name: String, below directory: Int32) throws(SystemError) {
+        if let stagedName = staged.name {
+            guard linkat(staging.number, stagedName, directory, name, 0) == 0 else { throw .last("linkat") }
+        } else {
+            guard clinux_link_tmpfile(staged.number, directory, name) == 0 else { throw .last("linkat") }
+        }
+    }
+
+    /// Makes the names in a rendition's directory durable.
+    func syncNames(beside id: ObjectID) throws(SystemError) {
+        let name = String(id.description.prefix(2))
+        let directory = try openDescriptor(name, below: objects.number, flags: O_RDONLY | O_DIRECTORY)
+        let number = directory.number
+        try retryingOnInterrupt("fsync") { fsync(number) }
+    }
+
+    /// Removes a rendition's file. Readers that have it open are not affected.
+    ///
+    /// - Returns: False if there was no such file.
+    @discardableResult
+    func remove(_ id: ObjectID, _ fileExtension: String) throws(SystemError) -> Bool {
+        if unlinkat(objects.number, Self.name(id, fileExtension), 0) == 0 { return true }
+        if errno == ENOENT { return false }
+        throw SystemError.last("unlink")
+    }
+
+    /// A rendition's length on disk; nil if there is no such file.
+    func length(_ id: ObjectID, _ fileExtension: String) throws(SystemError) -> Int64? {
+        var status = stat()
+        if fstatat(objects.number, Self.name(id, fileExtension), &status, AT_SYMLINK_NOFOLLOW) == 0 {
+            return Int64(status.st_size)
+        }
+        if errno == ENOENT { return nil }
+        throw .last("fstatat")
+    }
+
+    /// The files in one of the 256 directories below `objects/`: those with names of renditions, and the paths of the others.
+    func list(_ first: UInt8) throws(SystemError) -> (renditions: [(id: ObjectID, fileExtension: String)], others: [String]) {
+        let subdirectory = Hex.encode([first])
+        var renditions: [(id: ObjectID, fileExtension: String)] = []
+        var others: [String] = []
+        let names: [String]
+        do {
+            names = try Self.names(in: subdirectory, below: objects.number)
+        } catch  where error.code == ENOENT {
+            return ([], [])
+        }
+        for name in names {
+            let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+            if parts.count == 2, let id = ObjectID(hex: subdirectory + parts[0]), ObjectRecord.isExtension(String(parts[1])) {
+                renditions.append((id, String(parts[1])))
+            } else {
+                others.append("\(subdirectory)/\(name)")
+            }
+        }
+        return (renditions, others)
+    }
+
+    /// Removes a file that ``list(_:)`` returned among the others.
+    func removeOther(_ path: String) throws(SystemError) {
+        guard unlinkat(objects.number, path, 0) == 0 || errno == ENOENT else { throw .last("unlink") }
+    }
+
+    private static func name(_ id: ObjectID, _ fileExtension: String) -> String {
+        let hex = id.description
+        return "\(hex.prefix(2))/\(hex.dropFirst(2)).\(fileExtension)"
+    }
+
+    // MARK: Staged files
+
+    /// A new file to write a rendition into, without a name if the file system supports that.
+    func createStaged() throws(SystemError) -> StagedFile {
+        // Through /proc, since O_TMPFILE takes a path, and this directory may have been moved from its path.
+        let number = clinux_open_tmpfile("/proc/self/fd/\(staging.number)", 0o644)
+        if number >= 0 { return StagedFile(SharedDescriptor(OwnedDescriptor(taking: number)), in: self, name: nil) }
+        guard [EOPNOTSUPP, EISDIR, EINVAL].contains(errno) else { throw .last("open(O_TMPFILE)") }
+        let name = StagedFile.uniqueName()
+        let descriptor = try openDescriptor(name, below: staging.number, flags: O_RDWR | O_CREAT | O_EXCL)
+        return StagedFile(SharedDescriptor(descriptor), in: self, name: name)
+    }
+
+    /// Removes the name of a staged file. If that fails, the next start removes it.
+    func removeStaged(_ name: String) {
+        unlinkat(staging.number, name, 0)
+    }
+
+    func emptyStaging() {
+        guard let names = try? Self.names(in: ".", below: staging.number) else { return }
+        for name in names { removeStaged(name) }
+    }
+
+    /// All names in a directory except `.` and `..`, in no particular order.
+    private static func names(in path: String, below directory: Int32) throws(SystemError) -> [String] {
+        let number = try openDescriptor(path, below: directory, flags: O_RDONLY | O_DIRECTORY).release()
+        guard let stream = fdopendir(number) else {
+            let error = SystemError.last("fdopendir")
+            close(number)
+            throw error
+        }
+        // Closes the descriptor, too.
+        defer { closedir(stream) }
+        var names: [String] = []
+        while true {
+            errno = 0
+            guard let entry = readdir(stream) else {
+                if errno != 0 { throw .last("readdir") }
+                return names
+            }
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name != "." && name != ".." { names.append(name) }
+        }
+    }
+}

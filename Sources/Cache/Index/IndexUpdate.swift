@@ -1,0 +1,168 @@
+internal import Foundation
+internal import GRDB
+
+/// Changes of the index within one transaction.
+///
+/// Each line of the journal has a sequence, and a line that is older than what the index holds changes nothing. So lines may be
+/// applied more than once.
+struct IndexUpdate {
+    private let database: Database
+
+    init(in database: Database) {
+        self.database = database
+    }
+
+    // MARK: Lines of the journal
+
+    /// Applies one line.
+    ///
+    /// - Returns: What the line removed, if it is a purge.
+    func apply(_ line: JournalLine) throws -> RemovedRows {
+        switch line.entry {
+        case .object(let record): try insert(record, line.sequence)
+        case .alias(let record, let object): try insert(record, leadingTo: object, line.sequence)
+        case .formerAlias(let url, let object): try insertFormerAlias(url, object, line.sequence)
+        case .upload(let object): try recordUpload(of: object, line.sequence)
+        case .purge(let scope): return try PurgeQuery(scope, before: line.sequence).removeCovered(in: database)
+        }
+        return RemovedRows()
+    }
+
+    private func insert(_ record: ObjectRecord, _ sequence: Int64) throws {
+        if let stored = try ObjectRow.select(record.id, in: database) {
+            guard stored.sequence < sequence else { return }
+            // Not an upsert: the triggers that maintain the totals need a removal and an addition.
+            try database.cachedStatement(sql: "DELETE FROM objects WHERE id = ?").execute(arguments: [record.id.data])
+        }
+        try database.cachedStatement(sql: "INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, 0)").execute(arguments: [
+            sequence, record.id.data, record.fileExtension, record.length, record.content.data, record.created,
+            Data(record.facts),
+        ])
+    }
+
+    private func insert(_ record: AliasRecord, leadingTo object: ObjectID, _ sequence: Int64) throws {
+        try database.cachedStatement(
+            sql: """
+                INSERT OR REPLACE INTO former_aliases (object, url, sequence)
+                SELECT object, url, sequence FROM aliases WHERE key = ? AND sequence < ? AND object <> ?
+                """
+        ).execute(arguments: [record.key.data, sequence, object.data])
+        try database.cachedStatement(
+            sql: """
+                INSERT INTO aliases (key, sequence, object, url, etag, modified, fetched, fresh) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+                ON CONFLICT (key) DO UPDATE SET
+                    sequence = excluded.sequence, object = excluded.object, url = excluded.url, etag = excluded.etag,
+                    modified = excluded.modified, fetched = excluded.fetched, fresh = excluded.fresh
+                WHERE excluded.sequence > aliases.sequence
+                """
+        ).execute(arguments: [
+            record.key.data, sequence, object.data, record.sourceURL, record.validators.etag, record.validators.lastModified,
+            record.fetchedAt, record.freshFor,
+        ])
+    }
+
+    private func insertFormerAlias(_ url: String, _ object: ObjectID, _ sequence: Int64) throws {
+        try database.cachedStatement(sql: "INSERT OR REPLACE INTO former_aliases (object, url, sequence) VALUES (?, ?, ?)")
+            .execute(arguments: [object.data, url, sequence])
+    }
+
+    /// A line about an object that was removed and stored again since then changes nothing: its sequence is lower.
+    private func recordUpload(of object: ObjectID, _ sequence: Int64) throws {
+        try database.cachedStatement(sql: "UPDATE objects SET uploaded = ? WHERE id = ? AND sequence < ? AND uploaded < ?")
+            .execute(arguments: [sequence, object.data, sequence, sequence])
+    }
+
+    // MARK: Other changes
+
+    func setPosition(_ position: IndexPosition) throws {
+        try database.cachedStatement(sql: "UPDATE state SET journal = ?, applied = ?")
+            .execute(arguments: [position.journal, position.offset])
+    }
+
+    /// Removes objects and the aliases that lead to them.
+    func delete(_ objects: [ObjectRow]) throws {
+        let deleteObject = try database.cachedStatement(sql: "DELETE FROM objects WHERE sequence = ? AND id = ?")
+        let deleteAliases = try database.cachedStatement(sql: "DELETE FROM aliases WHERE object = ?")
+        for object in objects {
+            try deleteObject.execute(arguments: [object.sequence, object.record.id.data])
+            if database.changesCount > 0 { try deleteAliases.execute(arguments: [object.record.id.data]) }
+        }
+    }
+
+    /// Removes aliases and former aliases of objects that the index does not have.
+    func deleteDanglingAliases() throws {
+        try database.execute(sql: "DELETE FROM former_aliases WHERE object NOT IN (SELECT id FROM objects)")
+        try database.execute(sql: "DELETE FROM aliases WHERE object NOT IN (SELECT id FROM objects)")
+    }
+}
+
+/// The rows that a purge covers: aliases older than it, and the objects that these lead or led to, unless another alias leads to
+/// the object or it was uploaded.
+struct PurgeQuery {
+    private let scope: PurgeScope
+    /// The sequence of the purge's line in the journal.
+    private let sequence: Int64
+    /// The covered aliases, in SQL that fits both tables of aliases.
+    private let condition: String
+    private let arguments: StatementArguments
+
+    init(_ scope: PurgeScope, before sequence: Int64) {
+        self.scope = scope
+        self.sequence = sequence
+        switch scope {
+        case .all:
+            (condition, arguments) = ("sequence < ?", [sequence])
+        case .object(let id):
+            (condition, arguments) = ("object = ? AND sequence < ?", [id.data, sequence])
+        case .url(let url):
+            (condition, arguments) = ("url = ? AND sequence < ?", [url, sequence])
+        case .prefix(let prefix):
+            // The first comparison uses the index of URLs. The second compares bytes: substr() of text counts characters.
+            condition = "url >= ? AND substr(CAST(url AS BLOB), 1, ?) = ? AND sequence < ?"
+            arguments = [prefix, prefix.utf8.count, Data(prefix.utf8), sequence]
+        }
+    }
+
+    /// Selects the covered rows and changes nothing.
+    func selectCovered(in database: Database) throws -> RemovedRows {
+        var covered = RemovedRows()
+        covered.aliases =
+            try Int64.fetchOne(
+                database, sql: "SELECT COUNT(*) FROM aliases WHERE \(condition)", arguments: arguments) ?? 0
+        switch scope {
+        case .all:
+            let unaliased = "SELECT COUNT(*) FROM objects WHERE sequence < ? AND id NOT IN (SELECT object FROM aliases)"
+            covered.unaliased = try Int64.fetchOne(database, sql: unaliased, arguments: [sequence]) ?? 0
+            covered.objects = try selectObjects("sequence < ?", [sequence], in: database)
+        case .object(let id):
+            covered.objects = try selectObjects("sequence < ? AND id = ?", [sequence, id.data], in: database)
+            if covered.aliases == 0 { covered.unaliased = Int64(covered.objects.count) }
+        case .url, .prefix:
+            covered.objects = try selectObjects(
+                """
+                sequence < ? AND uploaded = 0 AND id IN (
+                    SELECT object FROM aliases WHERE \(condition) UNION SELECT object FROM former_aliases WHERE \(condition))
+                AND NOT EXISTS (SELECT 1 FROM aliases WHERE aliases.object = objects.id AND NOT (\(condition)))
+                """,
+                [sequence] + arguments + arguments + arguments, in: database)
+        }
+        return covered
+    }
+
+    /// Removes the covered rows and returns them.
+    func removeCovered(in database: Database) throws -> RemovedRows {
+        let covered = try selectCovered(in: database)
+        try database.execute(sql: "DELETE FROM aliases WHERE \(condition)", arguments: arguments)
+        try database.execute(sql: "DELETE FROM former_aliases WHERE \(condition)", arguments: arguments)
+        let delete = try database.cachedStatement(sql: "DELETE FROM objects WHERE sequence = ?")
+        for object in covered.objects { try delete.execute(arguments: [object.sequence]) }
+        return covered
+    }
+
+    private func selectObjects(
+        _ condition: String, _ arguments: StatementArguments, in database: Database
+    ) throws -> [ObjectRow] {
+        try Row.fetchAll(database, sql: "SELECT \(ObjectRow.columns) FROM objects WHERE \(condition)", arguments: arguments)
+            .map { try ObjectRow($0) }
+    }
+}

@@ -1,0 +1,272 @@
+internal import SystemIO
+
+/// The journal together with the index that follows it: the only writer of both.
+///
+/// The index may stay behind the journal, while it is rebuilt or because it cannot be written. It catches up with
+/// ``followNextLines()``. Not synchronised: the store's lock guards it.
+struct ChangeLog: ~Copyable, Sendable {
+    private var journal: Journal
+    private let index: ServingIndex
+    private let files: ObjectFiles
+    /// The offset up to which the index has applied the journal.
+    private var applied: Int64
+    /// Purges in force that could not be recorded yet.
+    private var unrecordedPurges: [PurgeScope] = []
+    /// Whether files and rows are known to agree, in spite of a crash.
+    private var isReconciled: Bool
+    /// The end of the journal when it was last made durable.
+    private var syncedEnd: Int64 = 0
+    private(set) var isClosed = false
+
+    /// - Parameter index: Opened for this journal.
+    init(_ journal: consuming Journal, index: ServingIndex, files: ObjectFiles) {
+        applied = index.openedState?.position.offset ?? journal.start
+        isReconciled = index.openedState?.isClean ?? false
+        self.journal = journal
+        self.index = index
+        self.files = files
+    }
+
+    /// Whether the index lacks a part of the journal.
+    private var isBehind: Bool { applied < journal.end }
+
+    // MARK: Recording
+
+    /// Appends entries to the journal and applies them to the index.
+    ///
+    /// An index that cannot be written stays behind the journal, which is not an error.
+    ///
+    /// - Parameter durable: Whether the entries must survive a power loss.
+    /// - Returns: The lines, and what purges among them removed; nil if the index stayed behind.
+    mutating func record(
+        _ entries: [JournalEntry], durable: Bool = false
+    ) throws(SystemError) -> (lines: [JournalLine], removed: RemovedRows?) {
+        let start = journal.end
+        let lines = try journal.append(entries, durable: durable)
+        return (lines, follow(lines, from: start, to: journal.end))
+    }
+
+    /// Records a purge and removes what it covers from the index, and, if that cannot be written, the files.
+    ///
+    /// - Returns: The removed rows, and the error if the purge could not be made durable. It is in force nevertheless, and
+    ///   ``retryFailedChanges()`` records it later.
+    mutating func recordPurge(_ scope: PurgeScope) -> (removed: RemovedRows, failure: SystemError?) {
+        let sequence = journal.nextSequence
+        do throws(SystemError) {
+            let removed = try record([.purge(scope)], durable: true).removed
+            return (removed ?? removeFilesFirst(scope, before: sequence), nil)
+        } catch {
+            // After so many failures one purge of everything is simpler, and bounds the list.
+            unrecordedPurges = unrecordedPurges.count < 1000 ? unrecordedPurges + [scope] : [.all]
+            let line = JournalLine(sequence: sequence, entry: .purge(scope))
+            let removed = follow([line], from: .max, to: .max)
+            return (removed ?? removeFilesFirst(scope, before: sequence), error)
+        }
+    }
+
+    /// Removes the files that a purge covers while the index cannot be written, most likely for lack of disk space, which this
+    /// frees. The rows follow with the rest of the journal. Until then they are hidden.
+    private mutating func removeFilesFirst(_ scope: PurgeScope, before sequence: Int64) -> RemovedRows {
+        guard let covered = try? index.current.rows(coveredBy: scope, before: sequence) else { return RemovedRows() }
+        remove(covered.objects)
+        return covered
+    }
+
+    /// Applies lines between two offsets of the journal to the index. The recorded position moves only if nothing before it is
+    /// missing.
+    ///
+    /// - Returns: What purges among them removed; nil if the index could not be written.
+    private mutating func follow(_ lines: [JournalLine], from start: Int64, to end: Int64) -> RemovedRows? {
+        let isNext = applied == start
+        let position = IndexPosition(journal: journal.identity, offset: end)
+        do throws(IndexError) {
+            let removed = try index.current.follow(lines, to: isNext ? position : nil)
+            if isNext { applied = end }
+            if !isBehind, unrecordedPurges.isEmpty { index.showRows() }
+            index.refreshTotals()
+            return removed
+        } catch {
+            if lines.contains(where: \.entry.isPurge) { index.hideRows(before: journal.nextSequence) }
+            replaceIndex(ifBrokenBy: error)
+            return nil
+        }
+    }
+
+    // MARK: Catching up
+
+    /// Applies the next part of the journal that the index lacks.
+    ///
+    /// - Returns: Whether it has to be called again.
+    mutating func followNextLines() -> Bool {
+        guard !isClosed, isBehind else { return false }
+        let start = applied
+        // Housekeeping tries again if the journal cannot be read now.
+        guard let (lines, next) = try? journal.read(from: start, limit: Self.bytesPerTransaction) else { return false }
+        let removed = follow(lines, from: start, to: next)
+        removeFiles(of: removed?.objects ?? [])
+        return applied != start
+    }
+
+    /// Retries changes that failed: removals of rows, then purges that could not be recorded.
+    mutating func retryFailedChanges() {
+        guard !isClosed else { return }
+        deleteRemovedRows()
+        guard !unrecordedPurges.isEmpty else { return }
+        let purges = unrecordedPurges
+        unrecordedPurges = []
+        do throws(SystemError) {
+            let removed = try record(purges.map { .purge($0) }, durable: true).removed
+            removeFiles(of: removed?.objects ?? [])
+        } catch {
+            unrecordedPurges = purges
+        }
+    }
+
+    /// Makes the journal durable. A power loss before that loses renditions, but no purges.
+    mutating func syncJournal() {
+        guard !isClosed, syncedEnd != journal.end, (try? journal.sync()) != nil else { return }
+        syncedEnd = journal.end
+    }
+
+    /// Replaces the index by an empty one, which then follows the journal from its start, if it is broken.
+    mutating func replaceIndex(ifBrokenBy error: IndexError) {
+        guard error.isBroken, !isClosed else { return }
+        // If no index can be created now, hits from memory continue, other look-ups are misses, and housekeeping tries again.
+        guard (try? index.replace(hidingRowsBefore: journal.nextSequence, because: error)) != nil else { return }
+        applied = journal.start
+        isReconciled = false
+    }
+
+    // MARK: Removing objects
+
+    /// Removes objects: files first, which frees disk space even if the index cannot be written.
+    mutating func remove(_ objects: [ObjectRow]) {
+        for object in objects {
+            _ = try? files.remove(object.record.id, object.record.fileExtension)
+        }
+        index.noteRemoved(objects)
+        deleteRemovedRows()
+    }
+
+    /// Removes the rows of objects whose files are removed.
+    mutating func deleteRemovedRows() {
+        do throws(IndexError) {
+            try index.deleteRemovedRows()
+        } catch {
+            replaceIndex(ifBrokenBy: error)
+        }
+    }
+
+    /// Removes the files of objects whose rows are removed, unless an object was stored again.
+    func removeFiles(of objects: [ObjectRow]) {
+        for object in objects {
+            // A file that cannot be removed is an orphan, which the next start removes.
+            guard isKnown(object.record.id) == false else { continue }
+            _ = try? files.remove(object.record.id, object.record.fileExtension)
+        }
+    }
+
+    /// Whether the index has such an object; nil if the index cannot be read.
+    private func isKnown(_ id: ObjectID, fileExtension: String? = nil) -> Bool? {
+        do throws(IndexError) {
+            guard let row = try index.current.objectRow(id) else { return false }
+            return fileExtension == nil || row.record.fileExtension == fileExtension
+        } catch {
+            return nil
+        }
+    }
+
+    // MARK: Reconciliation
+
+    /// Whether files and rows may disagree and can be compared now.
+    var needsReconciliation: Bool { !isClosed && !isReconciled && !isBehind }
+
+    /// Removes a file unless the index has a row for it or cannot tell.
+    ///
+    /// - Returns: Whether the file was removed.
+    func removeOrphan(_ id: ObjectID, _ fileExtension: String) -> Bool {
+        guard needsReconciliation, isKnown(id, fileExtension: fileExtension) == false else { return false }
+        return (try? files.remove(id, fileExtension)) ?? false
+    }
+
+    /// Records that files and rows agree, and removes aliases that lead to no row.
+    mutating func finishReconciliation() {
+        guard needsReconciliation, (try? index.current.removeDanglingAliases()) != nil else { return }
+        isReconciled = true
+    }
+
+    /// Records that there may be files without rows, which the next start has to remove.
+    mutating func expectOrphans() {
+        isReconciled = false
+    }
+
+    // MARK: Compaction
+
+    /// Where a rewrite of the journal starts, if it is worthwhile and possible now.
+    ///
+    /// - Parameter floor: A journal of up to this many bytes is not rewritten.
+    /// - Returns: The offset from which the current journal has to be copied, and the base of the new one.
+    func compactionStart(floor: Int64) -> (offset: Int64, base: Int64)? {
+        guard !isClosed, !isBehind, isReconciled, unrecordedPurges.isEmpty else { return nil }
+        guard journal.end > max(floor, index.totals.objects * Self.bytesPerObject) else { return nil }
+        // Leaves numbers for all lines that are appended meanwhile, so that sequences increase.
+        return (journal.end, journal.nextSequence + 1 << 40)
+    }
+
+    /// Replaces the journal by a rewritten one, durably, after appending the lines from `offset` on to it.
+    ///
+    /// - Returns: False if it cannot be replaced now.
+    mutating func replaceJournal(
+        by rewritten: consuming Journal, named name: String, copyingFrom offset: Int64, in directory: CacheDirectory
+    ) throws(SystemError) -> Bool {
+        guard !isClosed, !isBehind else { return false }
+        var offset = offset
+        while offset < journal.end {
+            let (lines, next) = try journal.read(from: offset, limit: Self.bytesPerTransaction)
+            try rewritten.copy(lines)
+            offset = next
+        }
+        try rewritten.sync()
+        try directory.replaceFile(Journal.fileName, with: name)
+        journal = rewritten
+        applied = journal.end
+        // If this fails, the index belongs to no journal, and the next start rebuilds it.
+        try? index.current.move(to: IndexPosition(journal: journal.identity, offset: journal.end))
+        return true
+    }
+
+    // MARK: Closing
+
+    /// Whether the name of the journal in the directory leads to this one.
+    func isInPlace(in directory: CacheDirectory) -> Bool {
+        isClosed || journal.isInPlace(in: directory)
+    }
+
+    /// Makes the journal durable, records in the index whether files, journal and index agree, and closes both.
+    ///
+    /// - Parameter hand: The sequence at which the eviction hand stopped.
+    mutating func close(hand: Int64) {
+        guard !isClosed else { return }
+        isClosed = true
+        // Each of these may fail on a full disk. Then the next start compares files and rows.
+        try? journal.sync()
+        let index = index.current
+        try? index.setHand(hand)
+        if !isBehind, self.index.removedSequences.isEmpty, isReconciled { try? index.setClean(true) }
+        try? index.flush(emptyingLog: true)
+        try? index.close()
+        journal.unlock()
+    }
+
+    /// The bytes of the journal that are applied in one transaction: some thousand lines, which take some ten milliseconds.
+    private static var bytesPerTransaction: Int { 1 << 20 }
+
+    /// A journal with more bytes per object is worth a rewrite. One object and one alias take about 600.
+    private static var bytesPerObject: Int64 { 4096 }
+}
+
+extension JournalEntry {
+    fileprivate var isPurge: Bool {
+        if case .purge = self { true } else { false }
+    }
+}
