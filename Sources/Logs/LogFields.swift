@@ -1,5 +1,6 @@
 internal import Glibc
 internal import Logging
+internal import SystemIO
 
 /// The values of one log line, and their two forms.
 struct LogFields {
@@ -56,8 +57,7 @@ struct LogFields {
             case UInt8(ascii: "\n"): bytes.append(contentsOf: "\\n".utf8)
             case UInt8(ascii: "\t"): bytes.append(contentsOf: "\\t".utf8)
             case 0..<0x20, 0x7F:
-                let digits = String(byte, radix: 16)
-                bytes.append(contentsOf: "\\u00\(digits.utf8.count == 1 ? "0" : "")\(digits)".utf8)
+                bytes.append(contentsOf: "\\u00\(Hex.encode([byte]))".utf8)
             default: bytes.append(byte)
             }
         }

@@ -35,6 +35,13 @@ package enum DescriptorIO {
         }
     }
 
+    /// Writes all of `bytes` as ``write(_:to:)-(UnsafeRawBufferPointer,_)`` does.
+    package static func write(_ bytes: [UInt8], to descriptor: Int32) throws(SystemError) {
+        try bytes.withUnsafeBytes { buffer in
+            Result { () throws(SystemError) in try write(buffer, to: descriptor) }
+        }.get()
+    }
+
     private static func waitUntilWritable(_ descriptor: Int32) throws(SystemError) {
         var interest = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         while poll(&interest, 1, -1) < 0 {
@@ -60,6 +67,13 @@ package enum DescriptorIO {
         }
     }
 
+    /// Writes all of `bytes` to a file from `offset` on, as the form for memory does.
+    package static func write(_ bytes: [UInt8], to descriptor: Int32, at offset: Int) throws(SystemError) {
+        try bytes.withUnsafeBytes { buffer in
+            Result { () throws(SystemError) in try write(buffer, to: descriptor, at: offset) }
+        }.get()
+    }
+
     /// Reads into `buffer` from `offset` of a file on, without moving the file's own offset.
     ///
     /// - Returns: The number of bytes read: fewer than `buffer` holds only at the file's end.
@@ -76,5 +90,30 @@ package enum DescriptorIO {
             done += count
         }
         return done
+    }
+
+    /// Reads up to `count` bytes from `offset` of a file on, without moving the file's own offset.
+    ///
+    /// - Returns: Fewer bytes only at the file's end.
+    package static func read(_ count: Int, from descriptor: Int32, at offset: Int) throws(SystemError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        let result = bytes.withUnsafeMutableBytes { buffer in
+            Result { () throws(SystemError) in try read(into: buffer, from: descriptor, at: offset) }
+        }
+        bytes.removeLast(count - (try result.get()))
+        return bytes
+    }
+
+    /// Reads from the descriptor's own offset to the end of the file, pipe or socket, and calls `body` with each piece. Blocks.
+    package static func readToEnd(
+        of descriptor: Int32, _ body: (UnsafeRawBufferPointer) throws(SystemError) -> Void
+    ) throws(SystemError) {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 16)
+        defer { buffer.deallocate() }
+        while true {
+            let count = try retryingOnInterrupt("read") { Glibc.read(descriptor, buffer.baseAddress, buffer.count) }
+            if count == 0 { return }
+            try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+        }
     }
 }

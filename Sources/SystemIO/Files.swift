@@ -30,14 +30,9 @@ package enum Files {
         guard number >= 0 else { throw FileError(name, "read", code: errno) }
         let descriptor = OwnedDescriptor(taking: number)
         var bytes: [UInt8] = []
-        let chunk = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 16)
-        defer { chunk.deallocate() }
         do throws(SystemError) {
-            while true {
-                let count = try retryingOnInterrupt("read") { Glibc.read(descriptor.number, chunk.baseAddress, chunk.count) }
-                if count == 0 { return bytes }
-                bytes += chunk[..<count]
-            }
+            try DescriptorIO.readToEnd(of: descriptor.number) { chunk in bytes += chunk }
+            return bytes
         } catch {
             throw FileError(name, "read", code: error.code)
         }
@@ -131,11 +126,21 @@ package struct AppendedFile: ~Copyable {
     /// Appends bytes, without waiting for the disk.
     package func append(_ bytes: [UInt8]) throws(FileError) {
         do throws(SystemError) {
-            try bytes.withUnsafeBytes { buffer in
-                Result { () throws(SystemError) in try DescriptorIO.write(buffer, to: descriptor.number) }
-            }.get()
+            try DescriptorIO.write(bytes, to: descriptor.number)
         } catch {
             throw FileError(path, "written", code: error.code)
         }
+    }
+}
+
+/// Standard error of a command.
+package enum StandardError {
+    /// Writes `text`, and blocks while the reader of a pipe stalls. A full disk or a closed pipe loses the text: no other
+    /// output is left to report that on.
+    package static func write(_ text: String) {
+        // A signal would end the command before it returns its exit code.
+        signal(SIGPIPE, SIG_IGN)
+        var text = text
+        text.withUTF8 { try? DescriptorIO.write(UnsafeRawBufferPointer($0), to: STDERR_FILENO) }
     }
 }

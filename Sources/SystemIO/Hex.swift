@@ -13,6 +13,11 @@ package enum Hex {
         return String(decoding: text, as: UTF8.self)
     }
 
+    /// All digits of a number, the most significant ones first.
+    package static func encode(_ number: some FixedWidthInteger & UnsignedInteger) -> String {
+        withUnsafeBytes(of: number.bigEndian) { encode($0) }
+    }
+
     /// The bytes for which `text` stands; nil for an odd count or characters other than `0…9 a…f`.
     package static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []

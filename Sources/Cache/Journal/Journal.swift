@@ -132,10 +132,7 @@ struct Journal: ~Copyable, Sendable {
 
     /// The rest of a failed write lies beyond `end`, and the next write overwrites it.
     private mutating func writeAtEnd(_ bytes: [UInt8]) throws(SystemError) {
-        let (number, offset) = (file.number, Int(end))
-        try bytes.withUnsafeBytes { buffer in
-            Result { () throws(SystemError) in try DescriptorIO.write(buffer, to: number, at: offset) }
-        }.get()
+        try DescriptorIO.write(bytes, to: file.number, at: Int(end))
         end += Int64(bytes.count)
     }
 
@@ -177,11 +174,6 @@ struct Journal: ~Copyable, Sendable {
     }
 
     private static func readBytes(_ number: Int32, at offset: Int64, count: Int) throws(SystemError) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: count)
-        let read = try bytes.withUnsafeMutableBytes { buffer in
-            Result { () throws(SystemError) in try DescriptorIO.read(into: buffer, from: number, at: Int(offset)) }
-        }.get()
-        bytes.removeLast(count - read)
-        return bytes
+        try DescriptorIO.read(count, from: number, at: Int(offset))
     }
 }

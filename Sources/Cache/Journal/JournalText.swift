@@ -1,23 +1,23 @@
 internal import SystemIO
 
-/// One change of the cache.
+/// A change of the cache.
 enum JournalEntry: Sendable, Equatable {
     /// A rendition's file was stored.
     case object(ObjectRecord)
-    /// An alias leads to an object now, or was renewed.
+    /// An alias was added, renewed, or leads to another object now.
     case alias(AliasRecord, ObjectID)
-    /// An alias of this URL once led to an object that is still stored. Written only when the journal is rewritten; otherwise the
-    /// alias's own lines record it.
+    /// An alias of this URL led to an object that is still stored. Only a rewritten journal has such lines: otherwise the lines of
+    /// the alias record it.
     case formerAlias(url: String, ObjectID)
-    /// A client uploaded the source of an object that is stored: a purge of a URL with the same bytes leaves it.
+    /// A client uploaded the source of a stored object, so a purge of a URL with the same bytes leaves the object.
     case upload(ObjectID)
-    /// Earlier lines that the purge covers are void.
+    /// Earlier lines that the purge covers no longer count.
     case purge(PurgeScope)
 }
 
 /// An entry with its position in the order of all entries.
 struct JournalLine: Sendable, Equatable {
-    /// Increases from line to line, also across rewrites of the journal.
+    /// Increases from line to line, even across rewrites of the journal.
     let sequence: Int64
     let entry: JournalEntry
 }
@@ -33,15 +33,15 @@ struct JournalLine: Sendable, Equatable {
 ///     P  url|prefix|object|all  text
 ///     J  identity                                     (the first line; its sequence is the file's base)
 ///
-/// The checksum is the first 16 digits of the SHA-256 of what follows its tab. In fields a backslash, a control character or
-/// DEL is written `\xx`, so that a line break always ends a line and a damaged line costs no other. An optional field is
-/// empty when it has no value, else it begins with `=`.
+/// The checksum is the first 16 digits of the SHA-256 of everything after its tab. In fields, a backslash, a control character or
+/// DEL is written `\xx`, so that a line break always ends a line and a damaged line affects no other. An optional field is empty
+/// if it has no value, and otherwise begins with `=`.
 enum JournalText {
     private static let tab = UInt8(ascii: "\t")
     private static let lineBreak = UInt8(ascii: "\n")
     private static let backslash = UInt8(ascii: "\\")
     private static let checksumCount = 16
-    /// Sums of a sequence and the length of a file stay below overflow.
+    /// The sum of a sequence and the length of a file cannot overflow.
     private static let maxSequence: Int64 = 1 << 62
 
     // MARK: Writing
@@ -103,7 +103,7 @@ enum JournalText {
 
     // MARK: Reading
 
-    /// The line in `bytes`, which is without its line break; nil where it is damaged or of a kind not known.
+    /// Parses a line without its line break. Nil if it is damaged, of an unknown kind, or has values out of range.
     static func parse(_ bytes: ArraySlice<UInt8>) -> JournalLine? {
         guard let (kind, sequence, fields) = fields(of: bytes), let entry = entry(kind, fields) else { return nil }
         return JournalLine(sequence: sequence, entry: entry)
@@ -157,7 +157,7 @@ enum JournalText {
         }
     }
 
-    /// Splits a line whose checksum is right.
+    /// Splits a line; nil if its checksum is wrong.
     private static func fields(of bytes: Field) -> (kind: UInt8, sequence: Int64, fields: [Field])? {
         guard bytes.count > checksumCount, bytes[bytes.startIndex + checksumCount] == tab else { return nil }
         let body = bytes.dropFirst(checksumCount + 1)
@@ -175,7 +175,7 @@ enum JournalText {
         Hex.decode(field).flatMap { Name(bytes: $0) }
     }
 
-    /// A decimal number; no plus sign, no blanks.
+    /// A decimal number without plus sign and blanks.
     private static func number(_ field: Field) -> Int64? {
         let isNegative = field.first == UInt8(ascii: "-")
         let digits = isNegative ? field.dropFirst() : field
@@ -186,7 +186,7 @@ enum JournalText {
             let (tens, isTooLarge) = value.multipliedReportingOverflow(by: 10)
             let (sum, isMuchTooLarge) = tens.subtractingReportingOverflow(Int64(digit - 0x30))
             guard !isTooLarge, !isMuchTooLarge else { return nil }
-            // Downwards, since there is one more number below zero than above.
+            // Downwards: there is one more number below zero than above.
             value = sum
         }
         guard !isNegative else { return value }

@@ -56,7 +56,7 @@ package struct ListLoader {
         var hash = SHA256()
         hash.update(data: Array((target + "\n").utf8))
         for entry in entries { hash.update(data: Array((entry.identity + "\n").utf8)) }
-        return hash.finalize().prefix(8).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+        return Hex.encode(hash.finalize().prefix(8))
     }
 
     /// Parses the list once per format.

@@ -19,14 +19,7 @@ package enum FactsFile {
             }
             let document = FactsDocument(source: FactsDocument.Source(url: nil, facts: facts), renditions: [:]).encoded
             _ = try retryingOnInterrupt("ftruncate") { Int(ftruncate(file.number, 0)) }
-            var done = 0
-            while done < document.count {
-                done += try retryingOnInterrupt("pwrite") {
-                    document.withUnsafeBytes {
-                        pwrite(file.number, $0.baseAddress.map { $0 + done }, $0.count - done, off_t(done))
-                    }
-                }
-            }
+            try DescriptorIO.write(document, to: file.number, at: 0)
             return document.count
         } catch {
             throw .factsUnusable(cause: "\(error)")

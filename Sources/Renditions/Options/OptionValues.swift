@@ -1,4 +1,5 @@
 internal import Media
+internal import SystemIO
 
 // Values of options as they are written.
 
@@ -30,9 +31,5 @@ extension RGB {
     }
 
     /// `rrggbb`.
-    var hex: String {
-        let value = UInt32(red) << 16 | UInt32(green) << 8 | UInt32(blue)
-        let digits = String(value, radix: 16)
-        return String(repeating: "0", count: 6 - digits.count) + digits
-    }
+    var hex: String { Hex.encode([red, green, blue]) }
 }

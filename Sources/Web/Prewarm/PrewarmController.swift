@@ -92,9 +92,7 @@ struct PrewarmController: Sendable {
     }
 
     private static func newID() -> String {
-        let number = UInt128.random(in: .min ... .max)
-        let digits = String(number, radix: 16)
-        return String(repeating: "0", count: 32 - digits.count) + digits
+        Hex.encode(UInt128.random(in: .min ... .max))
     }
 
     private static func json(_ status: Int, _ value: some Encodable, _ headers: HTTPHeaders) -> HTTPResponse {

@@ -1,3 +1,5 @@
+internal import SystemIO
+
 /// Where a request belongs in a trace: the `traceparent` field of W3C Trace Context, level 1.
 package struct TraceParent: Sendable, Hashable, CustomStringConvertible {
     /// 32 hexadecimal digits, not all 0.
@@ -23,9 +25,7 @@ package struct TraceParent: Sendable, Hashable, CustomStringConvertible {
 
     /// The same trace, one span further: what this service is to the origins it asks.
     package func child() -> TraceParent {
-        let digits = String(UInt64.random(in: 1 ... .max), radix: 16)
-        return TraceParent(
-            traceID: traceID, spanID: String(repeating: "0", count: 16 - digits.count) + digits, flags: flags)
+        TraceParent(traceID: traceID, spanID: Hex.encode(UInt64.random(in: 1 ... .max)), flags: flags)
     }
 
     package var description: String { "00-\(traceID)-\(spanID)-\(flags)" }

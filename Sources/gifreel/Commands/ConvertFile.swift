@@ -98,13 +98,7 @@ struct ConvertFile: Sendable {
         let source = OwnedDescriptor(taking: number)
         do throws(SystemError) {
             var file = try MemoryFile(name: "gifreel-input")
-            let chunk = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
-            defer { chunk.deallocate() }
-            while true {
-                let count = try retryingOnInterrupt("read") { read(source.number, chunk.baseAddress, chunk.count) }
-                if count == 0 { break }
-                try file.append(UnsafeRawBufferPointer(rebasing: chunk[..<count]))
-            }
+            try DescriptorIO.readToEnd(of: source.number) { chunk throws(SystemError) in try file.append(chunk) }
             let count = file.count
             return (try file.seal(), count)
         } catch {

@@ -1,5 +1,6 @@
 internal import CAV
 internal import Glibc
+internal import SystemIO
 
 /// Lets libavformat write into a file descriptor and read back, which it does to move the index to the front.
 ///
@@ -56,48 +57,45 @@ final class FileOutput {
     }
 
     private func read(_ target: UnsafeMutablePointer<UInt8>?, _ count: Int32) -> Int32 {
-        while true {
-            let taken = pread(descriptor, target, Int(count), off_t(position))
-            if taken < 0 && errno == EINTR { continue }
-            if taken < 0 { return gifreel_averror(errno) }
+        let target = UnsafeMutableRawBufferPointer(start: target, count: Int(count))
+        do throws(SystemError) {
+            let taken = try DescriptorIO.read(into: target, from: descriptor, at: Int(position))
             position += Int64(taken)
             return taken == 0 ? gifreel_averror_eof : Int32(taken)
+        } catch {
+            return gifreel_averror(error.code)
         }
     }
 
     private func write(_ source: UnsafePointer<UInt8>?, _ count: Int32) -> Int32 {
-        guard let source else { return 0 }
-        var done = 0
-        while done < Int(count) {
-            let written = pwrite(descriptor, source + done, Int(count) - done, off_t(position))
-            if written < 0 && errno == EINTR { continue }
-            if written < 0 { return gifreel_averror(errno) }
-            done += written
-            position += Int64(written)
+        do throws(SystemError) {
+            let bytes = UnsafeRawBufferPointer(start: source, count: Int(count))
+            try DescriptorIO.write(bytes, to: descriptor, at: Int(position))
+        } catch {
+            return gifreel_averror(error.code)
         }
+        position += Int64(count)
         length = max(length, position)
         return count
     }
 
     /// Reads back what was written, without libavio.
     func read(at start: Int64, into target: UnsafeMutableRawBufferPointer) throws(TranscodeError) {
-        var done = 0
-        while done < target.count {
-            let taken = pread(descriptor, target.baseAddress.map { $0 + done }, target.count - done, off_t(start) + done)
-            if taken < 0 && errno == EINTR { continue }
-            guard taken > 0 else { throw .library(.mux, code: taken == 0 ? gifreel_averror_eof : gifreel_averror(errno)) }
-            done += taken
+        let taken: Int
+        do throws(SystemError) {
+            taken = try DescriptorIO.read(into: target, from: descriptor, at: Int(start))
+        } catch {
+            throw .library(.mux, code: gifreel_averror(error.code))
         }
+        guard taken == target.count else { throw .library(.mux, code: gifreel_averror_eof) }
     }
 
     /// Writes the bytes as a whole file.
     static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) throws(TranscodeError) {
-        var done = 0
-        while done < bytes.count {
-            let written = pwrite(descriptor, bytes.baseAddress.map { $0 + done }, bytes.count - done, off_t(done))
-            if written < 0 && errno == EINTR { continue }
-            guard written >= 0 else { throw .library(.write, code: gifreel_averror(errno)) }
-            done += written
+        do throws(SystemError) {
+            try DescriptorIO.write(bytes, to: descriptor, at: 0)
+        } catch {
+            throw .library(.write, code: gifreel_averror(error.code))
         }
     }
 

@@ -1,4 +1,3 @@
-internal import Glibc
 internal import SystemIO
 
 /// Reads parts of a file through checked bounds.
@@ -19,15 +18,8 @@ struct OutputBytes {
     func read(_ range: Range<Int>) throws(OutputFlaw) -> ByteReader {
         guard range.lowerBound >= 0, range.upperBound <= count else { throw .malformed }
         var bytes = [UInt8](repeating: 0, count: range.count)
-        var read = 0
-        while read < bytes.count {
-            let got = bytes.withUnsafeMutableBytes { buffer in
-                pread(file.number, buffer.baseAddress.map { $0 + read }, buffer.count - read, off_t(range.lowerBound + read))
-            }
-            if got < 0 && errno == EINTR { continue }
-            guard got > 0 else { throw .unreadable }
-            read += got
-        }
+        let read = bytes.withUnsafeMutableBytes { try? file.read(into: $0, at: range.lowerBound) }
+        guard read == range.count else { throw .unreadable }
         return ByteReader(bytes[...])
     }
 }
