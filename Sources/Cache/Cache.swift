@@ -72,8 +72,7 @@ package final class Cache: RenditionCache {
         store.close()
     }
 
-    /// Removes every rendition from memory, together with what is attached to it. The next hits look theirs up on disk. Any
-    /// thread.
+    /// Removes every rendition from memory, together with the value attached to it. The next look-ups use the disk. Any thread.
     package func forgetHot() {
         hot.removeAll()
     }
@@ -97,7 +96,7 @@ package final class Cache: RenditionCache {
     /// The rendition that an alias leads to, from memory, or from index and disk on a thread of the cache.
     ///
     /// - Parameter isFirstLook: False if the same request was counted as a miss before.
-    package func alias(_ key: AliasKey, isFirstLook: Bool = true) async -> CachedRendition? {
+    package func alias(_ key: AliasKey, isFirstLook: Bool) async -> CachedRendition? {
         if let found = hotAlias(key) { return found }
         return await lookUp(isFirstLook: isFirstLook) { [finder] in finder.rendition(under: key) }
     }
@@ -105,7 +104,7 @@ package final class Cache: RenditionCache {
     /// The rendition with that id, from memory, or from index and disk on a thread of the cache.
     ///
     /// - Parameter isFirstLook: False if nothing should be counted as a miss.
-    package func object(_ id: ObjectID, isFirstLook: Bool = true) async -> CachedRendition? {
+    package func object(_ id: ObjectID, isFirstLook: Bool) async -> CachedRendition? {
         if let found = hotObject(id) { return found }
         return await lookUp(isFirstLook: isFirstLook) { [finder] in finder.rendition(with: id) }
     }
@@ -184,12 +183,12 @@ package final class Cache: RenditionCache {
     ///
     /// - Parameter expected: The size in bytes that the rendition may reach.
     /// - Throws: ``CacheError/stagingFailed(_:)`` if there is no memory either.
-    package func stage(expecting expected: Int64 = 0) throws(CacheError) -> StagedFile {
+    package func stage(expecting expected: Int64) throws(CacheError) -> StagedFile {
         try publisher.createFile(expecting: expected)
     }
 
     /// A file in memory to write a rendition into, for when the disk filled up during the write. Its rendition is not stored.
-    package func stageInMemory(because reason: UnstoredReason = .diskFull) throws(CacheError) -> StagedFile {
+    package func stageInMemory(because reason: UnstoredReason) throws(CacheError) -> StagedFile {
         try publisher.createFileInMemory(because: reason)
     }
 
@@ -225,8 +224,8 @@ package final class Cache: RenditionCache {
     /// - Returns: The rendition, and whether it is stored. Disk errors are not thrown: the rendition is usable in any case.
     /// - Throws: ``CacheError/stagedFileUnusable(reason:)``.
     package func publish(
-        _ staged: StagedFile, as object: ObjectID, fileExtension: String, facts: [UInt8] = [], alias: AliasRecord?,
-        epoch: Epoch, storing: Bool = true
+        _ staged: StagedFile, as object: ObjectID, fileExtension: String, facts: [UInt8], alias: AliasRecord?, epoch: Epoch,
+        storing: Bool
     ) async throws(CacheError) -> PublishOutcome {
         guard ObjectRecord.isExtension(fileExtension) else { throw .stagedFileUnusable(reason: "its extension is not allowed") }
         guard facts.count <= ObjectRecord.maxFactsCount else { throw .stagedFileUnusable(reason: "its facts are too long") }
@@ -240,23 +239,6 @@ package final class Cache: RenditionCache {
     }
 
     // MARK: Purging
-
-    /// Forgets every rendition of one source.
-    ///
-    /// - Parameter url: The source's canonical URL, as in ``AliasRecord/sourceURL``.
-    package func purge(url: String) async throws(CacheError) -> PurgeResult {
-        try await purge(.url(url))
-    }
-
-    /// Forgets every rendition of all sources whose canonical URL begins with these bytes.
-    package func purge(prefix: String) async throws(CacheError) -> PurgeResult {
-        try await purge(.prefix(prefix))
-    }
-
-    /// Forgets everything, including uploaded renditions.
-    package func purgeAll() async throws(CacheError) -> PurgeResult {
-        try await purge(.all)
-    }
 
     /// Forgets what `scope` covers: aliases, and objects that no other alias leads to and that were not uploaded. Only
     /// ``PurgeScope/object(_:)`` and ``PurgeScope/all`` forget an uploaded object.

@@ -1,24 +1,26 @@
-/// The cache's settings.
+internal import Glibc
+
+/// The settings of the cache.
 package struct CacheConfiguration: Sendable, Equatable {
-    /// Where the cache lives; made if missing. One server a directory. Default `var/cache`.
+    /// The directory, which is created if it is missing. Each server needs its own. Default `var/cache`.
     package var directory = "var/cache"
-    /// Bytes of renditions kept at most. Eviction starts at 95 % and stops at 90 %. Default 10 GiB.
+    /// The largest number of bytes of stored renditions. Eviction starts at 95 % and stops at 90 %. Default 10 GiB.
     package var maxBytes: Int64 = 10 << 30
-    /// Bytes of the file system left free: below, renditions are evicted and new ones are not stored. Default 1 GiB.
+    /// The bytes of the file system that stay free. Below, renditions are evicted and new ones are not stored. Default 1 GiB.
     package var minFreeBytes: Int64 = 1 << 30
-    /// Seconds an alias is trusted before its origin is asked again. Default one day.
+    /// Seconds for which an alias is fresh, unless its origin said otherwise. Default one day.
     package var freshFor: Int64 = 86_400
-    /// Seconds after that in which the old answer may still be given. Default seven days.
+    /// Seconds after that in which the alias may be used while its origin is asked again. Default seven days.
     package var staleFor: Int64 = 7 * 86_400
-    /// Aliases, and as many objects, kept open in memory; each object takes one descriptor. Default 2048.
+    /// The largest number of aliases in memory, and of open objects. Each object takes one descriptor. Default 2048.
     package var hotEntries = 2048
-    /// Threads that look up what is not hot: index, open, check. Default 2.
+    /// Threads for look-ups on disk: index, open, comparison. Default 2.
     package var lookupThreads = 2
-    /// Threads that publish and purge. Default 2: one may wait for the disk while the other hashes.
+    /// Threads that publish. Default 2: one can wait for the disk while the other hashes.
     package var publishThreads = 2
-    /// Look-ups, and as many publishes, that may wait for a thread. A look-up beyond is a miss. Default 8192.
+    /// The largest number of look-ups, and of publishes, that wait for a thread. A look-up beyond is a miss. Default 8192.
     package var queueLimit = 8192
-    /// Bytes a second that are read in the background to check their SHA-256; 0 turns it off. Default 8 MiB.
+    /// Bytes per second that are read in the background to compare them with their SHA-256; 0 turns it off. Default 8 MiB.
     package var scrubBytesPerSecond: Int64 = 8 << 20
     /// Milliseconds between two rounds of housekeeping. Default 1000.
     package var housekeepingInterval = 1000
@@ -27,7 +29,7 @@ package struct CacheConfiguration: Sendable, Equatable {
 
     /// Checks every setting.
     ///
-    /// - Throws: ``CacheError/invalidSetting(name:reason:)`` for the first that is wrong.
+    /// - Throws: ``CacheError/invalidSetting(name:reason:)`` for the first that is out of range.
     package func validate() throws(CacheError) {
         try check("directory", !directory.isEmpty && !directory.utf8.contains(0), "must name a directory")
         try check("max_bytes", (1 << 20...1 << 60).contains(maxBytes), "must be at least 1 MiB")
@@ -42,10 +44,40 @@ package struct CacheConfiguration: Sendable, Equatable {
         try check("housekeeping_interval", (1...3_600_000).contains(housekeepingInterval), "must be 1 ms to one hour")
     }
 
-    /// Ten years in seconds: sums of such times with any date stay far from overflow.
+    /// Ten years in seconds. Sums of such times and any date cannot overflow.
     private static let longest: Int64 = 3650 * 86_400
 
     private func check(_ name: String, _ holds: Bool, _ reason: String) throws(CacheError) {
         guard holds else { throw .invalidSetting(name: name, reason: reason) }
+    }
+}
+
+/// The two clocks of the cache. Tests replace them.
+package struct CacheClock: Sendable {
+    /// Seconds since 1970 by the wall clock: written to disk and compared after a restart.
+    package let unixSeconds: @Sendable () -> Int64
+    /// Nanoseconds by a clock that never goes back, for times that are held in memory only.
+    package let monotonicNanoseconds: @Sendable () -> UInt64
+
+    package init(
+        unixSeconds: @escaping @Sendable () -> Int64, monotonicNanoseconds: @escaping @Sendable () -> UInt64
+    ) {
+        self.unixSeconds = unixSeconds
+        self.monotonicNanoseconds = monotonicNanoseconds
+    }
+
+    /// The system's clocks.
+    package static let system = CacheClock(
+        unixSeconds: { read(CLOCK_REALTIME).seconds },
+        monotonicNanoseconds: {
+            let now = read(CLOCK_MONOTONIC)
+            return UInt64(now.seconds) * 1_000_000_000 + UInt64(now.nanoseconds)
+        })
+
+    private static func read(_ clock: clockid_t) -> (seconds: Int64, nanoseconds: Int64) {
+        var now = timespec()
+        // Cannot fail: both clocks always exist and the pointer is valid.
+        clock_gettime(clock, &now)
+        return (Int64(now.tv_sec), Int64(now.tv_nsec))
     }
 }

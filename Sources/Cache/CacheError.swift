@@ -1,20 +1,20 @@
 package import SystemIO
 
-/// Why the cache could not do what it was asked.
+/// An error of the cache.
 package enum CacheError: Error, Sendable, CustomStringConvertible {
-    /// A setting is wrong: its name in ``CacheConfiguration`` and what is wrong with it.
+    /// A setting of ``CacheConfiguration`` is out of range.
     case invalidSetting(name: String, reason: String)
-    /// Another server holds the directory.
+    /// Another server uses the directory.
     case directoryInUse(path: String, holder: String)
-    /// The directory cannot be made, opened or used.
+    /// The directory cannot be created, opened or used.
     case directoryUnusable(path: String, cause: SystemError)
-    /// The index cannot be opened even after it was made anew.
+    /// Not even an empty index can be opened.
     case indexUnusable(path: String, cause: String)
-    /// No room for the bytes of a new rendition, neither on disk nor in memory.
+    /// Neither the disk nor the memory has space for a new rendition.
     case stagingFailed(SystemError)
-    /// The staged file cannot be read, is empty, or was published before.
+    /// The staged file cannot be read, is empty, was published before, or has metadata out of range.
     case stagedFileUnusable(reason: String)
-    /// The purge is in force now, but could not be written down: a restart may forget it.
+    /// The purge is in force, but a restart may undo it.
     case purgeNotDurable(cause: String)
     /// The cache is closed.
     case closed
@@ -30,7 +30,7 @@ package enum CacheError: Error, Sendable, CustomStringConvertible {
         case .indexUnusable(let path, let cause):
             "the cache's index \(path) cannot be used: \(cause)"
         case .stagingFailed(let cause):
-            "no room for a new rendition: \(cause)"
+            "no space for a new rendition: \(cause)"
         case .stagedFileUnusable(let reason):
             "the staged rendition cannot be published: \(reason)"
         case .purgeNotDurable(let cause):
@@ -56,8 +56,8 @@ package enum CacheEvent: Sendable, Equatable, CustomStringConvertible {
             "the cache's index cannot be used and is rebuilt from the journal: \(cause)"
         case .freeSpaceBelowMinimum(let free, let minimum):
             """
-            cache.min_free_bytes asks for \(minimum) bytes to stay free, but only \(free) are: renditions are evicted and new \
-            ones are not stored until enough is free
+            cache.min_free_bytes requires \(minimum) free bytes, but only \(free) are free: until then renditions are evicted \
+            and new ones are not stored
             """
         case .directoryReplaced(let path):
             "the cache directory \(path) was removed or replaced; the cache starts afresh in it"

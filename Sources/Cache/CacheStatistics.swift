@@ -1,48 +1,52 @@
 internal import Synchronization
 
-/// What the cache holds and has done since it was opened; a snapshot, each number right by itself.
+/// The contents of the cache and its counters since it was opened. Each value is correct by itself; together they are no
+/// consistent snapshot.
 package struct CacheStatistics: Sendable, Equatable {
-    /// Renditions stored.
+    /// Stored renditions.
     package var objects: Int64 = 0
-    /// Bytes of renditions stored.
+    /// Their bytes.
     package var bytes: Int64 = 0
     /// ``CacheConfiguration/maxBytes``.
     package var limitBytes: Int64 = 0
-    /// Look-ups answered from memory.
+    /// Look-ups that found a rendition in memory.
     package var hotHits: Int64 = 0
-    /// Look-ups answered from index and disk.
+    /// Look-ups that found a rendition by index and disk.
     package var diskHits: Int64 = 0
-    /// Look-ups on index and disk that found nothing.
+    /// Look-ups by index and disk that found none.
     package var misses: Int64 = 0
-    /// Look-ups refused because too many waited; each was a miss for its caller.
+    /// Look-ups refused because too many were waiting. Each was a miss for its caller.
     package var refused: Int64 = 0
-    /// Renditions published, and bytes of these.
+    /// Published renditions.
     package var published: Int64 = 0
+    /// Their bytes.
     package var publishedBytes: Int64 = 0
-    /// Renditions given back unstored: purged meanwhile, disk full, read-only.
+    /// Renditions and aliases that were not stored, because they were purged meanwhile or the disk refused them.
     package var unstored: Int64 = 0
-    /// Renditions removed to make room, and bytes of these.
+    /// Renditions that were evicted.
     package var evictions: Int64 = 0
+    /// Their bytes.
     package var evictedBytes: Int64 = 0
-    /// Purges done, and the renditions they removed.
+    /// Purges.
     package var purges: Int64 = 0
+    /// Renditions that purges removed.
     package var purged: Int64 = 0
     /// Stored files that did not match their record and were removed.
     package var corrupt: Int64 = 0
-    /// Files without a record, removed.
+    /// Files without a record that were removed.
     package var orphans: Int64 = 0
-    /// Times the index was made anew from the files.
+    /// How often the index was rebuilt.
     package var rebuilds: Int64 = 0
-    /// True while the index is being brought up to date with the files; look-ups may miss what is there.
+    /// Whether the index is being rebuilt or catches up with the journal. Look-ups may then miss stored renditions.
     package var isRebuilding = false
-    /// False while the disk refuses new renditions.
+    /// Whether the disk takes new renditions.
     package var isStoring = true
 
-    /// Look-ups answered, from memory or disk.
+    /// Look-ups that found a rendition.
     package var hits: Int64 { hotHits + diskHits }
 }
 
-/// What ``CacheStatistics`` counts beside the hot tables' hits.
+/// The counters of ``CacheStatistics``, except the hits of the hot tables. Any thread.
 final class CacheCounters: Sendable {
     let diskHits = Atomic<Int64>(0)
     let misses = Atomic<Int64>(0)
@@ -60,7 +64,7 @@ final class CacheCounters: Sendable {
 }
 
 extension Atomic where Value == Int64 {
-    /// Counts; no other memory depends on it.
+    /// Adds to a counter on which no other memory depends.
     func count(_ amount: Int64 = 1) {
         add(amount, ordering: .relaxed)
     }

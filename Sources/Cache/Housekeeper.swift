@@ -2,7 +2,7 @@ internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
-/// The work of the housekeeping thread.
+/// The work of the housekeeping thread: catching up, retries, comparison of files and rows, eviction, compaction, scrubbing.
 final class Housekeeper: Sendable {
     private let context: CacheContext
     private let finder: RenditionFinder

@@ -16,7 +16,7 @@ struct Purger: Sendable {
         let store = context.store
         // Only an index that has applied the whole journal contains all that is covered.
         store.catchUp()
-        let (removed, failure) = store.purge(scope) {
+        let (removed, failure) = store.applyPurge(scope) {
             // After the index and still under the lock: a look-up that notes the new epoch reads the new index, and a publish
             // is either before both, and removed, or after both, and refused.
             context.purges.append(scope)
@@ -26,7 +26,7 @@ struct Purger: Sendable {
         context.reached(.purgeCooled)
         let first = removed.objects.prefix(Self.filesPerTurn)
         store.removeFiles(of: Array(first))
-        removeLater(removed.objects.dropFirst(first.count), in: store)
+        removeFilesLater(removed.objects.dropFirst(first.count), in: store)
 
         let result = PurgeResult(
             purged: removed.aliases + removed.unaliased, bytes: removed.objects.reduce(0) { $0 + $1.record.length })
@@ -37,13 +37,13 @@ struct Purger: Sendable {
         return .success(result)
     }
 
-    /// Removes the files of a large purge after it has returned, between other purges: no row leads to them.
-    private func removeLater(_ objects: ArraySlice<ObjectRow>, in store: Store) {
+    /// Removes the files of a large purge after it has returned, between other purges. No row leads to them.
+    private func removeFilesLater(_ objects: ArraySlice<ObjectRow>, in store: Store) {
         guard !objects.isEmpty else { return }
         let isQueued = threads.submit {
             let turn = objects.prefix(Self.filesPerTurn)
             store.removeFiles(of: Array(turn))
-            removeLater(objects.dropFirst(turn.count), in: store)
+            removeFilesLater(objects.dropFirst(turn.count), in: store)
         }
         // The cache is closing: the next start removes the files as orphans.
         if !isQueued { store.expectOrphans() }

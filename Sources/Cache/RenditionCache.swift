@@ -1,9 +1,12 @@
 package import SystemIO
 
-/// The cache as the rendition pipeline uses it: look up, link, publish, renew and purge. ``Cache`` is the local implementation.
+/// The cache as the rendition pipeline uses it: look up, link, renew, publish and purge. ``Cache`` is the local implementation.
 ///
-/// Look-ups of hits do not go through this protocol: they use ``Cache/hotAlias(_:)`` and ``Cache/hotObject(_:)`` directly.
+/// No call blocks the caller's thread, except ``stage(expecting:)`` and ``stageInMemory(because:)``, which take a few system calls.
+/// Hits do not go through this protocol: they use ``Cache/hotAlias(_:)`` and ``Cache/hotObject(_:)``.
 package protocol RenditionCache: Sendable {
+    // MARK: Looking up
+
     /// The rendition that an alias leads to. `isFirstLook` is false if the same request was counted as a miss before.
     func alias(_ key: AliasKey, isFirstLook: Bool) async -> CachedRendition?
     /// The rendition with that id. `isFirstLook` is false if nothing should be counted as a miss.
@@ -13,13 +16,19 @@ package protocol RenditionCache: Sendable {
     func uploadedObject(_ id: ObjectID) async -> CachedRendition?
     /// How far the rendition's alias may be trusted now.
     func freshness(of rendition: CachedRendition) -> Freshness
-    /// Removes a rendition whose content is damaged.
+    /// Drops a rendition whose contents its reader cannot use.
     func discardCorrupt(_ rendition: CachedRendition) async
+
+    // MARK: Purges
 
     /// The epoch to note before work on a source begins, and to pass to `publish`, `link` and `renew`. Nil for an upload.
     func epoch(for sourceURL: String?) -> Epoch
     /// Whether a purge that covers the source came after `epoch`.
     func isPurged(_ sourceURL: String, since epoch: Epoch) -> Bool
+    /// Forgets what `scope` covers. Afterwards nothing older that it covers is found or stored.
+    func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeResult
+
+    // MARK: Linking
 
     /// Records an alias to a stored object; nil if there is no such object.
     func link(_ alias: AliasRecord, to object: ObjectID, epoch: Epoch) async -> PublishOutcome?
@@ -28,9 +37,11 @@ package protocol RenditionCache: Sendable {
         _ key: AliasKey, validators: Validators, fetchedAt: Int64, freshFor: Int64?, epoch: Epoch
     ) async -> CachedRendition?
 
+    // MARK: Publishing
+
     /// A file to write a rendition of up to `expected` bytes into.
     func stage(expecting expected: Int64) throws(CacheError) -> StagedFile
-    /// A file in memory to write a rendition into, for when the disk filled up. Its rendition is not stored.
+    /// A file in memory, for when the disk filled up during the write. Its rendition is not stored.
     func stageInMemory(because reason: UnstoredReason) throws(CacheError) -> StagedFile
     /// A staged file with a copy of `count` bytes of `file`.
     func stage(copyOf file: SharedDescriptor, count: Int) async throws(CacheError) -> StagedFile
@@ -39,7 +50,27 @@ package protocol RenditionCache: Sendable {
         _ staged: StagedFile, as object: ObjectID, fileExtension: String, facts: [UInt8], alias: AliasRecord?, epoch: Epoch,
         storing: Bool
     ) async throws(CacheError) -> PublishOutcome
+}
 
-    /// Forgets what `scope` covers.
-    func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeResult
+/// The parameters that most callers leave out.
+extension RenditionCache {
+    package func alias(_ key: AliasKey) async -> CachedRendition? {
+        await alias(key, isFirstLook: true)
+    }
+
+    package func object(_ id: ObjectID) async -> CachedRendition? {
+        await object(id, isFirstLook: true)
+    }
+
+    package func stageInMemory() throws(CacheError) -> StagedFile {
+        try stageInMemory(because: .diskFull)
+    }
+
+    package func publish(
+        _ staged: StagedFile, as object: ObjectID, fileExtension: String, facts: [UInt8] = [], alias: AliasRecord?,
+        epoch: Epoch
+    ) async throws(CacheError) -> PublishOutcome {
+        try await publish(
+            staged, as: object, fileExtension: fileExtension, facts: facts, alias: alias, epoch: epoch, storing: true)
+    }
 }

@@ -73,7 +73,7 @@ import Testing
         let epoch = cache.epoch(for: url)
         #expect(await cache.renew(.test(url), validators: Validators(), fetchedAt: 1, freshFor: nil, epoch: epoch) == nil)
         try await cache.put([1], url: url)
-        _ = try await cache.purge(url: url)
+        _ = try await cache.purge(.url(url))
         try await cache.put([2], url: url, object: .test("new"))
         // Asked before the purge: the origin's 304 was about what is gone.
         #expect(await cache.renew(.test(url), validators: Validators(), fetchedAt: 1, freshFor: nil, epoch: epoch) == nil)
@@ -120,7 +120,7 @@ import Testing
             #expect(kept != nil)
             #expect(refused == nil)
         }
-        _ = try await cache.purge(url: url)
+        _ = try await cache.purge(.url(url))
         #expect(kept == nil)
     }
 

@@ -159,7 +159,7 @@ private final class CrashingLoad: Sendable {
                     staged, as: .test("\(url) \(version)"), fileExtension: "mp4", alias: .test(url), epoch: epoch)
             } else {
                 versions.withLock { $0[source] += 1 }
-                guard (try? await cache.purge(url: url)) != nil else { continue }
+                guard (try? await cache.purge(.url(url))) != nil else { continue }
             }
             let line = Array("\(source) \(versions.withLock { $0[source] })\n".utf8)
             _ = write(log, line, line.count)

@@ -153,7 +153,7 @@ import Testing
             #expect(outcome.unstoredReason == .diskFull)
         }
         // A purge still gets through, and makes room.
-        #expect(try await cache.purge(url: "https://a/0").purged == 1)
+        #expect(try await cache.purge(.url("https://a/0")).purged == 1)
         #expect(try await cache.bytes(url: "https://a/0") == nil)
         disk.empty()
         try await cache.wait(for: "recovery") { try await $0.put(noise(100_000, seed: 30), url: "https://a/30").isStored }

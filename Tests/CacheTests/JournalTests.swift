@@ -105,7 +105,7 @@ import Testing
             #expect(row.object.uploaded > 0)
             #expect(store.objectRow(.test("https://b/")) != nil)
             // The former alias is copied, too: a purge of the source covers its former object, and not the uploaded one.
-            let (removed, _) = isIndexLost ? store.purge(.url(url)) {} : (RemovedRows(), nil)
+            let (removed, _) = isIndexLost ? store.applyPurge(.url(url)) {} : (RemovedRows(), nil)
             #expect(removed.objects.map(\.record.id) == (isIndexLost ? [.test("old")] : []))
             store.close()
         }

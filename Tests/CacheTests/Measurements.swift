@@ -72,7 +72,7 @@ struct Measurements {
                 for number in 0..<200 { try await cache.put(bytes, url: "https://a/\(number)") }
             }
             try await measure("purge of one, \(what)", count: 50) {
-                for number in 0..<50 { _ = try await cache.purge(url: "https://a/\(number)") }
+                for number in 0..<50 { _ = try await cache.purge(.url("https://a/\(number)")) }
             }
             await measure("renewal, \(what)", count: 100) {
                 for number in 100..<200 {
@@ -125,8 +125,8 @@ struct Measurements {
                 evicted = Int(cache.statistics().evictions)
             }
         }
-        _ = try await measure("purge by a prefix of a tenth") { try await cache.purge(prefix: "https://a/9") }
-        _ = try await measure("purge of the rest") { try await cache.purgeAll() }
+        _ = try await measure("purge by a prefix of a tenth") { try await cache.purge(.prefix("https://a/9")) }
+        _ = try await measure("purge of the rest") { try await cache.purge(.all) }
         try await measure("its files") {
             try await cache.wait(for: "the files to go", atMost: .seconds(300)) { _ in
                 !directory.files().contains { $0.hasSuffix(".mp4") }

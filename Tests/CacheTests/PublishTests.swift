@@ -120,7 +120,8 @@ import Testing
         let cache = try Cache.open(directory)
         defer { cache.close() }
         let outcome = try await cache.publish(
-            try cache.staged([1, 2]), as: .test(url), fileExtension: "mp4", alias: .test(url), epoch: cache.epoch(for: url),
+            try cache.staged([1, 2]), as: .test(url), fileExtension: "mp4", facts: [], alias: .test(url),
+            epoch: cache.epoch(for: url),
             storing: false)
         #expect(outcome.unstoredReason == .unwanted)
         #expect(try outcome.rendition.descriptor.readAll() == [1, 2])

@@ -14,14 +14,14 @@ import Testing
         defer { cache.close() }
         try await cache.put([1, 2, 3], url: "https://a/1")
         try await cache.put([4], url: "https://a/11")
-        #expect(try await cache.purge(url: "https://a/1") == PurgeResult(purged: 1, bytes: 3))
+        #expect(try await cache.purge(.url("https://a/1")) == PurgeResult(purged: 1, bytes: 3))
         #expect(cache.hotAlias(.test("https://a/1")) == nil)
         #expect(cache.hotObject(.test("https://a/1")) == nil)
         #expect(await cache.alias(.test("https://a/1")) == nil)
         #expect(await cache.object(.test("https://a/1")) == nil)
         #expect(try await cache.bytes(url: "https://a/11") == [4])
         #expect(directory.files().count == 1)
-        #expect(try await cache.purge(url: "https://a/1") == PurgeResult(purged: 0, bytes: 0))
+        #expect(try await cache.purge(.url("https://a/1")) == PurgeResult(purged: 0, bytes: 0))
     }
 
     @Test func purgeByPrefixComparesBytes() async throws {
@@ -30,11 +30,11 @@ import Testing
         for url in ["https://a/x/1", "https://a/x/2", "https://a/y/1", "https://a/X/1", "https://a/x%"] {
             try await cache.put(Array(url.utf8), url: url)
         }
-        #expect(try await cache.purge(prefix: "https://a/x/").purged == 2)
+        #expect(try await cache.purge(.prefix("https://a/x/")).purged == 2)
         #expect(try await cache.bytes(url: "https://a/y/1") != nil)
         #expect(try await cache.bytes(url: "https://a/X/1") != nil)
         #expect(try await cache.bytes(url: "https://a/x%") != nil)
-        #expect(try await cache.purge(prefix: "https://a/x%").purged == 1)
+        #expect(try await cache.purge(.prefix("https://a/x%")).purged == 1)
     }
 
     @Test func objectThatAnotherSourceNeedsStays() async throws {
@@ -42,10 +42,10 @@ import Testing
         defer { cache.close() }
         try await cache.put([1], url: "https://a/", object: .test("same"))
         try await cache.put([1], url: "https://b/", object: .test("same"))
-        #expect(try await cache.purge(url: "https://a/") == PurgeResult(purged: 1, bytes: 0))
+        #expect(try await cache.purge(.url("https://a/")) == PurgeResult(purged: 1, bytes: 0))
         #expect(try await cache.bytes(url: "https://a/") == nil)
         #expect(try await cache.bytes(url: "https://b/") == [1])
-        #expect(try await cache.purge(url: "https://b/") == PurgeResult(purged: 1, bytes: 1))
+        #expect(try await cache.purge(.url("https://b/")) == PurgeResult(purged: 1, bytes: 1))
         #expect(directory.files().isEmpty)
     }
 
@@ -55,7 +55,7 @@ import Testing
         try await cache.put([2], url: "https://a/", object: .test("new"))
         try await cache.put([3], url: "https://b/", object: .test("b, old"))
         try await cache.put([4], url: "https://b/", object: .test("b, new"))
-        #expect(try await cache.purge(url: "https://a/") == PurgeResult(purged: 1, bytes: 2))
+        #expect(try await cache.purge(.url("https://a/")) == PurgeResult(purged: 1, bytes: 2))
         #expect(await cache.object(.test("old")) == nil)
         #expect(await cache.object(.test("new")) == nil)
         #expect(await cache.object(.test("b, old")) != nil)
@@ -65,7 +65,7 @@ import Testing
         defer { again.close() }
         try await again.wait(for: "the index") { !$0.statistics().isRebuilding }
         #expect(await again.object(.test("b, old")) != nil)
-        #expect(try await again.purge(prefix: "https://b") == PurgeResult(purged: 1, bytes: 2))
+        #expect(try await again.purge(.prefix("https://b")) == PurgeResult(purged: 1, bytes: 2))
         #expect(await again.object(.test("b, old")) == nil)
         #expect(directory.files().isEmpty)
     }
@@ -75,7 +75,7 @@ import Testing
         defer { cache.close() }
         try await cache.put([1], url: "https://a/")
         try await cache.put([2, 2], url: nil)
-        #expect(try await cache.purgeAll() == PurgeResult(purged: 2, bytes: 3))
+        #expect(try await cache.purge(.all) == PurgeResult(purged: 2, bytes: 3))
         #expect(directory.files().isEmpty)
         #expect(cache.statistics().objects == 0)
         #expect(cache.statistics().bytes == 0)
@@ -89,7 +89,7 @@ import Testing
         let cache = try Cache.open(directory)
         try await cache.put([1, 2], url: nil, object: .test("same"))
         try await cache.put([1, 2], url: "https://a/", object: .test("same"))
-        #expect(try await cache.purge(url: "https://a/") == PurgeResult(purged: 1, bytes: 0))
+        #expect(try await cache.purge(.url("https://a/")) == PurgeResult(purged: 1, bytes: 0))
         #expect(try await cache.bytes(url: "https://a/") == nil)
         #expect(try await cache.object(.test("same"))?.descriptor.readAll() == [1, 2])
         cache.close()
@@ -105,7 +105,7 @@ import Testing
             #expect(try await cache.uploadedObject(.test("same"))?.descriptor.readAll() == [1, 2])
         }
         #expect(try directory.contents("journal").split(separator: 10).count == 4)
-        #expect(try await cache.purge(prefix: "https://") == PurgeResult(purged: 1, bytes: 0))
+        #expect(try await cache.purge(.prefix("https://")) == PurgeResult(purged: 1, bytes: 0))
         #expect(try await cache.object(.test("same"))?.descriptor.readAll() == [1, 2])
         cache.close()
         try await expectTheUpload()
@@ -118,13 +118,13 @@ import Testing
             let cache = try Cache.open(directory)
             try await cache.wait(for: "the index") { !$0.statistics().isRebuilding }
             try await cache.put([1, 2], url: "https://a/", object: .test("same"))
-            #expect(try await cache.purge(url: "https://a/").bytes == 0)
+            #expect(try await cache.purge(.url("https://a/")).bytes == 0)
             #expect(try await cache.object(.test("same"))?.descriptor.readAll() == [1, 2])
             cache.close()
         }
         let cache = try Cache.open(directory)
         defer { cache.close() }
-        #expect(try await cache.purgeAll().bytes == 2)
+        #expect(try await cache.purge(.all).bytes == 2)
         #expect(await cache.object(.test("same")) == nil)
     }
 
@@ -138,7 +138,7 @@ import Testing
         let again = try Cache.open(directory)
         defer { again.close() }
         try await again.wait(for: "the index") { !$0.statistics().isRebuilding }
-        #expect(try await again.purge(url: "https://a/") == PurgeResult(purged: 1, bytes: 1))
+        #expect(try await again.purge(.url("https://a/")) == PurgeResult(purged: 1, bytes: 1))
         #expect(await again.object(.test("same")) == nil)
     }
 
@@ -194,7 +194,7 @@ import Testing
         let cache = try Cache.open(directory)
         defer { cache.close() }
         let epoch = cache.epoch(for: "https://a/1")
-        _ = try await cache.purge(prefix: "https://a/")
+        _ = try await cache.purge(.prefix("https://a/"))
         let outcome = try await cache.put([1, 2], url: "https://a/1", epoch: epoch)
         #expect(outcome.unstoredReason == .purged)
         #expect(try outcome.rendition.descriptor.readAll() == [1, 2])
@@ -210,7 +210,7 @@ import Testing
         defer { cache.close() }
         try await cache.put([1, 2], url: "https://a/")
         let held = try #require(await cache.alias(.test("https://a/")))
-        _ = try await cache.purgeAll()
+        _ = try await cache.purge(.all)
         #expect(try held.descriptor.readAll() == [1, 2])
     }
 
@@ -219,7 +219,7 @@ import Testing
         // The object stays for another source, so that only the purged alias must not come back.
         try await cache.put([1], url: "https://a/", object: .test("same"))
         try await cache.put([1], url: "https://b/", object: .test("same"))
-        _ = try await cache.purge(url: "https://a/")
+        _ = try await cache.purge(.url("https://a/"))
         cache.close()
         for _ in 0..<2 {
             let again = try Cache.open(directory)
@@ -236,7 +236,7 @@ import Testing
         let cache = try Cache.open(directory)
         defer { cache.close() }
         for number in 0..<1_200 { try await cache.put([UInt8(number % 256)], url: "https://a/\(number)") }
-        #expect(try await cache.purge(prefix: "https://a/") == PurgeResult(purged: 1_200, bytes: 1_200))
+        #expect(try await cache.purge(.prefix("https://a/")) == PurgeResult(purged: 1_200, bytes: 1_200))
         #expect(cache.statistics().objects == 0)
         #expect(await cache.object(.test("https://a/1199")) == nil)
         try await cache.wait(for: "the files to go") { _ in directory.files().isEmpty }
@@ -246,7 +246,7 @@ import Testing
         let directory = try TemporaryDirectory(inMemory: true)
         let cache = try Cache.open(directory)
         for number in 0..<1_200 { try await cache.put([UInt8(number % 256)], url: "https://a/\(number)") }
-        _ = try await cache.purgeAll()
+        _ = try await cache.purge(.all)
         cache.close()
         let again = try Cache.open(directory)
         defer { again.close() }
@@ -256,6 +256,6 @@ import Testing
     @Test func closedCacheRefusesAPurge() async throws {
         let cache = try Cache.open(directory)
         cache.close()
-        await #expect(throws: CacheError.self) { try await cache.purgeAll() }
+        await #expect(throws: CacheError.self) { try await cache.purge(.all) }
     }
 }

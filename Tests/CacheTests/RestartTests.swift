@@ -21,7 +21,7 @@ import Testing
         try await cache.put([2, 2], url: "https://a/2", fetchedAt: 1_600_000_000)
         try await cache.put([3, 3], url: nil)
         try await cache.put([4, 4], url: "https://a/gone")
-        _ = try await cache.purge(url: "https://a/gone")
+        _ = try await cache.purge(.url("https://a/gone"))
     }
 
     /// Opens it again and looks for all that ``fill()`` left there.
@@ -86,7 +86,7 @@ import Testing
         let again = try Cache.open(directory)
         try await again.put([2, 2], url: "https://a/2", fetchedAt: 1_600_000_000)
         try await again.put([3, 3], url: nil)
-        _ = try await again.purge(url: "https://a/gone")
+        _ = try await again.purge(.url("https://a/gone"))
         again.close()
         try directory.write(old, to: "index.sqlite")
         try await expectAll(rebuilds: 0)
@@ -213,7 +213,7 @@ import Testing
             }
         }
         try await cache.wait(for: "the upload") { try await $0.object(.test("upload"))?.descriptor.readAll() == [3, 3] }
-        #expect(try await cache.purge(prefix: "https://").purged == 2)
+        #expect(try await cache.purge(.prefix("https://")).purged == 2)
         cache.close()
         try Cache.open(directory).close()
     }

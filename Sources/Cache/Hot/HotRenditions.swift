@@ -1,5 +1,4 @@
-/// The renditions in use, by alias and by id, with the rules that keep purged and evicted ones out. Any thread; no call waits for
-/// a disk.
+/// The renditions in use, by alias and by id, without purged and evicted ones. Any thread; no call waits for a disk.
 final class HotRenditions: Sendable {
     private let aliases: HotTable<AliasKey>
     private let objects: HotTable<ObjectID>
@@ -16,9 +15,10 @@ final class HotRenditions: Sendable {
         self.onStep = onStep
     }
 
-    /// Look-ups answered so far.
+    /// Look-ups that found a rendition so far.
     var hits: Int64 { aliases.hits + objects.hits }
 
+    /// The rendition under an alias, marked as used and counted as a hit.
     @inline(__always)
     func use(_ key: AliasKey) -> CachedRendition? {
         guard let rendition = aliases.use(key) else { return nil }
@@ -26,6 +26,7 @@ final class HotRenditions: Sendable {
         return rendition
     }
 
+    /// The rendition with an id, marked as used and counted as a hit.
     @inline(__always)
     func use(_ id: ObjectID) -> CachedRendition? {
         guard let rendition = objects.use(id) else { return nil }

@@ -1,16 +1,16 @@
 internal import Synchronization
 
-/// Renditions in use, with their files open: what answers a hit without index or file system.
+/// Renditions in use, with their files open, so that a hit needs neither index nor file system.
 ///
-/// Sharded by the key's first bits, each shard with a lock of its own held for one dictionary access, so that I/O threads
-/// seldom meet. Values removed are let go outside the lock, since that may close a file. Any thread.
+/// Sharded by the key's first bits. Each shard has its own lock, which is held for one dictionary access, so that I/O threads
+/// seldom contend. Removed values are released after the lock, since that may close a file. Any thread.
 final class HotTable<Key: DigestName>: Sendable {
     private struct Shard {
         var table: SieveTable<Key, CachedRendition>
         var hits: Int64 = 0
     }
 
-    /// A lock alone in its cache line, so that two threads in two shards do not slow one another.
+    /// A shard with a cache line to itself, so that threads in two shards do not slow each other down.
     private final class Cell: Sendable {
         let shard: Mutex<Shard>
         private let padding: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0)
@@ -23,7 +23,7 @@ final class HotTable<Key: DigestName>: Sendable {
     private let cells: [Cell]
     private let mask: UInt64
 
-    /// - Parameter limit: Entries in all, at least 1; rounded up to a multiple of the number of shards.
+    /// - Parameter limit: The largest number of entries, at least 1; rounded up to a multiple of the number of shards.
     init(limit: Int) {
         let count = limit >= 256 ? 16 : 1
         cells = (0..<count).map { _ in Cell(limit: (limit + count - 1) / count) }
@@ -44,21 +44,19 @@ final class HotTable<Key: DigestName>: Sendable {
         cell(of: key).shard.withLock { $0.table.peek(key) }
     }
 
-    /// Puts an entry in if `stillValid` holds, which is given the entry that is there now.
+    /// Inserts or replaces an entry if `isValid`, which receives the present entry, returns true.
     ///
-    /// The condition is looked at under the shard's lock. A purge first makes it false and then takes the shard's lock to
-    /// remove, so it either refuses the entry here or finds it there.
-    @discardableResult
-    func insert(_ rendition: CachedRendition, for key: Key, if stillValid: (CachedRendition?) -> Bool) -> Bool {
-        let (isIn, removed): (Bool, CachedRendition?) = cell(of: key).shard.withLock { shard in
-            stillValid(shard.table.peek(key)) ? (true, shard.table.insert(rendition, for: key)) : (false, nil)
+    /// The condition is evaluated under the shard's lock. A purge first makes it false and then takes the lock to remove entries,
+    /// so the purge either prevents the insertion or removes the entry.
+    func insert(_ rendition: CachedRendition, for key: Key, if isValid: (CachedRendition?) -> Bool) {
+        let removed: CachedRendition? = cell(of: key).shard.withLock { shard in
+            isValid(shard.table.peek(key)) ? shard.table.insert(rendition, for: key) : nil
         }
-        // Let go only now, after the lock.
+        // Released here, after the lock.
         _ = removed
-        return isIn
     }
 
-    /// Takes out one entry if it is still the one given.
+    /// Removes an entry if it is still this one.
     func remove(_ key: Key, ifSame rendition: CachedRendition) {
         let removed: CachedRendition? = cell(of: key).shard.withLock { shard in
             shard.table.peek(key) === rendition ? shard.table.remove(key) : nil
@@ -66,7 +64,7 @@ final class HotTable<Key: DigestName>: Sendable {
         _ = removed
     }
 
-    /// Takes out every entry that `condition` holds for.
+    /// Removes every entry for which `condition` returns true.
     func removeAll(where condition: (CachedRendition) -> Bool) {
         for cell in cells {
             let removed = cell.shard.withLock { $0.table.removeAll { _, rendition in condition(rendition) } }
@@ -74,7 +72,7 @@ final class HotTable<Key: DigestName>: Sendable {
         }
     }
 
-    /// Look-ups answered so far.
+    /// Look-ups that found an entry so far.
     var hits: Int64 {
         cells.reduce(0) { $0 + $1.shard.withLock(\.hits) }
     }

@@ -96,3 +96,12 @@ final class PurgeLog: Sendable {
         }
     }
 }
+
+/// Points between the steps of an operation, outside any lock, at which a purge by another thread may come in between. A test
+/// switches threads at them and so tests many orders.
+enum Step: Sendable, CaseIterable {
+    case lookupNotedEpoch, lookupReadIndex, lookupOpenedFile
+    case publishMeasured, publishSynced, publishCommitted
+    case purgeInForce, purgeCooled
+    case evictedFromDisk
+}

@@ -1,15 +1,15 @@
 package import SystemIO
 
-/// What became of a rendition that was published. In every case it can be answered with.
+/// The outcome of publishing a rendition. In every case the rendition can be served.
 package enum PublishOutcome: Sendable {
     /// It is stored.
     case stored(CachedRendition)
-    /// The object was there already; that one is used and the new file let go.
+    /// The object was stored already. That one is used, and the new file is discarded.
     case existing(CachedRendition)
-    /// It is not stored; its file lives as long as it is held.
+    /// It is not stored. Its file exists until the rendition is released.
     case unstored(CachedRendition, UnstoredReason)
 
-    /// What to answer with.
+    /// The rendition to serve.
     package var rendition: CachedRendition {
         switch self {
         case .stored(let rendition), .existing(let rendition), .unstored(let rendition, _): rendition
@@ -19,35 +19,35 @@ package enum PublishOutcome: Sendable {
 
 /// Why a rendition was not stored.
 package enum UnstoredReason: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The publisher did not want it stored.
+    /// The caller of publish forbade it.
     case unwanted
-    /// Its source was purged after the work on it had begun.
+    /// Its source was purged after work on it had begun.
     case purged
-    /// It is larger than the whole cache may be.
+    /// It is larger than ``CacheConfiguration/maxBytes``.
     case tooLarge
     /// The disk is full.
     case diskFull
-    /// Less of the disk is free than ``CacheConfiguration/minFreeBytes``.
+    /// Less than ``CacheConfiguration/minFreeBytes`` is free.
     case lowSpace
-    /// The file system is read-only, or the directory does not let us write.
+    /// The file system or the directory is not writable.
     case readOnly
     /// The cache's directory was removed or replaced.
     case directoryLost
-    /// The cache is closed, or too many publishes wait.
+    /// The cache is closed, or too many publishes are waiting.
     case unavailable
-    /// Something else failed.
+    /// Another system call failed.
     case failed(SystemError)
 
     package var description: String {
         switch self {
-        case .unwanted: "it was not to be stored"
+        case .unwanted: "storing it was forbidden"
         case .purged: "its source was purged meanwhile"
         case .tooLarge: "it is larger than the whole cache"
         case .diskFull: "the disk is full"
-        case .lowSpace: "less of the disk is free than cache.min_free_bytes asks for"
+        case .lowSpace: "less of the disk is free than cache.min_free_bytes requires"
         case .readOnly: "the cache's directory is read-only"
-        case .directoryLost: "the cache's directory is gone"
-        case .unavailable: "the cache takes no more work"
+        case .directoryLost: "the cache's directory was removed or replaced"
+        case .unavailable: "the cache is closed or overloaded"
         case .failed(let error): error.description
         }
     }

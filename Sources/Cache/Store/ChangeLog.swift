@@ -56,7 +56,7 @@ struct ChangeLog: ~Copyable, Sendable {
             let removed = try record([.purge(scope)], durable: true).removed
             return (removed ?? removeFilesFirst(scope, before: sequence), nil)
         } catch {
-            // After so many failures one purge of everything is simpler, and bounds the list.
+            // One purge of everything bounds the list after 1000 failures.
             unrecordedPurges = unrecordedPurges.count < 1000 ? unrecordedPurges + [scope] : [.all]
             let line = JournalLine(sequence: sequence, entry: .purge(scope))
             let removed = follow([line], from: .max, to: .max)

@@ -180,7 +180,7 @@ final class Store: Sendable {
     ///
     /// - Parameter inForce: Called under the lock, after the index was changed.
     /// - Returns: What was removed, and the error if the purge is not durable. It is in force nevertheless.
-    func purge(_ scope: PurgeScope, inForce: () -> Void) -> (removed: RemovedRows, failure: SystemError?) {
+    func applyPurge(_ scope: PurgeScope, inForce: () -> Void) -> (removed: RemovedRows, failure: SystemError?) {
         change { state in
             defer { inForce() }
             return state.log.recordPurge(scope)

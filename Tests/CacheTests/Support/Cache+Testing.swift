@@ -22,7 +22,7 @@ extension Cache {
 
     /// A staged file with these bytes in it.
     func staged(_ bytes: [UInt8]) throws -> StagedFile {
-        let staged = try stage()
+        let staged = try stage(expecting: 0)
         let count = bytes.withUnsafeBytes { write(staged.number, $0.baseAddress, $0.count) }
         try #require(count == bytes.count)
         return staged

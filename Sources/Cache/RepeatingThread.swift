@@ -1,10 +1,10 @@
 internal import Glibc
 internal import SystemIO
 
-/// A thread that does the same work again and again: after each interval, and at once when it is woken.
+/// A thread that repeats a round of work: after each interval, and at once when it is woken.
 ///
-/// `@unchecked Sendable`: all state is reached under `mutex` only; mutex and condition live at fixed addresses until
-/// `deinit`, which cannot come before the thread, which holds this object, has ended.
+/// `@unchecked Sendable`: all state is accessed with `mutex` locked only. Mutex and condition have fixed addresses until `deinit`,
+/// which runs after the thread has ended, because the thread holds this object.
 final class RepeatingThread: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let wakeUp = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -13,7 +13,7 @@ final class RepeatingThread: @unchecked Sendable {
     private var isClosing = false
     private var thread: SystemThread?
 
-    /// - Parameter interval: Milliseconds of rest between two rounds.
+    /// - Parameter interval: Milliseconds between two rounds.
     init(interval: Int) {
         self.interval = interval
         pthread_mutex_init(mutex, nil)
@@ -32,19 +32,19 @@ final class RepeatingThread: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Begins; the first round comes at once. To be called once.
+    /// Starts the thread, which begins the first round at once. Must be called once.
     ///
-    /// - Parameter name: As `top` shows it, at most 15 bytes.
+    /// - Parameter name: The thread's name in `top`, at most 15 bytes.
     func start(name: String, _ round: @escaping @Sendable () -> Void) {
         let thread = SystemThread.start(name: name) {
-            repeat { round() } while self.rest()
+            repeat { round() } while self.waitForNextRound()
         }
         pthread_mutex_lock(mutex)
         self.thread = thread
         pthread_mutex_unlock(mutex)
     }
 
-    /// Has the next round begin now, or right after the one that is going on.
+    /// Starts the next round now, or after the current one.
     func wake() {
         pthread_mutex_lock(mutex)
         isWoken = true
@@ -52,14 +52,14 @@ final class RepeatingThread: @unchecked Sendable {
         pthread_mutex_unlock(mutex)
     }
 
-    /// True once ``close()`` was called: a long round should end.
+    /// Whether ``close()`` was called. A long round should then end.
     var isEnding: Bool {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         return isClosing
     }
 
-    /// Ends the thread after its round. Blocks; not to be called from it.
+    /// Ends the thread after its current round. Blocks; must not be called from the thread.
     func close() {
         pthread_mutex_lock(mutex)
         isClosing = true
@@ -70,8 +70,8 @@ final class RepeatingThread: @unchecked Sendable {
         ending?.join()
     }
 
-    /// Waits; false when it is time to end.
-    private func rest() -> Bool {
+    /// Waits for the interval or a wake-up. Returns false if the thread has to end.
+    private func waitForNextRound() -> Bool {
         var deadline = timespec()
         clock_gettime(CLOCK_MONOTONIC, &deadline)
         let nanoseconds = deadline.tv_nsec + (interval % 1000) * 1_000_000

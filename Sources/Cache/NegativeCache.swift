@@ -1,0 +1,104 @@
+internal import Synchronization
+
+/// Failures that are remembered for a while, so that a source that fails is not requested again for every client.
+///
+/// In memory, bounded, and purgeable. Any thread. A call holds a lock for one access of a dictionary, a purge for a scan.
+package final class NegativeCache<Failure: Sendable>: Sendable {
+    private struct Entry: Sendable {
+        let failure: Failure
+        let sourceURL: String
+        /// By the monotonic clock.
+        let until: UInt64
+    }
+
+    /// A remembered failure.
+    package struct Found: Sendable {
+        package let failure: Failure
+        /// Seconds until the next attempt is allowed, at least one; for `Retry-After`.
+        package let remaining: Int64
+    }
+
+    private let entries: Mutex<SieveTable<AliasKey, Entry>>
+    private let purges = PurgeLog()
+    private let clock: CacheClock
+
+    /// - Parameter limit: The largest number of entries. Beyond, entries that were not used are dropped first.
+    package init(limit: Int = 10_000, clock: CacheClock = .system) {
+        entries = Mutex(SieveTable(limit: limit))
+        self.clock = clock
+    }
+
+    /// The failure remembered under `key`; nil if there is none or its time is over.
+    package func failure(for key: AliasKey) -> Found? {
+        let now = clock.monotonicNanoseconds()
+        return entries.withLock { entries in
+            guard let entry = entries.use(key) else { return nil }
+            guard entry.until > now else {
+                _ = entries.remove(key)
+                return nil
+            }
+            return Found(failure: entry.failure, remaining: Int64((entry.until - now + 999_999_999) / 1_000_000_000))
+        }
+    }
+
+    /// The epoch to note before the source is requested, and to pass to ``remember(_:for:sourceURL:lifetime:since:)``.
+    package var epoch: Epoch { purges.epoch }
+
+    /// Remembers a failure, unless its source was purged since `epoch`.
+    ///
+    /// - Parameters:
+    ///   - key: The key of the rendition, or of anything else that failed as a whole.
+    ///   - sourceURL: The source's canonical URL, for purges.
+    ///   - epoch: As noted before the source was requested.
+    package func remember(
+        _ failure: Failure, for key: AliasKey, sourceURL: String, lifetime: NegativeLifetime, since epoch: Epoch
+    ) {
+        let until = clock.monotonicNanoseconds() + lifetime.nanoseconds()
+        entries.withLock { entries in
+            guard !purges.overtook(epoch, sourceURL: sourceURL) else { return }
+            _ = entries.insert(Entry(failure: failure, sourceURL: sourceURL, until: until), for: key)
+        }
+    }
+
+    /// Forgets the failure remembered under `key`, after a success.
+    package func forget(_ key: AliasKey) {
+        entries.withLock { _ = $0.remove(key) }
+    }
+
+    /// Forgets the failures that `scope` covers, and keeps those of requests under way from being remembered.
+    ///
+    /// - Returns: The number of failures forgotten.
+    @discardableResult
+    package func purge(_ scope: PurgeScope) -> Int {
+        purges.append(scope)
+        return entries.withLock { $0.removeAll { _, entry in scope.covers(entry.sourceURL) }.count }
+    }
+
+    /// The number of entries, including those whose time is over.
+    package var count: Int { entries.withLock(\.count) }
+}
+
+/// How long a failure is remembered.
+package enum NegativeLifetime: Sendable, Equatable {
+    /// The source does not exist (404, 410): one minute.
+    case missing
+    /// The source is no GIF or cannot be converted (415, 422): ten minutes, since an attempt is expensive.
+    case unusable
+    /// The origin failed or was too slow: five seconds and up to half as much again, so that not all sources are requested
+    /// again at the same time.
+    case transient
+    /// The origin asked for a pause (`Retry-After`, RFC 9110 section 10.2.3): at least one second, at most five minutes.
+    case retryAfter(seconds: Int64)
+
+    /// The lifetime. A transient one differs from call to call.
+    package func nanoseconds() -> UInt64 {
+        switch self {
+        case .missing: 60 * Self.second
+        case .unusable: 600 * Self.second
+        case .transient: 5 * Self.second + UInt64.random(in: 0...(5 * Self.second / 2))
+        case .retryAfter(let seconds): UInt64(min(max(seconds, 1), 300)) * Self.second
+        }
+    }
+
+    private static let second: UInt64 = 1_000_000_000
+}
