@@ -28,6 +28,11 @@ final class QueueDirectory {
         guard clinux_try_lock(lockNumber) == 0 else { throw .file(.last("flock(\(path)/lock)")) }
     }
 
+    /// Releases the lock on the directory. Nothing in the directory may be changed afterwards.
+    func unlock() {
+        clinux_unlock(lock.number)
+    }
+
     /// The entries on disk in their order. Removes debris, and entries that are damaged or without data.
     func load() throws(StoreError) -> [QueueEntry] {
         var entries: [QueueEntry] = []
@@ -35,12 +40,10 @@ final class QueueDirectory {
         var debris: [String] = []
         for name in try names() where name != "lock" {
             let parts = name.split(separator: ".")
-            guard parts.count == 2, let sequence = UInt64(parts[0]), Self.digits(sequence) == parts[0] else {
-                // Other programs' files stay.
-                if name.hasSuffix(".part") { debris.append(name) }
-                continue
-            }
+            // Other programs' files stay.
+            guard parts.count == 2, let sequence = UInt64(parts[0]), Self.digits(sequence) == parts[0] else { continue }
             switch parts[1] {
+            case "part": debris.append(name)
             case "data": data.insert(sequence)
             case "entry":
                 if let entry = read(sequence) { entries.append(entry) } else { debris.append(name) }

@@ -309,11 +309,12 @@ final class WriteBehindQueue: Sendable {
         return withExtendedLifetime(deadline) { state.withLock { $0.items.isEmpty } }
     }
 
-    /// Takes and gives no more entries, and waits for the disk. What is queued stays on disk. Blocks.
+    /// Takes and gives no more entries, waits for the disk, and releases the directory, in which the entries stay. Blocks.
     func close() {
         state.withLock { $0.isClosed = true }
         wake()
         disk.close()
+        directory.unlock()
     }
 
     private func wake() {

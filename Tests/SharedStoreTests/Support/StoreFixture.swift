@@ -43,8 +43,8 @@ final class StoreFixture: Sendable {
 
     /// A store with a queue. Pauses are short, and the deadline of lookups is long, unless a test is about them.
     func store(
-        queue: String? = "queue", now: (@Sendable () -> Duration)? = nil,
-        _ change: (inout SharedStoreConfiguration) throws -> Void = { _ in }
+        queue: String? = "queue", _ change: (inout SharedStoreConfiguration) throws -> Void = { _ in },
+        now: (@Sendable () -> Duration)? = nil
     ) throws -> SharedStore {
         var configuration = SharedStoreConfiguration(bucket: try bucket())
         configuration.prefix = prefix

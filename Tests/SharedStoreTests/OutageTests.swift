@@ -1,0 +1,122 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import SharedStore
+
+@Suite("Writes wait for the end of an outage", .s3Server) struct OutageTests {
+    @Test func theQueueIsSentOnceTheServerReturns() async throws {
+        let fixture = try StoreFixture(faults: .refusing)
+        defer { fixture.stop() }
+        let store = try fixture.store()
+        let renditions = try (1...5).map { try TestRendition($0) }
+        for rendition in renditions { try store.store(rendition) }
+        try await waitUntil("the suspension") { () async in !fixture.reported.isEmpty }
+        #expect(store.statistics.queuedWrites == 5 && store.statistics.queuedBytes == 25_000)
+        fixture.proxy.faults = .none
+        #expect(await store.drain(within: .seconds(60)))
+        for rendition in renditions { #expect(try await store.has(rendition)) }
+        #expect(fixture.reported.last == .resumed)
+        #expect(store.statistics.droppedWrites == 0)
+    }
+
+    @Test func aServerThatIsKilledAndStartedAgainHasAllOfThem() async throws {
+        let server = try S3Server()
+        let fixture = try StoreFixture(server)
+        defer { fixture.stop() }
+        let store = try fixture.store()
+        let (before, during) = (try TestRendition(1), try TestRendition(2))
+        try store.store(before)
+        #expect(await store.drain(within: .seconds(60)))
+        server.stop()
+        try store.store(during)
+        #expect(await storeError { _ = try await store.has(before) } != nil)
+        try server.restart()
+        #expect(await store.drain(within: .seconds(60)))
+        #expect(try await store.has(during))
+        // moto keeps its objects in memory.
+        if server.kind != .moto { #expect(try await store.has(before)) }
+        server.stop()
+    }
+
+    @Test func aQueueOnDiskIsSentByTheNextProcess() async throws {
+        let fixture = try StoreFixture(faults: .refusing)
+        defer { fixture.stop() }
+        let store = try fixture.store()
+        let (rendition, removed) = (try TestRendition(1), try TestRendition(2))
+        try store.store(rendition)
+        try store.store(removed)
+        #expect(await store.remove(removed.name))
+        store.close()
+        fixture.proxy.faults = .none
+        let next = try fixture.store()
+        #expect(await next.drain(within: .seconds(60)))
+        #expect(try await next.has(rendition))
+        #expect(try await !next.has(removed))
+        #expect(next.statistics.stored == 1 && next.statistics.deleted == 1)
+        #expect(try fixture.queueFiles().isEmpty)
+    }
+
+    /// A kill leaves the directory as it is at that moment: here between the record of a write and its end.
+    @Test func aProcessThatIsKilledBetweenRecordAndUploadLosesNothing() async throws {
+        let fixture = try StoreFixture(faults: .init(requests: .init(failure: .stall)))
+        defer { fixture.stop() }
+        let store = try fixture.store()
+        let rendition = try TestRendition(1)
+        try store.store(rendition)
+        try await waitUntil("the upload to begin") { () async in fixture.proxy.failures > 0 }
+        try FileManager.default.copyItem(
+            at: fixture.folder.appendingPathComponent("queue"), to: fixture.folder.appendingPathComponent("killed"))
+        store.close()
+        fixture.proxy.faults = .none
+        let next = try fixture.store(queue: "killed")
+        #expect(await next.drain(within: .seconds(60)))
+        #expect(try await next.has(rendition))
+    }
+
+    @Test func aDeletionDuringAnOutageHidesTheRenditionAtOnce() async throws {
+        let fixture = try StoreFixture()
+        defer { fixture.stop() }
+        let store = try fixture.store()
+        let rendition = try TestRendition(1)
+        try store.store(rendition)
+        #expect(await store.drain(within: .seconds(60)))
+        fixture.proxy.faults = .refusing
+        fixture.proxy.closeConnections()
+        #expect(await store.remove(rendition.name))
+        #expect(try await !store.has(rendition))
+        #expect(try await store.describe(rendition.name) == nil)
+        fixture.proxy.faults = .none
+        #expect(await store.drain(within: .seconds(60)))
+        #expect(try await !store.has(rendition))
+    }
+
+    @Test func aDeletionDuringAnUploadWins() async throws {
+        let fixture = try StoreFixture(faults: .delay(.milliseconds(300)))
+        defer { fixture.stop() }
+        let store = try fixture.store()
+        let rendition = try TestRendition(1)
+        try store.store(rendition)
+        try await waitUntil("the upload to begin") { () async in fixture.proxy.connections > 0 }
+        #expect(await store.remove(rendition.name))
+        #expect(await store.drain(within: .seconds(60)))
+        fixture.proxy.faults = .none
+        #expect(try await !store.has(rendition))
+    }
+
+    @Test func anEntryThatCanNeverBeSentIsDropped() async throws {
+        // moto does not check digests.
+        if S3Server.Kind.chosen == .moto { return }
+        let fixture = try StoreFixture()
+        defer { fixture.stop() }
+        let store = try fixture.store()
+        let (bad, good) = (try TestRendition(1), try TestRendition(2))
+        // The file is shorter than its record.
+        store.store(bad.name, try TestRendition(3, count: 10).file(), bad.record, mediaType: "video/mp4")
+        try store.store(good)
+        #expect(await store.drain(within: .seconds(60)))
+        #expect(store.statistics.droppedWrites == 1)
+        #expect(try await !store.has(bad))
+        #expect(try await store.has(good))
+    }
+}

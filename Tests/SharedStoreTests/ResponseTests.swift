@@ -1,0 +1,95 @@
+import TestSupport
+import Testing
+
+@testable import SharedStore
+
+@Suite("Responses that report errors are understood") struct ResponseTests {
+    /// The error of a GET that is answered like this, and how often it was sent.
+    private func error(_ answers: LoopbackAnswer..., within limit: Duration = .seconds(20)) async throws -> (StoreError?, Int) {
+        let rendition = try TestRendition(1)
+        let path = "/b/\(try KeySpace(prefix: "").object(rendition.name))"
+        let origin = try LoopbackOrigin([path: { answers[min($0.number, answers.count) - 1] }])
+        defer { origin.stop() }
+        let endpoint = try S3Endpoint(url: "http://127.0.0.1:\(origin.port)", region: "us-east-1", usesPathStyle: true)
+        let store = try SharedStore(
+            SharedStoreConfiguration(bucket: S3Bucket(endpoint: endpoint, name: "b", credentials: nil)), report: { _ in })
+        defer { store.close() }
+        let error = await storeError { _ = try await store.fetch(rendition.name, maxLength: 100, within: limit) }
+        return (error, origin.count(path))
+    }
+
+    private func answer(_ status: String, _ fields: [String] = [], code: String, _ more: String = "") -> LoopbackAnswer {
+        let body = "<?xml version=\"1.0\"?><Error><Code>\(code)</Code><Message>m</Message>\(more)</Error>"
+        return .response(status, fields, body: Array(body.utf8))
+    }
+
+    @Test func anotherRegionIsNamedAndNotTriedAgain() async throws {
+        #expect(
+            try await error(answer("301 Moved", ["x-amz-bucket-region: eu-west-3"], code: "PermanentRedirect"))
+                == (.wrongRegion(expected: "eu-west-3"), 1))
+        #expect(try await error(.redirect(to: "http://127.0.0.1:1/", 307)) == (.wrongRegion(expected: nil), 1))
+        #expect(
+            try await error(answer("400 Bad", code: "AuthorizationHeaderMalformed", "<Region>eu-west-3</Region>"))
+                == (.wrongRegion(expected: "eu-west-3"), 1))
+        let description = StoreError.wrongRegion(expected: "eu-west-3").description
+        #expect(description == "The bucket is in the region eu-west-3, not in the configured one.")
+    }
+
+    @Test func refusalsAreNotTriedAgain() async throws {
+        #expect(try await error(answer("403 Forbidden", code: "AccessDenied")) == (.denied(code: "AccessDenied"), 1))
+        #expect(
+            try await error(answer("400 Bad", code: "InvalidRequest")) == (.rejected(status: 400, code: "InvalidRequest"), 1))
+        #expect(try await error(answer("404 Not Found", code: "NoSuchBucket")) == (.noBucket, 1))
+        #expect(try await error(.response("304 Not Modified", declaresLength: false)).0?.label == "invalid_response")
+    }
+
+    @Test func aMissingObjectIsNoErrorWhateverTheBody() async throws {
+        #expect(try await error(answer("404 Not Found", code: "NoSuchKey")) == (nil, 1))
+        #expect(try await error(.response("404 Not Found", body: Array("<html>".utf8))) == (nil, 1))
+    }
+
+    @Test func failuresOfTheServerAreTriedAgain() async throws {
+        let missing = answer("404 Not Found", code: "NoSuchKey")
+        #expect(try await error(answer("500 Internal", code: "InternalError"), missing) == (nil, 2))
+        #expect(try await error(answer("503 Slow", code: "SlowDown"), .status(429), missing) == (nil, 3))
+        #expect(try await error(answer("503 Slow", ["Retry-After: 0"], code: "SlowDown"), missing) == (nil, 2))
+        #expect(
+            try await error(answer("500 Internal", code: "InternalError"))
+                == (.serverFailed(status: 500, code: "InternalError"), 3))
+    }
+
+    @Test func aWaitThatIsLongerThanTheDeadlineIsNotBegun() async throws {
+        let start = ContinuousClock.now
+        let (error, count) = try await error(answer("503 Slow", ["Retry-After: 60"], code: "SlowDown"))
+        #expect(error == .throttled(retryAfter: .seconds(60)))
+        #expect(count == 1)
+        #expect(ContinuousClock.now - start < .seconds(20))
+    }
+
+    @Test func textOfTheServerIsCleanedForTheLog() async throws {
+        let long = String(repeating: "A", count: 500)
+        let (error, _) = try await error(answer("403 Forbidden", code: "a&#10;b\u{1B}[1m\(long)"))
+        guard case .denied(let code) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(code.hasPrefix("ab[1mAAA") && code.count == 64)
+    }
+
+    @Test func headsAndBodiesOfErrorsAreBounded() async throws {
+        let fields = (0..<2000).map { "X-Filler-\($0): \(String(repeating: "f", count: 60))" }
+        #expect(try await error(.response("200 OK", fields)).0 == .invalidResponse(cause: "its head is too long"))
+        let endless = LoopbackAnswer.raw(
+            "HTTP/1.1 403 Forbidden\r\n\r\n", then: [.sendForever([UInt8](repeating: 0x41, count: 65536))])
+        #expect(try await error(endless, within: .milliseconds(300)).0 == .timedOut)
+    }
+
+    @Test func aBodyWithoutALengthIsBounded() async throws {
+        let endless = LoopbackAnswer.raw(
+            "HTTP/1.1 200 OK\r\n\r\n", then: [.sendForever([UInt8](repeating: 0x41, count: 65536))])
+        #expect(try await error(endless).0 == .tooLarge(limit: 100))
+        #expect(
+            try await error(.raw("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n", then: [.hang])).0
+                == .tooLarge(limit: 100))
+    }
+}

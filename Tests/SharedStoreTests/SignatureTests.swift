@@ -1,0 +1,100 @@
+import Crypto
+import TestSupport
+import Testing
+
+@testable import SharedStore
+
+@Suite("Requests are signed as AWS Signature Version 4 defines it") struct SignatureTests {
+    private static let region = "eu-central-1"
+    private static let limit = Duration.seconds(20)
+
+    /// Sends requests to an origin that records them, and returns these.
+    private func requests(
+        token: String? = nil, usesPathStyle: Bool = true, host: String = "127.0.0.1", paths: [String],
+        _ body: (S3Client) async throws -> Void
+    ) async throws -> [LoopbackRequest] {
+        let origin = try LoopbackOrigin()
+        defer { origin.stop() }
+        for path in paths { origin.on(path, .ok([])) }
+        let credentials = try S3Credentials(accessKey: "AKIDEXAMPLE", secretKey: "wJalr:XUtn/FE+MI=", sessionToken: token)
+        let endpoint = try S3Endpoint(url: "http://\(host):\(origin.port)", region: Self.region, usesPathStyle: usesPathStyle)
+        let loop = try TransferLoop(connections: 1)
+        defer { loop.stop() }
+        try await body(S3Client(loop: loop, bucket: S3Bucket(endpoint: endpoint, name: "b", credentials: credentials)))
+        return origin.requests
+    }
+
+    private func expectValid(_ requests: [LoopbackRequest], count: Int) {
+        #expect(requests.count == count)
+        for request in requests {
+            #expect(
+                SignatureCheck.isValid(request, secretKey: "wJalr:XUtn/FE+MI=", region: Self.region),
+                "\(request.method) \(request.target) \(request.headers)")
+        }
+    }
+
+    @Test func everyOperationIsSigned() async throws {
+        let requests = try await requests(paths: ["/b/a%20b%2B/%C3%A9", "/b"]) { client in
+            let key = "a b+/é"
+            _ = try await client.get(key, to: .memory, maxLength: 9, timeout: Self.limit)
+            _ = try await client.head(key, timeout: Self.limit)
+            try await client.delete(key, timeout: Self.limit)
+            try await client.put(
+                key,
+                S3Client.Upload(
+                    body: .bytes([1]), digest: Array(SHA256.hash(data: [1])), mediaType: "video/mp4",
+                    metadata: ["gifreel-b": "2", "gifreel-a": "x  y", "gifreel-c": ""]), timeout: Self.limit)
+            // The answer is no list.
+            _ = await storeError { _ = try await client.list(prefix: "a b+/é&=", token: "t/+= &", timeout: Self.limit) }
+        }
+        expectValid(requests.filter { $0.method != "PUT" }, count: 4)
+        #expect(requests.map(\.method) == ["GET", "HEAD", "DELETE", "PUT", "GET"])
+        #expect(
+            requests.last?.query
+                == "continuation-token=t%2F%2B%3D%20%26&list-type=2&max-keys=1000&prefix=a%20b%2B%2F%C3%A9%26%3D")
+    }
+
+    @Test func metadataOfAnObjectIsSigned() async throws {
+        let rendition = try TestRendition(1)
+        let requests = try await requests(paths: ["/b/k"]) { client in
+            try await client.put(
+                "k",
+                S3Client.Upload(
+                    body: .bytes(Array(rendition.bytes.prefix(100))),
+                    digest: Array(SHA256.hash(data: rendition.bytes.prefix(100))),
+                    mediaType: "video/mp4", metadata: rendition.record.fields), timeout: Self.limit)
+        }
+        expectValid(requests, count: 1)
+        #expect(requests.first?.headers["x-amz-meta-gifreel-sha256"] == rendition.record.fields["gifreel-sha256"])
+    }
+
+    @Test func theTokenOfTemporaryCredentialsIsSentAndSigned() async throws {
+        let token = String(repeating: "IQoJb3JpZ2luX2VjEOv/", count: 60) + "=="
+        let requests = try await requests(token: token, paths: ["/b/k"]) { client in
+            _ = try await client.get("k", to: .memory, maxLength: 9, timeout: Self.limit)
+        }
+        expectValid(requests, count: 1)
+        #expect(requests.first?.headers["x-amz-security-token"] == token)
+    }
+
+    /// libcurl resolves names below `localhost` to loopback addresses.
+    @Test func theBucketIsPartOfTheSignedHost() async throws {
+        let requests = try await requests(usesPathStyle: false, host: "localhost", paths: ["/k", "/"]) { client in
+            _ = try await client.get("k", to: .memory, maxLength: 9, timeout: Self.limit)
+            _ = await storeError { _ = try await client.list(prefix: "", token: nil, timeout: Self.limit) }
+        }
+        expectValid(requests, count: 2)
+        #expect(requests.first?.headers["host"]?.hasPrefix("b.localhost:") == true)
+    }
+
+    @Test func aBucketWithoutCredentialsIsReadUnsigned() async throws {
+        let origin = try LoopbackOrigin(["/b/k": { _ in .ok([1]) }])
+        defer { origin.stop() }
+        let endpoint = try S3Endpoint(url: "http://127.0.0.1:\(origin.port)", region: Self.region, usesPathStyle: true)
+        let loop = try TransferLoop(connections: 1)
+        defer { loop.stop() }
+        let client = S3Client(loop: loop, bucket: try S3Bucket(endpoint: endpoint, name: "b", credentials: nil))
+        #expect(try await client.get("k", to: .memory, maxLength: 9, timeout: Self.limit)?.bytes == [1])
+        #expect(origin.requests.first?.headers["authorization"] == nil)
+    }
+}

@@ -1,0 +1,240 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import SharedStore
+
+@Suite("The write-behind queue keeps its order, its bounds and its files") struct WriteBehindQueueTests {
+    /// A queue in a directory of its own, and the events that it reports.
+    private final class Fixture: Sendable {
+        let folder: URL
+        let events = Recorder<StoreEvent>()
+
+        init() throws {
+            folder = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-queue-\(UUID().uuidString)")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        }
+
+        deinit { try? FileManager.default.removeItem(at: folder) }
+
+        var path: String { folder.appendingPathComponent("queue").path }
+
+        func queue(entries: Int = 100, bytes: Int = 1 << 30) throws -> WriteBehindQueue {
+            try WriteBehindQueue(path: path, limits: .init(entries: entries, bytes: bytes)) { [events] in events.add($0) }
+        }
+
+        func files() throws -> [String] {
+            try FileManager.default.contentsOfDirectory(atPath: path).filter { $0 != "lock" }.sorted()
+        }
+    }
+
+    private func put(_ rendition: TestRendition, _ queue: WriteBehindQueue) throws {
+        queue.put(rendition.name, try rendition.file(), rendition.record, mediaType: "video/mp4")
+    }
+
+    @Test func writesOfOneNameAreSentOneAfterAnother() async throws {
+        let fixture = try Fixture()
+        let queue = try fixture.queue()
+        defer { queue.close() }
+        let (a, b) = (try TestRendition(1), try TestRendition(2))
+        try put(a, queue)
+        let first = try #require(await queue.next())
+        #expect(first.name == a.name)
+        #expect(await queue.delete(a.name))
+        try put(a, queue)
+        try put(b, queue)
+        let second = try #require(await queue.next())
+        #expect(second.name == b.name)
+        queue.finish(second)
+        queue.finish(first)
+        let third = try #require(await queue.next())
+        #expect(third.name == a.name && third.change == .delete)
+        queue.finish(third)
+        let fourth = try #require(await queue.next())
+        #expect(fourth.name == a.name && fourth.change != .delete)
+        queue.finish(fourth)
+        #expect(await queue.drain(within: .seconds(10)))
+    }
+
+    @Test func aPutOfTheSameNameIsQueuedOnce() async throws {
+        let fixture = try Fixture()
+        let queue = try fixture.queue()
+        defer { queue.close() }
+        let a = try TestRendition(1)
+        for _ in 0..<3 { try put(a, queue) }
+        #expect(queue.gauges == .init(entries: 1, bytes: 5000, dropped: 0))
+    }
+
+    @Test func aDeleteWithdrawsThePutsBeforeIt() async throws {
+        let fixture = try Fixture()
+        let queue = try fixture.queue()
+        defer { queue.close() }
+        let a = try TestRendition(1)
+        try put(a, queue)
+        #expect(await queue.delete(a.name))
+        #expect(queue.hasDelete(of: a.name))
+        #expect(queue.gauges == .init(entries: 1, bytes: 0, dropped: 0))
+        #expect(try fixture.files() == ["0000000000000002.entry"])
+        let entry = try #require(await queue.next())
+        #expect(entry.change == .delete)
+        queue.finish(entry)
+        #expect(!queue.hasDelete(of: a.name))
+    }
+
+    @Test func aPutThatIsWithdrawnWhileItIsSentIsNotSentAgain() async throws {
+        let fixture = try Fixture()
+        let queue = try fixture.queue()
+        defer { queue.close() }
+        let a = try TestRendition(1)
+        try put(a, queue)
+        let sending = try #require(await queue.next())
+        #expect(await queue.delete(a.name))
+        queue.putBack(sending)
+        let next = try #require(await queue.next())
+        #expect(next.change == .delete)
+    }
+
+    @Test func theOldestPutsAreDroppedWhereTheQueueIsFull() async throws {
+        let fixture = try Fixture()
+        let queue = try fixture.queue(entries: 3, bytes: 12_000)
+        defer { queue.close() }
+        let renditions = try (1...6).map { try TestRendition($0) }
+        #expect(await queue.delete(renditions[5].name))
+        for rendition in renditions[..<4] {
+            try put(rendition, queue)
+            // Only a put that is on disk can be dropped.
+            try await waitUntil("the record") { () async throws in
+                try fixture.files().count { $0.hasSuffix(".entry") } == queue.gauges.entries
+            }
+        }
+        #expect(queue.gauges == .init(entries: 3, bytes: 10_000, dropped: 2))
+        var names: [RenditionName] = []
+        for _ in 0..<3 { names.append(try #require(await queue.next()).name) }
+        #expect(names == [renditions[5].name, renditions[2].name, renditions[3].name])
+        try put(try TestRendition(9, count: 13_000), queue)
+        #expect(queue.gauges.dropped == 3)
+    }
+
+    @Test func entriesSurviveARestartInTheirOrder() async throws {
+        let fixture = try Fixture()
+        let renditions = try (1...12).map { try TestRendition($0) }
+        do {
+            let queue = try fixture.queue()
+            for rendition in renditions { try put(rendition, queue) }
+            #expect(await queue.delete(renditions[3].name))
+            queue.close()
+        }
+        let queue = try fixture.queue()
+        defer { queue.close() }
+        #expect(queue.gauges == .init(entries: 12, bytes: 55_000, dropped: 0))
+        var names: [RenditionName] = []
+        for _ in 0..<12 {
+            let entry = try #require(await queue.next())
+            names.append(entry.name)
+            guard case .put(let record, "video/mp4") = entry.change else {
+                #expect(entry.change == .delete)
+                continue
+            }
+            let rendition = try #require(renditions.first { $0.name == entry.name })
+            #expect(record == rendition.record)
+            #expect(try await queue.data(of: entry).readAll() == rendition.bytes)
+        }
+        #expect(names == renditions.map(\.name).filter { $0 != renditions[3].name } + [renditions[3].name])
+        // New entries come after the old ones.
+        try put(renditions[3], queue)
+        #expect(queue.gauges.entries == 13)
+    }
+
+    @Test func debrisOfACrashIsRemoved() async throws {
+        let fixture = try Fixture()
+        let (a, b, c) = (try TestRendition(1), try TestRendition(2), try TestRendition(3))
+        do {
+            let directory = try QueueDirectory(path: fixture.path)
+            func add(_ sequence: UInt64, _ rendition: TestRendition) throws {
+                try directory.add(
+                    QueueEntry(
+                        sequence: sequence, name: rendition.name, change: .put(rendition.record, mediaType: "video/mp4")),
+                    rendition.file())
+            }
+            for (sequence, rendition) in [(1, a), (2, b), (3, c), (4, a), (5, b)] { try add(UInt64(sequence), rendition) }
+            // The delete is recorded, and what it withdraws is not removed yet.
+            try directory.add(QueueEntry(sequence: 6, name: b.name, change: .delete), nil)
+        }
+        func url(_ name: String) -> URL { URL(fileURLWithPath: fixture.path).appendingPathComponent(name) }
+        // Data without an entry, an entry without data, half an entry, a damaged one, and a file of somebody else.
+        try FileManager.default.removeItem(at: url("0000000000000003.entry"))
+        try FileManager.default.removeItem(at: url("0000000000000004.data"))
+        try Data("name: x".utf8).write(to: url("0000000000000007.part"))
+        var damaged = try Data(contentsOf: url("0000000000000001.entry"))
+        damaged[10] ^= 1
+        try damaged.write(to: url("0000000000000008.entry"))
+        try Data([1]).write(to: url("notes.txt"))
+        let queue = try fixture.queue()
+        defer { queue.close() }
+        #expect(
+            try fixture.files() == [
+                "0000000000000001.data", "0000000000000001.entry", "0000000000000006.entry", "notes.txt",
+            ])
+        #expect(queue.gauges.entries == 2)
+    }
+
+    @Test func aFileOnTheSameFileSystemIsLinkedAndOutlivesItsName() async throws {
+        let fixture = try Fixture()
+        let queue = try fixture.queue()
+        defer { queue.close() }
+        let a = try TestRendition(1)
+        let file = try a.file(in: fixture.folder)
+        queue.put(a.name, file, a.record, mediaType: "video/mp4")
+        let entry = try #require(await queue.next())
+        let data = try await queue.data(of: entry)
+        func inode(_ descriptor: SharedDescriptor) throws -> UInt64 {
+            var status = stat()
+            #expect(fstat(descriptor.number, &status) == 0)
+            return UInt64(status.st_ino)
+        }
+        #expect(try inode(data) == inode(file))
+        try FileManager.default.removeItem(at: fixture.folder.appendingPathComponent("\(a.name)"))
+        #expect(try data.readAll() == a.bytes)
+    }
+
+    @Test func oneProcessUsesADirectory() throws {
+        let fixture = try Fixture()
+        let queue = try fixture.queue()
+        #expect(throws: StoreError.self) { try fixture.queue() }
+        queue.close()
+        withExtendedLifetime(queue) {}
+    }
+
+    @Test func aDiskThatTakesNoEntriesIsReportedOnce() async throws {
+        let fixture = try Fixture()
+        let queue = try fixture.queue()
+        defer { queue.close() }
+        try FileManager.default.removeItem(atPath: fixture.path)
+        for seed in 1...3 { #expect(await !queue.delete(try TestRendition(UInt64(seed)).name)) }
+        #expect(queue.gauges == .init(entries: 0, bytes: 0, dropped: 3))
+        #expect(fixture.events.values.count == 1)
+    }
+
+    @Test func aClosedQueueTakesAndGivesNothing() async throws {
+        let fixture = try Fixture()
+        let queue = try fixture.queue()
+        let waiting = Task { await queue.next() }
+        let draining = Task { await queue.drain(within: .seconds(600)) }
+        queue.close()
+        #expect(await waiting.value == nil)
+        #expect(await draining.value)
+        let a = try TestRendition(1)
+        try put(a, queue)
+        #expect(await !queue.delete(a.name))
+        #expect(queue.gauges.entries == 0)
+    }
+
+    @Test func drainingEndsWithItsLimit() async throws {
+        let fixture = try Fixture()
+        let queue = try fixture.queue()
+        defer { queue.close() }
+        try put(try TestRendition(1), queue)
+        #expect(await !queue.drain(within: .milliseconds(20)))
+    }
+}
