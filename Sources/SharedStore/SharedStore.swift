@@ -21,6 +21,8 @@ package final class SharedStore: Sendable {
 
     /// Opens the write-behind queue and starts to send what is in it. Sends nothing else: an unreachable service is no error. Blocks.
     ///
+    /// Create it after worker processes were forked, so that they contain no state of libcurl.
+    ///
     /// - Parameters:
     ///   - now: The time by a monotonic clock, for the circuit breaker.
     ///   - report: Called for each change of state that deserves a line in the log, on any thread. Must not block.

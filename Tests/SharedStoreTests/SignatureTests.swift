@@ -87,6 +87,14 @@ import Testing
         #expect(requests.first?.headers["host"]?.hasPrefix("b.localhost:") == true)
     }
 
+    /// The test of the test: a changed request has another signature.
+    @Test func theCheckRefusesAWrongSecret() async throws {
+        let requests = try await requests(paths: ["/b/k"]) { _ = try await $0.head("k", timeout: Self.limit) }
+        let request = try #require(requests.first)
+        #expect(!SignatureCheck.isValid(request, secretKey: "other", region: Self.region))
+        #expect(!SignatureCheck.isValid(request, secretKey: "wJalr:XUtn/FE+MI=", region: "us-east-1"))
+    }
+
     @Test func aBucketWithoutCredentialsIsReadUnsigned() async throws {
         let origin = try LoopbackOrigin(["/b/k": { _ in .ok([1]) }])
         defer { origin.stop() }

@@ -1,4 +1,6 @@
+internal import Glibc
 internal import Synchronization
+internal import SystemIO
 
 /// Sends the entries of a ``WriteBehindQueue``, some at once, and pauses after failures.
 final class QueueSender: Sendable {
@@ -45,7 +47,8 @@ final class QueueSender: Sendable {
     /// Whether the write may succeed later: an outage ends, credentials can be replaced. Others fail each time.
     private static func mayPassLater(_ error: StoreError) -> Bool {
         switch error {
-        case .rejected, .tooLarge, .damaged, .file: false
+        case .file(let cause): [EMFILE, ENFILE, ENOMEM].contains(cause.code)
+        case .rejected, .tooLarge, .damaged: false
         default: true
         }
     }

@@ -4,7 +4,8 @@ internal import SystemIO
 /// Renditions with their records, as objects of a bucket. Each function is one attempt, without retries.
 ///
 /// The record travels as the object's metadata. Some servers drop metadata without saying so, and long facts exceed its limit; for
-/// these there is a second object with the record beside the first one. Whether the server keeps metadata is found out once.
+/// these there is a second object with the record beside the first one. Whether the server keeps metadata is found out by the first
+/// upload of the process.
 final class RecordedObjects: Sendable {
     private let client: S3Client
     private let keys: KeySpace
@@ -25,22 +26,11 @@ final class RecordedObjects: Sendable {
         _ name: RenditionName, into file: SharedDescriptor, maxLength: Int, timeout: Duration
     ) async throws(StoreError) -> StoredRecord? {
         let start = ContinuousClock.now
-        var record: StoredRecord?
-        // One request is enough for a miss, if the record is asked for first.
-        if keepsMetadata.withLock({ $0 == false }) {
-            record = try await getRecord(name, timeout: timeout)
-            if record == nil { return nil }
-        }
-        let timeLeft = timeout - (ContinuousClock.now - start)
-        guard
-            let object = try await client.get(keys.object(name), to: .file(file), maxLength: maxLength, timeout: timeLeft)
+        guard let object = try await client.get(keys.object(name), to: .file(file), maxLength: maxLength, timeout: timeout)
         else { return nil }
-        if record == nil { record = try recordInMetadata(object.head) }
-        if record == nil {
-            record = try await getRecord(name, timeout: timeout - (ContinuousClock.now - start))
-            // The object is being written, or another program has put it there.
-            if record == nil { return nil }
-        }
+        var record = try recordInMetadata(object.head)
+        if record == nil { record = try await getRecord(name, timeout: timeout - (ContinuousClock.now - start)) }
+        // Without a record, the object is being written, or another program has put it there.
         guard let record else { return nil }
         guard object.head.length == record.length else {
             throw .damaged(cause: "it has \(object.head.length) bytes in place of \(record.length)")
@@ -101,8 +91,6 @@ final class RecordedObjects: Sendable {
         guard let record = StoredRecord(fields: FieldLines.decode(object.bytes)) else {
             throw .damaged(cause: "its record cannot be read")
         }
-        // A record that would have fitted into metadata was written because the server drops that.
-        if record.fitsMetadata { keepsMetadata.withLock { $0 = false } }
         return record
     }
 

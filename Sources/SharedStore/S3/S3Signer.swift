@@ -2,10 +2,14 @@ internal import Crypto
 internal import SystemIO
 
 /// The signing part of a request to S3: what a client on libcurl has to set besides the URL.
+///
+/// libcurl signs all header fields that are set by `CURLOPT_HTTPHEADER`. Version 7.88 signs wrongly, so that the server denies the
+/// request, where the name of one field is the beginning of another's (`accept` and `accept-encoding`), and where a field is
+/// without a value (`accept:`, which removes libcurl's own).
 package struct S3Signing: Sendable, Equatable {
     /// The values for libcurl's own signature; nil for a request without credentials.
     package let signature: S3Signature?
-    /// Header fields as `name: value`, sorted by name, all of which libcurl signs.
+    /// Header fields as `name: value`.
     package let fields: [String]
 }
 
@@ -27,9 +31,6 @@ package struct S3Signer: Sendable, Equatable {
 
     /// The signing part of a request.
     ///
-    /// Fields are sorted by the bytes of the whole line. libcurl 7.88 sorts them that way for the signature; that is the order by
-    /// names, which S3 demands, as long as no name is the beginning of another.
-    ///
     /// - Parameters:
     ///   - digest: SHA-256 of the body in hexadecimal; nil for an empty body.
     ///   - fields: Further fields as `name: value`, with lower-case names.
@@ -37,7 +38,32 @@ package struct S3Signer: Sendable, Equatable {
         guard signature != nil else { return S3Signing(signature: nil, fields: fields) }
         var all = fields + ["x-amz-content-sha256: \(digest ?? Self.emptyDigest)"]
         if let sessionToken { all.append("x-amz-security-token: \(sessionToken)") }
-        return S3Signing(signature: signature, fields: all.sorted())
+        return S3Signing(signature: signature, fields: all)
+    }
+}
+
+/// Objects of a bucket as sources: the part of `s3://bucket/prefix` that builds and signs the requests of another HTTP client.
+package struct S3Source: Sendable, Equatable {
+    private let bucket: S3Bucket
+    private let prefix: String
+
+    /// - Parameter prefix: What all keys begin with.
+    package init(bucket: S3Bucket, prefix: String) {
+        self.bucket = bucket
+        self.prefix = prefix
+    }
+
+    /// The URL of a GET and its signing part. The URL has to be sent as it is, without normalization (`CURLOPT_PATH_AS_IS`).
+    ///
+    /// - Parameter path: The rest of the key, without encoding.
+    /// - Throws: ``StoreConfigurationError`` for a key with a part that is empty, `.` or `..`, or with control characters.
+    package func get(_ path: String) throws(StoreConfigurationError) -> (url: String, signing: S3Signing) {
+        let key = prefix + path
+        try S3Location.validate(key: key[...], setting: "key", maxLength: 1024)
+        return (
+            bucket.endpoint.url(bucket: bucket.name, key: key),
+            S3Signer(region: bucket.endpoint.region, credentials: bucket.credentials).sign()
+        )
     }
 }
 
@@ -62,9 +88,9 @@ package struct S3Location: Sendable, Equatable {
     }
 
     /// Checks a key or a prefix without a slash at its end.
-    static func validate(key: Substring, setting: String) throws(StoreConfigurationError) {
-        guard key.utf8.count <= 512, !key.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
-            throw StoreConfigurationError(setting, "must have at most 512 bytes and no control characters")
+    static func validate(key: Substring, setting: String, maxLength: Int = 512) throws(StoreConfigurationError) {
+        guard key.utf8.count <= maxLength, !key.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+            throw StoreConfigurationError(setting, "must have at most \(maxLength) bytes and no control characters")
         }
         let parts = key.split(separator: "/", omittingEmptySubsequences: false)
         guard key.isEmpty || parts.allSatisfy({ !["", ".", ".."].contains($0) }) else {
