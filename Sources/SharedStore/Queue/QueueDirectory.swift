@@ -68,10 +68,7 @@ final class QueueDirectory {
             if let file { try store(file, as: Self.dataName(entry.sequence)) }
             let partial = Self.digits(entry.sequence) + ".part"
             let descriptor = try create(partial)
-            let bytes = entry.encoded
-            try bytes.withUnsafeBytes { buffer in
-                Result { () throws(SystemError) in try DescriptorIO.write(buffer, to: descriptor.number) }
-            }.get()
+            try DescriptorIO.write(entry.encoded, to: descriptor.number)
             try retryingOnInterrupt("fdatasync") { fdatasync(descriptor.number) }
             try retryingOnInterrupt("rename") { renameat(root.number, partial, root.number, Self.entryName(entry.sequence)) }
             try retryingOnInterrupt("fsync") { fsync(root.number) }

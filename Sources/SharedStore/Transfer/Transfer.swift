@@ -113,7 +113,7 @@ final class Transfer {
         case .memory: body += piece
         case .file(let file):
             do throws(SystemError) {
-                try file.write(piece, at: length)
+                try DescriptorIO.write(piece, to: file.number, at: length)
             } catch {
                 return fail(.file(error))
             }
@@ -204,18 +204,5 @@ extension Substring {
     fileprivate func trimmingWhitespace() -> String {
         let isWhitespace = { (character: Character) in character.isWhitespace }
         return String(drop(while: isWhitespace).reversed().drop(while: isWhitespace).reversed())
-    }
-}
-
-extension SharedDescriptor {
-    /// Writes all of `bytes` at `offset`.
-    fileprivate func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(SystemError) {
-        guard let base = bytes.baseAddress else { return }
-        var done = 0
-        while done < bytes.count {
-            done += try retryingOnInterrupt("pwrite") {
-                pwrite(number, base + done, bytes.count - done, off_t(offset + done))
-            }
-        }
     }
 }
