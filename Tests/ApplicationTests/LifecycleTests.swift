@@ -41,7 +41,7 @@ import Testing
         let server = try GifreelProcess(["server.shutdown_delay=2s"])
         let start = ContinuousClock.now
         kill(server.identifier, SIGTERM)
-        try waitUntil("the server not to be ready") { try server.request("GET", "/readyz").status == 503 }
+        try blockUntil("the server not to be ready") { try server.request("GET", "/readyz").status == 503 }
         #expect(try server.request("GET", "/healthz").status == 200)
         #expect(try server.request("POST", "/mp4", body: GIFBuilder.animation()).status == 200)
         #expect(server.waitForExit() == 0)

@@ -26,7 +26,7 @@ extension OperationsTests {
             let full = try FileHandle(forWritingTo: URL(fileURLWithPath: "/dev/full"))
             let server = try GifreelProcess(["log.format=\(format)"], standardOutput: full, standardError: full)
             try makeMisses(2, server)
-            try waitUntil("dropped lines of both logs") {
+            try blockUntil("dropped lines of both logs") {
                 try dropped("service", server) >= 3 && dropped("access", server) >= 2
             }
             #expect(server.terminate() == 0)
@@ -39,7 +39,7 @@ extension OperationsTests {
             let server = try GifreelProcess(["log.format=\(format)"], standardOutput: output, standardError: output)
             try pipe.fileHandleForReading.close()
             try makeMisses(2, server)
-            try waitUntil("dropped lines of both logs") {
+            try blockUntil("dropped lines of both logs") {
                 try dropped("service", server) >= 2 && dropped("access", server) >= 2
             }
             #expect(server.terminate() == 0)

@@ -12,7 +12,7 @@ extension OperationsTests {
         /// Reads the metrics until `sample` has the value, since requests are counted after they are answered.
         private func metrics(_ server: GifreelProcess, until sample: String, is wanted: Double) throws -> String {
             var text = ""
-            try waitUntil("\(sample) \(wanted) among the metrics:\n\(text)") {
+            try blockUntil("\(sample) \(wanted) among the metrics:\n\(text)") {
                 text = try server.request("GET", "/metrics").text
                 return value(sample, in: text) == wanted
             }

@@ -169,7 +169,7 @@ import Testing
         for target in ["/oembed?url=\(PercentEncoding.encode(origin.url("/none.gif")))", "/html/\(origin.url("/other.gif"))"] {
             let id = "the-id-\(target.prefix(5).dropFirst())"
             #expect(try server.request("GET", target, headers: ["X-Request-Id: \(id)"]).status == 404)
-            try waitUntil("the expected answer") {
+            try blockUntil("the expected answer") {
                 server.log.split(separator: "\n").contains { line in
                     line.contains("source_not_found") && line.contains("source_host=127.0.0.1") && line.contains(id)
                 }

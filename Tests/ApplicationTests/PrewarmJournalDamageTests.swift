@@ -64,7 +64,7 @@ extension OperationsTests {
             try write(0, [head(total: "2")] + entries + [line, done, last])
             let server = try GifreelProcess(["admin.token=secret"], directory: directory)
             var report = ""
-            try waitUntil("the end of the job: \(report)") {
+            try blockUntil("the end of the job: \(report)") {
                 report = try server.request("GET", "/prewarm/\(id(0))", headers: [Self.admin]).text
                 return report.contains(#""state":"done""#)
             }

@@ -44,7 +44,7 @@ extension OperationsTests {
 
         private func wait(_ server: GifreelProcess, _ id: String, until isReached: (Report) -> Bool) throws -> Report {
             var now = try report(server, id)
-            try waitUntil("the state of the job, which is \(now)") {
+            try blockUntil("the state of the job, which is \(now)") {
                 now = try report(server, id)
                 return isReached(now)
             }

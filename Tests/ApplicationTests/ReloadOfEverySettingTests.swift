@@ -189,7 +189,7 @@ extension OperationsTests {
             try "cache:\n  max_age: 2h\n  stale_for: 1d\ntranscode:\n  queue: 3\n".write(
                 to: file, atomically: true, encoding: .utf8)
             kill(server.identifier, SIGHUP)
-            try waitUntil("the reload", within: .seconds(30)) { server.log.contains("a restart is needed") }
+            try blockUntil("the reload", within: .seconds(30)) { server.log.contains("a restart is needed") }
             #expect(server.log.contains("changed=cache.max_age\n"))
             #expect(server.log.contains("for=cache.stale_for, transcode.queue\n"))
         }

@@ -112,12 +112,12 @@ extension OperationsTests {
             let (server, file) = try start("log:\n  level: info\n")
             let answers = try atOnce(3) { index in
                 if index == 1 {
-                    try waitUntil("the first request is at the origin") { origin.count("/a.gif") == 1 }
+                    try blockUntil("the first request is at the origin") { origin.count("/a.gif") == 1 }
                     try "admin:\n  token: secret\n".write(to: file, atomically: true, encoding: .utf8)
                     try reload(server, until: "changed=admin.token")
                 } else if index == 2 {
                     // Both requests have looked into the cache; the second one is about to join or has joined.
-                    try waitUntil("both requests missed") {
+                    try blockUntil("both requests missed") {
                         try server.request("GET", "/metrics").text.contains("gifreel_cache_misses_total 2\n")
                     }
                     gate.open()

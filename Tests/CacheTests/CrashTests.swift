@@ -24,7 +24,7 @@ import Testing
             let child = try start(in: temporary.path)
             // From the first change on, at some moment.
             let logged = lines(temporary).count
-            try await wait(for: "the first changes") { lines(temporary).count > logged + 3 }
+            try await waitUntil("the first changes") { lines(temporary).count > logged + 3 }
             usleep(UInt32.random(in: 0...60_000, using: &generator))
             kill(child, SIGKILL)
             var status: Int32 = 0
@@ -36,7 +36,7 @@ import Testing
             let start = ContinuousClock.now
             let cache = try Cache(configuration: .crashing(temporary.path))
             slowest = max(slowest, ContinuousClock.now - start)
-            try await cache.wait(for: "the index") { !$0.statistics().isRebuilding }
+            try await waitUntil("the index") { !cache.statistics().isRebuilding }
             let floors = CrashLog(lines(temporary)).floors
             for source in 0..<CrashingLoad.sources {
                 guard let rendition = await cache.alias(.test(CrashingLoad.url(source))) else { continue }
@@ -46,7 +46,7 @@ import Testing
                 #expect(version >= floors[source], "older than a purge that had answered")
                 found += 1
             }
-            try await cache.wait(for: "the files to be gone through") { !$0.store.needsReconciliation }
+            try await waitUntil("the files to be gone through") { !cache.store.needsReconciliation }
             // Closed first: eviction may still go on.
             cache.close()
             let statistics = cache.statistics()
@@ -66,14 +66,6 @@ import Testing
     private func lines(_ temporary: TemporaryDirectory) -> [Substring] {
         let text = (try? temporary.contents("log")) ?? []
         return String(decoding: text, as: UTF8.self).split(separator: "\n")
-    }
-
-    private func wait(for what: String, until condition: () -> Bool) async throws {
-        let deadline = ContinuousClock.now + .seconds(20)
-        while !condition() {
-            try #require(ContinuousClock.now < deadline, "waited too long for \(what)")
-            try await Task.sleep(for: .milliseconds(2))
-        }
     }
 
     private func start(in directory: String) throws -> pid_t {

@@ -1,4 +1,5 @@
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import Cache
@@ -78,7 +79,7 @@ import Testing
         try await storeAndDamage { $0[9_999] ^= 1 }
         let cache = try Cache.open(directory)
         defer { cache.close() }
-        try await cache.wait(for: "the scrubber") { $0.statistics().corrupt == 1 }
+        try await waitUntil("the scrubber") { cache.statistics().corrupt == 1 }
         #expect(cache.statistics().objects == 0)
     }
 

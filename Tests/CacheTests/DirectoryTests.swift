@@ -57,8 +57,8 @@ import Testing
         defer { cache.close() }
         try await cache.put([1], url: url)
         try directory.remove(part)
-        if part != "staging" { try await cache.wait(for: "a new directory") { try await $0.bytes(url: url) == nil } }
-        try await cache.wait(for: "storing") { try await $0.put([2], url: "https://b/").isStored }
+        if part != "staging" { try await waitUntil("a new directory") { try await cache.bytes(url: url) == nil } }
+        try await waitUntil("storing") { try await cache.put([2], url: "https://b/").isStored }
         #expect(try await cache.bytes(url: "https://b/") == [2])
     }
 
@@ -86,7 +86,7 @@ import Testing
         #expect(try held.descriptor.readAll() == [1])
         // Whatever comes first is answered; soon it is stored again.
         _ = try await cache.put([2], url: "https://b/").rendition.descriptor.readAll()
-        try await cache.wait(for: "a new directory") { cache in try await cache.put([3], url: "https://c/").isStored }
+        try await waitUntil("a new directory") { try await cache.put([3], url: "https://c/").isStored }
         #expect(try await cache.bytes(url: "https://c/") == [3])
         // Who removes a cache's directory wants its contents gone.
         #expect(try await cache.bytes(url: url) == nil)
@@ -156,7 +156,7 @@ import Testing
         #expect(try await cache.purge(.url("https://a/0")).purged == 1)
         #expect(try await cache.bytes(url: "https://a/0") == nil)
         disk.empty()
-        try await cache.wait(for: "recovery") { try await $0.put(noise(100_000, seed: 30), url: "https://a/30").isStored }
+        try await waitUntil("recovery") { try await cache.put(noise(100_000, seed: 30), url: "https://a/30").isStored }
         #expect(try await cache.bytes(url: "https://a/30") == noise(100_000, seed: 30))
         #expect(try await cache.bytes(url: "https://a/1") == noise(100_000, seed: 1))
         _ = consume disk
@@ -179,10 +179,10 @@ import Testing
         defer { cache.close() }
         for number in UInt64(0)..<60 { try await cache.put(noise(100_000, seed: number), url: "https://a/\(number)") }
         disk.fill(leaving: 2 << 20)
-        try await cache.wait(for: "eviction") { _ in disk.free >= 4 << 20 }
+        try await waitUntil("eviction") { disk.free >= 4 << 20 }
         let statistics = cache.statistics()
         #expect(statistics.evictions >= 20 && statistics.evictions < 40)
-        try await cache.wait(for: "storing") { try await $0.put([1], url: "https://b/").isStored }
+        try await waitUntil("storing") { try await cache.put([1], url: "https://b/").isStored }
         _ = consume disk
     }
 

@@ -1,6 +1,7 @@
 import GRDB
 import Glibc
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import Cache
@@ -39,7 +40,7 @@ import Testing
         for (rendition, seed) in held {
             #expect(try rendition.descriptor.readAll() == noise(100_000, seed: seed))
         }
-        try await cache.wait(for: "eviction") { $0.statistics().bytes <= limit * 95 / 100 }
+        try await waitUntil("eviction") { cache.statistics().bytes <= limit * 95 / 100 }
         let statistics = cache.statistics()
         #expect(statistics.evictions > 150)
         #expect(statistics.evictedBytes == statistics.evictions * 100_000)
@@ -126,7 +127,7 @@ import Testing
         #expect(cache.store.evict(atLeast: .max, visited: VisitedObjects()).isEmpty)
         try await index.write { try $0.execute(sql: "DROP TRIGGER refuse_INSERT; DROP TRIGGER refuse_DELETE") }
         try index.close()
-        try await cache.wait(for: "the rows") { $0.statistics().objects == 1 }
+        try await waitUntil("the rows") { cache.statistics().objects == 1 }
         #expect(try await cache.bytes(url: "https://big/") == noise(900_000, seed: 9))
         #expect(cache.statistics().bytes == 900_000)
         cache.close()

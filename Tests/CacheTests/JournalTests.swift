@@ -1,4 +1,5 @@
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import Cache
@@ -82,7 +83,7 @@ import Testing
                 await cache.renew(
                     .test(url), validators: Validators(), fetchedAt: -1, freshFor: 0, epoch: cache.epoch(for: url)) != nil)
         }
-        try await cache.wait(for: "the comparison of files and rows") { !$0.store.needsReconciliation }
+        try await waitUntil("the comparison of files and rows") { !cache.store.needsReconciliation }
         let aliasSequence = try #require(cache.store.aliasRow(.test(url))).sequence
 
         cache.store.compactJournal(floor: floor) { false }

@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import Synchronization
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import Cache
@@ -91,11 +92,11 @@ struct Measurements {
         try fill(directory)
         var cache = try await measure("start without an index (returns)") { try Cache(configuration: configuration) }
         try await measure("index made anew") {
-            try await cache.wait(for: "index", atMost: .seconds(300)) { !$0.statistics().isRebuilding }
+            try await waitUntil("index", within: .seconds(300)) { !cache.statistics().isRebuilding }
         }
         #expect(cache.statistics().objects == Int64(objectCount))
         try await measure("reconciled") {
-            try await cache.wait(for: "end", atMost: .seconds(300)) { !$0.store.needsReconciliation }
+            try await waitUntil("end", within: .seconds(300)) { !cache.store.needsReconciliation }
         }
         #expect(cache.statistics().objects == Int64(objectCount))
         cache.close()
@@ -113,7 +114,7 @@ struct Measurements {
         try index.close()
         cache = try await measure("start after a crash (returns)") { try Cache(configuration: configuration) }
         try await measure("reconciled after a crash") {
-            try await cache.wait(for: "end", atMost: .seconds(300)) { !$0.store.needsReconciliation }
+            try await waitUntil("end", within: .seconds(300)) { !cache.store.needsReconciliation }
         }
         let length = try directory.contents("journal").count
         let indexLength = try directory.contents("index.sqlite").count
@@ -128,7 +129,7 @@ struct Measurements {
         _ = try await measure("purge by a prefix of a tenth") { try await cache.purge(.prefix("https://a/9")) }
         _ = try await measure("purge of the rest") { try await cache.purge(.all) }
         try await measure("its files") {
-            try await cache.wait(for: "the files to go", atMost: .seconds(300)) { _ in
+            try await waitUntil("the files to go", within: .seconds(300)) {
                 !directory.files().contains { $0.hasSuffix(".mp4") }
             }
         }

@@ -1,5 +1,6 @@
 import Cache
 import SystemIO
+import TestSupport
 import Testing
 
 @Suite struct PurgeTests {
@@ -63,7 +64,7 @@ import Testing
         try directory.remove("index.sqlite")
         let again = try Cache.open(directory)
         defer { again.close() }
-        try await again.wait(for: "the index") { !$0.statistics().isRebuilding }
+        try await waitUntil("the index") { !again.statistics().isRebuilding }
         #expect(await again.object(.test("b, old")) != nil)
         #expect(try await again.purge(.prefix("https://b")) == PurgeResult(purged: 1, bytes: 2))
         #expect(await again.object(.test("b, old")) == nil)
@@ -116,7 +117,7 @@ import Testing
         for isIndexLost in [false, true] {
             if isIndexLost { try directory.remove("index.sqlite") }
             let cache = try Cache.open(directory)
-            try await cache.wait(for: "the index") { !$0.statistics().isRebuilding }
+            try await waitUntil("the index") { !cache.statistics().isRebuilding }
             try await cache.put([1, 2], url: "https://a/", object: .test("same"))
             #expect(try await cache.purge(.url("https://a/")).bytes == 0)
             #expect(try await cache.object(.test("same"))?.descriptor.readAll() == [1, 2])
@@ -137,7 +138,7 @@ import Testing
         try directory.remove("index.sqlite")
         let again = try Cache.open(directory)
         defer { again.close() }
-        try await again.wait(for: "the index") { !$0.statistics().isRebuilding }
+        try await waitUntil("the index") { !again.statistics().isRebuilding }
         #expect(try await again.purge(.url("https://a/")) == PurgeResult(purged: 1, bytes: 1))
         #expect(await again.object(.test("same")) == nil)
     }
@@ -156,7 +157,7 @@ import Testing
         for isIndexLost in [false, true] {
             if isIndexLost { try directory.remove("index.sqlite") }
             let again = try Cache.open(directory)
-            try await again.wait(for: "the index") { !$0.statistics().isRebuilding }
+            try await waitUntil("the index") { !again.statistics().isRebuilding }
             #expect(await again.object(.test("same")) == nil)
             #expect(await again.alias(.test("https://a/")) == nil)
             #expect(await again.alias(.test("https://b/")) == nil)
@@ -223,7 +224,7 @@ import Testing
         cache.close()
         for _ in 0..<2 {
             let again = try Cache.open(directory)
-            try await again.wait(for: "the index") { !$0.statistics().isRebuilding }
+            try await waitUntil("the index") { !again.statistics().isRebuilding }
             #expect(try await again.bytes(url: "https://a/") == nil)
             #expect(try await again.bytes(url: "https://b/") == [1])
             again.close()
@@ -239,7 +240,7 @@ import Testing
         #expect(try await cache.purge(.prefix("https://a/")) == PurgeResult(purged: 1_200, bytes: 1_200))
         #expect(cache.statistics().objects == 0)
         #expect(await cache.object(.test("https://a/1199")) == nil)
-        try await cache.wait(for: "the files to go") { _ in directory.files().isEmpty }
+        try await waitUntil("the files to go") { directory.files().isEmpty }
     }
 
     @Test func filesOfALargePurgeGoAtTheNextStartWhenTheCacheIsClosedFirst() async throws {
@@ -250,7 +251,7 @@ import Testing
         cache.close()
         let again = try Cache.open(directory)
         defer { again.close() }
-        try await again.wait(for: "the files to go") { _ in directory.files().isEmpty }
+        try await waitUntil("the files to go") { directory.files().isEmpty }
     }
 
     @Test func closedCacheRefusesAPurge() async throws {

@@ -1,6 +1,7 @@
 import GRDB
 import Synchronization
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import Cache
@@ -28,7 +29,7 @@ import Testing
     private func expectAll(rebuilds: Int64) async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }
-        try await cache.wait(for: "the index") { !$0.statistics().isRebuilding }
+        try await waitUntil("the index") { !cache.statistics().isRebuilding }
         #expect(try await cache.bytes(url: "https://a/1") == [1, 1])
         #expect(try await cache.bytes(url: "https://a/2") == [2, 2])
         #expect(await cache.alias(.test("https://a/2"))?.alias?.fetchedAt == 1_600_000_000)
@@ -105,7 +106,7 @@ import Testing
         try directory.remove("index.sqlite")
         let after = try Cache.open(directory)
         defer { after.close() }
-        try await after.wait(for: "the index") { !$0.statistics().isRebuilding }
+        try await waitUntil("the index") { !after.statistics().isRebuilding }
         #expect(try await after.bytes(url: "https://a/5") == [5])
     }
 
@@ -122,7 +123,7 @@ import Testing
         try directory.write(journal, to: "journal")
         let after = try Cache.open(directory)
         defer { after.close() }
-        try await after.wait(for: "the orphan to go") { $0.statistics().orphans == 1 }
+        try await waitUntil("the orphan to go") { after.statistics().orphans == 1 }
         #expect(try await after.bytes(url: "https://a/1") == [1])
         #expect(try await after.bytes(url: "https://a/2") == nil)
         #expect(try await after.bytes(url: "https://a/3") == [3])
@@ -151,7 +152,7 @@ import Testing
         try directory.create("staging/half", [1])
         try markAsCrashed()
         let cache = try Cache.open(directory)
-        try await cache.wait(for: "the orphans to go") { $0.statistics().orphans == 2 }
+        try await waitUntil("the orphans to go") { cache.statistics().orphans == 2 }
         cache.close()
         #expect(directory.files("staging").isEmpty)
         #expect(directory.files().count == 3)
@@ -166,7 +167,7 @@ import Testing
         try markAsCrashed()
         let cache = try Cache.open(directory)
         defer { cache.close() }
-        try await cache.wait(for: "the row to go") { $0.statistics().objects == 2 }
+        try await waitUntil("the row to go") { cache.statistics().objects == 2 }
         #expect(await cache.alias(.test("https://a/1")) == nil)
         #expect(try await cache.bytes(url: "https://a/2") == [2, 2])
     }
@@ -184,7 +185,7 @@ import Testing
         try damageIndex(damage)
         let events = Mutex<[CacheEvent]>([])
         let cache = try Cache(configuration: .test(directory)) { event in events.withLock { $0.append(event) } }
-        try await cache.wait(for: "the index") { !$0.statistics().isRebuilding }
+        try await waitUntil("the index") { !cache.statistics().isRebuilding }
         cache.close()
         let reported = events.withLock { $0 }
         #expect(reported.count == 1)
@@ -207,12 +208,12 @@ import Testing
         let cache = try Cache.open(directory)
         // Some damage is a miss at first; the index is rebuilt behind it.
         for url in ["https://a/1", "https://a/2"] {
-            try await cache.wait(for: "the rendition") { cache in
+            try await waitUntil("the rendition") {
                 let bytes = try await cache.bytes(url: url)
                 return bytes == [UInt8(url.suffix(1))!, UInt8(url.suffix(1))!]
             }
         }
-        try await cache.wait(for: "the upload") { try await $0.object(.test("upload"))?.descriptor.readAll() == [3, 3] }
+        try await waitUntil("the upload") { try await cache.object(.test("upload"))?.descriptor.readAll() == [3, 3] }
         #expect(try await cache.purge(.prefix("https://")).purged == 2)
         cache.close()
         try Cache.open(directory).close()

@@ -15,7 +15,7 @@ import Testing
         let lease = try #require(await one.cluster.join("a1", sourceURL: url).lease)
         #expect(lease.isHeld)
         async let follower = two.cluster.join("a1", sourceURL: url)
-        try await eventually("the other node to wait") { try server.run("GET", "test:v1:flight:a1:0-0").contains(":w") }
+        try await waitUntil("the other node to wait") { try server.run("GET", "test:v1:flight:a1:0-0").contains(":w") }
         #expect(await lease.complete(.test("object1", facts: [9]), lifetime: .seconds(60)) == .published)
         let followed = await follower
         #expect(followed.record?.objectID == "object1" && followed.record?.facts == [9] && followed.isFollowed)
@@ -59,7 +59,7 @@ import Testing
         let lease = try #require(await one.cluster.join("a1", sourceURL: url).lease)
         let start = ContinuousClock.now
         async let follower = two.cluster.join("a1", sourceURL: url)
-        try await eventually("three lease times") { ContinuousClock.now - start > .milliseconds(1800) }
+        try await waitUntil("three lease times") { ContinuousClock.now - start > .milliseconds(1800) }
         #expect(lease.isHeld)
         #expect(await lease.complete(.test("object1"), lifetime: .seconds(60)) == .published)
         #expect(await follower.isFollowed)
@@ -75,7 +75,7 @@ import Testing
         var lease = await one.cluster.join("a1", sourceURL: url).lease
         #expect(lease != nil)
         async let follower = two.cluster.join("a1", sourceURL: url)
-        try await eventually("the other node to wait") { try server.run("GET", "test:v1:flight:a1:0-0").contains(":w") }
+        try await waitUntil("the other node to wait") { try server.run("GET", "test:v1:flight:a1:0-0").contains(":w") }
         // The last reference ends the lease.
         lease = nil
         #expect(await follower.lease != nil)
@@ -91,7 +91,7 @@ import Testing
         let failure = SharedRecord(outcome: .failure(code: "source_gone", details: [4, 1, 0]), fetchedAt: 1)
         #expect(await lease.complete(failure, lifetime: .milliseconds(300)) == .published)
         #expect(await two.cluster.join("a1", sourceURL: url).record?.outcome == failure.outcome)
-        try await eventually("the failure to be forgotten") { try server.run("GET", "test:v1:flight:a1:0-0").hasPrefix("$-1") }
+        try await waitUntil("the failure to be forgotten") { try server.run("GET", "test:v1:flight:a1:0-0").hasPrefix("$-1") }
         #expect(await two.cluster.join("a1", sourceURL: url).lease != nil)
     }
 
@@ -107,7 +107,7 @@ import Testing
         let renewal = try #require(await two.cluster.join("a1", sourceURL: url, outdated: stale).lease)
         #expect(renewal.fence > stale.fence)
         async let follower = one.cluster.join("a1", sourceURL: url)
-        try await eventually("the other node to wait") { try server.run("GET", "test:v1:flight:a1:0-0").contains(":w") }
+        try await waitUntil("the other node to wait") { try server.run("GET", "test:v1:flight:a1:0-0").contains(":w") }
         #expect(await renewal.complete(.test("object2"), lifetime: .seconds(60)) == .published)
         #expect(await follower.record?.objectID == "object2")
     }
@@ -120,7 +120,7 @@ import Testing
         try await two.joined()
         let lease = await one.cluster.join("a1", sourceURL: url).lease
         let waiting = Task { await two.cluster.join("a1", sourceURL: url) }
-        try await eventually("the other node to wait") { try server.run("GET", "test:v1:flight:a1:0-0").contains(":w") }
+        try await waitUntil("the other node to wait") { try server.run("GET", "test:v1:flight:a1:0-0").contains(":w") }
         waiting.cancel()
         #expect(await waiting.value.error == .cancelled)
         #expect(lease?.isHeld == true)

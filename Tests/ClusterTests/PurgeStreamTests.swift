@@ -94,7 +94,7 @@ import Testing
         _ = await one.cluster.purge(.url(url))
         try server.kill()
         try server.start()
-        try await eventually("the node to be back") { one.revalidations == 2 }
+        try await waitUntil("the node to be back") { one.revalidations == 2 }
         try await one.joined()
         // The purge is in the new stream too, for nodes that have missed it.
         #expect(try server.run("XRANGE", "test:v1:purges", "-", "+").contains(url))
@@ -108,14 +108,14 @@ import Testing
         try await two.joined()
         _ = await one.cluster.purge(.url("https://origin.test/first"))
         try server.kill()
-        try await eventually("the loss is noticed") { !one.cluster.isSharing }
+        try await waitUntil("the loss is noticed") { !one.cluster.isSharing }
         let start = ContinuousClock.now
         let report = await one.cluster.purge(.url(url))
         #expect(report.counts.purged == 1 && report.acknowledged == 1 && report.nodes == 2)
         #expect(ContinuousClock.now - start < .seconds(1))
         #expect(one.cluster.metrics.purgesPending == 1)
         try server.start()
-        try await eventually("the other node has it") { two.purges.last == .url(url) }
+        try await waitUntil("the other node has it") { two.purges.last == .url(url) }
         try await one.joined()
         #expect(one.cluster.metrics.purgesPending == 0)
     }
@@ -131,13 +131,13 @@ import Testing
             try await one.joined()
             folder = one.folder
             try server.kill()
-            try await eventually("the loss is noticed") { !one.cluster.isSharing }
+            try await waitUntil("the loss is noticed") { !one.cluster.isSharing }
             _ = await one.cluster.purge(.url(url))
         }
         try server.start()
         let again = try TestNode("one", server.unixAddress, folder: folder)
         try await again.joined()
-        try await eventually("the other node has it") { two.purges == [.url(url)] }
+        try await waitUntil("the other node has it") { two.purges == [.url(url)] }
     }
 
     @Test func aStoppedNodeDelaysAPurgeByTwoSecondsAtMost() async throws {

@@ -11,7 +11,7 @@ import Testing
         try await one.joined()
         try await two.joined()
         try await one.cluster.prewarm.add("list1", (0..<450).map { Array("entry \($0)".utf8) })
-        try await eventually("both nodes are told") { one.prewarmSignals > 0 && two.prewarmSignals > 0 }
+        try await waitUntil("both nodes are told") { one.prewarmSignals > 0 && two.prewarmSignals > 0 }
         var seen: Set<String> = []
         var turn = 0
         while true {
@@ -48,7 +48,7 @@ import Testing
         let claimed = try await one.cluster.prewarm.claim(2)
         #expect(claimed.count == 2)
         var taken: [SharedPrewarm.Ticket] = []
-        try await eventually("the other node takes the entry that is not renewed") {
+        try await waitUntil("the other node takes the entry that is not renewed") {
             try await one.cluster.prewarm.renew([claimed[0]])
             taken += try await two.cluster.prewarm.claim(2)
             return !taken.isEmpty

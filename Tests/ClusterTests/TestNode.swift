@@ -46,7 +46,7 @@ final class TestNode: Sendable {
 
     /// Waits until the node takes part in the cluster.
     func joined() async throws {
-        try await eventually("the node to join: \(cluster.state)") { cluster.isSharing }
+        try await waitUntil("the node to join: \(cluster.state)") { cluster.isSharing }
     }
 }
 

@@ -49,7 +49,9 @@ import Testing
             origin.on("/a.gif", LoopbackAnswer.ok(TestGIF.dot).after(gate))
             try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 0..<6 { group.addTask { try await fetcher.source(origin.url("/a.gif")).count } }
-                try await eventually { origin.count("/a.gif") == 2 && fetcher.counters().waiting == 4 }
+                try await waitUntil("two requests, and four that wait") {
+                    origin.count("/a.gif") == 2 && fetcher.counters().waiting == 4
+                }
                 #expect(fetcher.counters().active == 2)
                 gate.open()
                 for try await count in group { #expect(count == TestGIF.dot.count) }
@@ -70,7 +72,9 @@ import Testing
         }) { quick, fetcher in
             quick.on("/a.gif", .ok(TestGIF.dot))
             let stuck = (0..<3).map { _ in Task { try await fetcher.source(slow.url("/a.gif")) } }
-            try await eventually { slow.count("/a.gif") == 2 && fetcher.counters().waiting == 1 }
+            try await waitUntil("two requests, and one that waits") {
+                slow.count("/a.gif") == 2 && fetcher.counters().waiting == 1
+            }
             await #expect(throws: FetchError.busy) { try await fetcher.source(slow.url("/a.gif")) }
             let source = try await fetcher.source(quick.url("/a.gif"))
             #expect(source.count == TestGIF.dot.count)
@@ -87,9 +91,9 @@ import Testing
             origin.on("/held.gif", LoopbackAnswer.ok(TestGIF.dot).after(gate))
             origin.on("/a.gif", .ok(TestGIF.dot))
             let first = Task { try await fetcher.source(origin.url("/held.gif")).count }
-            try await eventually { origin.count("/held.gif") == 1 }
+            try await waitUntil("the request") { origin.count("/held.gif") == 1 }
             let second = Task { try await fetcher.source(origin.url("/a.gif")).count }
-            try await eventually { fetcher.counters().waiting == 1 }
+            try await waitUntil("a fetch that waits") { fetcher.counters().waiting == 1 }
             second.cancel()
             await #expect(throws: FetchError.cancelled) { try await second.value }
             #expect(fetcher.counters().waiting == 0)

@@ -73,7 +73,7 @@ import Testing
             origin.on("/a.gif", .ok(TestGIF.dot))
             _ = try await fetcher.source(origin.url("/long.gif"))
             isRead.open()
-            try await eventually { isSent.isOpen }
+            try await waitUntil("the forged answer to be sent") { isSent.isOpen }
             let next = try await fetcher.source(origin.url("/a.gif"))
             #expect(next.count == TestGIF.dot.count)
             #expect(origin.count("/a.gif") == 1)
@@ -85,7 +85,7 @@ import Testing
         try await withOrigin { origin, fetcher in
             origin.on("/hang.gif", LoopbackAnswer(steps: [.hang]))
             let task = Task { try await fetcher.source(origin.url("/hang.gif")) }
-            try await eventually { origin.count("/hang.gif") == 1 }
+            try await waitUntil("the request") { origin.count("/hang.gif") == 1 }
             task.cancel()
             await #expect(throws: FetchError.cancelled) { try await task.value }
             #expect(fetcher.counters().active == 0)
@@ -108,7 +108,7 @@ import Testing
         try await withOrigin { origin, fetcher in
             origin.on("/hang.gif", LoopbackAnswer(steps: [.hang]))
             let task = Task { try await fetcher.source(origin.url("/hang.gif")) }
-            try await eventually { origin.count("/hang.gif") == 1 }
+            try await waitUntil("the request") { origin.count("/hang.gif") == 1 }
             fetcher.shutdown()
             fetcher.shutdown()
             await #expect(throws: FetchError.closed) { try await task.value }

@@ -24,7 +24,7 @@ import Testing
             let gate = try LoopbackGate()
             origin.on("/a.gif", LoopbackAnswer.ok(TestGIF.large(1000)).after(gate))
             let fetch = Task { try await fetcher.source(origin.url("/a.gif")).count }
-            try await eventually { origin.count("/a.gif") == 1 }
+            try await waitUntil("the request") { origin.count("/a.gif") == 1 }
             try fetcher.reconfigure(
                 configuration {
                     $0.maxBytes = 100
@@ -42,7 +42,7 @@ import Testing
             origin.on("/a.gif", LoopbackAnswer.redirect(to: "/b.gif").after(gate))
             origin.on("/b.gif", .ok(TestGIF.dot))
             let fetch = Task { try await fetcher.failure(origin.url("/a.gif")) }
-            try await eventually { origin.count("/a.gif") == 1 }
+            try await waitUntil("the request") { origin.count("/a.gif") == 1 }
             try fetcher.reconfigure(configuration { $0.allow = [try #require(SourcePattern("127.0.0.1/a.gif"))] })
             gate.open()
             #expect(try await fetch.value == .notAllowed(.pattern))
@@ -55,9 +55,9 @@ import Testing
             let gate = try LoopbackGate()
             origin.on("/held.gif", LoopbackAnswer.ok(TestGIF.dot).after(gate))
             let held = Task { try await fetcher.failure(origin.url("/held.gif")) }
-            try await eventually { origin.count("/held.gif") == 1 }
+            try await waitUntil("the request") { origin.count("/held.gif") == 1 }
             let queued = Task { try await fetcher.failure(origin.url("/a.gif")) }
-            try await eventually { fetcher.counters().waiting == 1 }
+            try await waitUntil("a fetch that waits") { fetcher.counters().waiting == 1 }
             try fetcher.reconfigure(
                 configuration {
                     $0.concurrency = 1
@@ -75,9 +75,9 @@ import Testing
             origin.on("/hang.gif", LoopbackAnswer(steps: [.hang]))
             origin.on("/a.gif", .ok(TestGIF.dot))
             let held = Task { try await fetcher.failure(origin.url("/hang.gif")) }
-            try await eventually { origin.count("/hang.gif") == 1 }
+            try await waitUntil("the request") { origin.count("/hang.gif") == 1 }
             let queued = Task { try await fetcher.source(origin.url("/a.gif")).count }
-            try await eventually { fetcher.counters().waiting == 1 }
+            try await waitUntil("a fetch that waits") { fetcher.counters().waiting == 1 }
             try fetcher.reconfigure(configuration { $0.concurrency = 2 })
             #expect(try await queued.value == TestGIF.dot.count)
             held.cancel()
@@ -90,10 +90,10 @@ import Testing
             let gate = try LoopbackGate()
             origin.on("/a.gif", LoopbackAnswer.ok(TestGIF.dot).after(gate))
             let first = (0..<2).map { _ in Task { try await fetcher.failure(origin.url("/a.gif")) } }
-            try await eventually { origin.count("/a.gif") == 2 }
+            try await waitUntil("two requests") { origin.count("/a.gif") == 2 }
             try fetcher.reconfigure(configuration { $0.concurrency = 1 })
             let third = Task { try await fetcher.failure(origin.url("/a.gif")) }
-            try await eventually { fetcher.counters().waiting == 1 }
+            try await waitUntil("a fetch that waits") { fetcher.counters().waiting == 1 }
             #expect(fetcher.counters().active == 2)
             gate.open()
             for task in first + [third] { #expect(try await task.value == nil) }

@@ -80,9 +80,9 @@ extension SerialTests {
             for round in 1...2 {
                 let process = zygote.process
                 // A zygote that died within its first second waits for a job.
-                try #require(SandboxFixture.eventually { Self.age(of: process) >= 1.2 })
+                try blockUntil("the age of the zygote") { Self.age(of: process) >= 1.2 }
                 kill(process, SIGKILL)
-                try #require(SandboxFixture.eventually { zygote.replacements == round })
+                try blockUntil("a new zygote") { zygote.replacements == round }
                 let loss = try #require(losses.withLock { $0.last })
                 #expect(loss.process == process && loss.signal == SIGKILL)
                 #expect(try loss.replacement.get() == zygote.process)

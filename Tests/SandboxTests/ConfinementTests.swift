@@ -2,6 +2,7 @@ import CLinux
 import Glibc
 import Synchronization
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import Sandbox
@@ -77,7 +78,7 @@ extension SerialTests {
             _ = zygote.confinement()
             // Null device, null device, standard error, control socket, what warming up writes to, signals, the spare worker's
             // socket.
-            #expect(SandboxFixture.eventually { (try? SandboxFixture.descriptors(of: zygote.process))?.count == 7 })
+            try blockUntil("seven descriptors") { (try? SandboxFixture.descriptors(of: zygote.process))?.count == 7 }
             #expect(try !SandboxFixture.environment(of: zygote.process).contains("GIFREEL_TEST_SECRET"))
             #expect(SandboxFixture.status(of: zygote.process, "CapPrm").allSatisfy { $0 == "0" })
             #expect(SandboxFixture.status(of: zygote.process, "NoNewPrivs") == "1")
@@ -94,12 +95,12 @@ extension SerialTests {
                 _ = try? JobSupervisor(zygote: zygote).run(hanging, input: input, output: output, cancellation: cancellation)
             }
             var names: [String] = []
-            #expect(
-                SandboxFixture.eventually {
-                    guard let child = SandboxFixture.workers(of: zygote.process).first else { return false }
-                    names = ((try? SandboxFixture.descriptors(of: child)) ?? []).sorted()
-                    return names == ["4", "5"]
-                }, "\(names)")
+            try? blockUntil("two descriptors") {
+                guard let child = SandboxFixture.workers(of: zygote.process).first else { return false }
+                names = ((try? SandboxFixture.descriptors(of: child)) ?? []).sorted()
+                return names == ["4", "5"]
+            }
+            #expect(names == ["4", "5"])
             cancellation.cancel()
             thread?.join()
         }

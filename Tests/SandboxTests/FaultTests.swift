@@ -77,7 +77,7 @@ extension SerialTests {
             let zygote = try SandboxFixture.zygote()
             #expect(try error(fault, on: zygote) == expected)
             #expect(try error(nil, on: zygote) == nil)
-            #expect(SandboxFixture.eventually { SandboxFixture.workers(of: zygote.process).isEmpty })
+            try blockUntil("the end of the workers") { SandboxFixture.workers(of: zygote.process).isEmpty }
         }
 
         @Test func aHangEndsWithTheTimeByTheClock() throws {

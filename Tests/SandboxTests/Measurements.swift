@@ -36,7 +36,7 @@ struct Measurements {
                     _ = try gif.withUnsafeBytes { try job.transcoder.convert($0, to: first.number) }
                 }
                 if afterARest {
-                    _ = SandboxFixture.eventually {
+                    try blockUntil("a warm spare worker") {
                         SandboxFixture.spares(of: zygote.process).contains {
                             (try? SandboxFixture.descriptors(of: $0).count) == 4
                         }

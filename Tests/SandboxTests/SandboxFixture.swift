@@ -91,9 +91,4 @@ enum SandboxFixture {
 
     /// The kernel's version of landlock, found without confining this thread.
     static let landlockVersion = Int(clinux_landlock_version())
-
-    /// Waits until the condition holds; false after twenty seconds.
-    static func eventually(_ condition: () -> Bool) -> Bool {
-        (try? waitUntil("the condition", within: .seconds(20)) { condition() }) != nil
-    }
 }

@@ -54,7 +54,7 @@ extension SerialTests {
             #expect(throws: SandboxError.wallClockTimeout) {
                 try run(SandboxFixture.long, SandboxFixture.job(wall: 1), on: zygote)
             }
-            #expect(SandboxFixture.eventually { SandboxFixture.workers(of: zygote.process).isEmpty })
+            try blockUntil("the end of the workers") { SandboxFixture.workers(of: zygote.process).isEmpty }
         }
 
         @Test func tooLargeAnOutputIsAnErrorAndNotAnEnd() throws {
@@ -88,7 +88,7 @@ extension SerialTests {
         @Test func aWorkerKilledFromOutsideIsNotTheFaultOfTheGIFAndTheNextJobIsFine() throws {
             let zygote = try SandboxFixture.zygote()
             let killer = SystemThread.start(name: "killer") {
-                _ = SandboxFixture.eventually { !SandboxFixture.workers(of: zygote.process).isEmpty }
+                try? blockUntil("a worker") { !SandboxFixture.workers(of: zygote.process).isEmpty }
                 for child in SandboxFixture.workers(of: zygote.process) { kill(child, SIGKILL) }
             }
             var failure: (any Error)?
@@ -110,7 +110,7 @@ extension SerialTests {
             let zygote = try SandboxFixture.zygote()
             let first = zygote.process
             kill(first, SIGKILL)
-            #expect(SandboxFixture.eventually { !SandboxFixture.isAlive(first) })
+            try blockUntil("the end of the process") { !SandboxFixture.isAlive(first) }
             #expect(try run(GIFBuilder.animation(), SandboxFixture.job(), on: zygote).result.frames == 5)
             #expect(zygote.process != first)
             #expect(!FileManager.default.fileExists(atPath: "/proc/\(first)"), "left in the process table")
@@ -122,13 +122,13 @@ extension SerialTests {
                 try FileManager.default.contentsOfDirectory(atPath: "/proc/\(zygote.process)/fd").count
             }
             _ = try run(GIFBuilder.animation(), SandboxFixture.job(), on: zygote)
-            #expect(SandboxFixture.eventually { SandboxFixture.workers(of: zygote.process).isEmpty })
+            try blockUntil("the end of the workers") { SandboxFixture.workers(of: zygote.process).isEmpty }
             let before = try descriptors()
             for _ in 0..<20 {
                 _ = try run(GIFBuilder.animation(frames: 2, width: 16, height: 16), SandboxFixture.job(), on: zygote)
             }
-            #expect(SandboxFixture.eventually { SandboxFixture.workers(of: zygote.process).isEmpty })
-            #expect(SandboxFixture.eventually { ((try? descriptors()) ?? .max) <= before })
+            try blockUntil("the end of the workers") { SandboxFixture.workers(of: zygote.process).isEmpty }
+            try blockUntil("the descriptors to be closed") { ((try? descriptors()) ?? .max) <= before }
         }
 
         @Test func theZygoteEndsWithItsServer() throws {
@@ -136,7 +136,7 @@ extension SerialTests {
             let process = try #require(zygote).process
             #expect(SandboxFixture.isAlive(process))
             zygote = nil
-            #expect(SandboxFixture.eventually { !SandboxFixture.isAlive(process) })
+            try blockUntil("the end of the process") { !SandboxFixture.isAlive(process) }
         }
     }
 }

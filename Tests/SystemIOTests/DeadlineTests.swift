@@ -1,12 +1,13 @@
 import Synchronization
 import SystemIO
+import TestSupport
 import Testing
 
 @Suite("Deadlines run their action once", .timeLimit(.minutes(1))) struct DeadlineTests {
     /// What a deadline's action holds.
     private final class Held: Sendable {}
 
-    @Test func whatWasPutOffIsDoneOnceAndNotBefore() async {
+    @Test func aDeadlineRunsItsActionOnceAndNotEarly() async {
         let start = ContinuousClock.now
         let times = AsyncStream<Duration>.makeStream()
         let deadline = Deadline(after: .milliseconds(30)) { times.continuation.yield(ContinuousClock.now - start) }
@@ -18,7 +19,7 @@ import Testing
         #expect(await iterator.next() == nil)
     }
 
-    @Test func whatIsLetGoOfIsNotDoneAndHoldsNothing() async {
+    @Test func aReleasedDeadlineRunsNothingAndRetainsNothing() async throws {
         let wasDone = Atomic(false)
         var held: Held? = Held()
         weak let remembered = held
@@ -33,7 +34,7 @@ import Testing
         #expect(remembered != nil)
         #expect(deadline != nil)
         deadline = nil
-        while remembered != nil { await Task.yield() }
+        try await waitUntil("the release of the object") { remembered == nil }
         let done = wasDone.load(ordering: .relaxed)
         #expect(!done)
     }

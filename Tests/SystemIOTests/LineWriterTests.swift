@@ -101,7 +101,7 @@ extension Pipe {
             Array("missing \($0)\n".utf8)
         }
         writer.append(Array("a\nb\n".utf8))
-        try waitUntil("two dropped lines") { writer.droppedLines == 2 }
+        try blockUntil("two dropped lines") { writer.droppedLines == 2 }
         // The same descriptor now stands for a pipe, as if the disk had room again.
         #expect(dup2(pipe.writeEnd, number) == number)
         writer.append(Array("c\n".utf8))

@@ -4,12 +4,13 @@ internal import Synchronization
 /// Runs `work` on one thread per index, all at the same time, and returns the results in the order of the indices.
 ///
 /// - Throws: The first error of `work`, or ``WaitTimedOut`` where a thread does not end within two minutes.
+@available(*, noasync)
 package func atOnce<Value: Sendable>(_ count: Int, _ work: @escaping @Sendable (Int) throws -> Value) throws -> [Value] {
     let results = AtOnceResults<Value>(count)
     for index in 0..<count {
         Thread { results.set(index, Result { try work(index) }) }.start()
     }
-    try waitUntil("\(results.missing) of \(count) threads end", within: .seconds(120)) { results.missing == 0 }
+    try blockUntil("\(results.missing) of \(count) threads end", within: .seconds(120)) { results.missing == 0 }
     return try results.all.map { try $0.get() }
 }
 

@@ -56,6 +56,7 @@ package final class ChildProcess: Sendable {
     }
 
     /// Waits for the program's end. A program that runs for more than two minutes is killed: its code is 9.
+    @available(*, noasync)
     package func finish() throws -> Outcome {
         let code = process.waitForEnd(within: .seconds(120))
         return Outcome(
@@ -66,9 +67,10 @@ package final class ChildProcess: Sendable {
 extension Process {
     /// Waits for the end of the process, kills it where that does not come in time, and returns the exit code or the
     /// signal's number.
+    @available(*, noasync)
     package func waitForEnd(within limit: Duration) -> Int32 {
         let name = executableURL?.lastPathComponent ?? "a process"
-        if (try? waitUntil("the end of \(name)", within: limit) { !isRunning }) == nil { kill(processIdentifier, SIGKILL) }
+        if (try? blockUntil("the end of \(name)", within: limit) { !isRunning }) == nil { kill(processIdentifier, SIGKILL) }
         waitUntilExit()
         return terminationStatus
     }

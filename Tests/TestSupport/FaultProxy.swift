@@ -145,7 +145,7 @@ package final class FaultProxy: Sendable {
     /// Waits until connecting succeeds or fails as the faults say.
     private func waitForAcceptance(_ expected: Bool) {
         guard thread.withLock({ $0 != nil }) else { return }
-        try? waitUntil("the proxy to accept or refuse", within: .seconds(10)) {
+        try? blockUntil("the proxy to accept or refuse", within: .seconds(10)) {
             acceptance.withLock { $0 } == expected
         }
     }

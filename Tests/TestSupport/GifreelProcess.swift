@@ -49,7 +49,7 @@ package final class GifreelProcess: Sendable {
         process.standardOutput = standardOutput
         try process.run()
         var found: Int?
-        try? waitUntil("the port file", within: .seconds(30)) {
+        try? blockUntil("the port file", within: .seconds(30)) {
             found = (try? String(contentsOf: portFile, encoding: .utf8)).flatMap {
                 Int($0.trimmingCharacters(in: .whitespacesAndNewlines))
             }
@@ -128,8 +128,9 @@ package final class GifreelProcess: Sendable {
     package var log: String { (try? String(contentsOf: directory.appendingPathComponent("log"), encoding: .utf8)) ?? "" }
 
     /// Waits until the log contains `text`.
+    @available(*, noasync)
     package func waitForLog(_ text: String, file: String = #fileID, line: Int = #line) throws {
-        try waitUntil("“\(text)” in the log:\n\(log)", file: file, line: line) { log.contains(text) }
+        try blockUntil("“\(text)” in the log:\n\(log)", file: file, line: line) { log.contains(text) }
     }
 
     /// Paths of the stored MP4 renditions.
@@ -147,6 +148,7 @@ package final class GifreelProcess: Sendable {
     }
 
     /// Waits for the end, and returns the exit code: 9 for a server that does not end within a minute and is killed.
+    @available(*, noasync)
     package func waitForExit() -> Int32 {
         process.waitForEnd(within: .seconds(60))
     }

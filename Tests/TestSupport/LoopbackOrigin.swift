@@ -52,8 +52,9 @@ package final class LoopbackOrigin: Sendable {
     }
 
     /// Blocks until `path` (without query) was asked for `count` times.
+    @available(*, noasync)
     package func waitForRequests(_ count: Int = 1, for path: String, file: String = #fileID, line: Int = #line) throws {
-        try waitUntil("\(count) requests for \(path), of which \(self.count(path)) came", file: file, line: line) {
+        try blockUntil("\(count) requests for \(path), of which \(self.count(path)) came", file: file, line: line) {
             self.count(path) >= count
         }
     }

@@ -62,7 +62,7 @@ package final class RedisServer: Sendable {
     package func start() throws {
         let started = try ChildProcess(URL(filePath: Self.executable), options)
         process.withLock { $0 = started }
-        try waitUntil("redis-server replies: \(started.log)") {
+        try blockUntil("redis-server replies: \(started.log)") {
             started.isRunning && FileManager.default.fileExists(atPath: folder.path + "/redis.sock")
                 && (try? Self.command("PING", folder.path + "/redis.sock").first) != nil
         }

@@ -139,7 +139,7 @@ package final class S3Server: Sendable {
                         + [folder.appendingPathComponent("data").path], [:])
             }
         do {
-            try waitUntil("\(kind) to accept connections") {
+            try blockUntil("\(kind) to accept connections") {
                 guard child.isRunning else { throw StartFailure(description: "\(kind) ended: \(child.log)") }
                 // A server over TLS does not answer plain text.
                 guard certificate == nil else { return (try? RawHTTPClient(port: port)) != nil }

@@ -5,30 +5,12 @@ package struct WaitTimedOut: Error, CustomStringConvertible {
     package let description: String
 }
 
-/// Blocks the calling thread until `condition` holds, and polls it every two milliseconds.
+/// Suspends the calling task until `condition` holds, and polls it every two milliseconds.
 ///
 /// - Parameters:
 ///   - what: The event the test waits for, for the error. It is evaluated when the time is over.
 ///   - limit: The longest wait. It is far above what the event takes, so that a busy machine does not fail the test.
-/// - Throws: ``WaitTimedOut``, which names the event and the line, or an error of `condition`.
-package func waitUntil(
-    _ what: @autoclosure () -> String, within limit: Duration = .seconds(60), file: String = #fileID, line: Int = #line,
-    _ condition: () throws -> Bool
-) throws {
-    let deadline = ContinuousClock.now + limit
-    while try !condition() {
-        guard ContinuousClock.now < deadline else {
-            throw WaitTimedOut(description: "\(file):\(line): not within \(limit): \(what())")
-        }
-        usleep(2000)
-    }
-}
-
-/// Suspends the calling task until `condition` holds, and polls it every two milliseconds.
-///
-/// The parameters are those of the blocking form.
-///
-/// - Throws: ``WaitTimedOut``, an error of `condition`, or `CancellationError`.
+/// - Throws: ``WaitTimedOut``, which names the event and the line, an error of `condition`, or `CancellationError`.
 package func waitUntil(
     _ what: @autoclosure () -> String, within limit: Duration = .seconds(60), isolation: isolated (any Actor)? = #isolation,
     file: String = #fileID, line: Int = #line, _ condition: () async throws -> Bool
@@ -39,5 +21,25 @@ package func waitUntil(
             throw WaitTimedOut(description: "\(file):\(line): not within \(limit): \(what())")
         }
         try await Task.sleep(for: .milliseconds(2))
+    }
+}
+
+/// Blocks the calling thread until `condition` holds, and polls it every two milliseconds.
+///
+/// It is not available in asynchronous code: there it would take a thread of the cooperative pool from the tasks that the
+/// test waits for. The parameters are those of ``waitUntil(_:within:isolation:file:line:_:)``.
+///
+/// - Throws: ``WaitTimedOut``, or an error of `condition`.
+@available(*, noasync, message: "use waitUntil, which suspends the task")
+package func blockUntil(
+    _ what: @autoclosure () -> String, within limit: Duration = .seconds(60), file: String = #fileID, line: Int = #line,
+    _ condition: () throws -> Bool
+) throws {
+    let deadline = ContinuousClock.now + limit
+    while try !condition() {
+        guard ContinuousClock.now < deadline else {
+            throw WaitTimedOut(description: "\(file):\(line): not within \(limit): \(what())")
+        }
+        usleep(2000)
     }
 }

@@ -61,7 +61,7 @@ import Testing
         let brief = try sign(url, "--expires", "3s")
         var answer = try server.request("GET", brief)
         #expect(answer.status == 200 || answer.status == 403)
-        try waitUntil("the end of the signature's validity") {
+        try blockUntil("the end of the signature's validity") {
             if answer.status != 200 { return true }
             let age = try #require(answer["cache-control"]?.split(separator: "=").last.flatMap { Int($0) })
             #expect((0...3).contains(age), "\(answer["cache-control"] ?? "")")

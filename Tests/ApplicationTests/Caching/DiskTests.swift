@@ -34,7 +34,7 @@ import Testing
             #expect(try server.mp4(origin.url("/0.gif")).body == stored.body)
         }
         disk.empty()
-        try waitUntil("a hit") { try server.mp4(origin.url("/6.gif"))["cache-status"] == "gifreel; hit" }
+        try blockUntil("a hit") { try server.mp4(origin.url("/6.gif"))["cache-status"] == "gifreel; hit" }
         server.kill()
         disk.unmount()
     }
@@ -47,7 +47,7 @@ import Testing
         try FileManager.default.removeItem(at: server.directory.appendingPathComponent("cache"))
         #expect(try server.mp4(origin.url("/0.gif")).body == first.body)
         #expect(try server.mp4(origin.url("/1.gif")).status == 200)
-        try waitUntil("a hit") { try server.mp4(origin.url("/2.gif"))["cache-status"] == "gifreel; hit" }
+        try blockUntil("a hit") { try server.mp4(origin.url("/2.gif"))["cache-status"] == "gifreel; hit" }
         #expect(!server.storedObjects().isEmpty)
     }
 
@@ -64,7 +64,7 @@ import Testing
         #expect(miss.status == 200 && miss["cache-status"] == "gifreel; fwd=miss; detail=read-only")
         #expect(try server.mp4(origin.url("/0.gif")).body == first.body)
         protection.forEach { $0.end() }
-        try waitUntil("a hit") { try server.mp4(origin.url("/1.gif"))["cache-status"] == "gifreel; hit" }
+        try blockUntil("a hit") { try server.mp4(origin.url("/1.gif"))["cache-status"] == "gifreel; hit" }
     }
 
     @Test func aSecondServerNamesTheProcessThatUsesTheDirectory() throws {

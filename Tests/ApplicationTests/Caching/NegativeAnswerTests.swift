@@ -71,9 +71,9 @@ import Testing
         #expect(try server.mp4(origin.url("/a.gif")).status == 200)
         origin.on("/a.gif", .status(410))
         #expect(try server.mp4(origin.url("/a.gif")).status == 200)
-        try waitUntil("410") { try server.mp4(origin.url("/a.gif")).status == 410 }
+        try blockUntil("410") { try server.mp4(origin.url("/a.gif")).status == 410 }
         #expect(origin.count("/a.gif") == 2)
-        try waitUntil("an empty cache") { server.storedObjects().isEmpty }
+        try blockUntil("an empty cache") { server.storedObjects().isEmpty }
     }
 
     @Test func anOriginThatFailsLeavesTheStaleAnswer() throws {

@@ -19,7 +19,7 @@ import Testing
         let server = try GifreelProcess(["admin.token=secret"])
         var plain = try ask(server, "/mp4/\(origin.url("/a.gif"))")
         var coarse = try ask(server, "/mp4,quality=5/\(origin.url("/a.gif"))")
-        try waitUntil("two renditions in progress") { try missesInProgress(server) == 2 }
+        try blockUntil("two renditions in progress") { try missesInProgress(server) == 2 }
         gate.open()
         let answers = (try plain.readResponse(), try coarse.readResponse())
         #expect(answers.0.status == 200 && answers.1.status == 200 && answers.0["etag"] != answers.1["etag"])
@@ -38,7 +38,7 @@ import Testing
             try origin.waitForRequests(for: "/a.gif")
             withExtendedLifetime(clients) {}
         }
-        try waitUntil("the end of all work") { try missesInProgress(server) == 0 }
+        try blockUntil("the end of all work") { try missesInProgress(server) == 0 }
         #expect(try server.mp4(origin.url("/a.gif")).status == 200)
         #expect(origin.count("/a.gif") == 2)
     }
@@ -100,7 +100,7 @@ import Testing
             "admin.token=secret",
         ])
         var busy = try ask(server, "/mp4/\(origin.url("/long.gif"))")
-        try waitUntil("a running worker") { server.workerCount > 0 }
+        try blockUntil("a running worker") { server.workerCount > 0 }
         let answer = try server.mp4(origin.url("/a.gif"))
         #expect(answer.status == 503 && answer["retry-after"] != nil)
         // The one that runs goes on to its end, and then all is as before.

@@ -29,7 +29,7 @@ import Testing
         var client = try RawHTTPClient(port: server.port)
         try client.send(Array("POST /mp4 HTTP/1.1\r\nHost: a\r\nContent-Length: \(Self.long.count)\r\n\r\n".utf8))
         try client.send(Self.long)
-        try waitUntil("\(delay) ms of processor time of a worker") {
+        try blockUntil("\(delay) ms of processor time of a worker") {
             try server.workers.contains { try Self.processorMilliseconds(of: $0) >= delay }
         }
         for worker in server.workers { kill(worker, SIGKILL) }
@@ -45,7 +45,7 @@ import Testing
     @Test func nothingIsStoredOfAWorkerThatTakesTooLong() throws {
         let server = try GifreelProcess(["limits.total_pixels=100000000000", "limits.cpu=1s"])
         // On a busy machine the worker may reach its wall-clock limit first, and the client is told to try again.
-        try waitUntil("an answer about the processor limit") {
+        try blockUntil("an answer about the processor limit") {
             let status = try server.request("POST", "/mp4", body: Self.long).status
             #expect([422, 503].contains(status))
             return status == 422
@@ -63,7 +63,7 @@ import Testing
         for _ in 0..<2 {
             var client = try RawHTTPClient(port: server.port)
             try client.send(Array("GET /mp4/\(origin.url("/a.gif")) HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
-            try waitUntil("a running worker") { !server.workers.isEmpty }
+            try blockUntil("a running worker") { !server.workers.isEmpty }
             for worker in server.workers { kill(worker, SIGSTOP) }
             let answer = try client.readResponse()
             #expect(answer.status == 503 && answer["retry-after"] != nil && answer["cache-control"] == "no-store")

@@ -43,20 +43,6 @@ extension Cache {
     func bytes(url: String) async throws -> [UInt8]? {
         try await alias(.test(url))?.descriptor.readAll()
     }
-
-    /// Waits for a condition that a thread of the cache brings about.
-    func wait(for what: String, atMost time: Duration = .seconds(20), until condition: (Cache) async throws -> Bool)
-        async throws
-    {
-        let deadline = ContinuousClock.now + time
-        while try await !condition(self) {
-            if ContinuousClock.now > deadline {
-                Issue.record("waited too long for \(what)")
-                return
-            }
-            try await Task.sleep(for: .milliseconds(2))
-        }
-    }
 }
 
 extension PublishOutcome {

@@ -70,7 +70,7 @@ import Testing
             let counts: Shared<[Int]>
 
             func requestsFinished(_ batch: HTTPAccessBatch) {
-                try? waitUntil("the gate") { gate.value }
+                try? blockUntil("the gate") { gate.value }
                 counts.update {
                     $0[0] += batch.count
                     $0[1] += batch.lost

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import HTTP
@@ -64,7 +65,7 @@ import Testing
             try await events.wait { $0 == ["started"] }
             client.update { $0 = nil }
             try await events.wait { $0 == ["started", "cancelled"] }
-            try await suspend(until: "the connection to be closed") { server.counters.openConnections == 0 }
+            try await waitUntil("the connection to be closed") { server.counters.openConnections == 0 }
         }
     }
 

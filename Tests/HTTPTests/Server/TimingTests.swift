@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import HTTP
@@ -9,7 +10,7 @@ import Testing
         let isAnswered = Shared(false)
         async let trickling: Void = {
             while !isAnswered.value {
-                try? await suspend(until: "an answer before the next byte", within: .milliseconds(10)) { isAnswered.value }
+                try? await waitUntil("an answer before the next byte", within: .milliseconds(10)) { isAnswered.value }
                 try await onThread { try client.send("x") }
             }
         }()
@@ -72,7 +73,7 @@ import Testing
                 try client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
                 return client
             }
-            try await suspend(until: "the connection to be accepted and closed") {
+            try await waitUntil("the connection to be accepted and closed") {
                 server.counters.acceptedConnections > 0 && server.counters.openConnections == 0
             }
             _ = client

@@ -74,7 +74,7 @@ import Testing
                 while asked.value == count {
                     count += 1
                     try client.send("GET /\(count) HTTP/1.1\r\nHost: h\r\n\r\n")
-                    try? waitUntil("the request", within: .milliseconds(100)) { asked.value >= count }
+                    try? blockUntil("the request", within: .milliseconds(100)) { asked.value >= count }
                 }
                 for _ in 1...count { #expect(try client.response().body == content) }
                 return count

@@ -79,31 +79,19 @@ final class Shared<Value: Sendable>: Sendable {
     func wait(
         until condition: @Sendable (Value) -> Bool, file: String = #fileID, line: Int = #line
     ) async throws {
-        try await suspend(until: "a value, which is \(value)", file: file, line: line) { condition(value) }
+        try await waitUntil("a value, which is \(value)", file: file, line: line) { condition(value) }
     }
 
     /// Blocks a thread of the test until `condition` holds.
     func block(file: String = #fileID, line: Int = #line, until condition: (Value) -> Bool) throws {
-        try waitUntil("a value, which is \(value)", file: file, line: line) { condition(value) }
+        try blockUntil("a value, which is \(value)", file: file, line: line) { condition(value) }
     }
 }
 
 extension Shared<Bool> {
     /// Returns when the value is true, or the task is cancelled.
     func waitUntilOpen() async {
-        try? await suspend(until: "the gate to open") { value }
-    }
-}
-
-/// Suspends the calling task until `condition` holds. A condition that is not asynchronous would otherwise select the form of
-/// `waitUntil` that blocks, and with it a thread of the cooperative pool that the engine's tasks need.
-func suspend(
-    until what: @autoclosure () -> String, within limit: Duration = .seconds(60), file: String = #fileID, line: Int = #line,
-    _ condition: () -> Bool
-) async throws {
-    try await waitUntil(what(), within: limit, file: file, line: line) {
-        await Task.yield()
-        return condition()
+        try? await waitUntil("the gate to open") { value }
     }
 }
 

@@ -1,6 +1,7 @@
 import Foundation
 import Sandbox
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Renditions
@@ -28,7 +29,7 @@ import Testing
 
     @Test func concurrentCallersShareOneFlight() async throws {
         let (flights, gate, runs) = (makeFlights(), AsyncGate(), Runs())
-        let outcomes = await withTaskGroup(of: CallOutcome.self) { group in
+        let outcomes = try await withThrowingTaskGroup(of: CallOutcome.self) { group in
             for _ in 0..<100 {
                 group.addTask {
                     await flights.outcome(for: "a") { _ in
@@ -37,9 +38,9 @@ import Testing
                     }
                 }
             }
-            #expect(await eventually { flights.waiterCount == 100 })
+            try await waitUntil("100 waiters") { flights.waiterCount == 100 }
             gate.open()
-            return await group.reduce(into: []) { $0.append($1) }
+            return try await group.reduce(into: []) { $0.append($1) }
         }
         #expect(runs.count == 1 && outcomes.allSatisfy { $0.value == 1 })
         #expect(outcomes.filter { $0.joined == false }.count == 1)
@@ -59,10 +60,10 @@ import Testing
             return number
         }
         let caller = Task { await flights.outcome(for: "a", work) }
-        #expect(await eventually { runs.count == 1 })
+        try await waitUntil("the work to run") { runs.count == 1 }
         caller.cancel()
         #expect(await caller.value.isCancelled)
-        #expect(await eventually { ended.count == 1 })
+        try await waitUntil("the work to end") { ended.count == 1 }
         #expect(flights.count == 0)
         // A later caller starts new work and does not get the cancelled one.
         #expect(await flights.outcome(for: "a", work).value == 2)
@@ -77,12 +78,12 @@ import Testing
             return runs.next()
         }
         let first = Task { await flights.outcome(for: "a", work) }
-        #expect(await eventually { gate.count == 1 })
+        try await waitUntil("the work at the gate") { gate.count == 1 }
         first.cancel()
         #expect(await first.value.isCancelled)
         #expect(flights.isJoinable("a"))
         let second = Task { await flights.outcome(for: "a", work) }
-        #expect(await eventually { flights.waiterCount == 1 })
+        try await waitUntil("one waiter") { flights.waiterCount == 1 }
         gate.open()
         let outcome = await second.value
         #expect(outcome.value == 1 && outcome.joined == true && runs.count == 1)
@@ -95,7 +96,7 @@ import Testing
             return 1
         }
         let callers = (0..<10).map { _ in Task { await flights.outcome(for: "a", work) } }
-        #expect(await eventually { flights.waiterCount == 10 })
+        try await waitUntil("ten waiters") { flights.waiterCount == 10 }
         callers.prefix(9).forEach { $0.cancel() }
         for caller in callers.prefix(9) { #expect(await caller.value.isCancelled) }
         gate.open()
@@ -103,14 +104,14 @@ import Testing
         #expect(gate.count == 1)
     }
 
-    @Test func aCallerThatWasCancelledBeforeTheCallReturnsAtOnce() async {
+    @Test func aCallerThatWasCancelledBeforeTheCallReturnsAtOnce() async throws {
         let flights = makeFlights()
         let outcome = await Task {
             withUnsafeCurrentTask { $0?.cancel() }
             return await flights.outcome(for: "a") { _ in 1 }
         }.value
         #expect(outcome.isCancelled || outcome.value == 1)
-        #expect(await eventually { flights.count == 0 })
+        try await waitUntil("the end of the flight") { flights.count == 0 }
     }
 
     @Test func eachCallerHasItsOwnTimeout() async throws {
@@ -123,14 +124,15 @@ import Testing
         }
         // Detached, so that it goes on when its callers time out.
         flights.start("a", urgency: .visitor, work)
-        #expect(await eventually { gate.count == 1 })
+        try await waitUntil("the work at the gate") { gate.count == 1 }
         @Sendable func wait() async -> (CallOutcome, Duration) {
             let began = ContinuousClock.now
             let outcome = await flights.outcome(for: "a", work)
             return (outcome, began.duration(to: .now))
         }
         let first = Task { await wait() }
-        try await Task.sleep(for: .milliseconds(300))
+        let half = ContinuousClock.now + timeout / 2
+        try await waitUntil("half of the first caller's time to be over") { ContinuousClock.now >= half }
         let second = Task { await wait() }
         for caller in [first, second] {
             let (outcome, time) = await caller.value
@@ -158,7 +160,8 @@ import Testing
                 flight.turn.begin()
                 flight.markQueued()
             }
-            do { try await Task.sleep(for: .milliseconds(200)) } catch { return 0 }
+            let later = ContinuousClock.now + .milliseconds(200)
+            do { try await waitUntil("ten times the limit to be over") { ContinuousClock.now >= later } } catch { return 0 }
             return 1
         }
         #expect(outcome.value == 1)
@@ -188,10 +191,10 @@ import Testing
             return number
         }
         let before = ["a", "b"].map { key in Task { await flights.outcome(for: key, work) } }
-        #expect(await eventually { runs.count == 2 })
+        try await waitUntil("two runs") { runs.count == 2 }
         flights.close { $0 == "a" }
         let after = ["a", "b"].map { key in Task { await flights.outcome(for: key, work) } }
-        #expect(await eventually { flights.waiterCount == 4 && runs.count == 3 })
+        try await waitUntil("four waiters and three runs") { flights.waiterCount == 4 && runs.count == 3 }
         gate.open()
         var values: [Int?] = []
         for task in before + after { values.append(await task.value.value) }
@@ -207,12 +210,12 @@ import Testing
         flights.start("a", urgency: .renewal, work)
         flights.start("a", urgency: .renewal, work)
         let caller = Task { await flights.outcome(for: "a", work) }
-        #expect(await eventually { flights.waiterCount == 1 })
+        try await waitUntil("one waiter") { flights.waiterCount == 1 }
         caller.cancel()
         #expect(await caller.value.isCancelled)
         #expect(flights.count == 1)
         gate.open()
-        #expect(await eventually { runs.count == 1 && flights.count == 0 })
+        try await waitUntil("one run and no flight") { runs.count == 1 && flights.count == 0 }
     }
 
     @Test func theFlightHasTheUrgencyOfItsMostUrgentCaller() async throws {
@@ -226,7 +229,7 @@ import Testing
         let callers = [Urgency.prewarm, .visitor, Urgency(level: 5)].map { urgency in
             Task { await flights.outcome(for: "a", urgency: urgency, work) }
         }
-        #expect(await eventually { flights.waiterCount == 3 })
+        try await waitUntil("three waiters") { flights.waiterCount == 3 }
         gate.open()
         for caller in callers { #expect(await caller.value.value == 1) }
         #expect(level.withLock { $0 } == 3)
@@ -240,7 +243,8 @@ import Testing
                     // Long enough for the lifetime timer to be set.
                     group.addTask {
                         _ = await flights.outcome(for: "\(key)") { _ in
-                            try? await Task.sleep(for: .milliseconds(2))
+                            let later = ContinuousClock.now + .milliseconds(2)
+                            try? await waitUntil("two milliseconds to be over") { ContinuousClock.now >= later }
                             return 1
                         }
                     }

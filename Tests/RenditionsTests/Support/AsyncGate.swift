@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Holds tasks until a test opens it.
+/// A gate that suspends tasks until a test opens it.
 final class AsyncGate: Sendable {
     private struct State {
         var isOpen = false
@@ -10,9 +10,10 @@ final class AsyncGate: Sendable {
 
     private let state = Mutex(State())
 
-    /// How many have come to it so far.
+    /// The number of tasks that have arrived so far.
     var count: Int { state.withLock { $0.passed } }
 
+    /// Suspends until the gate is open.
     func pass() async {
         await withCheckedContinuation { continuation in
             let isOpen = state.withLock { state in
@@ -24,6 +25,7 @@ final class AsyncGate: Sendable {
         }
     }
 
+    /// Resumes the suspended tasks, and lets later ones pass.
     func open() {
         let waiting = state.withLock { state in
             state.isOpen = true
@@ -32,14 +34,4 @@ final class AsyncGate: Sendable {
         }
         waiting.forEach { $0.resume() }
     }
-}
-
-/// Waits until the condition holds; it is for the test to see that it does.
-func eventually(_ condition: () async throws -> Bool) async rethrows -> Bool {
-    let deadline = ContinuousClock.now + .seconds(30)
-    while ContinuousClock.now < deadline {
-        if try await condition() { return true }
-        do { try await Task.sleep(for: .milliseconds(2)) } catch { return false }
-    }
-    return false
 }
