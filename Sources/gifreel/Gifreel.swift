@@ -1,5 +1,7 @@
 internal import ArgumentParser
 internal import Foundation
+internal import Sandbox
+internal import Settings
 
 /// The command line. It is synchronous because `convert` forks its worker process before any other thread exists.
 @main
@@ -24,5 +26,31 @@ struct GifreelCommand: ParsableCommand {
         } catch {
             exit(withError: error)
         }
+    }
+}
+
+extension SettingsDocument: ExpressibleByArgument {}
+
+struct SettingsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "settings",
+        abstract: "Prints every setting with its default and meaning.",
+        discussion: "To start with a configuration file of your own: gifreel settings >gifreel.yaml")
+
+    @Option(help: "yaml: a configuration file; markdown: a table; man: the manual page gifreel.yaml(5).")
+    var format = SettingsDocument.yaml
+
+    func run() {
+        print(format.text, terminator: "")
+    }
+}
+
+/// The hidden command that the server runs to replace a zygote that ended: the parent of the worker processes.
+struct ZygoteCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(commandName: Zygote.command, shouldDisplay: false)
+
+    /// Serves the parent process over descriptor 3 until that ends.
+    func run() {
+        Zygote.serve()
     }
 }

@@ -79,7 +79,7 @@ package struct ListLoader {
         do throws(FileError) {
             return try Files.read(file)
         } catch {
-            throw PrewarmRunError("The list cannot be loaded. \(error)")
+            throw PrewarmRunError("The list \(error)")
         }
     }
 

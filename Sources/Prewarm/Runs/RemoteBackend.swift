@@ -36,7 +36,7 @@ package struct RemoteBackend: PrewarmBackend {
         while start < entries.count, !Task.isCancelled {
             let batch = Array(entries[start...].prefix(Self.batchSize))
             let offset = start
-            try await runJob(batch) { finished(offset + $0, $1) }
+            try await runJob(batch, isFirst: start == 0) { finished(offset + $0, $1) }
             start += batch.count
         }
     }
@@ -46,12 +46,13 @@ package struct RemoteBackend: PrewarmBackend {
     }
 
     private func runJob(
-        _ entries: [PrewarmEntry], _ finished: @Sendable (Int, PrewarmOutcome) -> Void
+        _ entries: [PrewarmEntry], isFirst: Bool, _ finished: @Sendable (Int, PrewarmOutcome) -> Void
     ) async throws(PrewarmRunError) {
         let body = String(decoding: entries.flatMap { JSONText.encode($0) }, as: UTF8.self)
         guard
             let accepted: Accepted = try await exchange(
-                "POST", "/prewarm?retries=\(retries)&concurrency=\(concurrency)", body: body)
+                "POST", "/prewarm?retries=\(retries)&concurrency=\(concurrency)", body: body,
+                connectionAttempts: isFirst ? Self.firstAttempts : Self.attempts)
         else { return }
         var known = 0
         while known < entries.count {
@@ -74,11 +75,12 @@ package struct RemoteBackend: PrewarmBackend {
 
     /// Sends a request, repeats it after temporary failures, and decodes the answer; nil if the task was cancelled.
     private func exchange<Document: Decodable>(
-        _ method: String, _ path: String, body: String?
+        _ method: String, _ path: String, body: String?, connectionAttempts: Int = Self.attempts
     ) async throws(PrewarmRunError) -> Document? {
         var backoff = Backoff()
         while !Task.isCancelled {
             var retryAfter: Int?
+            var limit = Self.attempts
             let failure: String
             switch await send(method, path, body: body) {
             case .success(let answer)? where (200..<300).contains(answer.status):
@@ -91,18 +93,22 @@ package struct RemoteBackend: PrewarmBackend {
                 failure = "it answered with status \(answer.status)"
             case .success(let answer)?:
                 throw PrewarmRunError(Self.sentence(answer.status, path, server))
-            case .failure(.unreachable(let cause))?: failure = cause
+            case .failure(.unreachable(let cause))?:
+                failure = cause
+                limit = connectionAttempts
             case .failure(let error)?: failure = error.description
             case nil: return nil
             }
-            guard backoff.attempts < Self.attemptLimit else { throw PrewarmRunError("\(server) cannot be used: \(failure).") }
+            guard backoff.attempts + 1 < limit else { throw PrewarmRunError("\(server) cannot be used: \(failure).") }
             try? await Task.sleep(for: backoff.next(retryAfter: retryAfter))
         }
         return nil
     }
 
     /// The attempts before the run ends: about two minutes, which covers a restart of the server.
-    private static let attemptLimit = 10
+    private static let attempts = 11
+    /// The attempts to connect for the first request, about two seconds: probably no server runs there, or the URL is wrong.
+    private static let firstAttempts = 4
 
     private func send(_ method: String, _ path: String, body: String?) async -> Result<ServerClient.Answer, FetchError>? {
         await threads.run { [client] in

@@ -2,21 +2,21 @@ internal import Foundation
 internal import SystemIO
 
 /// The files that `gifreel convert` reads and writes.
-package struct ConvertPlan {
+struct ConvertPlan {
     /// `-` is standard input and standard output.
-    package let files: [(input: String, output: String)]
+    let files: [(input: String, output: String)]
     /// Directories to create before files are written to them.
-    package let directories: [String]
+    let directories: [String]
 
     /// A mistake in the command's arguments. The description is a sentence that names the files.
-    package struct Mistake: Error, CustomStringConvertible {
-        package let description: String
+    struct Mistake: Error, CustomStringConvertible {
+        let description: String
     }
 
     /// Plans one conversion. Where `output` is a directory, the result goes into it under the input's name.
     ///
     /// - Parameter fileExtension: The extension of a result without a name of its own.
-    package init(input: String, output: String, fileExtension: String) throws(Mistake) {
+    init(input: String, output: String, fileExtension: String) throws(Mistake) {
         var output = output
         if input != "-", Files.isDirectory(input) {
             throw Mistake(description: "\(input) is a directory; give --to DIR to convert the GIFs in it.")
@@ -34,7 +34,7 @@ package struct ConvertPlan {
 
     /// Plans the conversion of many files into a directory. An input that is a directory stands for all files below it whose
     /// name ends in `.gif`; their results keep their path below it.
-    package init(inputs: [String], directory: String, fileExtension: String) throws(Mistake) {
+    init(inputs: [String], directory: String, fileExtension: String) throws(Mistake) {
         var files: [(input: String, output: String)] = []
         for input in inputs {
             if input == "-" {

@@ -1,5 +1,6 @@
 internal import Cache
 internal import HTTP
+internal import Sandbox
 internal import Settings
 internal import SystemIO
 
@@ -28,5 +29,24 @@ enum StartCheck {
     private static func checkDirectory(of path: String?, _ name: String) throws(SettingsError) {
         guard let path, !Files.isDirectory(Files.directory(of: path)) else { return }
         throw SettingsError("\(name) is “\(path)”, but the directory \(Files.directory(of: path)) does not exist; create it.")
+    }
+}
+
+/// Checks how far the kernel confines the workers.
+enum ConfinementCheck {
+    /// Checks the confinement of the zygote.
+    ///
+    /// - Parameters:
+    ///   - confinement: Nil if the zygote did not start.
+    ///   - isRequired: `sandbox.require`.
+    /// - Returns: A warning for the log if the kernel lacks something, or nil.
+    /// - Throws: ``SettingsError`` if the server must not start.
+    static func check(_ confinement: Confinement?, isRequired: Bool) throws(SettingsError) -> String? {
+        guard let confinement else { throw SettingsError("The worker process does not start; see the log lines above.") }
+        if confinement.missing.isEmpty { return nil }
+        let names = confinement.missing.joined(separator: " and ")
+        if isRequired { throw SettingsError("sandbox.require is true, but this kernel does not offer \(names).") }
+        return
+            "THE SANDBOX IS WEAK: this kernel does not offer \(names), so a GIF that takes over a worker can do more than it should"
     }
 }

@@ -1,38 +1,43 @@
+internal import ArgumentParser
 internal import Foundation
 internal import Media
 internal import SystemIO
 
-/// `gifreel frames`: writes a GIF's composed frames as raw RGBA files, and their facts as `meta.json`.
-package enum FrameDump {
-    /// Writes the frames of one GIF, or prints on standard error why it cannot. Blocks.
-    ///
-    /// The files are `frame_000.rgba`, … (straight alpha, rows from top to bottom, no padding) and `meta.json` with the size
-    /// of the canvas, the raw delays in hundredths of a second and the raw loop count, or with the error.
-    ///
-    /// - Parameters:
-    ///   - input: Path of the GIF; `-` is standard input.
-    ///   - directory: Created if it does not exist.
-    /// - Returns: The exit code.
-    package static func run(_ input: String, to directory: String) -> Int32 {
+/// `gifreel frames`: writes a GIF's composed frames as raw RGBA files, and its facts as `meta.json`.
+///
+/// The files are `frame_000.rgba`, … (straight alpha, rows from top to bottom, no padding) and `meta.json` with the size of the
+/// canvas, the raw delays in hundredths of a second and the raw loop count, or with the error.
+struct FramesCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "frames", abstract: "Writes the composed frames of a GIF as raw RGBA, with meta.json.")
+
+    @Argument(help: "The GIF; - is standard input.")
+    var file: String
+
+    @Argument(help: "The directory to write to, which is created if it does not exist.")
+    var directory: String
+
+    /// Writes the frames, or prints on standard error why it cannot. Exits with 1 then.
+    func run() throws {
         do {
-            let gif = try Files.read(input)
+            let gif = try Files.read(file)
             try Files.createDirectory(directory)
-            let facts: [String: Any]
-            var failure: String?
             do {
-                facts = try dump(gif, to: directory)
+                try write(try Self.dump(gif, to: directory))
             } catch let error as TranscodeError {
-                failure = error.description
-                facts = ["error": error.description]
+                try write(["error": error.description])
+                StandardError.write("\(file == "-" ? "standard input" : file): \(error)\n")
+                throw ExitCode.failure
             }
-            let json = try JSONSerialization.data(withJSONObject: facts, options: [.sortedKeys])
-            try Files.write(String(decoding: json, as: UTF8.self), to: directory + "/meta.json")
-            guard let failure else { return 0 }
-            StandardError.write("\(input): \(failure)\n")
-        } catch {
+        } catch let error as FileError {
             StandardError.write("gifreel: \(error)\n")
+            throw ExitCode.failure
         }
-        return 1
+    }
+
+    private func write(_ facts: [String: Any]) throws {
+        let json = try JSONSerialization.data(withJSONObject: facts, options: [.sortedKeys])
+        try Files.write(String(decoding: json, as: UTF8.self), to: directory + "/meta.json")
     }
 
     private static func dump(_ gif: [UInt8], to directory: String) throws -> [String: Any] {

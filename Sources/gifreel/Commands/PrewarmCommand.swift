@@ -1,10 +1,11 @@
+internal import ArgumentParser
 internal import Cache
 internal import Fetch
 internal import Foundation
 internal import Glibc
 internal import Logging
 internal import Logs
-package import Prewarm
+internal import Prewarm
 internal import PrometheusMetrics
 internal import Renditions
 internal import Sandbox
@@ -13,27 +14,92 @@ internal import Synchronization
 internal import SystemIO
 
 /// `gifreel prewarm`: makes the renditions of lists of sources, in a cache directory or by a running server.
-package struct Prewarm {
-    /// Paths of lists; `-` is standard input.
-    package var files: [String]
-    package var listFormat: PrewarmList.Format?
-    /// The URL of HTML pages, to resolve relative links.
-    package var base: String?
-    /// Formats and options of entries that set none.
-    package var formats: [String]
-    package var options: [String: String]
-    /// The URL of the server that does the work; nil works directly on the cache directory.
-    package var server: String?
-    package var token: String?
-    /// The settings for work without a server, as for `gifreel serve`.
-    package var configurationFile: String?
-    package var flags: [String]
-    package var concurrency: Int
-    package var retries: Int
-    package var isDryRun: Bool
-    /// Nil selects a file per list in the user's state directory.
-    package var journal: String?
-    package var report: String?
+struct PrewarmCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "prewarm",
+        abstract: "Fills the cache with renditions before they are requested.",
+        discussion: """
+            A list consists of plain lines, NDJSON as for POST /prewarm, a sitemap, or an HTML page. With --server, a running \
+            server makes the renditions at lower priority than requests. Without it, this command makes them in the cache \
+            directory of the settings, which no server may be using.
+
+            After an interruption, the same command continues where it stopped.
+
+            Exit status: 0 if all renditions are in the cache, 1 if some failed, 2 for wrong arguments or lists, 130 after \
+            an interruption.
+            """)
+
+    @Argument(help: "Files with lists; - is standard input.")
+    var files: [String] = ["-"]
+
+    @Option(help: ArgumentHelp("The URL of the server, such as http://127.0.0.1:8080.", valueName: "url"))
+    var server: String?
+
+    @Option(
+        help: "The admin token of the server. Prefer GIFREEL_ADMIN_TOKEN: other users of the machine can see command lines.")
+    var token: String?
+
+    @Option(name: .customLong("config"), help: "Without --server: a YAML file with settings.")
+    var configurationFile: String?
+
+    @Option(
+        name: .customLong("set"), help: "Without --server: sets a setting, such as --set cache.dir=var/cache. Can be repeated.")
+    var settings: [String] = []
+
+    @Option(help: "The form of the lists. Default: detected from the content.")
+    var list: PrewarmList.Format?
+
+    @Option(help: ArgumentHelp("The URL of an HTML page, to resolve its relative links.", valueName: "url"))
+    var base: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The format of entries that name none: \(Self.formatNames). Can be repeated. Default: mp4.", valueName: "format"))
+    var format: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "An option of entries that do not set it, such as --option width=480. Can be repeated.", valueName: "name=value"))
+    var option: [String] = []
+
+    @Option(help: "Renditions to make at the same time. Default: one per processor.")
+    var concurrency: Int = ProcessInfo.processInfo.activeProcessorCount
+
+    @Option(help: "Further attempts after an origin has failed.")
+    var retries: Int = 2
+
+    @Flag(help: "Prints the renditions without making them.")
+    var dryRun = false
+
+    @Option(help: "The file that records progress. Default: a file per list below ~/.local/state/gifreel.")
+    var journal: String?
+
+    @Option(help: "Writes all outcomes to this file, as CSV if its name ends in .csv, otherwise as JSON.")
+    var report: String?
+
+    private static let formatNames = Rendition.Format.allCases.filter { $0.output != nil }.map(\.rawValue).joined(
+        separator: ", ")
+
+    func validate() throws {
+        if !(1...1024).contains(concurrency) { throw ValidationError("--concurrency must be from 1 to 1024.") }
+        if !(0...20).contains(retries) { throw ValidationError("--retries must be from 0 to 20.") }
+        for format in format where Rendition.Format(rawValue: format) == nil {
+            throw ValidationError("There is no format “\(format)”; give one of \(Self.formatNames).")
+        }
+        for pair in option where !pair.dropFirst().contains("=") || pair.hasPrefix("=") {
+            throw ValidationError("--option \(pair) is not of the form name=value.")
+        }
+        if let base, !base.hasPrefix("http://"), !base.hasPrefix("https://") {
+            throw ValidationError("--base is “\(base)”; it must be an http or https URL, such as https://example.com/gifs/.")
+        }
+        if let server { try AdminServer.validate(server) }
+        if server != nil && (configurationFile != nil || !settings.isEmpty) {
+            throw ValidationError("--config and --set cannot be combined with --server.")
+        }
+        if let report, !Files.isDirectory(Files.directory(of: report)) {
+            throw ValidationError("--report is \(report), but the directory \(Files.directory(of: report)) does not exist.")
+        }
+    }
 
     /// Exit codes.
     private enum Code {
@@ -43,33 +109,17 @@ package struct Prewarm {
         static let interrupted: Int32 = 130
     }
 
-    package init(
-        files: [String], listFormat: PrewarmList.Format?, base: String?, formats: [String], options: [String: String],
-        server: String?, token: String?, configurationFile: String?, flags: [String], concurrency: Int, retries: Int,
-        isDryRun: Bool, journal: String?, report: String?
-    ) {
-        self.files = files
-        self.listFormat = listFormat
-        self.base = base
-        self.formats = formats
-        self.options = options
-        self.server = server.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
-        self.token = token
-        self.configurationFile = configurationFile
-        self.flags = flags
-        self.concurrency = concurrency
-        self.retries = retries
-        self.isDryRun = isDryRun
-        self.journal = journal
-        self.report = report
-    }
-
     /// Runs to the end or to SIGINT. Blocks the calling thread.
     ///
-    /// - Returns: The exit code: 0 if all renditions are in the cache, 1 if some failed, 2 if the lists are wrong,
-    ///   130 after SIGINT or SIGTERM.
-    package func run() -> Int32 {
-        let needsWorkers = server == nil && !isDryRun
+    /// Exits with 0 if all renditions are in the cache, 1 if some failed, 2 if the lists are wrong, and 130 after SIGINT or
+    /// SIGTERM.
+    func run() throws {
+        let code = makeRenditions()
+        if code != 0 { throw ExitCode(code) }
+    }
+
+    private func makeRenditions() -> Int32 {
+        let needsWorkers = server == nil && !dryRun
         let zygote: Zygote?
         do throws(SystemError) {
             zygote = needsWorkers ? try Zygote.spawn() : nil
@@ -81,20 +131,24 @@ package struct Prewarm {
         signal(SIGPIPE, SIG_IGN)
         let entries: [PrewarmEntry]
         do throws(PrewarmRunError) {
+            let pairs = option.map { $0.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init) }
             entries = try ListLoader(
-                format: listFormat, base: base, formats: formats, options: options
+                format: list, base: base, formats: format.isEmpty ? ["mp4"] : format,
+                options: Dictionary(pairs.map { ($0[0], $0[1]) }, uniquingKeysWith: { $1 })
             ).read(files)
         } catch {
             return Self.complain(error.description, Code.usage)
         }
         guard !entries.isEmpty else {
-            return Self.complain("The lists name no source; see gifreel prewarm --help for their forms.", Code.usage)
+            return Self.complain(
+                "The lists name no source; see gifreel prewarm --help for their forms. Relative links of HTML pages need --base.",
+                Code.usage)
         }
-        return isDryRun ? dryRun(entries) : work(entries, zygote, signals)
+        return dryRun ? printRenditions(entries) : work(entries, zygote, signals)
     }
 
     /// Prints the renditions that a run would make.
-    private func dryRun(_ entries: [PrewarmEntry]) -> Int32 {
+    private func printRenditions(_ entries: [PrewarmEntry]) -> Int32 {
         var wrong = 0
         for entry in entries {
             do throws(RenditionError) {
@@ -106,7 +160,7 @@ package struct Prewarm {
                 _ = Self.complain("\(entry.url): \(failure.code): \(failure.detail)", 0)
             }
         }
-        _ = Self.complain("\(entries.count) renditions, \(wrong) of them with errors.", 0)
+        _ = Self.complain("Renditions: \(entries.count), of which \(wrong) cannot be made.", 0)
         return wrong == 0 ? 0 : Code.failed
     }
 
@@ -120,7 +174,10 @@ package struct Prewarm {
             journal = try RunJournal(path: self.journal ?? defaultJournal(entries))
             prewarmRun = PrewarmRun(entries, journal: journal)
             if let server {
-                backend = try remoteBackend(server, threads)
+                guard let token = AdminServer.token(token) else { throw PrewarmRunError(AdminServer.missingToken) }
+                backend = RemoteBackend(
+                    server: server, concurrency: concurrency, retries: retries,
+                    client: ServerClient(server: server, token: token), threads: threads)
             } else {
                 let (core, pipeline, log) = try localPipeline(zygote)
                 backend = LocalBackend(
@@ -185,7 +242,7 @@ package struct Prewarm {
         if let failure { return Self.complain(failure.description, Code.failed) }
         if totals.done < prewarmRun.entries.count {
             return Self.complain(
-                "Interrupted. The same command goes on with the \(prewarmRun.entries.count - totals.done) that are left.",
+                "Interrupted. The same command continues with the other \(prewarmRun.entries.count - totals.done).",
                 wasInterrupted ? Code.interrupted : Code.failed)
         }
         // The next run of this list checks every entry again.
@@ -193,22 +250,13 @@ package struct Prewarm {
         return totals.failed == 0 ? 0 : Code.failed
     }
 
-    private func remoteBackend(_ server: String, _ threads: WorkThreads) throws(PrewarmRunError) -> RemoteBackend {
-        guard let token, !token.isEmpty else {
-            throw PrewarmRunError("--server needs the admin token of the server; set GIFREEL_ADMIN_TOKEN or give --token.")
-        }
-        return RemoteBackend(
-            server: server, concurrency: concurrency, retries: retries,
-            client: ServerClient(server: server, token: token), threads: threads)
-    }
-
     /// The pipeline on a cache directory that no server uses.
     private func localPipeline(_ zygote: Zygote?) throws -> (RenditionCore, RenditionPipeline, LogOutput) {
         guard let zygote else { throw PrewarmRunError("There is no worker process.") }
-        let settings = try SettingsReader.read(
-            file: configurationFile, environment: ProcessInfo.processInfo.environment, flags: flags
+        let values = try SettingsReader.read(
+            file: configurationFile, environment: ProcessInfo.processInfo.environment, flags: settings
         ).settings
-        var configuration = try ServiceConfiguration(settings)
+        var configuration = try ServiceConfiguration(values)
         if let warning = try ConfinementCheck.check(zygote.confinement(), isRequired: configuration.requiresSandbox) {
             _ = Self.complain(warning, 0)
         }
@@ -229,16 +277,22 @@ package struct Prewarm {
         let state =
             environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
             ?? (environment["HOME"] ?? ".") + "/.local/state"
-        let target = server ?? ([configurationFile ?? ""] + flags).joined(separator: "\n")
+        let target =
+            server.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
+            ?? ([configurationFile ?? ""] + settings).joined(separator: "\n")
         return "\(state)/gifreel/prewarm-\(ListLoader.fingerprint(of: entries, target: target)).ndjson"
     }
 
+    /// Prints a sentence on standard error, and returns the exit code for it.
     private static func complain(_ sentence: String, _ code: Int32) -> Int32 {
-        FileHandle.standardError.write(Data("gifreel: \(sentence)\n".utf8))
+        StandardError.write("gifreel: \(sentence)\n")
         return code
     }
 }
 
+extension PrewarmList.Format: ExpressibleByArgument {}
+
+/// Whether a signal has arrived.
 private final class InterruptFlag: Sendable {
     private let flag = Atomic(false)
 

@@ -1,3 +1,4 @@
+internal import ArgumentParser
 internal import CLinux
 internal import Foundation
 internal import Glibc
@@ -10,28 +11,31 @@ internal import SystemIO
 internal import Web
 
 /// `gifreel serve`: runs the server until a signal ends it.
-package struct Serve {
-    private let file: String?
-    private let flags: [String]
-    /// Whether to check the settings and print them instead of serving.
-    private let checksOnly: Bool
+struct ServeCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "serve",
+        abstract: "Runs the HTTP server until SIGTERM or SIGINT.",
+        discussion:
+            "gifreel settings prints every setting. Each is also an environment variable, such as GIFREEL_SERVER_PORT; see gifreel.yaml(5)."
+    )
 
-    package init(file: String?, flags: [String], checksOnly: Bool) {
-        self.file = file
-        self.flags = flags
-        self.checksOnly = checksOnly
-    }
+    @Option(name: .customLong("config"), help: "A YAML file with settings.")
+    var file: String?
 
-    /// Serves until SIGTERM or SIGINT. Blocks the calling thread.
-    ///
-    /// - Returns: The exit code: 0 after an orderly end, 1 when the service could not start.
-    package func run() -> Int32 {
-        if checksOnly { return check() }
+    @Option(name: .customLong("set"), help: "Sets a setting, such as --set server.port=0. Can be repeated.")
+    var settings: [String] = []
+
+    @Flag(name: .customLong("check"), help: "Checks the settings, prints those in force, and exits.")
+    var checks = false
+
+    /// Serves until SIGTERM or SIGINT. Blocks the calling thread. Exits with 1 if the service cannot start.
+    func run() throws {
+        if checks { return try check() }
         let zygote: Zygote
         do throws(SystemError) {
             zygote = try Zygote.spawn()
         } catch {
-            return Self.complain("The worker process cannot be started: \(error).")
+            throw Self.failure("The worker process cannot be started: \(error).")
         }
         // Connections and open files of the cache exceed the usual soft limit.
         clinux_raise_descriptor_limit()
@@ -42,7 +46,7 @@ package struct Serve {
         do {
             running = try start(zygote)
         } catch {
-            return Self.complain("\(error)")
+            throw Self.failure("\(error)")
         }
         let manager = ServiceManager()
         manager.ready()
@@ -62,7 +66,6 @@ package struct Serve {
         zygote.stop()
         running.accessLog?.close(within: Self.logFlushLimit)
         running.log.close(within: Self.logFlushLimit)
-        return 0
     }
 
     /// The time that a log has at the end to write its last lines.
@@ -127,12 +130,12 @@ package struct Serve {
 
     private func read() throws(SettingsError) -> (settings: Settings, ignoredVariables: [String]) {
         let result = try SettingsReader.read(
-            file: file, environment: ProcessInfo.processInfo.environment, flags: flags)
+            file: file, environment: ProcessInfo.processInfo.environment, flags: settings)
         return (result.settings, result.ignoredVariables)
     }
 
     /// Checks the settings, and prints each one in force with its secrets masked.
-    private func check() -> Int32 {
+    private func check() throws {
         do throws(SettingsError) {
             let (settings, ignoredVariables) = try read()
             try StartCheck.check(try ServiceConfiguration(settings))
@@ -140,9 +143,8 @@ package struct Serve {
                 StandardError.write("gifreel: ignored, set by Kubernetes: \(ignoredVariables.joined(separator: ", "))\n")
             }
             for line in settings.lines { print(line) }
-            return 0
         } catch {
-            return Self.complain(error.description)
+            throw Self.failure(error.description)
         }
     }
 
@@ -153,8 +155,36 @@ package struct Serve {
             includesClientFields: configuration.http.recordsClientFields)
     }
 
-    private static func complain(_ sentence: String) -> Int32 {
+    /// Prints a sentence on standard error, and returns the exit code for it.
+    private static func failure(_ sentence: String) -> ExitCode {
         StandardError.write("gifreel: \(sentence)\n")
-        return 1
+        return .failure
+    }
+}
+
+/// Reports the state of the service to systemd (sd_notify(3)). Does nothing without `NOTIFY_SOCKET`.
+private struct ServiceManager: Sendable {
+    private let address: String?
+
+    init(address: String? = getenv("NOTIFY_SOCKET").map { String(cString: $0) }) {
+        self.address = address
+    }
+
+    /// Reports that the server answers requests.
+    func ready() { send("READY=1") }
+
+    /// Reports that a reload has begun; ``ready()`` must follow.
+    func reloading() {
+        var now = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &now)
+        send("RELOADING=1\nMONOTONIC_USEC=\(now.tv_sec * 1_000_000 + now.tv_nsec / 1000)")
+    }
+
+    func stopping() { send("STOPPING=1") }
+
+    /// Errors are ignored: systemd has time limits of its own.
+    private func send(_ state: String) {
+        guard let address else { return }
+        _ = clinux_send_datagram(address, state)
     }
 }

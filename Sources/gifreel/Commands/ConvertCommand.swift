@@ -1,0 +1,187 @@
+internal import ArgumentParser
+internal import Foundation
+internal import Glibc
+internal import HTTP
+internal import Media
+internal import Renditions
+internal import Sandbox
+internal import Synchronization
+internal import SystemIO
+internal import Web
+
+/// `gifreel convert`: converts one file, or many into a directory, one per processor at a time.
+struct ConvertCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "convert",
+        abstract: "Converts GIF files without a server.",
+        usage: "gifreel convert IN.gif OUT.mp4 [options]\ngifreel convert --to DIR A.gif B.gif … [options]",
+        discussion: """
+            OUT may be a directory. With --to, a directory among the inputs stands for all files below it whose name ends in \
+            .gif; the results keep their paths below it.
+            """)
+
+    @Option(name: .customLong("to"), help: "Write the results to this directory, which is created if it does not exist.")
+    var directory: String?
+
+    @Option(help: "mp4, jpg, png, webp or json. Default: the extension of OUT; mp4 with --to and on standard output.")
+    var format: String?
+
+    @OptionGroup(title: "Options of the rendition") var options: RenditionOptions
+
+    @Argument(help: "IN and OUT, - for standard input and output; with --to any number of GIFs and directories.")
+    var files: [String]
+
+    /// For up to this many files, warming up the zygote takes longer than it saves.
+    private static let fewFiles = 8
+
+    func validate() throws {
+        guard directory == nil, files.count != 2 else { return }
+        throw ValidationError("Give IN and OUT, or --to DIR and GIFs. Given without --to: \(files.joined(separator: ", ")).")
+    }
+
+    /// Converts. Blocks the calling thread, which must be the only one of the process because a zygote is forked.
+    ///
+    /// Exits with 1 if a file failed; standard error then has its path, a code and a sentence.
+    func run() throws {
+        let plan = try plan()
+        let zygote: Zygote
+        do throws(SystemError) {
+            zygote = try Zygote.fork(warmsUp: plan.files.count > Self.fewFiles)
+        } catch {
+            throw Self.failure("gifreel", "no_worker", "The worker process cannot be started: \(error).")
+        }
+        defer { zygote.stop() }
+        signal(SIGPIPE, SIG_IGN)
+        let rendition: Rendition
+        let output: OutputFormat
+        do throws(Problem) {
+            (rendition, output) = try request(plan)
+        } catch {
+            throw Self.failure("gifreel", error.code, error.detail)
+        }
+        do throws(FileError) {
+            for directory in plan.directories { try Files.createDirectory(directory) }
+        } catch {
+            throw Self.failure(error.path, "file_failed", "The directory cannot be created: \(error.reason).")
+        }
+        let processors = HTTPServerConfiguration().threads
+        let workers = min(processors, plan.files.count)
+        let job = WorkerJob(
+            transcoder: Transcoder(
+                output: output, options: rendition.options,
+                threads: max(1, processors / max(1, workers))))
+        let supervisor = JobSupervisor(zygote: zygote)
+        let conversions = plan.files.map { ConvertFile(supervisor: supervisor, job: job, input: $0.input, output: $0.output) }
+        if convert(conversions, workers) > 0 { throw ExitCode.failure }
+    }
+
+    /// - Throws: `ExitCode.validationFailure`, after a sentence on standard error, for files that cannot be combined.
+    private func plan() throws -> ConvertPlan {
+        do throws(ConvertPlan.Mistake) {
+            if let directory {
+                return try ConvertPlan(inputs: files, directory: directory, fileExtension: format ?? "mp4")
+            }
+            return try ConvertPlan(input: files[0], output: files[1], fileExtension: format ?? "mp4")
+        } catch {
+            StandardError.write("gifreel: \(error)\n")
+            throw ExitCode.validationFailure
+        }
+    }
+
+    /// The rendition to make of each file. Without --format, the extension of the first output names the format; that of
+    /// standard output is `mp4`.
+    private func request(_ plan: ConvertPlan) throws(Problem) -> (Rendition, OutputFormat) {
+        let path = plan.files.first?.output ?? "-"
+        let names = Rendition.Format.allCases.filter { $0.output != nil }.map(\.rawValue).joined(separator: ", ")
+        guard let name = format ?? (path == "-" ? "mp4" : Self.pathExtension(path)) else {
+            throw .badRequest("The name “\(path)” has no extension; give --format with one of \(names).")
+        }
+        guard let format = Rendition.Format(rawValue: name), let output = format.output else {
+            throw .badRequest(
+                "There is no format “\(name)” to convert to; give one of \(names) as the extension or with --format.")
+        }
+        do throws(RenditionError) {
+            var rendition = Rendition(format: format)
+            for option in options.pairs { try rendition.set(option.name, to: option.value) }
+            try rendition.check()
+            return (rendition, output)
+        } catch {
+            throw Problem(error)
+        }
+    }
+
+    /// The text after the last dot of the file's name, in lower case; nil if there is none.
+    private static func pathExtension(_ path: String) -> String? {
+        let name = path.split(separator: "/").last ?? ""
+        return name.lastIndex(of: ".").map { name[$0...].dropFirst().lowercased() }.flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// Converts the files on as many threads as there are workers, and returns the number of files that failed.
+    private func convert(_ files: [ConvertFile], _ workers: Int) -> Int {
+        let progress = Progress(total: files.count, isShown: directory != nil && isatty(STDERR_FILENO) == 1)
+        let threads = (0..<workers).compactMap { _ in
+            SystemThread.start(name: "gifreel-convert") {
+                while let index = progress.takeNext() { progress.count(isConverted: Self.convert(files[index])) }
+            }
+        }
+        for thread in threads { thread.join() }
+        return progress.finish()
+    }
+
+    private static func convert(_ file: ConvertFile) -> Bool {
+        do throws(ConvertFailure) {
+            try file.run()
+            return true
+        } catch {
+            _ = failure(error.path, error.code, error.sentence)
+            return false
+        }
+    }
+
+    /// Prints what failed on standard error, and returns the exit code for it.
+    private static func failure(_ name: String, _ code: String, _ sentence: String) -> ExitCode {
+        StandardError.write("\(name): \(code): \(sentence)\n")
+        return .failure
+    }
+}
+
+/// Hands out the files, counts those that are done, and draws a progress bar on one line of a terminal.
+private final class Progress: Sendable {
+    private let total: Int
+    private let isShown: Bool
+    private let state = Mutex((next: 0, done: 0, failed: 0))
+
+    init(total: Int, isShown: Bool) {
+        self.total = total
+        self.isShown = isShown
+    }
+
+    /// The index of the next file; nil when all are taken.
+    func takeNext() -> Int? {
+        state.withLock { state in
+            guard state.next < total else { return nil }
+            defer { state.next += 1 }
+            return state.next
+        }
+    }
+
+    func count(isConverted: Bool) {
+        state.withLock { state in
+            state.done += 1
+            if !isConverted { state.failed += 1 }
+            guard isShown else { return }
+            let width = 30
+            let filled = state.done * width / max(1, total)
+            let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: width - filled)
+            StandardError.write("\r\(bar) \(state.done)/\(total)")
+        }
+    }
+
+    /// Ends the progress bar and returns the number of files that failed.
+    func finish() -> Int {
+        state.withLock { state in
+            if isShown { StandardError.write("\n") }
+            return state.failed
+        }
+    }
+}

@@ -1,0 +1,129 @@
+internal import ArgumentParser
+internal import Fetch
+internal import Foundation
+internal import Prewarm
+internal import SystemIO
+
+/// `gifreel purge`: removes renditions from the cache of a running server.
+struct PurgeCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "purge",
+        abstract: "Removes renditions from the cache of a running server.",
+        usage: "gifreel purge URL…\ngifreel purge --prefix https://example.com/2024/\ngifreel purge --all")
+
+    @Argument(help: "URLs of the sources whose renditions are removed.")
+    var urls: [String] = []
+
+    @Option(help: "Removes the renditions of all sources whose URL begins with this. Can be repeated.")
+    var prefix: [String] = []
+
+    @Flag(help: "Removes all renditions.")
+    var all = false
+
+    @Option(help: "The URL of the server.")
+    var server = "http://127.0.0.1:8080"
+
+    @Option(help: "The admin token. Prefer GIFREEL_ADMIN_TOKEN: other users of the machine can see command lines.")
+    var token: String?
+
+    func validate() throws {
+        if urls.isEmpty && prefix.isEmpty && !all { throw ValidationError("Give URLs, --prefix or --all.") }
+        if all && !(urls.isEmpty && prefix.isEmpty) { throw ValidationError("--all cannot be combined with URLs or --prefix.") }
+        if prefix.contains("") { throw ValidationError("An empty --prefix matches everything; use --all instead.") }
+        try AdminServer.validate(server)
+    }
+
+    /// Purges one scope after the other and prints the result of each. Exits with 1 if the server cannot be reached or refuses.
+    func run() throws {
+        guard let token = AdminServer.token(token) else { throw Self.failure(AdminServer.missingToken) }
+        let client = ServerClient(server: server, token: token)
+        var isComplete = true
+        for scope in scopes {
+            do throws(FetchError) {
+                isComplete = Self.report(try client.send("DELETE", scope.target), scope) && isComplete
+            } catch {
+                throw Self.failure("\(server): \(error)")
+            }
+        }
+        if !isComplete { throw ExitCode.failure }
+    }
+
+    /// The scopes of `DELETE /cache`.
+    private enum Scope {
+        case url(String)
+        case prefix(String)
+        case all
+
+        var target: String {
+            switch self {
+            case .url(let url): "/cache?url=\(Self.encoded(url))"
+            case .prefix(let prefix): "/cache?prefix=\(Self.encoded(prefix))"
+            case .all: "/cache?all=true"
+            }
+        }
+
+        /// The scope in messages.
+        var name: String {
+            switch self {
+            case .url(let url): url
+            case .prefix(let prefix): "\(prefix)…"
+            case .all: "everything"
+            }
+        }
+
+        /// Percent-encodes all but the unreserved characters of RFC 3986 section 2.3.
+        private static func encoded(_ text: String) -> String {
+            let unreserved = CharacterSet(charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+            return text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? text
+        }
+    }
+
+    private var scopes: [Scope] {
+        urls.map { .url($0) } + prefix.map { .prefix($0) } + (all ? [.all] : [])
+    }
+
+    private struct Purged: Decodable {
+        var purged: Int64
+        var bytes: Int64
+    }
+
+    private struct Refusal: Decodable {
+        var detail: String
+        var code: String
+    }
+
+    private static func report(_ answer: ServerClient.Answer, _ scope: Scope) -> Bool {
+        let data = Data(answer.body.utf8)
+        if answer.status == 200, let purged = try? JSONDecoder().decode(Purged.self, from: data) {
+            print("\(scope.name): \(purged.purged) purged, \(purged.bytes) bytes")
+            return true
+        }
+        let refusal = try? JSONDecoder().decode(Refusal.self, from: data)
+        let hint = answer.status == 404 ? " (Is admin.token set on the server?)" : ""
+        _ = failure("\(scope.name): \(refusal.map { "\($0.code): \($0.detail)" } ?? "status \(answer.status)")\(hint)")
+        return false
+    }
+
+    /// Prints a sentence on standard error, and returns the exit code for it.
+    private static func failure(_ sentence: String) -> ExitCode {
+        StandardError.write("gifreel: \(sentence)\n")
+        return .failure
+    }
+}
+
+/// The arguments of the commands that drive a running server.
+enum AdminServer {
+    static let missingToken = "The server needs its admin token; set GIFREEL_ADMIN_TOKEN or give --token."
+
+    static func validate(_ server: String) throws {
+        guard server.hasPrefix("http://") || server.hasPrefix("https://") else {
+            throw ValidationError("--server is “\(server)”; it must be an http or https URL, such as http://127.0.0.1:8080.")
+        }
+    }
+
+    /// The token of the argument or else of the environment; nil if both are missing or empty.
+    static func token(_ argument: String?) -> String? {
+        let token = argument ?? ProcessInfo.processInfo.environment["GIFREEL_ADMIN_TOKEN"]
+        return token.flatMap { $0.isEmpty ? nil : $0 }
+    }
+}

@@ -1,0 +1,93 @@
+internal import ArgumentParser
+internal import Fetch
+internal import Foundation
+internal import Renditions
+internal import Settings
+internal import SystemIO
+internal import Web
+
+/// `gifreel sign`: prints a signed path for a server with the same keys.
+struct SignCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sign",
+        abstract: "Prints a signed path for a source.",
+        usage: "gifreel sign URL [NAME=VALUE …] [--format mp4] [--expires 1h]\ngifreel sign --upload [NAME=VALUE …]",
+        discussion: "Signs with the first of signing.keys, which is best set by GIFREEL_SIGNING_KEYS.")
+
+    @Option(name: .customLong("config"), help: "A YAML file with settings.")
+    var file: String?
+
+    @Option(name: .customLong("set"), help: "Sets a setting, such as --set signing.keys=…. Can be repeated.")
+    var settings: [String] = []
+
+    @Option(help: "The format of the rendition: \(Rendition.Format.allCases.map(\.rawValue).joined(separator: ", ")).")
+    var format = "mp4"
+
+    @Option(help: "When the signature expires: a time from now (90s, 1h, 7d) or Unix seconds. Default: never.")
+    var expires: String?
+
+    @Flag(help: "Signs an upload (POST), which has no URL.")
+    var upload = false
+
+    @Argument(help: "The URL of the source, and options such as quality=80.")
+    var words: [String] = []
+
+    func validate() throws {
+        if !upload && words.isEmpty { throw ValidationError("Give the URL of a source, or --upload.") }
+    }
+
+    /// Prints the path. Exits with 1 if there is none.
+    func run() throws {
+        do throws(SettingsError) {
+            let values = try SettingsReader.read(
+                file: file, environment: ProcessInfo.processInfo.environment, flags: settings
+            ).settings
+            let keys = SigningKeys(values.signing.keys)
+            guard !keys.isEmpty else {
+                throw SettingsError("signing.keys holds no key to sign with; set GIFREEL_SIGNING_KEYS or use --config.")
+            }
+            print(try path(keys))
+        } catch {
+            StandardError.write("gifreel: \(error)\n")
+            throw ExitCode.failure
+        }
+    }
+
+    private func path(_ keys: SigningKeys) throws(SettingsError) -> String {
+        guard let format = Rendition.Format.named(format) else {
+            throw SettingsError(
+                "There is no format “\(format)”; give one of \(Rendition.Format.allCases.map(\.rawValue).joined(separator: ", "))."
+            )
+        }
+        var reader = OptionReader(format: format)
+        let expires = try expires.map(Self.time)
+        let signer = TargetSigner(keys: keys)
+        do {
+            for option in upload ? words[...] : words.dropFirst() {
+                guard option.contains("=") else { throw SettingsError("“\(option)” is not an option of the form name=value.") }
+                try reader.readPair(option[...])
+            }
+            _ = try reader.finish()
+            guard reader.credentials.signature == nil, reader.credentials.expires == nil else {
+                throw SettingsError("expires and sig cannot be given as options; use --expires.")
+            }
+            let url = upload ? nil : try SourceURL(words[0])
+            guard let path = signer.target(format, reader.credentials.options, of: url, expires: expires) else {
+                throw SettingsError("An option holds a character that cannot be signed.")
+            }
+            return path
+        } catch let problem as Problem {
+            throw SettingsError(problem.detail)
+        } catch {
+            throw SettingsError("\(error)")
+        }
+    }
+
+    private static func time(_ text: String) throws(SettingsError) -> Int64 {
+        if let seconds = Int64(text), seconds >= 0 { return seconds }
+        guard let duration = Duration(settingText: text) else {
+            throw SettingsError("--expires is “\(text)”; it must be a time from now, such as 1h, or Unix seconds.")
+        }
+        return Int64(Date().timeIntervalSince1970) + duration.components.seconds
+    }
+}
