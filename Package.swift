@@ -181,7 +181,13 @@ let package = Package(
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: strict),
-        .testTarget(name: "PrewarmTests", dependencies: ["Prewarm", "Fetch", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "PrewarmTests",
+            dependencies: [
+                "Prewarm", "Fetch", "PrometheusMetrics", "SystemIO", "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict),
         // The built program, over its interfaces.
         .testTarget(
             name: "ApplicationTests",

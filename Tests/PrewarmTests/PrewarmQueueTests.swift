@@ -1,0 +1,92 @@
+import Logging
+import PrometheusMetrics
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Prewarm
+
+@Suite("The prewarm queue is bounded") struct PrewarmQueueTests {
+    private let directory: ScratchDirectory
+
+    init() throws {
+        directory = try ScratchDirectory()
+    }
+
+    /// A queue that does not start its jobs.
+    private func queue(urls: Int = 10, jobs: Int = 200) -> PrewarmQueue {
+        var limits = PrewarmQueue.Limits(concurrency: 2, urls: urls)
+        limits.jobs = jobs
+        return PrewarmQueue(
+            limits: limits, journal: PrewarmJournal(cacheDirectory: directory.path),
+            threads: WorkThreads(count: 1, limit: 8, name: "journal"),
+            meter: LabelledCounter(Families.prewarmed, label: "result", factory: PrometheusRegistry([])),
+            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
+    }
+
+    private func order(_ number: Int, _ count: Int) -> PrewarmJob.Order {
+        let digits = String(number)
+        return PrewarmJob.Order(
+            id: String(repeating: "0", count: 32 - digits.count) + digits,
+            entries: (0..<count).map { PrewarmEntry(url: "https://a.test/\($0).gif") }, retries: 0, concurrency: 1)
+    }
+
+    @Test func aJobThatWouldExceedTheLimitOfPendingEntriesIsRefused() throws {
+        let queue = queue(urls: 10)
+        try queue.add(order(1, 6))
+        #expect(throws: PrewarmQueue.Refusal.full(waiting: 6, limit: 10)) { try queue.add(order(2, 5)) }
+        #expect(queue.waiting == 6 && queue.job(order(2, 5).id) == nil)
+        try queue.add(order(3, 4))
+        #expect(queue.waiting == 10)
+    }
+
+    @Test func aCancelledJobMakesRoomForAnother() throws {
+        let queue = queue(urls: 3)
+        try queue.add(order(1, 3))
+        let job = try #require(queue.job(order(1, 3).id))
+        queue.cancel(job)
+        #expect(queue.waiting == 0)
+        try queue.add(order(2, 3))
+    }
+
+    @Test func aQueueThatStopsRefusesJobs() throws {
+        let queue = queue()
+        queue.stop()
+        #expect(throws: PrewarmQueue.Refusal.stopping) { try queue.add(order(1, 1)) }
+    }
+
+    @Test func theOldestFinishedJobsAreForgottenAndUnfinishedOnesNever() throws {
+        let queue = queue(jobs: 2)
+        for number in 1...3 { try queue.add(order(number, 1)) }
+        // Nothing is finished, so nothing can be forgotten.
+        #expect((1...3).allSatisfy { queue.job(order($0, 1).id) != nil })
+        for number in [2, 3] { queue.cancel(try #require(queue.job(order(number, 1).id))) }
+        try queue.add(order(4, 1))
+        #expect([1, 4].allSatisfy { queue.job(order($0, 1).id) != nil })
+        #expect([2, 3].allSatisfy { queue.job(order($0, 1).id) == nil })
+        #expect(directory.names(in: "prewarm") == [1, 4].map { order($0, 1).id + ".ndjson" })
+    }
+
+    @Test func aJobThatCannotBeWrittenIsRefusedAndLeavesNothingPending() throws {
+        // A file where the folder of the journal would be.
+        try directory.write("prewarm", "")
+        let queue = queue()
+        let refusal = #expect(throws: PrewarmQueue.Refusal.self) { try queue.add(order(1, 2)) }
+        guard case .notStored(let cause)? = refusal else {
+            Issue.record("\(String(describing: refusal))")
+            return
+        }
+        #expect(!cause.isEmpty && queue.waiting == 0 && queue.job(order(1, 2).id) == nil)
+    }
+
+    @Test func pendingEntriesAreLoadedFromDisk() throws {
+        let first = queue()
+        try first.add(order(1, 3))
+        first.cancel(try #require(first.job(order(1, 3).id)))
+        try first.add(order(2, 4))
+        let second = queue()
+        second.load()
+        #expect(second.waiting == 4)
+        #expect(second.job(order(1, 3).id)?.progress.state == .cancelled)
+    }
+}
