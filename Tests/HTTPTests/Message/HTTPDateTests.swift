@@ -1,3 +1,5 @@
+import Glibc
+import TestSupport
 import Testing
 
 @testable import HTTP
@@ -42,5 +44,20 @@ import Testing
 
     @Test func logTimeHasTheFormOfRFC3339() {
         #expect(HTTPDate.formatForLog(784_111_777) == "1994-11-06T08:49:37Z")
+    }
+
+    @Test func randomDatesAreThoseOfTheSystem() {
+        var random = SeededNumbers(seed: 1)
+        for _ in 0..<300 {
+            // Years 1601 to 9999.
+            var seconds = time_t(random.next() % 265_000_000_000) - 11_644_473_600
+            var parts = tm()
+            gmtime_r(&seconds, &parts)
+            var buffer = [CChar](repeating: 0, count: 64)
+            strftime(&buffer, buffer.count, "%a, %d %b %Y %H:%M:%S GMT", &parts)
+            let text = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            #expect(HTTPDate.format(seconds) == text)
+            #expect(HTTPDate.parse(text, now: Self.now) == seconds)
+        }
     }
 }

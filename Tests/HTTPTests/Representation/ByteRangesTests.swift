@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import HTTP
@@ -46,5 +47,56 @@ import Testing
     @Test func emptyRepresentationHasNoRange() {
         #expect(ranges("bytes=0-", length: 0) == .unsatisfiable)
         #expect(ranges("bytes=-1", length: 0) == .unsatisfiable)
+    }
+
+    /// The bytes that a set of ranges selects, computed byte by byte; nil where no range overlaps the representation.
+    private func model(_ set: [(first: Int?, last: Int?)], length: Int) -> Set<Int>? {
+        var selected: Set<Int> = []
+        for (first, last) in set {
+            for byte in 0..<length {
+                let isSelected =
+                    switch (first, last) {
+                    case (let first?, let last?): byte >= first && byte <= last
+                    case (let first?, nil): byte >= first
+                    case (nil, let suffix?): byte >= length - suffix
+                    case (nil, nil): false
+                    }
+                if isSelected { selected.insert(byte) }
+            }
+        }
+        return selected.isEmpty ? nil : selected
+    }
+
+    @Test(arguments: 1...8) func selectionIsThatOfAModelThatLooksAtEveryByte(seed: UInt64) {
+        var random = SeededNumbers(seed: seed)
+        func number(_ bound: Int) -> Int { Int(random.next() % UInt64(bound)) }
+        for _ in 0..<60 {
+            let length = number(40)
+            let set: [(first: Int?, last: Int?)] = (0...number(6)).map { _ in
+                let first = number(80)
+                return [(first, first + number(20)), (first, nil), (nil, first)][number(3)]
+            }
+            let value = set.map { range in
+                "\(range.first.map(String.init) ?? "")-\(range.last.map(String.init) ?? "")"
+            }.joined(separator: [",", ", ", " ,,"][number(3)])
+            let found: [Range<Int>]
+            switch ranges("bytes=\(value)", length: length) {
+            case .ignored:
+                Issue.record("ignored: \(value)")
+                continue
+            case .unsatisfiable: found = []
+            case .single(let range): found = [range]
+            case .several(let ranges):
+                found = ranges
+                #expect(ranges.count > 1)
+            }
+            #expect(Set(found.flatMap { Array($0) }) == model(set, length: length) ?? [], "\(value) of \(length)")
+            // Ranges neither overlap nor touch.
+            for (index, range) in found.enumerated() {
+                for other in found[(index + 1)...] {
+                    #expect(range.upperBound < other.lowerBound || other.upperBound < range.lowerBound, "\(value)")
+                }
+            }
+        }
     }
 }
