@@ -76,4 +76,32 @@ import Testing
         #expect(read("HTTP/1.1 abc").fault != nil)
         #expect(read("HTTP/1.1 20").fault != nil)
     }
+
+    @Test(arguments: ["gzip", "gzip, chunked", "chunked, gzip", "deflate", "x"])
+    func transferCodingsOtherThanChunkedAreFaults(coding: String) {
+        #expect(read("HTTP/1.1 200 OK", "Transfer-Encoding: \(coding)").fault != nil)
+        #expect(read("HTTP/1.1 200 OK", "Transfer-Encoding: Chunked", "").fault == nil)
+    }
+
+    @Test(
+        arguments: [
+            (["Date: Thu, 01 Jan 1970 00:10:00 GMT", "Expires: Thu, 01 Jan 1970 00:20:00 GMT"], 600),
+            (["Date: Thu, 01 Jan 1970 00:10:00 GMT", "Expires: Thu, 01 Jan 1970 00:05:00 GMT"], 0), (["Expires: 0"], 0),
+            (["Date: Thu, 01 Jan 1970 00:10:00 GMT"], nil), (["Age: 10", "Cache-Control: max-age=30"], 20),
+            (["Age: -10", "Cache-Control: max-age=30"], 30), (["Age: x", "Cache-Control: max-age=30"], 30),
+            (["Age: 99999999999", "Cache-Control: max-age=30"], 0),
+        ] as [([String], Int?)])
+    func freshnessFollowsFromDateExpiresAndAge(fields: [String], freshFor: Int?) {
+        var head = ResponseHead()
+        for line in ["HTTP/1.1 200 OK"] + fields + [""] {
+            let fault = Array((line + "\r\n").utf8).withUnsafeBytes { head.receive($0, maxSize: 1000) }
+            #expect(fault == nil)
+        }
+        #expect(head.cacheDirectives.freshFor == freshFor)
+    }
+
+    @Test func onlyTheFirstLocationCounts() {
+        let head = read("HTTP/1.1 302 Found", "Location: /a", "Location: /b", "").head
+        #expect(head.location.map { String(decoding: $0, as: UTF8.self) } == "/a")
+    }
 }

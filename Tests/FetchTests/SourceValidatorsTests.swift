@@ -36,4 +36,14 @@ import Testing
         #expect(directives.noStore && directives.noCache && directives.isPrivate)
         #expect(CacheDirectives("public, immutable") == CacheDirectives())
     }
+
+    @Test(
+        arguments: [
+            ("max-age=60", nil, 0, 60), ("max-age=60", nil, 20, 40), ("max-age=60", nil, 100, 0), ("max-age=60", 500, 0, 60),
+            ("s-maxage=10, max-age=60", 500, 0, 10), ("", 500, 0, 500), ("", 500, 100, 400), ("", 0, 0, 0), ("", nil, 30, nil),
+            ("public", 7, 9, 0), ("max-age=0", 500, 0, 0),
+        ] as [(String, Int?, Int, Int?)])
+    func freshnessIsTheLifetimeLessTheAge(text: String, expiry: Int?, age: Int, freshFor: Int?) {
+        #expect(CacheDirectives(text, expiry: expiry, age: age).freshFor == freshFor)
+    }
 }
