@@ -65,7 +65,7 @@ import Testing
                     if fails { throw Broken() }
                 }, for: token, mailbox: mailbox)
             var ends: [Bool] = []
-            try await suspend(until: "the end of the body") {
+            try await waitUntil("the end of the body") {
                 for message in mailbox.take() {
                     switch message {
                     case .chunk(token, let bytes, let continuation):
@@ -86,7 +86,7 @@ import Testing
         let mailbox = try LoopMailbox()
         let writer = HTTPBodyWriter(mailbox: mailbox, token: ConnectionToken(descriptor: 3, generation: 1))
         let pending = Task { try await writer.write([1]) }
-        try await suspend(until: "the piece") {
+        try await waitUntil("the piece") {
             var watched = pollfd(fd: mailbox.wakeup.number, events: Int16(POLLIN), revents: 0)
             return poll(&watched, 1, 0) == 1
         }
