@@ -14,30 +14,19 @@ static const int gifreel_averror_again = AVERROR(EAGAIN);
 static const int gifreel_averror_eof = AVERROR_EOF;
 static const int gifreel_averror_nomem = AVERROR(ENOMEM);
 static const int gifreel_averror_external = AVERROR_EXTERNAL;
-static const int64_t gifreel_nopts = AV_NOPTS_VALUE;
 
-// What this was built with, which may not be what is loaded.
+// The versions of the headers. The loaded libraries may have others.
 static const unsigned gifreel_avcodec_built = LIBAVCODEC_VERSION_INT;
 static const unsigned gifreel_avformat_built = LIBAVFORMAT_VERSION_INT;
 static const unsigned gifreel_avutil_built = LIBAVUTIL_VERSION_INT;
 
 static inline int gifreel_averror(int code) { return AVERROR(code); }
 
-/// AVFrame.duration came with libavutil 57.30 (FFmpeg 6.0); before it, encoders had no use for one.
-static inline void gifreel_frame_set_duration(AVFrame *frame, int64_t duration) {
-#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(57, 30, 100)
-    frame->duration = duration;
-#else
-    (void)frame;
-    (void)duration;
-#endif
-}
-
 typedef int (*gifreel_read_packet)(void *opaque, uint8_t *buffer, int size);
 typedef int (*gifreel_write_packet)(void *opaque, const uint8_t *buffer, int size);
 typedef int64_t (*gifreel_seek)(void *opaque, int64_t offset, int whence);
 
-/// avio_alloc_context with one type of write callback: its buffer became const with libavformat 61 (FFmpeg 7.0).
+/// avio_alloc_context with one type of write callback, whose buffer became const in libavformat 61 (FFmpeg 7.0).
 static inline AVIOContext *gifreel_avio_alloc(
     unsigned char *buffer, int size, int writes, void *opaque,
     gifreel_read_packet read, gifreel_write_packet write, gifreel_seek seek) {
@@ -49,10 +38,10 @@ static inline AVIOContext *gifreel_avio_alloc(
 #endif
 }
 
-// libswscale for planes of 8-bit samples. Its context is behind an untyped pointer, because Swift imports it otherwise
-// since libswscale 8 (FFmpeg 7.1), where it became a complete type.
+// libswscale for planes of 8-bit samples. An untyped pointer hides its context, which became a complete type in libswscale 8
+// (FFmpeg 7.1): Swift imports the pointer differently since then.
 
-/// A scaler with rounding that does not depend on the processor; NULL where it cannot be had.
+/// A scaler whose rounding does not depend on the processor; NULL on failure.
 static inline void *gifreel_scaler_open(int source_width, int source_height, int width, int height) {
     return sws_getContext(
         source_width, source_height, AV_PIX_FMT_GRAY8, width, height, AV_PIX_FMT_GRAY8,
@@ -61,7 +50,7 @@ static inline void *gifreel_scaler_open(int source_width, int source_height, int
 
 static inline void gifreel_scaler_close(void *scaler) { sws_freeContext((struct SwsContext *)scaler); }
 
-/// Scales one plane; the rows written, or an AVERROR.
+/// Scales one plane. Returns the number of rows written, or an AVERROR.
 static inline int gifreel_scaler_run(
     void *scaler, const uint8_t *source, int source_stride, int source_rows, uint8_t *target, int target_stride) {
     const uint8_t *const sources[4] = {source, NULL, NULL, NULL};

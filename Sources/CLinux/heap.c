@@ -14,14 +14,14 @@ static struct {
 } reserve;
 
 void clinux_reserve_heap(size_t bytes) {
-    // The heap gives no larger block than this.
-    enum { step = 30 << 20, most = 16 };
-    // Blocks are to come from the heap, and to stay there when they are free again.
+    // Below the largest M_MMAP_THRESHOLD, so that each block comes from the heap.
+    enum { step = 30 << 20, max_blocks = 16 };
+    // Blocks come from the heap, and stay there after free(3).
     mallopt(M_MMAP_THRESHOLD, 32 << 20);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
-    void *blocks[most];
+    void *blocks[max_blocks];
     int count = 0;
-    for (size_t taken = 0; taken < bytes && count < most; taken += step) {
+    for (size_t taken = 0; taken < bytes && count < max_blocks; taken += step) {
         const size_t length = bytes - taken < step ? bytes - taken : step;
         void *block = malloc(length);
         if (block == NULL) {
@@ -36,7 +36,7 @@ void clinux_reserve_heap(size_t bytes) {
     for (int block = 0; block < count; block++) {
         free(blocks[block]);
     }
-    // Whoever takes more than a large page at once asks for large pages himself.
+    // Larger allocations use mmap(2), and their callers request large pages themselves.
     mallopt(M_MMAP_THRESHOLD, 2 << 20);
 }
 
@@ -45,7 +45,7 @@ void clinux_use_large_pages(size_t bytes) {
     const uintptr_t first = (reserve.start + size - 1) & ~(size - 1);
     const uintptr_t end = (reserve.end - reserve.start < bytes ? reserve.end : reserve.start + bytes) & ~(size - 1);
     if (end > first) {
-        // Without large pages everything works, if slower.
+        // Not an error: without large pages the process is only slower.
         (void)madvise((void *)first, end - first, MADV_HUGEPAGE);
     }
 }

@@ -17,15 +17,15 @@
 
 enum { create_ruleset_version = 1 };
 
-/// struct landlock_ruleset_attr as of version 6; kernels take a longer one than theirs where the surplus is zero.
+/// struct landlock_ruleset_attr of version 6. Older kernels accept it if the fields they do not know are zero.
 struct ruleset {
     uint64_t file_accesses;
     uint64_t network_accesses;
     uint64_t scopes;
 };
 
-/// Every right that a version of landlock can take away (linux/landlock.h).
-static struct ruleset everything(int version) {
+/// Every right that a version of landlock can restrict (linux/landlock.h).
+static struct ruleset all_rights(int version) {
     struct ruleset rules = {.file_accesses = (UINT64_C(1) << 13) - 1};
     if (version >= 2) {
         rules.file_accesses |= UINT64_C(1) << 13;  // linking and renaming between directories
@@ -55,7 +55,7 @@ int clinux_deny_files_and_network(void) {
     if (version <= 0) {
         return version;
     }
-    const struct ruleset rules = everything(version);
+    const struct ruleset rules = all_rights(version);
     const long ruleset = syscall(SYS_landlock_create_ruleset, &rules, sizeof rules, 0);
     if (ruleset < 0) {
         return -1;

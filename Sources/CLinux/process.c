@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { most_descriptors = 4 };
+enum { max_descriptors = 4 };
 
 pid_t clinux_fork(void) {
     return fork();
@@ -36,12 +36,12 @@ int clinux_message_pair(int pair[2]) {
 }
 
 int clinux_send_message(int socket, const void *bytes, size_t count, const int *descriptors, int descriptor_count) {
-    if (descriptor_count < 0 || descriptor_count > most_descriptors) {
+    if (descriptor_count < 0 || descriptor_count > max_descriptors) {
         errno = EINVAL;
         return -1;
     }
     union {
-        char space[CMSG_SPACE(sizeof(int) * most_descriptors)];
+        char space[CMSG_SPACE(sizeof(int) * max_descriptors)];
         struct cmsghdr alignment;
     } control;
     memset(&control, 0, sizeof control);
@@ -66,7 +66,7 @@ int clinux_send_message(int socket, const void *bytes, size_t count, const int *
 
 ssize_t clinux_receive_message(int socket, void *bytes, size_t capacity, int *descriptors, int *descriptor_count) {
     union {
-        char space[CMSG_SPACE(sizeof(int) * most_descriptors)];
+        char space[CMSG_SPACE(sizeof(int) * max_descriptors)];
         struct cmsghdr alignment;
     } control;
     struct iovec vector = {.iov_base = bytes, .iov_len = capacity};
@@ -88,7 +88,7 @@ ssize_t clinux_receive_message(int socket, void *bytes, size_t capacity, int *de
         for (int index = 0; index < count; index++) {
             int descriptor;
             memcpy(&descriptor, CMSG_DATA(header) + (size_t)index * sizeof(int), sizeof descriptor);
-            if (*descriptor_count < most_descriptors) {
+            if (*descriptor_count < max_descriptors) {
                 descriptors[(*descriptor_count)++] = descriptor;
             } else {
                 close(descriptor);
@@ -120,14 +120,14 @@ int clinux_close_from(int first) {
 }
 
 int clinux_keep_only(const int *descriptors, int count) {
-    int copies[most_descriptors];
-    if (count < 0 || count > most_descriptors) {
+    int copies[max_descriptors];
+    if (count < 0 || count > max_descriptors) {
         errno = EINVAL;
         return -1;
     }
-    // Out of the way first: a descriptor may have a number that another is to get.
+    // Copied above the target numbers first: a descriptor may have the target number of another one.
     for (int index = 0; index < count; index++) {
-        copies[index] = fcntl(descriptors[index], F_DUPFD_CLOEXEC, 3 + most_descriptors);
+        copies[index] = fcntl(descriptors[index], F_DUPFD_CLOEXEC, 3 + max_descriptors);
         if (copies[index] < 0) {
             return -1;
         }
@@ -176,7 +176,7 @@ uint64_t clinux_address_space(void) {
 }
 
 uint64_t clinux_cpu_time(pid_t process) {
-    // What clock_getcpuclockid(3) makes, without asking the kernel first whether there is such a clock.
+    // The result of clock_getcpuclockid(3), without its system call, which checks whether the process exists.
     const clockid_t clock = (clockid_t)((~(unsigned)process << 3) | 2);
     struct timespec time = {0, 0};
     if (clock_gettime(clock, &time) != 0) {

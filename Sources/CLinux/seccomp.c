@@ -38,27 +38,27 @@
 
 #ifdef NATIVE_ARCHITECTURE
 
-// Programs of the kernel's classic BPF (seccomp(2)): rules are looked at in order, and what none of them names is killed.
+// Programs in classic BPF (seccomp(2)). Rules are evaluated in order. A call that matches none of them kills the process.
 
-enum { most_instructions = 512, most_tests = 2 };
+enum { max_instructions = 512, max_tests = 2 };
 
-/// One of a system call's arguments, under a mask, must have a value. A mask of 0 tests nothing. Only the lower 32 bits
-/// are looked at: descriptors, flags and process numbers have no more.
+/// One argument of a system call, masked, equals a value. A mask of 0 means no test. Only the lower 32 bits are compared:
+/// descriptors, flags and process ids have no more.
 struct test {
     uint32_t argument;
     uint32_t mask;
     uint32_t value;
 };
 
-/// A call that is allowed, or refused with an error, where all tests hold.
+/// The verdict for a call whose arguments pass all tests.
 struct rule {
     uint32_t call;
     uint32_t verdict;
-    struct test tests[most_tests];
+    struct test tests[max_tests];
 };
 
 struct program {
-    struct sock_filter instructions[most_instructions];
+    struct sock_filter instructions[max_instructions];
     unsigned short count;
 };
 
@@ -70,24 +70,24 @@ struct program {
 #define ARGUMENT_LACKS(index, bits) {(index), (uint32_t)(bits), 0}
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/// What pthread_create asks of clone(2), and nothing that would make a process or a namespace.
+/// Flags of clone(2): those that pthread_create passes, and those that create a process or a namespace.
 enum {
     thread_flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD,
     process_flags = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET
         | CLONE_VFORK | CLONE_PTRACE | CLONE_PIDFD,
 };
 
-/// Signals that glibc keeps to itself, below SIGRTMIN: it sets a handler for one of them with a process' first thread.
+/// Signals below SIGRTMIN that glibc reserves. It sets a handler for one of them when a process starts its first thread.
 enum { cancellation_signal = 32, identity_signal = 33 };
 
-/// What both do, and what touches nothing but the process itself.
+/// Calls of zygotes and workers that affect the calling process only.
 static const struct rule common_rules[] = {
     ALLOW(futex),
     ALLOW(brk),
     ALLOW(munmap),
     ALLOW(mremap),
     ALLOW_IF(mprotect, ARGUMENT_LACKS(2, PROT_EXEC)),
-    // Advice that allocators give; MADV_GUARD_INSTALL and _REMOVE (102, 103) are newer than most headers.
+    // Used by allocators. MADV_GUARD_INSTALL and _REMOVE (102, 103) are newer than most headers.
     ALLOW_IF(madvise, ARGUMENT_IS(2, MADV_DONTNEED)),
     ALLOW_IF(madvise, ARGUMENT_IS(2, MADV_FREE)),
     ALLOW_IF(madvise, ARGUMENT_IS(2, MADV_HUGEPAGE)),
@@ -101,7 +101,7 @@ static const struct rule common_rules[] = {
     ALLOW(gettid),
     ALLOW(sched_yield),
     ALLOW(sched_getaffinity),
-    // The C library's sort asks for the size of the memory.
+    // qsort(3) reads the size of the memory.
     ALLOW(sysinfo),
     ALLOW(rt_sigprocmask),
     ALLOW(set_robust_list),
@@ -109,14 +109,14 @@ static const struct rule common_rules[] = {
     ALLOW(restart_syscall),
     ALLOW(exit),
     ALLOW(exit_group),
-    // x264 lowers the priority of its look-ahead thread, and goes on where it may not.
+    // x264 lowers the priority of its look-ahead thread, and ignores a failure.
     REFUSE(getpriority, EPERM),
     REFUSE(setpriority, EPERM),
 };
 
-/// What a zygote does on top.
+/// Additional calls of a zygote.
 static const struct rule zygote_rules[] = {
-    // One thread that waits for jobs.
+    // Its only thread waits for jobs.
     ALLOW(recvmsg),
     ALLOW(sendmsg),
 #ifdef SYS_poll
@@ -127,15 +127,15 @@ static const struct rule zygote_rules[] = {
     ALLOW(write),
     ALLOW(writev),
     ALLOW(close),
-    // The way to a child that waits for its job.
+    // The channel to a child that waits for its job.
     ALLOW_IF(socketpair, ARGUMENT_IS(0, AF_UNIX)),
-    // Children, and how they end. glibc's fork is clone(2) with the signal of the end among the flags.
+    // Start and end of children. fork(3) of glibc is clone(2) with SIGCHLD among the flags.
     ALLOW_IF(clone, ARGUMENT_LACKS(0, process_flags)),
     REFUSE(clone3, ENOSYS),
     ALLOW(wait4),
     ALLOW(kill),
     ALLOW(tgkill),
-    // Setting them up: descriptors, signals, limits, the mapped input, the filter.
+    // Setup of children: descriptors, signals, limits, the mapped input, the filter.
     ALLOW(fcntl),
     ALLOW(dup3),
 #ifdef SYS_dup2
@@ -150,21 +150,21 @@ static const struct rule zygote_rules[] = {
     ALLOW(prctl),
     ALLOW(seccomp),
     ALLOW_IF(mmap, ARGUMENT_LACKS(2, PROT_EXEC)),
-    // What its children do with theirs.
+    // Children inherit this filter, so it has to allow the calls with their file.
     ALLOW(pread64),
     ALLOW(pwrite64),
     ALLOW(ftruncate),
 };
 
 static void append(struct program *program, struct sock_filter instruction) {
-    if (program->count < most_instructions) {
+    if (program->count < max_instructions) {
         program->instructions[program->count] = instruction;
     }
-    // Past the end it is only counted, and the program refused.
+    // Beyond the limit only the count grows, and install() rejects the program.
     program->count++;
 }
 
-/// A system call's argument as the filter sees it: the lower half of 64 bits, on little-endian processors.
+/// The offset of an argument's lower 32 bits in seccomp_data, on little-endian processors.
 static uint32_t offset_of_argument(uint32_t index) {
     return (uint32_t)(offsetof(struct seccomp_data, args) + index * sizeof(uint64_t));
 }
@@ -178,10 +178,10 @@ static void begin(struct program *program) {
 
 static void append_rule(struct program *program, struct rule rule) {
     unsigned char tests = 0;
-    while (tests < most_tests && rule.tests[tests].mask != 0) {
+    while (tests < max_tests && rule.tests[tests].mask != 0) {
         tests++;
     }
-    // Each test is three instructions; where one fails, the next rule begins behind the last and the verdict.
+    // Each test has three instructions. A failed test jumps over the remaining tests and the verdict to the next rule.
     unsigned char rest = (unsigned char)(3 * tests + 1);
     append(program, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)));
     append(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, rule.call, 0, rest));
@@ -203,12 +203,12 @@ static void append_rules(struct program *program, const struct rule *rules, size
 
 static int install(struct program *program) {
     append(program, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
-    if (program->count > most_instructions) {
+    if (program->count > max_instructions) {
         errno = E2BIG;
         return -1;
     }
     struct sock_fprog code = {.len = program->count, .filter = program->instructions};
-    // The process holds nothing that its own speculation could give away, and the mitigations would slow the encoder.
+    // SPEC_ALLOW: the process holds no secrets that speculation could leak, and the mitigations would slow the encoder.
     if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &code) == 0
         || (errno == EINVAL && syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &code) == 0)) {
         return 1;
@@ -231,13 +231,13 @@ int clinux_allow_worker_calls(const struct clinux_worker_calls *calls) {
         ALLOW_IF(ftruncate, ARGUMENT_IS(0, calls->file)),
         ALLOW_IF(sendmsg, ARGUMENT_IS(0, calls->channel)),
         ALLOW_IF(mmap, ARGUMENT_LACKS(2, PROT_EXEC), ARGUMENT_HAS(3, MAP_ANONYMOUS)),
-        // What a library says before it aborts goes nowhere: the descriptor is closed.
+        // Messages that a library writes before it aborts are lost: the descriptor is closed.
         ALLOW_IF(write, ARGUMENT_IS(0, STDERR_FILENO)),
         ALLOW_IF(writev, ARGUMENT_IS(0, STDERR_FILENO)),
         ALLOW_IF(tgkill, ARGUMENT_IS(0, getpid()), ARGUMENT_IS(2, SIGABRT)),
         ALLOW_IF(prctl, ARGUMENT_IS(0, PR_SET_NAME)),
         REFUSE(prctl, EINVAL),
-        // The arguments of clone3 lie in memory, which a filter cannot look at; without it glibc takes clone.
+        // The arguments of clone3 are in memory, which a filter cannot read. After ENOSYS glibc uses clone.
         REFUSE(clone3, ENOSYS),
     };
     const struct rule thread_rules[] = {
@@ -257,7 +257,7 @@ int clinux_allow_worker_calls(const struct clinux_worker_calls *calls) {
 
 #else
 
-// No list of calls has been drawn up for this architecture.
+// There are no rules for this architecture.
 
 int clinux_allow_zygote_calls(void) {
     return 0;

@@ -146,7 +146,7 @@ int clinux_listen_inet(const clinux_address *address, int backlog, int reuse_por
         failed = setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, any ? &off : &on, sizeof on) != 0;
     }
     if (is_loopback(address)) {
-        // There is no network to be fair to: pacing, as BBR does it, would only cost timers. Connections inherit it.
+        // Loopback needs no congestion control: the pacing of BBR would only cost timers. Accepted connections inherit this.
         setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
     }
     if (!failed) failed = bind(fd, (struct sockaddr *)&storage, length) != 0;
@@ -182,7 +182,7 @@ int clinux_listen_unix(const char *path, int backlog, int mode, int64_t group) {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) return -1;
     if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0) return close_keeping_errno(fd);
-    // Until listen(2), connecting is refused, so no client connects with the permissions of the moment before.
+    // Connections are refused until listen(2), so no client connects before the permissions are set.
     int failed = group >= 0 && chown(path, (uid_t)-1, (gid_t)group) != 0;
     if (!failed && mode >= 0) failed = chmod(path, (mode_t)mode) != 0;
     if (!failed) failed = listen(fd, backlog) != 0;
@@ -233,12 +233,12 @@ int clinux_adopt(int fd) {
     int flags = fcntl(fd, F_GETFL);
     if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) return -1;
     const int on = 1;
-    // Fails on a Unix socket, which has no use for it.
+    // Fails on a Unix socket, which does not need it.
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     return fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-// MARK: - Moving bytes
+// MARK: - Transfer
 
 ssize_t clinux_recv(int fd, void *buffer, size_t count) {
     return recv(fd, buffer, count, 0);

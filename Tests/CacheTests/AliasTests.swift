@@ -123,23 +123,4 @@ import Testing
         _ = try await cache.purge(.url(url))
         #expect(kept == nil)
     }
-
-    @Test func namesAreStableAndDoNotRunTogether() {
-        let source = SourceDigest(of: [71, 73, 70])
-        #expect(
-            ObjectID(source: source, rendition: "mp4", encoderVersion: "1").description
-                == "364a25ffe435e07b7c4be4346c076f93d8dc4b361cd81cd0bb89b48766a67017")
-        #expect(
-            AliasKey(sourceURL: "https://a/", rendition: "mp4").description
-                == "ab638eff7f8fb56ed4649485218b134065ca1f16faf68a9fc73de38918872241")
-        #expect(
-            ObjectID(source: source, rendition: "mp4", encoderVersion: "11")
-                != ObjectID(source: source, rendition: "mp41", encoderVersion: "1"))
-        #expect(AliasKey(sourceURL: "https://a/", rendition: "mp4") != AliasKey(sourceURL: "https://a/m", rendition: "p4"))
-        let key = AliasKey(sourceURL: "https://a/", rendition: "mp4")
-        #expect(AliasKey(hex: key.description) == key)
-        #expect(AliasKey(bytes: key.bytes) == key)
-        #expect(AliasKey(hex: key.description.uppercased()) == nil)
-        #expect(AliasKey(hex: key.description.dropLast()) == nil)
-    }
 }

@@ -143,47 +143,4 @@ import Testing
         #expect(try await cache.bytes(url: "https://small/") == [1])
         #expect(cache.statistics().isStoring)
     }
-
-    @Test func sieveTableKeepsWhatIsUsed() {
-        var table = SieveTable<Int, Int>(limit: 3)
-        var removed = (1...3).map { table.insert($0 * 10, for: $0) }
-        #expect(removed == [nil, nil, nil])
-        let used = table.use(1)
-        #expect(used == 10)
-        // The hand clears 1's bit, passes it by, and takes 2; then 3.
-        removed = [table.insert(40, for: 4), table.insert(50, for: 5)]
-        #expect(removed == [20, 30])
-        #expect(table.peek(1) == 10)
-        removed = [table.insert(11, for: 1), table.remove(4), table.insert(60, for: 6)]
-        #expect(removed == [10, 40, nil])
-        let rest = table.removeAll { key, _ in key > 4 }
-        #expect(rest.sorted() == [50, 60])
-        #expect(table.count == 1)
-        #expect(table.peek(1) == 11)
-    }
-
-    @Test func sieveTableKeepsItsBoundUnderRandomUse() {
-        var table = SieveTable<UInt8, UInt8>(limit: 16)
-        var model: [UInt8: UInt8] = [:]
-        for byte in noise(20_000, seed: 5) {
-            let key = byte % 64
-            switch byte / 64 {
-            case 0:
-                let used = table.use(key)
-                #expect(used == model[key])
-            case 1:
-                let removed = table.remove(key)
-                #expect(removed == model.removeValue(forKey: key))
-            default:
-                let before = model
-                model[key] = byte
-                if let out = table.insert(byte, for: key), before[key] == nil {
-                    let gone = model.keys.filter { table.peek($0) == nil }
-                    #expect(gone.count == 1 && model[gone[0]] == out)
-                    for key in gone { model[key] = nil }
-                }
-            }
-            #expect(table.count == model.count && table.count <= 16)
-        }
-    }
 }

@@ -20,30 +20,6 @@ import Testing
         return entries.enumerated().map { JournalLine(sequence: Int64($0 * 100), entry: $1) }
     }
 
-    @Test func everyEntryReadsAsItWasWritten() {
-        for line in lines {
-            let bytes = JournalText.line(line)
-            #expect(bytes.last == 10)
-            #expect(bytes.dropLast().allSatisfy { $0 >= 0x20 || $0 == 9 })
-            #expect(JournalText.parse(bytes.dropLast()[...]) == line)
-        }
-        let header = JournalText.header(identity: "abc", base: 1 << 40)
-        #expect(JournalText.parseHeader(header.dropLast()[...])?.identity == "abc")
-        #expect(JournalText.parseHeader(header.dropLast()[...])?.base == 1 << 40)
-    }
-
-    @Test func noDamageGoesUnnoticed() {
-        for line in lines {
-            let bytes = Array(JournalText.line(line).dropLast())
-            for place in bytes.indices {
-                var damaged = bytes
-                damaged[place] ^= 0x04
-                #expect(JournalText.parse(damaged[...]) == nil)
-                #expect(JournalText.parse(bytes[..<place]) == nil)
-            }
-        }
-    }
-
     @Test func linesGetGrowingSequencesAndAreReadInParts() throws {
         let temporary = try TemporaryDirectory()
         let directory = try CacheDirectory(path: temporary.path)

@@ -235,28 +235,6 @@ import Testing
         try again.close()
     }
 
-    @Test func journalLinesOutOfRangeAreSkipped() throws {
-        let record = ObjectRecord(
-            id: .test("a"), fileExtension: "mp4", length: 1, content: ContentDigest(digest: SourceDigest(of: [1]).digest),
-            created: 0, facts: [])
-        func parsed(_ sequence: Int64, _ entry: JournalEntry) -> JournalLine? {
-            JournalText.parse(JournalText.line(JournalLine(sequence: sequence, entry: entry)).dropLast()[...])
-        }
-        #expect(parsed(0, .object(record)) != nil)
-        #expect(parsed(-1, .object(record)) == nil)
-        #expect(parsed(.max, .object(record)) == nil)
-        for (length, created) in [(0, 0), (-1, 0), (.max, 0), (1, .max), (1, .min)] as [(Int64, Int64)] {
-            let wrong = ObjectRecord(
-                id: record.id, fileExtension: "mp4", length: length, content: record.content, created: created, facts: [])
-            #expect(parsed(1, .object(wrong)) == nil)
-        }
-        for (fetchedAt, freshFor) in [(.max, nil), (0, .min), (0, .max)] as [(Int64, Int64?)] {
-            let alias = AliasRecord(key: .test("u"), sourceURL: "u", fetchedAt: fetchedAt, freshFor: freshFor)
-            #expect(parsed(1, .alias(alias, record.id)) == nil)
-        }
-        #expect(JournalText.parseHeader(JournalText.header(identity: "a", base: .max).dropLast()[...]) == nil)
-    }
-
     private func markAsCrashed() throws {
         let index = try Index(path: directory.path + "/index.sqlite", readers: 1)
         try index.setClean(false)

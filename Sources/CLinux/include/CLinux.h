@@ -1,7 +1,7 @@
 #ifndef GIFREEL_CLINUX_H
 #define GIFREEL_CLINUX_H
 
-// What Glibc's Swift module lacks, one header a concern.
+// Functions that Glibc's Swift module lacks, one header per concern.
 #include "clinux_confinement.h"
 #include "clinux_files.h"
 #include "clinux_heap.h"

@@ -4,35 +4,35 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/// The version of landlock(7) that the kernel has (1 and up); 0 where it has none, or -1 with errno.
+/// The version of landlock(7) in the kernel (1 and up), 0 if it has none, or -1 with errno.
 int clinux_landlock_version(void);
 
-/// Denies the calling process, for good, every access that landlock(7) knows: opening any file, TCP, signals and
-/// abstract sockets to processes outside. Descriptors that are open stay usable. Needs `clinux_no_new_privileges`.
-/// Returns the version of landlock that holds now, 0 where the kernel has none, or -1 with errno.
+/// Permanently denies the calling process every access that landlock(7) can restrict: opening files, TCP, and signals and
+/// abstract sockets to other processes. Open descriptors stay usable. Requires `clinux_no_new_privileges`.
+/// Returns the version of landlock in force, 0 if the kernel has none, or -1 with errno.
 int clinux_deny_files_and_network(void);
 
-/// What the worker may do with what it was given; all else ends it with SIGSYS.
+/// The descriptors and threads that a worker may use. Any other use ends it with SIGSYS.
 struct clinux_worker_calls {
-    /// The one file it may read, write and cut by position.
+    /// The file that it may read, write and truncate by position.
     int file;
-    /// The one socket it may send on.
+    /// The socket on which it may send.
     int channel;
-    /// Nonzero where it may start threads.
+    /// Nonzero if it may start threads.
     int threads;
 };
 
-/// Allows the calling process only what a zygote does, for good: receive jobs, fork, wait, kill, and set its children up.
-/// Any other system call ends it with SIGSYS. Needs `clinux_no_new_privileges` and one thread.
-/// Returns 1, 0 where the kernel or this processor's filter is missing, or -1 with errno.
+/// Permanently restricts the calling process to the system calls of a zygote: receive jobs, fork, wait, kill, set up children.
+/// Any other call ends it with SIGSYS. Requires `clinux_no_new_privileges` and a single thread.
+/// Returns 1, 0 if the kernel lacks seccomp(2) or there are no rules for this processor, or -1 with errno.
 int clinux_allow_zygote_calls(void);
 
-/// Allows the calling process only what a worker does, for good: memory, threads (never processes), clocks, locks, its
-/// one file and its one socket. Any other system call ends it with SIGSYS. Needs `clinux_no_new_privileges` and one thread.
-/// Returns 1, 0 where the kernel or this processor's filter is missing, or -1 with errno.
+/// Permanently restricts the calling process to the system calls of a worker: memory, threads (no processes), clocks, locks, its
+/// file and its socket. Any other call ends it with SIGSYS. Requires `clinux_no_new_privileges` and a single thread.
+/// Returns 1, 0 if the kernel lacks seccomp(2) or there are no rules for this processor, or -1 with errno.
 int clinux_allow_worker_calls(const struct clinux_worker_calls *calls);
 
-/// Gives up all capabilities of the calling process for good. Returns 0, or -1 with errno.
+/// Permanently drops all capabilities of the calling process. Returns 0, or -1 with errno.
 int clinux_drop_capabilities(void);
 
 #endif

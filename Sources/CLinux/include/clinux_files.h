@@ -11,32 +11,32 @@ int clinux_memfd_create(const char *name);
 /// Seals a memfd against writing, growing, shrinking and further sealing. Returns 0, or -1 with errno.
 int clinux_memfd_seal(int fd);
 
-/// The seals a memfd carries (F_SEAL_*), or -1 with errno.
+/// The seals of a memfd (F_SEAL_*), or -1 with errno.
 int clinux_memfd_seals(int fd);
 
-/// Nonzero when `seals` keep the contents from changing in any way.
+/// Nonzero if `seals` prevent every change of the contents.
 int clinux_seals_are_immutable(int seals);
 
 /// open(2) of an unnamed file in `directory` with O_TMPFILE | O_RDWR | O_CLOEXEC. Returns a descriptor, or -1 with errno.
 int clinux_open_tmpfile(const char *directory, mode_t mode);
 
-/// Gives an O_TMPFILE descriptor a name (linkat(2) through /proc/self/fd). Fails with EEXIST where the name is taken.
+/// Gives an O_TMPFILE descriptor a name (linkat(2) through /proc/self/fd). Fails with EEXIST if the name exists.
 int clinux_link_tmpfile(int fd, int directory_fd, const char *name);
 
-/// sendfile(2), which Swift's Glibc module has no importable form of on every architecture.
+/// sendfile(2), which Swift's Glibc module does not offer on every architecture.
 ssize_t clinux_sendfile(int out_fd, int in_fd, int64_t *offset, size_t count);
 
-/// openat(2) without variadics.
+/// openat(2) with O_CLOEXEC. Swift cannot import the variadic original.
 int clinux_openat(int directory_fd, const char *path, int flags, mode_t mode);
 
 /// Reserves blocks for `length` bytes from `offset` on without changing the file's size (fallocate(2) with
 /// FALLOC_FL_KEEP_SIZE). Returns 0, or -1 with errno.
 int clinux_reserve(int fd, int64_t offset, int64_t length);
 
-/// Takes an exclusive flock(2) without waiting. Returns 0, or -1 with errno: EWOULDBLOCK where another open file has it.
+/// Takes an exclusive flock(2) without waiting. Returns 0, or -1 with errno: EWOULDBLOCK if another open file has it.
 int clinux_try_lock(int fd);
 
-/// Gives the lock back, also where a forked child still holds the open file. Returns 0, or -1 with errno.
+/// Releases the lock, even if a forked child still has the file open. Returns 0, or -1 with errno.
 int clinux_unlock(int fd);
 
 #endif

@@ -3,17 +3,18 @@
 
 #include <stddef.h>
 
-/// Has malloc use one arena: arenas of threads reserve address space that RLIMIT_AS would count.
+/// Makes malloc use one arena. Arenas of threads would reserve address space, which RLIMIT_AS counts.
 void clinux_use_one_arena(void);
 
-/// Has malloc take its next `bytes` (480 MB at most) from one contiguous area. It takes address space; memory is committed as it is used.
+/// Makes malloc serve its next `bytes` (up to 480 MB) from one contiguous area. Reserves address space; the kernel commits memory
+/// on first use.
 void clinux_reserve_heap(size_t bytes);
 
-/// Asks the kernel for whole large pages (MADV_HUGEPAGE) in the first `bytes` of that place: one page fault in place of 512,
-/// at the cost of what they leave unused.
+/// Requests large pages (MADV_HUGEPAGE) for the first `bytes` of that area: one page fault instead of 512, at the cost of memory
+/// that stays unused.
 void clinux_use_large_pages(size_t bytes);
 
-/// Gives what malloc holds free at the heap's end back to the kernel.
+/// Returns free memory at the end of the heap to the kernel.
 void clinux_trim_heap(void);
 
 #endif

@@ -5,9 +5,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/// One end of a socket, without sockaddr and its casts.
+/// The address of one end of a socket, instead of sockaddr and its casts.
 typedef struct {
-    /// The address in network order: IPv6 in both halves, IPv4 in the low 32 bits of `low`.
+    /// The address as a number: IPv6 in both halves, IPv4 in the low 32 bits of `low`.
     uint64_t high;
     uint64_t low;
     uint32_t scope;
@@ -36,59 +36,59 @@ int clinux_epoll_create(void);
 int clinux_epoll_add(int epoll, int fd, uint32_t events, uint64_t token);
 /// epoll_ctl(2) EPOLL_CTL_DEL. Returns 0, or -1 with errno.
 int clinux_epoll_remove(int epoll, int fd);
-/// epoll_wait(2) for at most `count` (up to 512) reports and `timeout` milliseconds (-1: without limit).
+/// epoll_wait(2) for up to `count` reports (512 at most) and up to `timeout` milliseconds (-1: no limit).
 int clinux_epoll_wait(int epoll, clinux_event *events, int count, int timeout);
 
 /// eventfd(2), non-blocking and closed on exec. Returns a descriptor, or -1 with errno.
 int clinux_eventfd(void);
 
 /// A listening, non-blocking TCP socket with SO_REUSEADDR and TCP_NODELAY (which accepted sockets inherit).
-/// `reuse_port` sets SO_REUSEPORT; a `backlog` of 0 binds without listening. An IPv6 socket takes IPv4 too where its address is the unspecified one.
+/// `reuse_port` sets SO_REUSEPORT; a `backlog` of 0 binds without listening. An IPv6 socket with the unspecified address also
+/// accepts IPv4.
 /// Returns a descriptor, or -1 with errno.
 int clinux_listen_inet(const clinux_address *address, int backlog, int reuse_port);
-/// A listening, non-blocking Unix stream socket at `path`, which gets the permission bits `mode` and the group `group` before a
+/// A listening, non-blocking Unix stream socket at `path`. It gets the permission bits `mode` and the group `group` before a
 /// client can connect; -1 leaves either as bind(2) sets it. Returns a descriptor, or -1 with errno.
 int clinux_listen_unix(const char *path, int backlog, int mode, int64_t group);
-/// The number of a group, given by name or number; -1 where there is none.
+/// The id of a group, given by name or number; -1 if there is none.
 int64_t clinux_group(const char *group);
-/// Nonzero when a server answers on the Unix socket at `path`.
+/// Nonzero if a server accepts connections on the Unix socket at `path`.
 int clinux_unix_is_alive(const char *path);
 /// accept4(2), non-blocking and closed on exec; `peer` receives the other end. Returns a descriptor, or -1 with errno.
 int clinux_accept(int listener, clinux_address *peer);
 /// The local end of a socket. Returns 0, or -1 with errno.
 int clinux_local_address(int fd, clinux_address *address);
-/// Nonzero when `fd` is a listening stream socket.
+/// Nonzero if `fd` is a listening stream socket.
 int clinux_is_listening(int fd);
 /// Makes `fd` non-blocking and closed on exec. Returns 0, or -1 with errno.
 int clinux_adopt(int fd);
 
 /// recv(2). Returns a count, or -1 with errno.
 ssize_t clinux_recv(int fd, void *buffer, size_t count);
-/// send(2) with MSG_NOSIGNAL, and MSG_MORE where `more` is nonzero. Returns a count, or -1 with errno.
+/// send(2) with MSG_NOSIGNAL, and MSG_MORE if `more` is nonzero. Returns a count, or -1 with errno.
 ssize_t clinux_send(int fd, const void *buffer, size_t count, int more);
-/// The same for two pieces of memory, one after the other (sendmsg(2)).
+/// The same for two buffers, one after the other (sendmsg(2)).
 ssize_t clinux_send_both(int fd, const void *first, size_t first_count, const void *second, size_t second_count, int more);
-/// Holds back bytes that fill no packet until the connection is closed or shut down (TCP_CORK); nothing on a Unix socket.
+/// Delays partial packets until the connection is closed or shut down (TCP_CORK). No effect on a Unix socket.
 void clinux_cork(int fd);
 /// shutdown(2) of the sending half. Returns 0, or -1 with errno.
 int clinux_shutdown_send(int fd);
-/// Bytes handed to the kernel and not yet acknowledged by the peer (SIOCOUTQ), or -1 with errno.
+/// The bytes that were sent and not yet acknowledged by the peer (SIOCOUTQ), or -1 with errno.
 int clinux_unacknowledged(int fd);
-/// Whether the process at the other end of a TCP connection has closed its socket, as far as this machine can tell (sock_diag(7)).
-/// Meant for connections whose peer has sent a FIN, which both close(2) and shutdown(2) do.
-/// Returns 1 where no process holds the peer's socket, 0 where one does, or -1 where the peer is not on this machine, or not in
-/// this network namespace.
+/// Whether the process at the other end of a TCP connection has closed its socket (sock_diag(7)), for connections whose peer has
+/// sent a FIN, which both close(2) and shutdown(2) do. Returns 1 if no process holds the peer's socket, 0 if one does, or -1 if the
+/// peer is not on this machine or not in this network namespace.
 int clinux_peer_is_closed(int fd);
-/// Makes the next close(2) reset the connection instead of ending it in order.
+/// Makes close(2) reset the connection instead of ending it in order.
 int clinux_reset_on_close(int fd);
 
-/// The first address a host name or number stands for (getaddrinfo(3)); the port is not looked at.
+/// The first address of a host name or number (getaddrinfo(3)). The port is set to 0.
 /// Returns 0, or the resolver's error number.
 int clinux_resolve(const char *host, clinux_address *address);
-/// Sends `text` as one datagram to a Unix socket; a name that begins with '@' is an abstract one. Returns 0, or -1 with errno.
+/// Sends `text` as one datagram to a Unix socket. A name that begins with '@' is an abstract one. Returns 0, or -1 with errno.
 int clinux_send_datagram(const char *name, const char *text);
 
-/// Blocks every signal on the calling thread, SIGPIPE of sendfile(2) among them.
+/// Blocks every signal on the calling thread, including the SIGPIPE of sendfile(2).
 void clinux_block_signals(void);
 
 #endif

@@ -47,6 +47,13 @@ struct IndexUpdate {
                 SELECT object, url, sequence FROM aliases WHERE key = ? AND sequence < ? AND object <> ?
                 """
         ).execute(arguments: [record.key.data, sequence, object.data])
+        // While the index catches up, a later line of the alias may have been applied first.
+        try database.cachedStatement(
+            sql: """
+                INSERT OR REPLACE INTO former_aliases (object, url, sequence)
+                SELECT ?, ?, ? FROM aliases WHERE key = ? AND sequence > ? AND object <> ?
+                """
+        ).execute(arguments: [object.data, record.sourceURL, sequence, record.key.data, sequence, object.data])
         try database.cachedStatement(
             sql: """
                 INSERT INTO aliases (key, sequence, object, url, etag, modified, fetched, fresh) VALUES (?, ?, ?, ?, ?, ?, ?, ?)

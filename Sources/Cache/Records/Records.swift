@@ -61,6 +61,9 @@ package struct AliasRecord: Sendable, Equatable {
 }
 
 /// The origin's validators (RFC 9110 section 8.8), verbatim as stored, for a conditional request.
+///
+/// Not shared with `Fetch`, whose type also checks what an origin sent: the two targets do not import each other, and `Renditions`
+/// has the only conversion.
 package struct Validators: Sendable, Equatable {
     /// The `ETag` field's value with its quotes and its `W/`.
     package var etag: String?
@@ -86,7 +89,9 @@ package enum Freshness: Sendable, Equatable {
     ///
     /// A clock that was set back does not change the age at the time of the response.
     package init(fetchedAt: Int64, freshFor: Int64, staleFor: Int64, now: Int64) {
-        let age = max(0, now.subtractingReportingOverflow(fetchedAt).partialValue)
+        let (difference, isOverflow) = now.subtractingReportingOverflow(fetchedAt)
+        let age = isOverflow ? (now > fetchedAt ? .max : 0) : max(0, difference)
+        let freshFor = max(0, freshFor)
         if age < freshFor {
             self = .fresh(remaining: freshFor - age)
         } else if age - freshFor < staleFor {

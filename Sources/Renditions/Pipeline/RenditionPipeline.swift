@@ -156,11 +156,8 @@ package struct RenditionPipeline: Sendable {
     private func fetch(
         _ request: RenditionRequest, validatorsOf stored: CachedRendition?
     ) async throws(RenditionError) -> SourceLoader.Outcome {
-        let validators = stored?.alias?.validators
         do throws(RenditionError) {
-            return try await loader.load(
-                request.source,
-                validators: SourceValidators(etag: validators?.etag, lastModified: validators?.lastModified))
+            return try await loader.load(request.source, validators: SourceValidators(stored?.alias?.validators))
         } catch {
             // The origin has removed the source, so stored renditions must not be sent any more, as after a purge.
             if stored != nil, error.isSourceMissing { await forget(request.source) }
@@ -181,9 +178,8 @@ package struct RenditionPipeline: Sendable {
             return RenditionResult(stored, .unstored(.unwanted), times: times)
         }
         let renewed = await cache.renew(
-            alias.key,
-            validators: Validators(etag: unmodified.validators.etag, lastModified: unmodified.validators.lastModified),
-            fetchedAt: clock.unixSeconds(), freshFor: storage.freshFor ?? alias.freshFor, epoch: epoch)
+            alias.key, validators: Validators(unmodified.validators), fetchedAt: clock.unixSeconds(),
+            freshFor: storage.freshFor ?? alias.freshFor, epoch: epoch)
         // If the cache cannot record the renewal, the stored rendition is still valid for this response.
         return RenditionResult(renewed ?? stored, .renewed, times: times)
     }

@@ -56,13 +56,28 @@ final class LoadedSource: Sendable {
 
     init(_ fetched: FetchedSource, digest: SourceDigest, of url: SourceURL, epoch: Epoch, at time: Int64, _ rules: OriginRules)
     {
-        let validators = Validators(etag: fetched.validators.etag, lastModified: fetched.validators.lastModified)
         source = Source(
             bytes: fetched.bytes, count: fetched.count, digest: digest,
-            origin: Source.Origin(url: url, validators: validators, fetchedAt: time))
+            origin: Source.Origin(url: url, validators: Validators(fetched.validators), fetchedAt: time))
         self.url = url
         self.epoch = epoch
         storage = rules.permission(for: url, fetched.cacheDirectives)
         self.time = fetched.duration
+    }
+}
+
+// MARK: - Validators of the cache and of a fetch
+
+extension Validators {
+    /// Validators that `Fetch` has checked.
+    init(_ fetched: SourceValidators) {
+        self.init(etag: fetched.etag, lastModified: fetched.lastModified)
+    }
+}
+
+extension SourceValidators {
+    /// The stored validators for a conditional request; none for an unknown source.
+    init(_ stored: Validators?) {
+        self.init(etag: stored?.etag, lastModified: stored?.lastModified)
     }
 }

@@ -1,0 +1,114 @@
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Cache
+
+@Suite("A purge overtakes the work on what it covers, and nothing else") struct PurgeLogTests {
+    private static let urls = ["https://a/", "https://a/1", "https://a/11", "https://A/", "https://a/ä", "https://b/", ""]
+
+    private func scope(_ random: inout RandomRecords) -> PurgeScope {
+        switch random.number(0...9) {
+        case 0: .all
+        case 1, 2: .object(.test("\(random.number(0...3))"))
+        case 3..<6: .prefix(["https://a/", "https://a/1", "https://", "", "https://a/a"][random.number(0...4)])
+        default: .url(random.element(of: Self.urls))
+        }
+    }
+
+    @Test func scopesCompareBytes() {
+        // The two are equal as strings, but an origin may give them different bytes.
+        let (composed, decomposed) = ("https://a/\u{e4}", "https://a/a\u{308}")
+        #expect(composed == decomposed)
+        #expect(PurgeScope.url(composed).covers(composed))
+        #expect(!PurgeScope.url(composed).covers(decomposed))
+        #expect(!PurgeScope.prefix(composed).covers(decomposed + "x"))
+        #expect(PurgeScope.prefix("https://a/a").covers(decomposed))
+        #expect(PurgeScope.prefix("").covers("https://a/"))
+        #expect(!PurgeScope.prefix("https://a/1").covers("https://a/"))
+    }
+
+    @Test func uploadsAreCoveredByAllAndByTheirIdOnly() {
+        let id = ObjectID.test("a")
+        #expect(PurgeScope.all.covers(nil))
+        #expect(PurgeScope.object(id).covers(nil, object: id))
+        #expect(!PurgeScope.object(id).covers(nil, object: .test("b")))
+        #expect(!PurgeScope.object(id).covers("https://a/"))
+        #expect(!PurgeScope.prefix("").covers(nil, object: id))
+        #expect(!PurgeScope.url("").covers(nil, object: id))
+    }
+
+    @Test(arguments: UInt64(0)..<20) func anEpochIsOvertakenByLaterPurgesThatCoverIt(seed: UInt64) {
+        var random = RandomRecords(seed: seed)
+        let log = PurgeLog()
+        var purges: [PurgeScope] = []
+        var epochs: [(epoch: Epoch, count: Int)] = []
+        for _ in 0..<200 {
+            epochs.append((log.epoch, purges.count))
+            if random.chance(60) {
+                let scope = scope(&random)
+                log.append(scope)
+                purges.append(scope)
+            }
+            let (epoch, count) = random.element(of: epochs)
+            let url = random.chance(80) ? random.element(of: Self.urls) : nil
+            let object = ObjectID.test("\(random.number(0...3))")
+            let expected = purges[count...].contains { $0.covers(url, object: object) }
+            #expect(log.overtook(epoch, sourceURL: url, object: object) == expected)
+        }
+        #expect(zip(epochs, epochs.dropFirst()).allSatisfy { $0.epoch <= $1.epoch })
+    }
+
+    @Test(arguments: UInt64(0)..<10) func aFullLogForgetsOnlyInTheSafeDirection(seed: UInt64) {
+        var random = RandomRecords(seed: seed)
+        let log = PurgeLog(limit: 8)
+        var purges: [PurgeScope] = []
+        var epochs: [(epoch: Epoch, count: Int)] = [(log.epoch, 0)]
+        for _ in 0..<100 {
+            let scope = scope(&random)
+            log.append(scope)
+            purges.append(scope)
+            epochs.append((log.epoch, purges.count))
+            let (epoch, count) = random.element(of: epochs)
+            let url = random.element(of: Self.urls)
+            let isCovered = purges[count...].contains { $0.covers(url) }
+            let isOvertaken = log.overtook(epoch, sourceURL: url)
+            if isCovered { #expect(isOvertaken) }
+            // The latest half is always remembered exactly.
+            if purges.count - count <= 4 { #expect(isOvertaken == isCovered) }
+        }
+        let first = epochs[0].epoch
+        #expect(log.overtook(first, sourceURL: "https://never-purged/"))
+    }
+
+    // MARK: Publishes with noted epochs
+
+    @Test(arguments: UInt64(0)..<6) func aPublishIsStoredUnlessAPurgeCameSinceItsEpoch(seed: UInt64) async throws {
+        var random = RandomRecords(seed: seed)
+        let directory = try TemporaryDirectory(inMemory: true)
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        var purges: [PurgeScope] = []
+        var works: [(url: String?, object: ObjectID, epoch: Epoch, count: Int)] = []
+        for _ in 0..<60 {
+            let url = random.chance(85) ? random.element(of: Self.urls) : nil
+            works.append((url, .test("\(random.number(0...3))"), cache.epoch(for: url), purges.count))
+            if random.chance(40) {
+                let scope = scope(&random)
+                purges.append(scope)
+                _ = try await cache.purge(scope)
+            }
+            let work = works.remove(at: random.number(0...works.count - 1))
+            let isPurged = purges[work.count...].contains { $0.covers(work.url, object: work.object) }
+            let outcome = try await cache.put([1, 2], url: work.url, object: work.object, epoch: work.epoch)
+            // The rendition can be served in any case.
+            #expect(try outcome.rendition.descriptor.readAll() == [1, 2])
+            #expect((outcome.unstoredReason == .purged) == isPurged)
+            if let url = work.url {
+                let isPurgedNow = purges[work.count...].contains { $0.covers(url) }
+                #expect(cache.isPurged(url, since: work.epoch) == isPurgedNow)
+                if !isPurged { #expect(await cache.alias(.test(url))?.objectID == work.object) }
+            }
+        }
+    }
+}
