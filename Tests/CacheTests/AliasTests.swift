@@ -2,7 +2,7 @@ import Cache
 import SystemIO
 import Testing
 
-@Suite struct AliasTests {
+@Suite("An alias ages, is renewed by its origin, and carries a prepared value") struct AliasTests {
     let directory: TemporaryDirectory
     let clock = ManualClock()
     let url = "https://example.com/a.gif"
@@ -18,7 +18,7 @@ import Testing
         return try Cache(configuration: configuration, clock: clock.cacheClock)
     }
 
-    @Test func aliasAgesFromFreshToStaleToExpired() async throws {
+    @Test func anAliasAgesFromFreshToStaleToExpired() async throws {
         let cache = try open()
         defer { cache.close() }
         let rendition = try await cache.put([1], url: url, fetchedAt: clock.now).rendition
@@ -35,7 +35,7 @@ import Testing
         #expect(cache.freshness(of: rendition) == .fresh(remaining: 100))
     }
 
-    @Test func originsOwnLifetimeCountsWhereItGaveOne() async throws {
+    @Test func aLifetimeFromTheOriginReplacesTheDefault() async throws {
         let cache = try open()
         defer { cache.close() }
         let epoch = cache.epoch(for: url)
@@ -47,7 +47,7 @@ import Testing
         #expect(cache.freshness(of: rendition) == .stale(age: 2))
     }
 
-    @Test func renewedAliasIsFreshAgainAndKeepsWhatTheOriginLeftOut() async throws {
+    @Test func aRenewedAliasIsFreshAndKeepsValidatorsThatTheOriginLeftOut() async throws {
         let cache = try open()
         try await cache.put([1], url: url, fetchedAt: clock.now)
         clock.advance(120)
@@ -67,7 +67,7 @@ import Testing
         #expect(found.alias?.validators.lastModified == "Tue")
     }
 
-    @Test func purgedOrUnknownAliasIsNotRenewed() async throws {
+    @Test func aPurgedOrUnknownAliasIsNotRenewed() async throws {
         let cache = try open()
         defer { cache.close() }
         let epoch = cache.epoch(for: url)
@@ -75,12 +75,12 @@ import Testing
         try await cache.put([1], url: url)
         _ = try await cache.purge(.url(url))
         try await cache.put([2], url: url, object: .test("new"))
-        // Asked before the purge: the origin's 304 was about what is gone.
+        // The origin was asked before the purge, so its 304 is about the purged rendition.
         #expect(await cache.renew(.test(url), validators: Validators(), fetchedAt: 1, freshFor: nil, epoch: epoch) == nil)
         #expect(try await cache.bytes(url: url) == [2])
     }
 
-    @Test func newBytesTakeTheAliasOver() async throws {
+    @Test func newBytesReplaceTheObjectOfAnAlias() async throws {
         let cache = try open()
         defer { cache.close() }
         try await cache.put([1], url: url, object: .test("old"))
@@ -89,7 +89,7 @@ import Testing
         #expect(try await cache.object(.test("old"))?.descriptor.readAll() == [1])
     }
 
-    @Test func slotKeepsWhatWasLeftFirst() async throws {
+    @Test func theFirstAttachedValueStays() async throws {
         final class Prepared: Sendable {}
         let cache = try open()
         defer { cache.close() }
@@ -102,7 +102,7 @@ import Testing
         #expect(cache.hotAlias(.test(url))?.attachment as? Prepared === first)
     }
 
-    @Test func slotLivesAsLongAsItsRendition() async throws {
+    @Test func anAttachedValueLivesAsLongAsItsRendition() async throws {
         final class Prepared: Sendable {}
         let cache = try open()
         defer { cache.close() }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Cache
 
-/// What clients of a cache may expect, in dictionaries.
+/// A model of ``Cache`` in dictionaries, for comparison after the same operations.
 private struct CacheModel {
     struct Object {
         let bytes: [UInt8]

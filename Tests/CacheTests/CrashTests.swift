@@ -7,22 +7,22 @@ import Testing
 
 @testable import Cache
 
-/// A process that is killed while it publishes and purges, again and again; what it leaves is opened and checked each time.
+/// A process publishes and purges until it is killed, several times. After each time the directory is opened and checked.
 ///
-/// The process is this test program, with the environment telling it to be the one that dies.
-@Suite(.serialized) struct CrashTests {
-    /// `GIFREEL_CRASHES=200` tries more of them.
+/// The process is this test program, which an environment variable tells to run ``loadThatIsKilled()`` only.
+@Suite("A process that is killed leaves a directory that opens without errors", .serialized) struct CrashTests {
+    /// The number of kills; `GIFREEL_CRASHES=200` sets another.
     private static let count = ProcessInfo.processInfo.environment["GIFREEL_CRASHES"].flatMap { Int($0) } ?? 4
     private static let directory = ProcessInfo.processInfo.environment["GIFREEL_CRASH_DIRECTORY"]
 
-    @Test(.enabled(if: directory == nil)) func killedServerLeavesNothingWrong() async throws {
+    @Test(.enabled(if: directory == nil)) func noStoredRenditionIsWrongAfterAKill() async throws {
         let temporary = try TemporaryDirectory()
         var generator = SeededNumbers(seed: 1)
         var found = 0
         var slowest = Duration.zero
         for cycle in 0..<Self.count {
             let child = try start(in: temporary.path)
-            // From the first change on, at some moment.
+            // At a random moment after the first changes.
             let logged = lines(temporary).count
             try await waitUntil("the first changes") { lines(temporary).count > logged + 3 }
             usleep(UInt32.random(in: 0...60_000, using: &generator))
@@ -30,7 +30,7 @@ import Testing
             var status: Int32 = 0
             waitpid(child, &status, 0)
             try #require(status & 0x7f == SIGKILL, "the process ended by itself")
-            // Now and then the index is lost, too.
+            // Every fifth time the index is lost, too.
             if cycle % 5 == 4 { try temporary.remove("cache/index.sqlite") }
 
             let start = ContinuousClock.now
@@ -42,12 +42,12 @@ import Testing
                 guard let rendition = await cache.alias(.test(CrashingLoad.url(source))) else { continue }
                 let bytes = try rendition.descriptor.readAll()
                 let version = try #require(bytes.first)
-                #expect(bytes == CrashingLoad.bytes(source, version), "a wrong or short object")
-                #expect(version >= floors[source], "older than a purge that had answered")
+                #expect(bytes == CrashingLoad.bytes(source, version), "a wrong or truncated object")
+                #expect(version >= floors[source], "older than a purge that had returned")
                 found += 1
             }
-            try await waitUntil("the files to be gone through") { !cache.store.needsReconciliation }
-            // Closed first: eviction may still go on.
+            try await waitUntil("the comparison of files and rows") { !cache.store.needsReconciliation }
+            // Closed first, because eviction may be running.
             cache.close()
             let statistics = cache.statistics()
             #expect(statistics.corrupt == 0)
@@ -90,13 +90,13 @@ extension CacheConfiguration {
         var configuration = CacheConfiguration()
         configuration.directory = path + "/cache"
         configuration.minFreeBytes = 0
-        // Small enough that eviction goes on, too.
+        // Small enough that objects are evicted, too.
         configuration.maxBytes = 2 << 20
         return configuration
     }
 }
 
-/// What the killed process had done: a line `source version` after each purge that had answered.
+/// The log of the killed process: a line `source version` after each publish and each purge that had returned.
 private struct CrashLog {
     var floors = [UInt8](repeating: 0, count: CrashingLoad.sources)
 
@@ -137,7 +137,7 @@ private final class CrashingLoad: Sendable {
         }
     }
 
-    /// Each worker has sources of its own, so that their versions only grow.
+    /// Each worker has its own sources, so that their versions only increase.
     private func work(_ cache: Cache, _ seed: SeededNumbers, _ worker: Int) async {
         var generator = seed
         while true {

@@ -4,8 +4,7 @@ import Testing
 
 @testable import Cache
 
-/// Files that are not what was published.
-@Suite struct DamageTests {
+@Suite("A file that differs from what was published is never served") struct DamageTests {
     let directory: TemporaryDirectory
     let url = "https://example.com/a.gif"
     let bytes = noise(10_000, seed: 7)
@@ -25,7 +24,7 @@ import Testing
     }
 
     @Test(arguments: ["cut", "longer", "empty", "one bit"])
-    func damagedFileIsAMissAndRemoved(_ kind: String) async throws {
+    func aDamagedFileIsAMissAndRemoved(_ kind: String) async throws {
         try await storeAndDamage { bytes in
             switch kind {
             case "cut": bytes.removeLast()
@@ -42,12 +41,12 @@ import Testing
         #expect(cache.statistics().corrupt == 1)
         #expect(cache.statistics().objects == 0)
         #expect(directory.files().isEmpty)
-        // And it can be stored again.
+        // The rendition can be stored again.
         #expect(try await cache.put(bytes, url: url).isStored)
         #expect(try await cache.bytes(url: url) == bytes)
     }
 
-    @Test func publishReplacesADamagedFile() async throws {
+    @Test func aPublishReplacesADamagedFile() async throws {
         try await storeAndDamage { $0[1] ^= 1 }
         let cache = try Cache.open(directory)
         defer { cache.close() }
@@ -56,7 +55,7 @@ import Testing
         #expect(cache.statistics().corrupt == 1)
     }
 
-    @Test func publishReplacesAFileNothingKnowsOf() async throws {
+    @Test func aPublishReplacesAFileWithoutARow() async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }
         let id = ObjectID.test(url).description
@@ -65,7 +64,7 @@ import Testing
         #expect(try directory.contents("objects/" + directory.files()[0]) == bytes)
     }
 
-    @Test func missingFileIsAMissAndForgotten() async throws {
+    @Test func aMissingFileIsAMissAndItsRowIsRemoved() async throws {
         try await storeAndDamage { _ in }
         try directory.remove("objects/" + directory.files()[0])
         let cache = try Cache.open(directory)
@@ -75,7 +74,7 @@ import Testing
         #expect(cache.statistics().objects == 0)
     }
 
-    @Test func scrubbingFindsDamageNobodyAskedFor() async throws {
+    @Test func scrubbingFindsDamageWithoutALookUp() async throws {
         try await storeAndDamage { $0[9_999] ^= 1 }
         let cache = try Cache.open(directory)
         defer { cache.close() }
@@ -83,7 +82,7 @@ import Testing
         #expect(cache.statistics().objects == 0)
     }
 
-    @Test func scrubbingKeepsToItsRate() {
+    @Test func scrubbingDoesNotExceedItsRate() {
         var scrubber = ScrubProgress()
         var mayRead = [scrubber.credit(1000, now: 0), scrubber.credit(1000, now: 500_000_000)]
         #expect(mayRead == [false, true])

@@ -6,8 +6,7 @@ import Testing
 
 @testable import Cache
 
-/// Disks and directories that fail.
-@Suite struct DirectoryTests {
+@Suite("The cache survives disks and directories that fail") struct DirectoryTests {
     let directory: TemporaryDirectory
     let url = "https://example.com/a.gif"
 
@@ -15,7 +14,7 @@ import Testing
         directory = try TemporaryDirectory()
     }
 
-    @Test func secondServerOnADirectoryIsRefusedWithASentence() async throws {
+    @Test func aSecondServerOnADirectoryIsRefusedWithASentence() async throws {
         let first = try Cache.open(directory)
         let error = #expect(throws: CacheError.self) { try Cache.open(directory) }
         #expect(error?.description.contains("in use by another server (process \(getpid()))") == true)
@@ -27,7 +26,7 @@ import Testing
         #expect(try await second.bytes(url: url) == [1])
     }
 
-    @Test func secondServerIsRefusedThoughTheLockFileIsGone() async throws {
+    @Test func aSecondServerIsRefusedEvenIfTheLockFileIsGone() async throws {
         let first = try Cache.open(directory)
         defer { first.close() }
         try directory.remove("lock")
@@ -39,7 +38,7 @@ import Testing
         #expect(try await first.bytes(url: url) == [1])
     }
 
-    @Test func lockFollowsTheJournalThroughACompaction() throws {
+    @Test func theLockMovesToTheRewrittenJournal() throws {
         let store = try Store(path: directory.path, readers: 1)
         defer { store.close() }
         _ = Reconciler(store, unless: { false }).run()
@@ -52,7 +51,7 @@ import Testing
     }
 
     @Test(arguments: ["objects", "staging", "journal"])
-    func removedPartIsMadeAgain(part: String) async throws {
+    func aRemovedPartIsCreatedAgain(part: String) async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }
         try await cache.put([1], url: url)
@@ -62,7 +61,7 @@ import Testing
         #expect(try await cache.bytes(url: "https://b/") == [2])
     }
 
-    @Test func directoryThatCannotBeMadeIsRefusedWithASentence() throws {
+    @Test func aDirectoryThatCannotBeCreatedIsRefusedWithASentence() throws {
         try directory.create("file")
         var configuration = CacheConfiguration.test(directory)
         configuration.directory += "/file/cache"
@@ -70,30 +69,23 @@ import Testing
         #expect(error?.description.contains("file/cache cannot be used: ") == true)
     }
 
-    @Test func wrongSettingIsNamed() {
-        var configuration = CacheConfiguration()
-        configuration.maxBytes = 5
-        let error = #expect(throws: CacheError.self) { try configuration.validate() }
-        #expect(error?.description == "cache.max_bytes must be at least 1 MiB")
-    }
-
-    @Test func directoryRemovedUnderTheCacheIsMadeAgain() async throws {
+    @Test func aDirectoryRemovedWhileInUseIsCreatedAgain() async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }
         try await cache.put([1], url: url)
         let held = try #require(cache.hotAlias(.test(url)))
         for part in ["journal", "index.sqlite", "objects", "staging", "lock"] { try directory.remove(part) }
         #expect(try held.descriptor.readAll() == [1])
-        // Whatever comes first is answered; soon it is stored again.
+        // A publish before the directory is opened again is served unstored.
         _ = try await cache.put([2], url: "https://b/").rendition.descriptor.readAll()
         try await waitUntil("a new directory") { try await cache.put([3], url: "https://c/").isStored }
         #expect(try await cache.bytes(url: "https://c/") == [3])
-        // Who removes a cache's directory wants its contents gone.
+        // Removing the directory is meant to remove its contents.
         #expect(try await cache.bytes(url: url) == nil)
         #expect(cache.statistics().isStoring)
     }
 
-    @Test func directoryTakenByAnotherServerIsLeftToIt() async throws {
+    @Test func aDirectoryTakenByAnotherServerIsLeftToIt() async throws {
         let first = try Cache.open(directory)
         defer { first.close() }
         try await first.put([1], url: url)
@@ -107,7 +99,7 @@ import Testing
         #expect(try await second.bytes(url: "https://c/") == [3])
     }
 
-    @Test func missWithLessThanTheMinimumFreeIsAnsweredUnstored() async throws {
+    @Test func belowTheMinimumOfFreeSpaceRenditionsAreServedUnstored() async throws {
         var configuration = CacheConfiguration.test(directory)
         configuration.minFreeBytes = 1 << 60
         let events = Mutex<[CacheEvent]>([])
@@ -116,7 +108,7 @@ import Testing
         let reported = events.withLock { $0 }
         #expect(reported.count == 1)
         guard case .freeSpaceBelowMinimum(_, 1 << 60)? = reported.first else {
-            Issue.record("not said at the start")
+            Issue.record("not reported at the start")
             return
         }
         let staged = try cache.staged([1, 2, 3])
@@ -135,7 +127,7 @@ import Testing
     }
 
     @Test(.enabled(if: SmallDisk.isPossible, "needs the right to mount"))
-    func diskFilledToTheBrimServesHitsAndRecovers() async throws {
+    func aFullDiskServesHitsAndRecovers() async throws {
         let disk = try #require(SmallDisk(on: directory.path, bytes: 16 << 20))
         let cache = try Cache.open(directory)
         defer { cache.close() }
@@ -145,14 +137,14 @@ import Testing
         for number in UInt64(0)..<20 {
             #expect(try await cache.bytes(url: "https://a/\(number)") == noise(100_000, seed: number))
         }
-        // The staged file may still be got, but not filled: the writer then takes one in memory.
+        // A file on the disk could be created but not filled, so the staged file is in memory.
         let staged = try cache.stage(expecting: 100_000)
         #expect(staged.isInMemory)
         for number in UInt64(20)..<25 {
             let outcome = try await publishInMemory(noise(100_000, seed: number), number, cache)
             #expect(outcome.unstoredReason == .diskFull)
         }
-        // A purge still gets through, and makes room.
+        // A purge is still recorded, and frees space.
         #expect(try await cache.purge(.url("https://a/0")).purged == 1)
         #expect(try await cache.bytes(url: "https://a/0") == nil)
         disk.empty()
@@ -171,7 +163,7 @@ import Testing
     }
 
     @Test(.enabled(if: SmallDisk.isPossible, "needs the right to mount"))
-    func tooLittleFreeSpaceIsMadeByEviction() async throws {
+    func evictionFreesTheMinimumOfFreeSpace() async throws {
         let disk = try #require(SmallDisk(on: directory.path, bytes: 16 << 20))
         var configuration = CacheConfiguration.test(directory)
         configuration.minFreeBytes = 4 << 20
@@ -187,7 +179,7 @@ import Testing
     }
 
     @Test(.enabled(if: WriteProtection.isPossible, "neither chmod nor chattr keeps this process from writing"))
-    func readOnlyDirectoryServesHitsAndAnswersMissesUnstored() async throws {
+    func aReadOnlyDirectoryServesHitsAndStoresNothing() async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }
         try await cache.put([1], url: url)

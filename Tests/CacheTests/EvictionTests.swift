@@ -6,7 +6,7 @@ import Testing
 
 @testable import Cache
 
-@Suite struct EvictionTests {
+@Suite("Eviction keeps the cache within its limit and the renditions in use") struct EvictionTests {
     let directory: TemporaryDirectory
 
     init() throws {
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func limitHoldsUnderAStreamOfNewObjectsWhileOldOnesAreRead() async throws {
+    @Test func theLimitHoldsDuringAStreamOfPublishesWhileOldRenditionsAreRead() async throws {
         let limit: Int64 = 4 << 20
         let cache = try Cache(configuration: configuration(maxBytes: limit))
         defer { cache.close() }
@@ -48,7 +48,7 @@ import Testing
         #expect(statistics.objects == 200 - statistics.evictions)
     }
 
-    @Test func whatIsUsedStaysAndWhatIsNotGoes() async throws {
+    @Test func usedRenditionsStayAndUnusedOnesAreEvicted() async throws {
         let cache = try Cache(configuration: configuration(maxBytes: 1 << 20))
         defer { cache.close() }
         try await cache.put(noise(100_000, seed: 1), url: "https://used/")
@@ -61,7 +61,7 @@ import Testing
         #expect(try await cache.bytes(url: "https://unused/") == nil)
     }
 
-    @Test func evictedObjectTakesItsAliasesWithIt() async throws {
+    @Test func anEvictedObjectLosesItsAliases() async throws {
         let cache = try Cache(configuration: configuration(maxBytes: 1 << 20))
         defer { cache.close() }
         try await cache.put(noise(300_000, seed: 1), url: "https://a/", object: .test("same"))
@@ -73,7 +73,7 @@ import Testing
         #expect(await cache.alias(.test("https://b/")) == nil)
     }
 
-    @Test func evictionGoesOnWhereItStoodAfterARestart() async throws {
+    @Test func theLimitHoldsAcrossRestarts() async throws {
         for round in UInt64(0)..<4 {
             let cache = try Cache(configuration: configuration(maxBytes: 1 << 20))
             for number in 0..<10 {
@@ -85,14 +85,14 @@ import Testing
         }
     }
 
-    @Test func smallCacheEvictsAsMuchAsIsNeededAndCountsItOnce() async throws {
+    @Test func aSmallCacheEvictsAsMuchAsNeededAndCountsItOnce() async throws {
         let cache = try Cache(configuration: configuration(maxBytes: 1 << 20))
         defer { cache.close() }
         for number in UInt64(0)..<3 {
             let rendition = try await cache.put(noise(300_000, seed: number), url: "https://a/\(number)").rendition
             #expect(cache.hotAlias(.test("https://a/\(number)")) === rendition)
         }
-        // All three are used, so the hand goes round, and all three have to go.
+        // All three are used, so the hand passes each once, and then evicts all of them.
         #expect(try await cache.put(noise(900_000, seed: 9), url: "https://big/").isStored)
         let statistics = cache.statistics()
         #expect(statistics.evictions == 3)
@@ -101,13 +101,13 @@ import Testing
         #expect(bytesOnDisk == 900_000)
     }
 
-    @Test func evictionGivesUpOnlyWhatIsThere() throws {
+    @Test func anEmptyCacheEvictsNothing() throws {
         let store = try Store(path: directory.path, readers: 1)
         defer { store.close() }
         #expect(store.evict(atLeast: .max, visited: VisitedObjects()).isEmpty)
     }
 
-    @Test(.timeLimit(.minutes(1))) func evictionEndsWhereTheIndexCannotBeWritten() async throws {
+    @Test(.timeLimit(.minutes(1))) func evictionEndsIfTheIndexCannotBeWritten() async throws {
         let cache = try Cache(configuration: configuration(maxBytes: 1 << 20))
         for number in UInt64(0)..<3 { try await cache.put(noise(300_000, seed: number), url: "https://a/\(number)") }
         // Triggers refuse what a full disk would refuse.
@@ -123,7 +123,7 @@ import Testing
         #expect(try await cache.put(noise(900_000, seed: 9), url: "https://big/").isStored)
         #expect(cache.statistics().evictions == 3)
         #expect(bytesOnDisk == 900_000)
-        // What is evicted already is not evicted again.
+        // Evicted objects are not evicted again.
         #expect(cache.store.evict(atLeast: .max, visited: VisitedObjects()).isEmpty)
         try await index.write { try $0.execute(sql: "DROP TRIGGER refuse_INSERT; DROP TRIGGER refuse_DELETE") }
         try index.close()
@@ -133,7 +133,7 @@ import Testing
         cache.close()
     }
 
-    @Test func tooLargeForTheWholeCacheIsAnsweredUnstored() async throws {
+    @Test func aRenditionLargerThanTheCacheIsServedUnstored() async throws {
         let cache = try Cache(configuration: configuration(maxBytes: 1 << 20))
         defer { cache.close() }
         try await cache.put([1], url: "https://small/")

@@ -6,22 +6,21 @@ import Testing
 
 @testable import Cache
 
-/// Purges against work in flight, in many orders that are chosen, not left to chance.
+/// Purges against work in flight, in many orders that seeds decide.
 ///
-/// The rule that is tested: after a purge has answered, no look-up that begins then gives a version that is older than the
-/// purge.
-@Suite struct InterleavingTests {
-    /// `GIFREEL_INTERLEAVINGS=10000` tries more of them.
+/// The tested rule: after a purge has returned, no look-up that begins then returns a version older than the purge.
+@Suite("No look-up after a purge returns anything older, in any order of steps") struct InterleavingTests {
+    /// The number of orders; `GIFREEL_INTERLEAVINGS=10000` sets another.
     private static let count = ProcessInfo.processInfo.environment["GIFREEL_INTERLEAVINGS"].flatMap { UInt64($0) } ?? 400
 
-    @Test func nothingOlderThanAPurgeIsGivenOutAfterIt() throws {
+    @Test func nothingOlderThanAPurgeIsFoundAfterIt() throws {
         let turns = Turns()
         var stored = 0
         for first in stride(from: 0, to: Self.count, by: 100) {
             let directory = try TemporaryDirectory(inMemory: true)
             var configuration = CacheConfiguration.test(directory)
             configuration.housekeepingInterval = 3_600_000
-            // By turns so few that most is found on disk, and enough for all.
+            // Alternately too few entries, so that most look-ups use the disk, and enough for all.
             configuration.hotEntries = first % 200 == 0 ? 2 : 200
             let cache = try Cache(configuration: configuration, clock: .system) { _ in turns.pause() }
             let worlds = (first..<min(first + 100, Self.count)).map { seed in
@@ -32,7 +31,7 @@ import Testing
             }
             stored += worlds.reduce(0) { $0 + $1.publishedCount }
             cache.close()
-            // All of it once more after a restart, and with an index made anew.
+            // The same after a restart, and with a rebuilt index.
             for isIndexMade in [false, true] {
                 if isIndexMade { try directory.remove("index.sqlite") }
                 let again = try Cache(configuration: configuration)
@@ -41,17 +40,17 @@ import Testing
                 again.close()
             }
         }
-        // The orders are of any worth only if much is published in them.
+        // Orders in which little is published would test little.
         #expect(stored > Int(Self.count) / 4)
     }
 }
 
-/// Two sources whose GIFs change, and what some threads do with them.
+/// Two sources whose GIFs change, and the operations of several threads on them.
 private final class World: Sendable {
     private struct State {
-        /// The version that each origin gives now.
+        /// The version that each origin serves now.
         var versions = [1, 1]
-        /// The oldest that may still be given out.
+        /// The oldest version that may still be returned.
         var floors = [0, 0]
         var publishedCount = 0
     }
@@ -73,13 +72,13 @@ private final class World: Sendable {
     private func bytes(_ source: Int, _ version: Int) -> [UInt8] { [UInt8(source), UInt8(version)] + Array("\(seed)".utf8) }
     private func object(_ source: Int, _ version: Int) -> ObjectID { .test("\(seed)/\(source)/\(version)") }
 
-    /// Some of what may happen at once.
+    /// Operations that may run at the same time.
     func work() -> [@Sendable () -> Void] {
         var generator = SeededNumbers(seed: seed ^ 0xabcdef)
         let kinds: [@Sendable (Int) -> Void] = [
             job, job, look, look, purgeURL, purgePrefix, purgeAll, evict, renew, lookTwice, purgeObject,
         ]
-        // At least one of each of these, so that no order is idle.
+        // At least one publish, one look-up and one purge.
         var chosen = [kinds[0], kinds[2], kinds[Int.random(in: 4...6, using: &generator)]]
         for _ in 0..<Int.random(in: 0...4, using: &generator) {
             chosen.append(kinds[Int.random(in: 0..<kinds.count, using: &generator)])
@@ -112,7 +111,7 @@ private final class World: Sendable {
         if outcome.isStored { state.withLock { $0.publishedCount += 1 } }
     }
 
-    /// Asks as a visitor does.
+    /// Looks up as a request does.
     @Sendable private func look(_ source: Int) {
         look(source, in: cache)
     }
@@ -153,14 +152,14 @@ private final class World: Sendable {
         purge([0, 1], .all)
     }
 
-    /// Forgets the present version's object, which may be stored again afterwards.
+    /// Purges the current version's object, which may be stored again afterwards.
     @Sendable private func purgeObject(_ source: Int) {
         let id = object(source, state.withLock { $0.versions[source] })
         turns.pause()
         if case .failure(let error) = cache.purger.run(.object(id)) { Issue.record(error) }
     }
 
-    /// The origin has a new version, and whoever changed it purges the old one.
+    /// The origin gets a new version, and then the old one is purged.
     private func purge(_ sources: [Int], _ scope: PurgeScope) {
         let versions = state.withLock { state in
             for source in sources { state.versions[source] += 1 }
@@ -177,7 +176,7 @@ private final class World: Sendable {
         cache.evictor.evictBatch(atLeast: 1, from: cache.store)
     }
 
-    /// Asks the origin whether what is stored is still right.
+    /// Revalidates the stored version with the origin.
     @Sendable private func renew(_ source: Int) {
         let key = AliasKey.test(url(source))
         let epoch = cache.epoch(for: url(source))
@@ -189,7 +188,7 @@ private final class World: Sendable {
         _ = cache.publisher.renewAlias(key, validators: Validators(), fetchedAt: 1_700_000_100, freshFor: nil, epoch: epoch)
     }
 
-    /// After all is done.
+    /// Looks up all versions after the operations have ended.
     func check(in other: Cache? = nil) {
         for source in 0...1 { look(source, in: other ?? cache) }
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Cache
 
-@Suite struct JournalTests {
+@Suite("The journal is read as it was written, and rewritten when most of it is outdated") struct JournalTests {
     private let record = ObjectRecord(
         id: .test("a"), fileExtension: "mp4", length: 12, content: ContentDigest(digest: SourceDigest(of: [1]).digest),
         created: 1_700_000_000, facts: Array(0...255))
@@ -20,7 +20,7 @@ import Testing
         return entries.enumerated().map { JournalLine(sequence: Int64($0 * 100), entry: $1) }
     }
 
-    @Test func linesGetGrowingSequencesAndAreReadInParts() throws {
+    @Test func linesHaveIncreasingSequencesAndAreReadInParts() throws {
         let temporary = try TemporaryDirectory()
         let directory = try CacheDirectory(path: temporary.path)
         var journal = try Journal.open(in: directory)

@@ -9,9 +9,9 @@ import Testing
 
 private let objectCount = ProcessInfo.processInfo.environment["GIFREEL_MEASURE"].flatMap { Int($0) } ?? 0
 
-/// Figures, not checks: `GIFREEL_MEASURE=100000 swift test -c release -Xswiftc -enable-testing --filter Measurements`, the
-/// number being that of objects. A file of 1 KB stands for each.
-@Suite(.serialized, .enabled(if: objectCount > 0))
+/// Prints figures and checks nothing: `GIFREEL_MEASURE=100000 swift test -c release -Xswiftc -enable-testing --filter
+/// Measurements`. The number is that of objects, each with a file of 1 KB.
+@Suite("Measurements of the cache", .serialized, .enabled(if: objectCount > 0))
 struct Measurements {
     private func measure<Result>(_ what: String, count: Int = 1, _ body: () async throws -> Result) async rethrows -> Result {
         let start = ContinuousClock.now
@@ -25,7 +25,7 @@ struct Measurements {
         return result
     }
 
-    /// What this process has used so far: the machine may be busy with other things.
+    /// The processor time of this process. Unlike wall-clock time it does not depend on other processes.
     private func processorTime() -> Duration {
         var usage = rusage()
         getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
@@ -91,7 +91,7 @@ struct Measurements {
         configuration.scrubBytesPerSecond = 0
         try fill(directory)
         var cache = try await measure("start without an index (returns)") { try Cache(configuration: configuration) }
-        try await measure("index made anew") {
+        try await measure("index rebuilt") {
             try await waitUntil("index", within: .seconds(300)) { !cache.statistics().isRebuilding }
         }
         #expect(cache.statistics().objects == Int64(objectCount))
@@ -136,7 +136,7 @@ struct Measurements {
         cache.close()
     }
 
-    /// Makes the files and the journal of a full cache without the syncs.
+    /// Creates the files and the journal of a full cache without syncs.
     private func fill(_ directory: TemporaryDirectory) throws {
         let place = try CacheDirectory(path: directory.path)
         var journal = try Journal.open(in: place)

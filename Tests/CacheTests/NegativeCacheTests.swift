@@ -1,7 +1,7 @@
 import Cache
 import Testing
 
-@Suite struct NegativeCacheTests {
+@Suite("Failures are remembered for their lifetime, and not beyond a purge") struct NegativeCacheTests {
     let clock = ManualClock()
     let key = AliasKey.test("https://a/1")
 
@@ -15,7 +15,7 @@ import Testing
             (.retryAfter(seconds: 20), 20...20),
             (.retryAfter(seconds: 9_999), 300...300), (.retryAfter(seconds: -5), 1...1),
         ] as [(NegativeLifetime, ClosedRange<Int64>)])
-    func failureIsRememberedForItsTime(_ lifetime: NegativeLifetime, _ seconds: ClosedRange<Int64>) {
+    func aFailureIsRememberedForItsLifetime(_ lifetime: NegativeLifetime, _ seconds: ClosedRange<Int64>) {
         let cache = NegativeCache<Int>(clock: clock.cacheClock)
         remember(cache, lifetime)
         clock.advance(seconds.lowerBound - 1)
@@ -26,13 +26,13 @@ import Testing
         #expect(cache.count == 0)
     }
 
-    @Test func transientFailuresDoNotAllEndAtOnce() {
+    @Test func transientFailuresEndAtDifferentTimes() {
         let times = Set((0..<50).map { _ in NegativeLifetime.transient.nanoseconds() })
         #expect(times.count > 10)
         #expect(times.allSatisfy { (5_000_000_000...7_500_000_000).contains($0) })
     }
 
-    @Test func purgeForgetsAndRefusesWhatIsUnderWay() {
+    @Test func aPurgeForgetsFailuresAndRefusesThoseOfRequestsUnderWay() {
         let cache = NegativeCache<Int>(clock: clock.cacheClock)
         let epoch = cache.epoch
         remember(cache, .missing)
@@ -45,7 +45,7 @@ import Testing
         #expect(cache.purge(.all) == 1)
     }
 
-    @Test func tableIsBounded() {
+    @Test func theNumberOfFailuresIsBounded() {
         let cache = NegativeCache<Int>(limit: 10, clock: clock.cacheClock)
         for number in 0..<100 { remember(cache, .missing, url: "https://a/\(number)") }
         #expect(cache.count == 10)

@@ -2,7 +2,7 @@ import Cache
 import SystemIO
 import Testing
 
-@Suite struct PublishTests {
+@Suite("A published rendition is found, by its source and by its id") struct PublishTests {
     let directory: TemporaryDirectory
     let url = "https://example.com/a.gif"
 
@@ -10,7 +10,7 @@ import Testing
         directory = try TemporaryDirectory()
     }
 
-    @Test func publishedRenditionIsFoundByAliasAndById() async throws {
+    @Test func aPublishedRenditionIsFoundByAliasAndById() async throws {
         let bytes = noise(100_000, seed: 1)
         do {
             let cache = try Cache.open(directory)
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func publishedRenditionIsHotAtOnce() async throws {
+    @Test func aPublishedRenditionIsInMemoryAtOnce() async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }
         try await cache.put([1, 2, 3], url: url)
@@ -40,7 +40,7 @@ import Testing
         #expect(cache.statistics().hotHits == 2)
     }
 
-    @Test func fileHoldsExactlyTheRendition() async throws {
+    @Test func aFileHoldsExactlyTheRendition() async throws {
         do {
             let cache = try Cache.open(directory)
             defer { cache.close() }
@@ -63,7 +63,7 @@ import Testing
         #expect(try await cache.bytes(url: "https://b/2.gif") == [1, 2, 3])
     }
 
-    @Test func renditionsOutliveARestart() async throws {
+    @Test func renditionsSurviveARestart() async throws {
         let bytes = noise(5_000, seed: 2)
         do {
             let cache = try Cache.open(directory)
@@ -83,14 +83,14 @@ import Testing
         }
     }
 
-    @Test func uploadedRenditionIsFoundByIdOnly() async throws {
+    @Test func anUploadedRenditionIsFoundByIdOnly() async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }
         #expect(try await cache.put([5], url: nil).isStored)
         #expect(try await cache.object(.test("upload"))?.descriptor.readAll() == [5])
     }
 
-    @Test func linkLeadsANewAliasToAStoredObject() async throws {
+    @Test func aLinkAddsAnAliasToAStoredObject() async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }
         try await cache.put([4, 4], url: url)
@@ -101,7 +101,7 @@ import Testing
         #expect(await cache.link(.test("https://c/"), to: .test("nothing"), epoch: epoch) == nil)
     }
 
-    @Test func emptyOrTwicePublishedFileIsRefused() async throws {
+    @Test func anEmptyFileAndASecondPublishAreRefused() async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }
         await #expect(throws: CacheError.self) { try await cache.put([], url: url) }
@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNotToBeStoredCanBeAnsweredWith() async throws {
+    @Test func aRenditionThatMustNotBeStoredCanBeServed() async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }
         let outcome = try await cache.publish(
@@ -130,7 +130,7 @@ import Testing
         #expect(cache.statistics().isStoring)
     }
 
-    @Test func unpublishedFileLeavesNothing() async throws {
+    @Test func anUnpublishedFileLeavesNothing() async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }
         _ = try cache.staged([1, 2, 3])

@@ -3,14 +3,14 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct PurgeTests {
+@Suite("A purge removes what it covers, on disk and in memory, for good") struct PurgeTests {
     let directory: TemporaryDirectory
 
     init() throws {
         directory = try TemporaryDirectory()
     }
 
-    @Test func purgeByURLForgetsThatSourceOnly() async throws {
+    @Test func aPurgeByURLRemovesThatSourceOnly() async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }
         try await cache.put([1, 2, 3], url: "https://a/1")
@@ -25,7 +25,7 @@ import Testing
         #expect(try await cache.purge(.url("https://a/1")) == PurgeResult(purged: 0, bytes: 0))
     }
 
-    @Test func purgeByPrefixComparesBytes() async throws {
+    @Test func aPurgeByPrefixComparesBytes() async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }
         for url in ["https://a/x/1", "https://a/x/2", "https://a/y/1", "https://a/X/1", "https://a/x%"] {
@@ -38,7 +38,7 @@ import Testing
         #expect(try await cache.purge(.prefix("https://a/x%")).purged == 1)
     }
 
-    @Test func objectThatAnotherSourceNeedsStays() async throws {
+    @Test func anObjectOfAnotherSourceStays() async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }
         try await cache.put([1], url: "https://a/", object: .test("same"))
@@ -50,7 +50,7 @@ import Testing
         #expect(directory.files().isEmpty)
     }
 
-    @Test func formerRenditionOfASourceGoesWithIt() async throws {
+    @Test func aFormerRenditionOfASourceIsPurgedWithIt() async throws {
         let cache = try Cache.open(directory)
         try await cache.put([1], url: "https://a/", object: .test("old"))
         try await cache.put([2], url: "https://a/", object: .test("new"))
@@ -71,7 +71,7 @@ import Testing
         #expect(directory.files().isEmpty)
     }
 
-    @Test func purgeOfAllForgetsUploadsToo() async throws {
+    @Test func aPurgeOfAllRemovesUploadsToo() async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }
         try await cache.put([1], url: "https://a/")
@@ -86,7 +86,7 @@ import Testing
 
     // MARK: Uploads
 
-    @Test func uploadOfTheSameBytesOutlivesAPurgeOfTheURL() async throws {
+    @Test func anUploadOfTheSameBytesSurvivesAPurgeOfTheURL() async throws {
         let cache = try Cache.open(directory)
         try await cache.put([1, 2], url: nil, object: .test("same"))
         try await cache.put([1, 2], url: "https://a/", object: .test("same"))
@@ -97,7 +97,7 @@ import Testing
         try await expectTheUpload()
     }
 
-    @Test func uploadOfWhatAURLBroughtFirstOutlivesItsPurge() async throws {
+    @Test func anUploadOfBytesThatAURLBroughtFirstSurvivesItsPurge() async throws {
         let cache = try Cache.open(directory)
         try await cache.put([1, 2], url: "https://a/", object: .test("same"))
         #expect(await cache.uploadedObject(.test("none")) == nil)
@@ -112,7 +112,7 @@ import Testing
         try await expectTheUpload()
     }
 
-    /// After a restart, and with an index made from the journal, a purge of the URL leaves the upload.
+    /// After a restart, and with an index rebuilt from the journal, a purge of the URL leaves the upload.
     private func expectTheUpload() async throws {
         for isIndexLost in [false, true] {
             if isIndexLost { try directory.remove("index.sqlite") }
@@ -129,7 +129,7 @@ import Testing
         #expect(await cache.object(.test("same")) == nil)
     }
 
-    @Test func objectStoredAgainAfterItsUploadWasPurgedIsNoUpload() async throws {
+    @Test func anObjectStoredAgainAfterItsUploadWasPurgedIsNoUpload() async throws {
         let cache = try Cache.open(directory)
         try await cache.put([1], url: nil, object: .test("same"))
         _ = try await cache.purge(.object(.test("same")))
@@ -145,7 +145,7 @@ import Testing
 
     // MARK: Objects
 
-    @Test func purgeOfAnObjectForgetsItAndEveryAliasToIt() async throws {
+    @Test func aPurgeOfAnObjectRemovesItAndEveryAliasToIt() async throws {
         let cache = try Cache.open(directory)
         try await cache.put([1, 1], url: "https://a/", object: .test("same"))
         try await cache.put([1, 1], url: "https://b/", object: .test("same"))
@@ -166,7 +166,7 @@ import Testing
         }
     }
 
-    @Test func purgedUploadIsCountedAndNotHotAnyMore() async throws {
+    @Test func aPurgedUploadIsCountedAndLeavesTheMemory() async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }
         try await cache.put([7, 7, 7], url: nil)
@@ -191,7 +191,7 @@ import Testing
 
     // MARK: Work in flight
 
-    @Test func workBegunBeforeAPurgeIsAnsweredButNotStored() async throws {
+    @Test func workBegunBeforeAPurgeIsServedButNotStored() async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }
         let epoch = cache.epoch(for: "https://a/1")
@@ -201,12 +201,12 @@ import Testing
         #expect(try outcome.rendition.descriptor.readAll() == [1, 2])
         #expect(try await cache.bytes(url: "https://a/1") == nil)
         #expect(directory.files().isEmpty)
-        // Another source's is none of its business.
+        // The purge does not affect another source.
         #expect(try await cache.put([1], url: "https://b/", epoch: epoch).isStored)
         #expect(try await cache.put([3], url: "https://a/1").isStored)
     }
 
-    @Test func openFileOutlivesThePurge() async throws {
+    @Test func anOpenFileSurvivesAPurge() async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }
         try await cache.put([1, 2], url: "https://a/")
@@ -215,9 +215,9 @@ import Testing
         #expect(try held.descriptor.readAll() == [1, 2])
     }
 
-    @Test func purgeHoldsAfterARestartAndARebuild() async throws {
+    @Test func aPurgeHoldsAfterARestartAndARebuild() async throws {
         let cache = try Cache.open(directory)
-        // The object stays for another source, so that only the purged alias must not come back.
+        // The object stays for another source, so only the purged alias must stay away.
         try await cache.put([1], url: "https://a/", object: .test("same"))
         try await cache.put([1], url: "https://b/", object: .test("same"))
         _ = try await cache.purge(.url("https://a/"))
@@ -232,7 +232,7 @@ import Testing
         }
     }
 
-    @Test func largePurgeLeavesNothing() async throws {
+    @Test func aLargePurgeLeavesNothing() async throws {
         let directory = try TemporaryDirectory(inMemory: true)
         let cache = try Cache.open(directory)
         defer { cache.close() }
@@ -243,7 +243,7 @@ import Testing
         try await waitUntil("the files to go") { directory.files().isEmpty }
     }
 
-    @Test func filesOfALargePurgeGoAtTheNextStartWhenTheCacheIsClosedFirst() async throws {
+    @Test func theNextStartRemovesTheFilesOfALargePurgeThatAClosedCacheLeft() async throws {
         let directory = try TemporaryDirectory(inMemory: true)
         let cache = try Cache.open(directory)
         for number in 0..<1_200 { try await cache.put([UInt8(number % 256)], url: "https://a/\(number)") }
@@ -254,7 +254,7 @@ import Testing
         try await waitUntil("the files to go") { directory.files().isEmpty }
     }
 
-    @Test func closedCacheRefusesAPurge() async throws {
+    @Test func aClosedCacheRefusesAPurge() async throws {
         let cache = try Cache.open(directory)
         cache.close()
         await #expect(throws: CacheError.self) { try await cache.purge(.all) }

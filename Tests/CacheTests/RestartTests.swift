@@ -6,8 +6,7 @@ import Testing
 
 @testable import Cache
 
-/// What a crash, a loss of power or somebody's hand may leave behind.
-@Suite struct RestartTests {
+@Suite("A start repairs what a crash, a power loss or an operator left") struct RestartTests {
     let directory: TemporaryDirectory
 
     init() throws {
@@ -25,7 +24,7 @@ import Testing
         _ = try await cache.purge(.url("https://a/gone"))
     }
 
-    /// Opens it again and looks for all that ``fill()`` left there.
+    /// Opens the directory again and looks up everything that ``fill()`` stored there.
     private func expectAll(rebuilds: Int64) async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }
@@ -42,24 +41,24 @@ import Testing
         #expect(cache.statistics().rebuilds == rebuilds)
     }
 
-    @Test func closedCacheIsAsItWas() async throws {
+    @Test func aClosedCacheOpensAsItWas() async throws {
         try await fill()
         try await expectAll(rebuilds: 0)
     }
 
-    @Test func missingIndexIsMadeFromTheFiles() async throws {
+    @Test func aMissingIndexIsRebuilt() async throws {
         try await fill()
         try directory.remove("index.sqlite")
         try await expectAll(rebuilds: 1)
     }
 
-    @Test func brokenIndexIsMadeFromTheFiles() async throws {
+    @Test func aBrokenIndexIsRebuilt() async throws {
         try await fill()
         try directory.write(noise(20_000, seed: 3), to: "index.sqlite")
         try await expectAll(rebuilds: 1)
     }
 
-    @Test func indexOfAnotherLayoutIsMadeFromTheFiles() async throws {
+    @Test func anIndexWithAnotherSchemaIsRebuilt() async throws {
         try await fill()
         // SQLite's user_version, at byte 60 of the header.
         var bytes = try directory.contents("index.sqlite")
@@ -68,7 +67,7 @@ import Testing
         try await expectAll(rebuilds: 1)
     }
 
-    @Test func indexOfAnotherJournalIsMadeFromTheFiles() async throws {
+    @Test func anIndexOfAnotherJournalIsRebuilt() async throws {
         try await fill()
         let other = try TemporaryDirectory()
         let cache = try Cache.open(other)
@@ -78,7 +77,7 @@ import Testing
         try await expectAll(rebuilds: 1)
     }
 
-    @Test func olderIndexFollowsTheJournal() async throws {
+    @Test func anOlderIndexCatchesUpWithTheJournal() async throws {
         let cache = try Cache.open(directory)
         try await cache.put([1, 1], url: "https://a/1", facts: [1])
         try await cache.put([4, 4], url: "https://a/gone")
@@ -93,7 +92,7 @@ import Testing
         try await expectAll(rebuilds: 0)
     }
 
-    @Test func halfALineAtTheJournalsEndIsWrittenOver() async throws {
+    @Test func aPartialLineAtTheEndOfTheJournalIsOverwritten() async throws {
         try await fill()
         try directory.remove("index.sqlite")
         var journal = try directory.contents("journal")
@@ -110,14 +109,14 @@ import Testing
         #expect(try await after.bytes(url: "https://a/5") == [5])
     }
 
-    @Test func damagedLineCostsNoOther() async throws {
+    @Test func aDamagedLineAffectsNoOther() async throws {
         let cache = try Cache.open(directory)
         for number in 1...3 { try await cache.put([UInt8(number)], url: "https://a/\(number)") }
         cache.close()
         try directory.remove("index.sqlite")
         var journal = try directory.contents("journal")
         let lines = journal.split(separator: 10)
-        // Header, then an object's and an alias's line each; the second object's is hit.
+        // The header, then one line per object and alias; the line of the second object is damaged.
         let place = lines[0].count + lines[1].count + lines[2].count + 3 + 40
         journal[place] ^= 1
         try directory.write(journal, to: "journal")
@@ -130,11 +129,11 @@ import Testing
         #expect(directory.files().count == 2)
     }
 
-    @Test func lookUpsAnswerWhileTheIndexIsMade() async throws {
+    @Test func rowsAreHiddenUntilTheIndexHasCaughtUp() async throws {
         try await fill()
         try directory.remove("index.sqlite")
         let store = try Store(path: directory.path, readers: 1)
-        // Nobody catches up: what the journal holds may have been purged further on.
+        // Nothing catches up here: a later line of the journal may purge the alias.
         #expect(store.isCatchingUp)
         #expect(store.aliasRow(.test("https://a/1")) == nil)
         store.catchUp()
@@ -143,7 +142,7 @@ import Testing
         store.close()
     }
 
-    @Test func leftoversOfACrashAreRemoved() async throws {
+    @Test func filesThatACrashLeftAreRemoved() async throws {
         try await fill()
         let id = ObjectID.test("orphan").description
         let orphan = "objects/\(id.prefix(2))/\(id.dropFirst(2)).mp4"
@@ -159,7 +158,7 @@ import Testing
         try await expectAll(rebuilds: 0)
     }
 
-    @Test func rowWhoseFileIsGoneIsForgotten() async throws {
+    @Test func aRowWithoutAFileIsRemoved() async throws {
         try await fill()
         for name in directory.files() where try directory.contents("objects/" + name) == [1, 1] {
             try directory.remove("objects/" + name)
@@ -180,7 +179,7 @@ import Testing
         "UPDATE state SET objects = 'x'", "UPDATE state SET objects = -1", "UPDATE state SET bytes = 1e300",
         "UPDATE state SET bytes = 9223372036854775807", "DELETE FROM state",
     ])
-    func stateOfTheWrongTypeInTheIndexMeansANewIndex(damage: String) async throws {
+    func stateOfTheWrongTypeInTheIndexCausesARebuild(damage: String) async throws {
         try await fill()
         try damageIndex(damage)
         let events = Mutex<[CacheEvent]>([])
@@ -200,13 +199,13 @@ import Testing
         "UPDATE objects SET uploaded = 'x'", "UPDATE aliases SET sequence = 'x'", "UPDATE aliases SET fetched = 'x'",
         "UPDATE aliases SET fresh = 'x'", "UPDATE aliases SET fresh = -9223372036854775808", "UPDATE aliases SET url = x'ff'",
     ])
-    func rowsOfTheWrongTypeInTheIndexCostNothing(damage: String) async throws {
+    func rowsOfTheWrongTypeInTheIndexLoseNothing(damage: String) async throws {
         try await fill()
         try damageIndex(
             "DROP TRIGGER object_added; DROP TRIGGER object_removed; PRAGMA ignore_check_constraints = 1; " + damage)
         try markAsCrashed()
         let cache = try Cache.open(directory)
-        // Some damage is a miss at first; the index is rebuilt behind it.
+        // Some damage is a miss at first, and the index is rebuilt in the background.
         for url in ["https://a/1", "https://a/2"] {
             try await waitUntil("the rendition") {
                 let bytes = try await cache.bytes(url: url)
@@ -223,7 +222,7 @@ import Testing
         let queue = try DatabaseQueue(path: directory.path + "/index.sqlite")
         try queue.write { database in
             try database.execute(sql: "PRAGMA ignore_check_constraints = 1")
-            // NOT NULL and types are only checked where the schema says so.
+            // Without NOT NULL in the schema, any value is accepted.
             if sql.contains("NULL") {
                 try database.execute(
                     sql: "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = replace(sql, 'NOT NULL', '')")

@@ -1,4 +1,5 @@
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import Cache
@@ -62,9 +63,9 @@ import Testing
         try await cache.put([1], url: "https://a/")
         cache.forgetHot()
         let running = Task { await cache.alias(.test("https://a/")) }
-        try await cache.wait(for: "the look-up on the thread") { _ in entered.wait(for: .zero) }
+        try await waitUntil("the look-up on the thread") { entered.wait(for: .zero) }
         let others = (0..<10).map { _ in Task { await cache.alias(.test("https://a/")) } }
-        try await cache.wait(for: "refusals") { $0.statistics().refused == 9 }
+        try await waitUntil("refusals") { cache.statistics().refused == 9 }
         gate.signal()
         gate.signal()
         #expect(await running.value != nil)

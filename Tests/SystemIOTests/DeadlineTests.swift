@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite("Deadlines run their action once", .timeLimit(.minutes(1))) struct DeadlineTests {
-    /// What a deadline's action holds.
+    /// A value that a deadline's action captures.
     private final class Held: Sendable {}
 
     @Test func aDeadlineRunsItsActionOnceAndNotEarly() async {

@@ -3,16 +3,16 @@ import Testing
 
 @Suite("IP addresses and networks") struct IPAddressTests {
     @Test(arguments: ["127.0.0.1", "255.255.255.255", "::1", "2001:db8::1", "fe80::1:2:3"])
-    func goesThereAndBack(text: String) {
+    func anAddressRoundTripsThroughText(text: String) {
         #expect(IPAddress(text)?.description == text)
     }
 
     @Test(arguments: ["", "1.2.3", "1.2.3.4.5", "256.1.1.1", "::g", "localhost", "1.2.3.4:80", "[::1]"])
-    func refusesWhatIsNoAddress(text: String) {
+    func otherTextsAreNoAddresses(text: String) {
         #expect(IPAddress(text) == nil)
     }
 
-    @Test func mappedAddressesAreToldFromIPv4UntilUnmapped() {
+    @Test func mappedAddressesDifferFromIPv4UntilTheyAreUnmapped() {
         #expect(IPAddress("::ffff:10.0.0.1") != IPAddress("10.0.0.1"))
         #expect(IPAddress("::ffff:10.0.0.1")?.unmapped == IPAddress("10.0.0.1"))
         #expect(IPAddress("::fffe:10.0.0.1")?.isIPv4 == false)
@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test(arguments: ["10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/", "/8", "::/129", "10.0.0.0/8/8", "10.0.0.1/8"])
-    func refusesWhatIsNoBlock(text: String) {
+    func otherTextsAreNoBlocks(text: String) {
         #expect(AddressRange(text) == nil)
     }
 }

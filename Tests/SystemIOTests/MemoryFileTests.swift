@@ -4,7 +4,7 @@ import SystemIO
 import Testing
 
 @Suite("Sealed memory files") struct MemoryFileTests {
-    @Test func sealedFileKeepsWhatWasWrittenAndRefusesMore() throws {
+    @Test func aSealedFileHasItsContentsAndRefusesWrites() throws {
         var file = try MemoryFile(name: "test")
         try Array("GIF".utf8).withUnsafeBytes { try file.append($0) }
         try Array("89a".utf8).withUnsafeBytes { try file.append($0) }
@@ -15,7 +15,7 @@ import Testing
         #expect(write(sealed.number, "x", 1) == -1)
     }
 
-    @Test func readingPastTheEndGivesWhatIsThere() throws {
+    @Test func aReadBeyondTheEndReturnsTheRest() throws {
         var file = try MemoryFile(name: "test")
         try [UInt8](0..<10).withUnsafeBytes { try file.append($0) }
         let sealed = try file.seal()
@@ -25,7 +25,7 @@ import Testing
         #expect(Array(buffer.prefix(4)) == [6, 7, 8, 9])
     }
 
-    @Test func descriptorIsClosedWithItsLastOwner() throws {
+    @Test func aDescriptorIsClosedWithItsLastOwner() throws {
         var number: Int32 = -1
         do {
             let sealed = try MemoryFile(name: "test").seal()

@@ -6,12 +6,12 @@ import Testing
 @Suite("Work threads run blocking work") struct WorkThreadsTests {
     private final class Captured: Sendable {}
 
-    @Test func finishedWorkKeepsNothingAlive() async throws {
+    @Test func finishedWorkIsReleased() async throws {
         let threads = WorkThreads(count: 1, limit: 100, name: "test")
         defer { threads.close() }
         let begun = Semaphore()
         let gate = Semaphore()
-        // More than one waits, so that the queue is not empty when the first is done.
+        // Several closures wait, so that the queue is not empty when the first has ended.
         #expect(
             threads.submit {
                 begun.signal()
@@ -32,7 +32,7 @@ import Testing
             })
         #expect(first != nil)
         gate.signal()
-        // The third has begun, so the second is done.
+        // The third has begun, so the second has ended.
         begun.wait()
         #expect(first == nil)
         #expect(threads.submit {})

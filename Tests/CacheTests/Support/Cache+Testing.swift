@@ -4,7 +4,7 @@ import SystemIO
 import Testing
 
 extension CacheConfiguration {
-    /// For tests: any free space will do, and housekeeping comes when it is woken.
+    /// Settings of tests: no minimum of free space, and frequent housekeeping.
     static func test(_ directory: TemporaryDirectory) -> CacheConfiguration {
         var configuration = CacheConfiguration()
         configuration.directory = directory.path
@@ -15,7 +15,7 @@ extension CacheConfiguration {
 }
 
 extension Cache {
-    /// Opens a cache that the test has to close.
+    /// Opens a cache, which the test must close.
     static func open(_ directory: TemporaryDirectory, clock: CacheClock = .system) throws -> Cache {
         try Cache(configuration: .test(directory), clock: clock)
     }
@@ -28,7 +28,7 @@ extension Cache {
         return staged
     }
 
-    /// Publishes `bytes` under `url`, as the object named by `source` or else by the URL.
+    /// Publishes `bytes` under `url`, or as an upload for nil. The default object is named by the URL.
     @discardableResult
     func put(
         _ bytes: [UInt8], url: String?, object: ObjectID? = nil, epoch: Epoch? = nil, facts: [UInt8] = [],
@@ -75,8 +75,7 @@ extension SourceDigest {
     }
 }
 
-/// `count` bytes that look like nothing else with another seed: a block of noise again and again, which differs with the seed
-/// only.
+/// `count` bytes that differ from those of any other seed: a block of pseudorandom bytes, repeated.
 func noise(_ count: Int, seed: UInt64) -> [UInt8] {
     var state = seed &* 0x9e37_79b9_7f4a_7c15 | 1
     let block = (0..<min(count, 1021)).map { _ in

@@ -1,6 +1,6 @@
 @testable import Cache
 
-/// What an ``Index`` must hold after lines of a journal, in dictionaries.
+/// A model of ``Index`` in dictionaries, for comparison after the same lines of a journal.
 struct IndexModel: Equatable {
     struct Alias: Equatable {
         let sequence: Int64

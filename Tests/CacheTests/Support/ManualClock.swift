@@ -1,7 +1,7 @@
 import Cache
 import Synchronization
 
-/// A clock that stands still until it is moved.
+/// A clock that only ``advance(_:)`` moves.
 final class ManualClock: Sendable {
     private let seconds: Atomic<Int64>
 

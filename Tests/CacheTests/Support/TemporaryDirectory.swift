@@ -1,10 +1,10 @@
 import Foundation
 
-/// A directory of a test's own, removed with its last holder.
+/// A new directory, which is removed with the last reference to this object.
 final class TemporaryDirectory: Sendable {
     let path: String
 
-    /// - Parameter inMemory: Whether a file system in memory is used where there is one, for tests that sync often.
+    /// - Parameter inMemory: Whether to use a file system in memory, if there is one; for tests that sync often.
     init(inMemory: Bool = false) throws {
         let memory = "/dev/shm"
         let parent =
@@ -30,7 +30,7 @@ final class TemporaryDirectory: Sendable {
     }
 
     func write(_ bytes: [UInt8], to name: String) throws {
-        // In place, as a fault of the disk would have it.
+        // Overwrites the file and does not replace it, like a fault of the disk.
         let handle = try FileHandle(forUpdating: URL(filePath: path + "/" + name))
         try handle.truncate(atOffset: 0)
         try handle.write(contentsOf: Data(bytes))

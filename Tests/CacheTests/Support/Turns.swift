@@ -4,8 +4,8 @@ import Synchronization
 import SystemIO
 import TestSupport
 
-/// Runs pieces of work in threads of which only one moves at a time, and changes over from one to another at ``pause()`` in
-/// an order that a seed decides: the same seed, the same order.
+/// Runs work in several threads, of which only one runs at a time. At each ``pause()`` it selects the next thread by a seed: the same
+/// seed gives the same order.
 final class Turns: Sendable {
     private final class Runner: Sendable {
         let turn = DispatchSemaphore(value: 0)
@@ -15,14 +15,14 @@ final class Turns: Sendable {
     private let runners = Mutex<[pthread_t: Runner]>([:])
     private let moved = DispatchSemaphore(value: 0)
 
-    /// Gives the turn away. Returns at once on a thread that is none of the runners.
+    /// Lets another thread run. Returns at once on other threads than those of ``run(_:seed:)``.
     func pause() {
         guard let runner = runners.withLock({ $0[pthread_self()] }) else { return }
         moved.signal()
         runner.turn.wait()
     }
 
-    /// Runs all `work` to its end.
+    /// Runs all `work` until it has ended.
     func run(_ work: [@Sendable () -> Void], seed: UInt64) {
         var generator = SeededNumbers(seed: seed)
         let all = work.map { _ in Runner() }
