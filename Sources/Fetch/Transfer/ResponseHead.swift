@@ -87,7 +87,7 @@ struct ResponseHead {
             contentLength = length
         case "transfer-encoding":
             // Only chunked is acceptable without a TE field (RFC 9110 section 10.1.4). libcurl would decompress a body that
-            // nobody asked to be compressed, and `Content-Length` and the size limit would no longer be about the same bytes.
+            // was not requested to be compressed, and `Content-Length` and the size limit would no longer be about the same bytes.
             let codings = Self.text(value).lowercased().split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
             guard codings.allSatisfy({ $0 == "chunked" || $0 == "identity" }) else { return "Transfer-Encoding is not chunked" }
         case "etag": etag = Self.text(value)

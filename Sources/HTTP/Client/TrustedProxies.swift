@@ -54,7 +54,7 @@ struct TrustedProxies: Sendable {
         } else {
             head.forEachElement(of: .forwardedProto) { schemes.append(HTTPScheme($0)) }
         }
-        // Some proxies pass a single value on in place of a list.
+        // Some proxies pass on a single value instead of a list.
         let index = max(0, schemes.count - max(1, trustedElements))
         return schemes.indices.contains(index) ? schemes[index] : nil
     }

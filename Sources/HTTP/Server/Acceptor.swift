@@ -22,16 +22,16 @@ final class Acceptor {
     ///
     /// - Parameters:
     ///   - turn: The number of the loop's turn.
-    ///   - makeRoom: Closes idle connections; returns false where there is none.
+    ///   - closeIdle: Closes idle connections; returns false where there is none.
     ///   - start: Takes over a connection.
     /// - Returns: Whether more connections may wait.
     func accept(
-        from index: Int, turn: UInt64, makeRoom: () -> Bool, start: (consuming OwnedDescriptor, IPAddress?) -> Void
+        from index: Int, turn: UInt64, closeIdle: () -> Bool, start: (consuming OwnedDescriptor, IPAddress?) -> Void
     ) -> Bool {
         guard listeners.indices.contains(index), !isPaused else { return false }
         let listener = listeners[index].descriptor.number
         for _ in 0..<pace.next(turn: turn) {
-            guard !limit.isReached || makeRoom() else {
+            guard !limit.isReached || closeIdle() else {
                 pause()
                 return false
             }
@@ -45,7 +45,7 @@ final class Acceptor {
             case EINTR, ECONNABORTED: continue
             case EMFILE, ENFILE, ENOBUFS, ENOMEM:
                 // The listener stays readable, so trying again at once would spin.
-                if !makeRoom() { pause() }
+                if !closeIdle() { pause() }
                 return false
             default: return false
             }

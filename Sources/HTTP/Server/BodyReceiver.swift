@@ -163,7 +163,7 @@ final class BodyReceiver {
     private func load(_ connection: Connection) -> Arrival {
         var count = input.load(connection)
         if count == 0 {
-            switch connection.receive(into: input.room(after: 0)) {
+            switch connection.receive(into: input.freeSpace(after: 0)) {
             case .bytes(let read): count = read
             case .nothing: return .nothing
             case .end: return .end

@@ -21,14 +21,14 @@ enum Arrival {
 
 /// Reads and writes of the connection's socket. None of them blocks.
 extension Connection {
-    /// Reads what the kernel has, as far as `room` goes.
-    func receive(into room: UnsafeMutableRawBufferPointer) -> Arrival {
-        guard isReadable, room.count > 0 else { return .nothing }
+    /// Reads the bytes that have arrived, as many as fit into `space`.
+    func receive(into space: UnsafeMutableRawBufferPointer) -> Arrival {
+        guard isReadable, space.count > 0 else { return .nothing }
         while true {
-            let read = clinux_recv(token.descriptor, room.baseAddress, room.count)
+            let read = clinux_recv(token.descriptor, space.baseAddress, space.count)
             if read > 0 {
-                // Fewer bytes than there was room for: the kernel has no more, and reports the next ones (epoll(7)).
-                if read < room.count, !peerHasClosed { isReadable = false }
+                // Fewer bytes than fit into the space: the kernel has no more, and reports the next ones (epoll(7)).
+                if read < space.count, !peerHasClosed { isReadable = false }
                 return .bytes(read)
             }
             if read == 0 { return .end }

@@ -399,7 +399,7 @@ final class ConnectionDriver {
     /// Reads and drops what arrives after the last response.
     private func linger(_ connection: Connection) -> Bool {
         connection.unread = []
-        switch connection.receive(into: input.room(after: 0)) {
+        switch connection.receive(into: input.freeSpace(after: 0)) {
         case .bytes(let read):
             connection.budget -= read
             return true

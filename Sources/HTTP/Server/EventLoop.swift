@@ -49,7 +49,7 @@ final class EventLoop {
             if hasMessages { readMessages() }
             driver.serveQueued()
             driver.sendStaged()
-            // A connection that has ended makes room for one that waits.
+            // A connection that has ended lets another one be accepted.
             if acceptor.isPaused, drain == nil, driver.closedCount != closedBefore { acceptor.resume() }
             if clock.now >= nextSweep { sweep() }
             if turn % ThreadScheduling.turnsBetweenUpdates == 0 { scheduling.update() }
@@ -108,7 +108,7 @@ final class EventLoop {
     /// Accepts from a listener, and returns whether more connections may wait there.
     @discardableResult
     private func accept(from index: Int) -> Bool {
-        let mayHaveMore = acceptor.accept(from: index, turn: turn, makeRoom: closeLongestIdle) { socket, peer in
+        let mayHaveMore = acceptor.accept(from: index, turn: turn, closeIdle: closeLongestIdle) { socket, peer in
             let connection = Connection(socket: socket, generation: connections.nextGeneration(), peer: peer)
             driver.start(connection)
             guard connection.phase != .closed else { return }

@@ -17,7 +17,7 @@ final class InputBuffer {
     func bytes(_ range: Range<Int>) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: storage[range]) }
 
     /// The space behind the first `count` bytes.
-    func room(after count: Int) -> UnsafeMutableRawBufferPointer {
+    func freeSpace(after count: Int) -> UnsafeMutableRawBufferPointer {
         UnsafeMutableRawBufferPointer(rebasing: storage[count...])
     }
 
@@ -34,7 +34,7 @@ final class InputBuffer {
 /// The first bytes of requests of several connections, one behind the other, until they are served.
 final class Arrivals {
     /// The space that a connection gets at least.
-    private static let leastRoom = 8 * 1024
+    private static let leastSpace = 8 * 1024
 
     private let buffer: InputBuffer
     private let list = ReusedList<(connection: Connection, range: Range<Int>)>(capacity: 64)
@@ -47,10 +47,10 @@ final class Arrivals {
     var isEmpty: Bool { list.isEmpty }
 
     /// Whether the space is too small for another connection.
-    var isFull: Bool { buffer.capacity - used < Self.leastRoom }
+    var isFull: Bool { buffer.capacity - used < Self.leastSpace }
 
     /// The space to read into.
-    var room: UnsafeMutableRawBufferPointer { buffer.room(after: used) }
+    var freeSpace: UnsafeMutableRawBufferPointer { buffer.freeSpace(after: used) }
 
     /// Notes that `count` bytes of the connection were read.
     func append(_ connection: Connection, _ count: Int) {

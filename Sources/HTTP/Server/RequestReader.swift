@@ -40,7 +40,7 @@ final class RequestReader {
     /// Reads the start of a connection's next request, to be served with those of the other connections. Returns false where the
     /// connection has ended.
     func readAhead(_ connection: Connection) -> Bool {
-        switch connection.receive(into: arrivals.room) {
+        switch connection.receive(into: arrivals.freeSpace) {
         case .bytes(let count): arrivals.append(connection, count)
         case .nothing: break
         case .end: return false
@@ -58,7 +58,7 @@ final class RequestReader {
         var count = input.load(connection)
         // What follows an answered request is parsed before more is read.
         if count == 0 || connection.isWithinHead {
-            switch connection.receive(into: input.room(after: count)) {
+            switch connection.receive(into: input.freeSpace(after: count)) {
             case .bytes(let read):
                 let known = count
                 count += read
