@@ -21,7 +21,10 @@ import Testing
     }
 
     @Test func aServerThatIsKilledAndStartedAgainHasAllOfThem() async throws {
+        // moto keeps buckets in memory, and rclone keeps metadata there.
+        if [.moto, .rclone].contains(S3Server.Kind.chosen) { return }
         let server = try S3Server()
+        defer { server.stop() }
         let fixture = try StoreFixture(server)
         defer { fixture.stop() }
         let store = try fixture.store()
@@ -34,9 +37,7 @@ import Testing
         try server.restart()
         #expect(await store.drain(within: .seconds(60)))
         #expect(try await store.has(during))
-        // moto keeps its objects in memory.
-        if server.kind != .moto { #expect(try await store.has(before)) }
-        server.stop()
+        #expect(try await store.has(before))
     }
 
     @Test func aQueueOnDiskIsSentByTheNextProcess() async throws {

@@ -66,6 +66,14 @@ import Testing
         #expect(ContinuousClock.now - start < .seconds(20))
     }
 
+    /// libcurl takes what has arrived for the whole response.
+    @Test(arguments: ["200 OK", "404 Not Found", "500 Internal"]) func aHeadThatIsCutIsNoResponse(_ status: String) async throws
+    {
+        let cut = LoopbackAnswer.raw("HTTP/1.1 \(status)\r\nX-Request: a\r\nContent-Len")
+        #expect(try await error(cut) == (.interrupted(cause: "its head is incomplete"), 3))
+        #expect(try await error(cut, answer("404 Not Found", code: "NoSuchKey")) == (nil, 2))
+    }
+
     @Test func textOfTheServerIsCleanedForTheLog() async throws {
         let long = String(repeating: "A", count: 500)
         let (error, _) = try await error(answer("403 Forbidden", code: "a&#10;b\u{1B}[1m\(long)"))

@@ -64,7 +64,7 @@ package final class FaultProxy: Sendable {
 
     struct State {
         var faults = Faults()
-        /// Grows with each change of the faults.
+        /// Grows with each change from outside.
         var generation = 0
         var target: Int
         var accepted = 0
@@ -81,6 +81,8 @@ package final class FaultProxy: Sendable {
     /// Bound to the port and never listening: it reserves the port while no connections are accepted.
     private let reservation: Int32
     private let thread = Mutex<LoopbackThread?>(nil)
+    /// The ``State/generation`` that the thread works by.
+    private let applied = Mutex(0)
 
     /// Starts forwarding to a port of 127.0.0.1. The caller must call ``stop()``.
     package init(to target: Int, faults: Faults = .none) throws {
@@ -99,16 +101,14 @@ package final class FaultProxy: Sendable {
         close(wakeup)
     }
 
-    /// The faults in force.
+    /// The faults in force. Setting them returns once they apply.
     package var faults: Faults {
         get { state.withLock { $0.faults } }
         set {
             change { state in
                 state.faults = newValue
-                state.generation += 1
                 state.failures = 0
             }
-            waitForAcceptance(!newValue.refusesConnections)
         }
     }
 
@@ -124,7 +124,7 @@ package final class FaultProxy: Sendable {
     /// The number of failures that were triggered since the faults were set.
     package var failures: Int { state.withLock { $0.failures } }
 
-    /// Ends all open connections with RST.
+    /// Ends all open connections with RST, and returns once they have ended.
     package func closeConnections() {
         change { $0.mustCloseConnections = true }
     }
@@ -136,30 +136,26 @@ package final class FaultProxy: Sendable {
         thread.join()
     }
 
+    /// Changes the state, and waits until the thread works by it.
     private func change(_ body: (inout State) -> Void) {
-        state.withLock { body(&$0) }
+        let generation = state.withLock { state in
+            body(&state)
+            state.generation += 1
+            return state.generation
+        }
         var one: UInt64 = 1
         write(wakeup, &one, 8)
-    }
-
-    /// Waits until connecting succeeds or fails as the faults say.
-    private func waitForAcceptance(_ expected: Bool) {
         guard thread.withLock({ $0 != nil }) else { return }
-        try? blockUntil("the proxy to accept or refuse", within: .seconds(10)) {
-            acceptance.withLock { $0 } == expected
-        }
+        try? blockUntil("the proxy to apply a change", within: .seconds(10)) { applied.withLock { $0 >= generation } }
     }
-
-    private let acceptance = Mutex(true)
 
     // MARK: The thread
 
     private func run(_ first: Int32?) {
         var listener = first
         var connections: [ProxyConnection] = []
-        var current = State(target: 0)
-        repeat {
-            current = state.withLock { state in
+        while true {
+            let current = state.withLock { state in
                 defer { state.mustCloseConnections = false }
                 return state
             }
@@ -173,15 +169,13 @@ package final class FaultProxy: Sendable {
             } else if !current.faults.refusesConnections, listener == nil {
                 listener = try? ProxySocket.listening(on: port)
             }
-            acceptance.withLock { $0 = listener != nil }
+            applied.withLock { $0 = current.generation }
             if current.isStopped { break }
-            wait(listener, connections)
             if let listener { accept(from: listener, into: &connections) }
-            for connection in connections {
-                connection.move(current, countFailure: countFailure)
-            }
+            for connection in connections { connection.move(current, countFailure: countFailure) }
             connections.removeAll { $0.isEnded }
-        } while true
+            wait(listener, connections)
+        }
         if let listener { close(listener) }
     }
 

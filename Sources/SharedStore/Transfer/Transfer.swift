@@ -13,6 +13,7 @@ final class Transfer {
     private var status = 0
     private var fields: [String: String] = [:]
     private var headLength = 0
+    private var isHeadComplete = false
     private var body: [UInt8] = []
     private var length = 0
     private var digest = SHA256()
@@ -89,14 +90,17 @@ final class Transfer {
         // libcurl has checked the form of the status line, which begins the head of an interim response as well.
         if text.hasPrefix("HTTP/") {
             fields.removeAll()
+            isHeadComplete = false
             status = text.split(separator: " ").dropFirst().first.flatMap { Int($0.prefix(3)) } ?? 0
         } else if let colon = text.firstIndex(of: ":") {
             let value = text[text.index(after: colon)...].trimmingWhitespace()
             fields[text[..<colon].lowercased()] = value
-        } else if status == 200, let declared = fields["content-length"].flatMap({ Int($0) }), request.method == .get,
-            declared > request.maxLength
-        {
-            return fail(.tooLarge(limit: request.maxLength))
+        } else if text == "\r\n" || text == "\n" {
+            isHeadComplete = true
+            let declared = fields["content-length"].flatMap { Int($0) } ?? 0
+            guard status != 200 || request.method != .get || declared <= request.maxLength else {
+                return fail(.tooLarge(limit: request.maxLength))
+            }
         }
         return true
     }
@@ -169,6 +173,8 @@ final class Transfer {
     private func result(_ code: CURLcode) -> Result<TransferResponse, StoreError> {
         if let failure { return .failure(failure) }
         if code != CURLE_OK { return .failure(StoreError(code, easy.message(code))) }
+        // libcurl takes a head that ends with the connection for a response without a body.
+        guard isHeadComplete else { return .failure(.interrupted(cause: "its head is incomplete")) }
         var digest: [UInt8]?
         if case .file = request.destination { digest = Array(self.digest.finalize()) }
         return .success(TransferResponse(status: status, fields: fields, body: body, length: length, digest: digest))

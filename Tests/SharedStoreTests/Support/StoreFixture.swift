@@ -26,7 +26,12 @@ final class StoreFixture: Sendable {
 
     /// Stops what was started. Call it at the end of each test.
     func stop() {
-        for store in open.withLock({ $0 }) { store.close() }
+        let stores = open.withLock { stores in
+            // Each store refers to this fixture by its events.
+            defer { stores.removeAll() }
+            return stores
+        }
+        for store in stores { store.close() }
         proxy.stop()
         try? FileManager.default.removeItem(at: folder)
     }
