@@ -35,8 +35,8 @@ final class ClusterPurger: Sendable {
         let end = time.now + timings.purgeLimit
         guard follower.isTakingPart, let id = await add(scope) else {
             let counts = await follower.applyAlone(scope)
-            let others = registry.knownNodes.filter { $0 != registry.name }.count
-            return PurgeReport(counts: counts, nodes: others + 1, acknowledged: 1)
+            // The entry does not exist yet, and nodes may have come since the latest look.
+            return PurgeReport(counts: counts, nodes: registry.knownNodes.count, acknowledged: 0)
         }
         let wakeup = Wakeup()
         waiters.withLock { $0[id] = wakeup }

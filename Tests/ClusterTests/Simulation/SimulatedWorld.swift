@@ -1,0 +1,191 @@
+import TestSupport
+
+@testable import Cluster
+
+/// Two nodes, a server, an origin whose files change, and visitors: one order of events, decided by a seed.
+///
+/// `@unchecked Sendable`: used on the scheduler's thread only.
+final class SimulatedWorld: @unchecked Sendable {
+    /// What went wrong, and how much happened.
+    struct Outcome: Sendable {
+        var violations: [String] = []
+        var acknowledgedPurges = 0
+        var records = 0
+        var followed = 0
+        var led = 0
+        var alone = 0
+    }
+
+    private struct Leading {
+        let node: SimulatedNode
+        let lease: Lease
+    }
+
+    private let seed: UInt64
+    private let sabotage: Sabotage?
+    private let scheduler: Scheduler
+    private let server: SimulatedRedis
+    private var nodes: [SimulatedNode] = []
+    private var generation = 0
+    private var graveyard: [SimulatedNode] = []
+    private let urls = ["https://o.test/1", "https://o.test/2"]
+    /// The version that the origin gives.
+    private var versions: [String: Int] = [:]
+    /// The oldest version that may be given out, by acknowledged purges.
+    private var floors: [String: Int] = [:]
+    private var leading: [Leading] = []
+    private var open = 0
+    private(set) var outcome = Outcome()
+
+    init(seed: UInt64, sabotage: Sabotage? = nil) {
+        self.seed = seed
+        self.sabotage = sabotage
+        scheduler = Scheduler(seed: seed)
+        server = SimulatedRedis(sabotage)
+        nodes = ["a", "b"].map { SimulatedNode($0, scheduler, server, SimulatedNode.Disk(), sabotage) }
+        for url in urls { (versions[url], floors[url]) = (1, 0) }
+    }
+
+    func run() -> Outcome {
+        var left = Int.random(in: 12...30, using: &scheduler.numbers)
+        var steps = 0
+        // Most orders begin with nodes that have joined.
+        if !scheduler.chance(4) {
+            while steps < 3000, !nodes.allSatisfy(\.core.follower.isTakingPart) {
+                step()
+                steps += 1
+            }
+        }
+        while left > 0, steps < 60_000 {
+            step()
+            steps += 1
+            if scheduler.chance(25) {
+                begin()
+                left -= 1
+            }
+            if scheduler.chance(150) { fault() }
+        }
+        // Without faults, every visitor is answered in bounded time.
+        let end = scheduler.now + .seconds(60)
+        while open > 0, scheduler.now < end { step() }
+        if open > 0 { violation("\(open) callers wait without end") }
+        for (key, fences) in server.publishedFences where zip(fences, fences.dropFirst()).contains(where: { $0 >= $1 }) {
+            violation("records of \(key) with fencing numbers \(fences)")
+        }
+        for node in nodes { node.kill() }
+        for _ in 0..<300 { step() }
+        return outcome
+    }
+
+    private func step() {
+        scheduler.step()
+        let messages = server.published
+        server.published = []
+        for message in messages { for node in nodes { node.publish(message) } }
+    }
+
+    private func violation(_ text: String) {
+        outcome.violations.append("\(seed): \(text)")
+    }
+
+    /// Begins something that visitors or administrators do.
+    private func begin() {
+        let node = nodes[Int.random(in: 0..<nodes.count, using: &scheduler.numbers)]
+        let url = scheduler.chance(4) ? urls[1] : urls[0]
+        let isPurge = scheduler.chance(4)
+        open += 1
+        Task(executorPreference: node.lane) { [self] in
+            if isPurge { await purge(node, url) } else { await visit(node, url) }
+            open -= 1
+        }
+    }
+
+    private func fault() {
+        let node = nodes[Int.random(in: 0..<nodes.count, using: &scheduler.numbers)]
+        switch Int.random(in: 0...5, using: &scheduler.numbers) {
+        case 0, 1: node.links[0].cut(for: .milliseconds(Int.random(in: 0...1500, using: &scheduler.numbers)))
+        case 2, 3: node.links[1].cut(for: .milliseconds(Int.random(in: 0...9000, using: &scheduler.numbers)))
+        case 4: node.lane.pausedUntil = scheduler.now + .milliseconds(Int.random(in: 0...9000, using: &scheduler.numbers))
+        default:
+            guard let index = nodes.firstIndex(where: { $0 === node }) else { return }
+            node.kill()
+            graveyard.append(node)
+            generation += 1
+            nodes[index] = SimulatedNode("r\(generation)", scheduler, server, node.disk, sabotage)
+        }
+    }
+
+    // MARK: Visitors
+
+    private func visit(_ node: SimulatedNode, _ url: String) async {
+        let floor = floors[url] ?? 0
+        // A node that is away may give out what it has stored.
+        let isTakingPart = node.core.follower.isTakingPart
+        if let version = node.disk.versions[url] {
+            if isTakingPart { check(node, version, floor, "stored") }
+            return
+        }
+        let epoch = node.disk.epoch
+        switch await node.core.flights.join("aa", sourceURL: url, outdated: nil) {
+        case .found(let record, let isFollowed):
+            if isFollowed { outcome.followed += 1 } else { outcome.records += 1 }
+            guard case .object(let id, _) = record.outcome, let version = Int(id) else {
+                return violation("a record without a version")
+            }
+            check(node, version, floor, isFollowed ? "followed" : "found")
+            await SimulatedNode.pause(scheduler, 2)
+            store(node, url, version, epoch)
+        case .alone:
+            outcome.alone += 1
+            let version = versions[url] ?? 0
+            await SimulatedNode.pause(scheduler, 3)
+            store(node, url, version, epoch)
+        case .lead(let lease):
+            outcome.led += 1
+            await lead(node, url, lease, epoch)
+        }
+    }
+
+    private func lead(_ node: SimulatedNode, _ url: String, _ lease: Lease, _ epoch: Int) async {
+        for other in leading
+        where other.lease.key == lease.key && other.node !== node && !other.node.isDead && other.lease.isHeld {
+            if lease.isHeld && !node.isDead { violation("two nodes lead \(lease.key)") }
+        }
+        leading.append(Leading(node: node, lease: lease))
+        defer { leading.removeAll { $0.lease === lease } }
+        await SimulatedNode.pause(scheduler, 2)
+        let version = versions[url] ?? 0
+        await work()
+        store(node, url, version, epoch)
+        if scheduler.chance(8) { return await lease.release() }
+        var record = SharedRecord(outcome: .object(id: String(version), fileExtension: "mp4"), fetchedAt: 1)
+        record.facts = Array(url.utf8)
+        _ = await lease.complete(record, lifetime: .seconds(100))
+    }
+
+    /// Encodes for a while: longer than a lease in some orders.
+    private func work() async {
+        let pause = Wakeup()
+        await pause.wait(for: .milliseconds(Int.random(in: 0...3500, using: &scheduler.numbers)), scheduler)
+    }
+
+    private func store(_ node: SimulatedNode, _ url: String, _ version: Int, _ epoch: Int) {
+        if !node.isDead, node.disk.epoch == epoch || sabotage == .storesWithoutEpoch { node.disk.versions[url] = version }
+    }
+
+    private func check(_ node: SimulatedNode, _ version: Int, _ floor: Int, _ how: String) {
+        if version < floor, !node.isDead {
+            violation("version \(version) \(how) after an acknowledged purge of all before \(floor)")
+        }
+    }
+
+    private func purge(_ node: SimulatedNode, _ url: String) async {
+        let version = (versions[url] ?? 0) + 1
+        versions[url] = version
+        await SimulatedNode.pause(scheduler, 2)
+        let report = await node.core.purger.purge(.url(url))
+        guard report.acknowledged == report.nodes, !node.isDead else { return }
+        outcome.acknowledgedPurges += 1
+        floors[url] = max(floors[url] ?? 0, version)
+    }
+}
