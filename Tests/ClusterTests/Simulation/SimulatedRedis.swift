@@ -16,8 +16,6 @@ enum Sabotage: String, CaseIterable, Sendable {
     case acknowledgesBeforeApplying
     /// A node stores results of work that a purge overtook.
     case storesWithoutEpoch
-    /// A record counts as one of the present, whenever the work on it began.
-    case recordsWithoutPosition
 }
 
 /// The subset of a server that the protocols use, as one deterministic step per command.

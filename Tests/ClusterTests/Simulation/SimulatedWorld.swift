@@ -63,7 +63,7 @@ final class SimulatedWorld: @unchecked Sendable {
                 begin()
                 left -= 1
             }
-            if scheduler.chance(150) { fault() }
+            if scheduler.chance(250) { fault() }
         }
         // Without faults, every visitor is answered in bounded time.
         let end = scheduler.now + .seconds(60)
@@ -92,7 +92,7 @@ final class SimulatedWorld: @unchecked Sendable {
     private func begin() {
         let node = nodes[Int.random(in: 0..<nodes.count, using: &scheduler.numbers)]
         let url = scheduler.chance(4) ? urls[1] : urls[0]
-        let isPurge = scheduler.chance(4)
+        let isPurge = scheduler.chance(6)
         open += 1
         Task(executorPreference: node.lane) { [self] in
             if isPurge { await purge(node, url) } else { await visit(node, url) }
@@ -103,9 +103,9 @@ final class SimulatedWorld: @unchecked Sendable {
     private func fault() {
         let node = nodes[Int.random(in: 0..<nodes.count, using: &scheduler.numbers)]
         switch Int.random(in: 0...5, using: &scheduler.numbers) {
-        case 0, 1: node.links[0].cut(for: .milliseconds(Int.random(in: 0...1500, using: &scheduler.numbers)))
-        case 2, 3: node.links[1].cut(for: .milliseconds(Int.random(in: 0...9000, using: &scheduler.numbers)))
-        case 4: node.lane.pausedUntil = scheduler.now + .milliseconds(Int.random(in: 0...9000, using: &scheduler.numbers))
+        case 0, 1: node.links[0].cut(for: time(1500))
+        case 2: node.links[1].cut(for: time(9000))
+        case 3: node.lane.pausedUntil = scheduler.now + time(9000)
         default:
             guard let index = nodes.firstIndex(where: { $0 === node }) else { return }
             node.kill()
@@ -113,6 +113,12 @@ final class SimulatedWorld: @unchecked Sendable {
             generation += 1
             nodes[index] = SimulatedNode("r\(generation)", scheduler, server, node.disk, sabotage)
         }
+    }
+
+    /// Most faults are short, so that much goes on while and after they last.
+    private func time(_ milliseconds: Int) -> Duration {
+        let limit = scheduler.chance(3) ? milliseconds : milliseconds / 10
+        return .milliseconds(Int.random(in: 0...limit, using: &scheduler.numbers))
     }
 
     // MARK: Visitors
@@ -148,7 +154,7 @@ final class SimulatedWorld: @unchecked Sendable {
 
     private func lead(_ node: SimulatedNode, _ url: String, _ lease: Lease, _ epoch: Int) async {
         for other in leading
-        where other.lease.key == lease.key && other.node !== node && !other.node.isDead && other.lease.isHeld {
+        where other.lease.key == lease.key && !other.node.isDead && other.lease.isHeld {
             if lease.isHeld && !node.isDead { violation("two nodes lead \(lease.key)") }
         }
         leading.append(Leading(node: node, lease: lease))

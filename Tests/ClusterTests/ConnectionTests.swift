@@ -1,0 +1,171 @@
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Cluster
+
+@Suite("Connections to a server", .enabled(if: RedisServer.isAvailable)) struct ConnectionTests {
+    private let time = SystemTime()
+
+    /// Runs `body` with a connected link.
+    private func withLink(_ address: String, _ body: (RedisLink) async throws -> Void) async throws {
+        let events = Mutex<[RedisLink.Event]>([])
+        let link = RedisLink(
+            try RedisAddress(address), name: "test", onEvent: { event in events.withLock { $0.append(event) } })
+        link.start()
+        defer { link.close() }
+        try await eventually("the connection: \(events.withLock { $0 })") { link.isConnected }
+        try await body(link)
+    }
+
+    /// The first failure of a link that does not connect.
+    private func failure(_ address: String) async throws -> RedisError {
+        let failures = Mutex<[RedisError]>([])
+        let link = RedisLink(
+            try RedisAddress(address), name: "test",
+            onEvent: { event in if case .failed(let error) = event { failures.withLock { $0.append(error) } } })
+        link.start()
+        defer { link.close() }
+        try await eventually("a failure") { failures.withLock { !$0.isEmpty } }
+        return failures.withLock { $0[0] }
+    }
+
+    @Test func pipelinesOfManyCallersGetTheirOwnReplies() async throws {
+        let server = try RedisServer()
+        defer { server.stop() }
+        try await withLink(server.unixAddress) { link in
+            try await withThrowingTaskGroup(of: Bool.self) { group in
+                for number in 0..<500 {
+                    group.addTask {
+                        let replies = try await link.run(
+                            [
+                                RedisCommand(.status, ["SET", "k\(number)", "v\(number)"]),
+                                RedisCommand(.bytesOrNone, ["GET", "k\(number)"]),
+                            ], within: .seconds(10), SystemTime())
+                        return replies == [.status("OK"), .bytes(Array("v\(number)".utf8))]
+                    }
+                }
+                for try await isRight in group { #expect(isRight) }
+            }
+        }
+    }
+
+    @Test func largeValuesPassWhole() async throws {
+        let server = try RedisServer()
+        defer { server.stop() }
+        try await withLink(server.address) { link in
+            let value = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+            let replies = try await link.run(
+                [RedisCommand(.status, ["SET", "k", RedisArgument(value)]), RedisCommand(.bytesOrNone, ["GET", "k"])],
+                within: .seconds(20), time)
+            #expect(replies[1] == .bytes(value))
+        }
+    }
+
+    @Test func aCommandHasADeadlineAndLaterRepliesAreSkipped() async throws {
+        let server = try RedisServer()
+        defer { server.stop() }
+        try await withLink(server.unixAddress) { link in
+            server.pause(true)
+            let start = ContinuousClock.now
+            await #expect(throws: RedisError.timedOut) {
+                try await link.run(RedisCommand(.status, ["SET", "a", "1"]), within: .milliseconds(100), time)
+            }
+            #expect(ContinuousClock.now - start < .milliseconds(400))
+            server.pause(false)
+            #expect(try await link.run(RedisCommand(.bytesOrNone, ["GET", "a"]), within: .seconds(5), time) == .bytes([49]))
+        }
+    }
+
+    @Test func aCancelledCallerLeavesAtOnce() async throws {
+        let server = try RedisServer()
+        defer { server.stop() }
+        try await withLink(server.unixAddress) { link in
+            let blocking = Task {
+                try await link.run(RedisCommand(.arrayOrNone, ["BLPOP", "none", "30"]), within: .seconds(40), SystemTime())
+            }
+            try await eventually("the command to block") { try server.run("INFO", "clients").contains("blocked_clients:1") }
+            blocking.cancel()
+            await #expect(throws: RedisError.cancelled) { try await blocking.value }
+        }
+    }
+
+    @Test func passwordsUsersAndDatabasesAreSent() async throws {
+        let server = try RedisServer(options: ["--user", "me on >p@ss ~* &* +@all", "--user", "default off"])
+        defer { server.stop() }
+        try await withLink("redis://me:p%40ss@127.0.0.1:\(server.port)/3") { link in
+            _ = try await link.run(RedisCommand(.status, ["SET", "a", "1"]), within: .seconds(5), time)
+            let list = try await link.run(RedisCommand(.bytesOrNone, ["CLIENT", "INFO"]), within: .seconds(5), time)
+            #expect(try list.text().contains("db=3") && list.text().contains("user=me"))
+        }
+        #expect(try await failure("redis://me:wrong@127.0.0.1:\(server.port)").kind == "noauth")
+        #expect(try await failure("redis://127.0.0.1:\(server.port)").kind == "noauth")
+    }
+
+    @Test func theCertificateOfAServerIsVerified() async throws {
+        let server = try RedisServer(usesTLS: true)
+        defer { server.stop() }
+        try await withLink("rediss://127.0.0.1:\(server.port)?ca=\(server.certificate)") { link in
+            let value = [UInt8](repeating: 7, count: 300_000)
+            let replies = try await link.run(
+                [RedisCommand(.status, ["SET", "k", RedisArgument(value)]), RedisCommand(.bytesOrNone, ["GET", "k"])],
+                within: .seconds(10), time)
+            #expect(replies[1] == .bytes(value))
+        }
+        let unknown = try await failure("rediss://127.0.0.1:\(server.port)")
+        #expect(unknown.description.contains("certificate is not trusted"))
+        let otherName = try await failure("rediss://localhost:\(server.port)?ca=\(server.certificate)")
+        #expect(otherName.description.contains("certificate is not trusted"))
+        #expect(try await failure("redis://127.0.0.1:\(server.port)").kind != "")
+    }
+
+    @Test func messagesOfASubscriptionArrive() async throws {
+        let server = try RedisServer()
+        defer { server.stop() }
+        let messages = Mutex<[[UInt8]]>([])
+        let link = RedisLink(
+            try RedisAddress(server.unixAddress), name: "test", channel: "c", onEvent: { _ in },
+            onMessage: { message in messages.withLock { $0.append(message) } })
+        link.start()
+        defer { link.close() }
+        try await eventually("the subscription") { try server.run("PUBLISH", "c", "one").contains(":1") }
+        try await eventually("the message") { messages.withLock { $0 } == [Array("one".utf8)] }
+        // A subscription that is lost is made again.
+        try server.kill()
+        try server.start()
+        try await eventually("the subscription") { try server.run("PUBLISH", "c", "two").contains(":1") }
+        try await eventually("the message") { messages.withLock { $0.last } == Array("two".utf8) }
+    }
+
+    @Test func anIdleSubscriptionIsCheckedAndReplaced() async throws {
+        let server = try RedisServer()
+        defer { server.stop() }
+        let proxy = try FaultProxy(to: server.port)
+        defer { proxy.stop() }
+        let losses = Mutex(0)
+        let link = RedisLink(
+            try RedisAddress("redis://127.0.0.1:\(proxy.port)"), name: "test", channel: "c",
+            onEvent: { event in if case .lost = event { losses.withLock { $0 += 1 } } })
+        link.start()
+        defer { link.close() }
+        try await eventually("the connection") { link.isConnected }
+        proxy.faults = FaultProxy.Faults(responses: FaultProxy.Stream(failure: .stall, after: 1), failureLimit: 1)
+        try await eventually("the loss is noticed", within: .seconds(20)) { losses.withLock { $0 } == 1 }
+        try await eventually("the connection") { link.isConnected }
+    }
+
+    @Test func theBreakerAdmitsOneTrialAfterItHasOpened() {
+        let breaker = CircuitBreaker(threshold: 2, openInterval: .zero, time: time)
+        #expect(breaker.admits())
+        breaker.failed(.timedOut)
+        #expect(breaker.state == .closed && breaker.admits())
+        breaker.failed(.timedOut)
+        #expect(breaker.state == .open)
+        #expect(breaker.admits() && !breaker.admits() && breaker.state == .halfOpen)
+        breaker.failed(.timedOut)
+        #expect(breaker.state == .open && breaker.admits())
+        breaker.succeeded()
+        #expect(breaker.state == .closed && breaker.admits() && breaker.admits())
+    }
+}

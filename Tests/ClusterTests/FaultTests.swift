@@ -1,0 +1,205 @@
+import TestSupport
+import Testing
+
+@testable import Cluster
+
+/// A server that is gone, slow, refusing or speaking nonsense costs no caller more than 250 ms, and the node comes back by itself.
+@Suite("Failures of the server are local", .enabled(if: RedisServer.isAvailable), .serialized) struct FaultTests {
+    private let url = "https://origin.test/a.gif"
+    /// The limit of a caller's wait, and what a busy machine adds.
+    private let limit: Duration = .milliseconds(250 + 200)
+
+    /// Joins flights until the breaker is open, and returns the longest wait.
+    private func longestWait(_ node: TestNode, _ count: Int = 12) async -> Duration {
+        var longest: Duration = .zero
+        for number in 0..<count {
+            let start = ContinuousClock.now
+            let flight = await node.cluster.join("f\(number)", sourceURL: url)
+            longest = max(longest, ContinuousClock.now - start)
+            #expect(flight.error != nil)
+        }
+        return longest
+    }
+
+    @Test func withoutAServerCallersGoOnAtOnce() async throws {
+        let node = try TestNode("one", "redis://127.0.0.1:1")
+        #expect(await longestWait(node) < .milliseconds(200))
+        try await eventually("the state") { node.events.count == 1 }
+        guard case .alone = node.cluster.state.sharing else { throw WaitTimedOut(description: "the node is not alone") }
+        #expect(node.events.first?.description.contains("redis://127.0.0.1:1") == true)
+    }
+
+    @Test func aServerThatStopsRepliesCostsCallers250MillisecondsAtMost() async throws {
+        let server = try RedisServer()
+        defer { server.stop() }
+        let node = try TestNode("one", server.unixAddress)
+        try await node.joined()
+        server.pause(true)
+        #expect(await longestWait(node) < limit)
+        #expect(node.cluster.state.breaker == .open)
+        let start = ContinuousClock.now
+        #expect(await node.cluster.join("g", sourceURL: url).error == .breakerOpen)
+        #expect(ContinuousClock.now - start < .milliseconds(50))
+        server.pause(false)
+        try await node.joined()
+        try await eventually("flights are shared again") { await node.cluster.join("h", sourceURL: url).lease != nil }
+    }
+
+    @Test func aSlowServerCostsCallers250MillisecondsAtMost() async throws {
+        let server = try RedisServer()
+        defer { server.stop() }
+        let proxy = try FaultProxy(to: server.port)
+        defer { proxy.stop() }
+        let node = try TestNode("one", "redis://127.0.0.1:\(proxy.port)")
+        try await node.joined()
+        proxy.faults = .delay(.milliseconds(400))
+        #expect(await longestWait(node) < limit)
+        proxy.faults = .none
+        try await eventually("flights are shared again") { await node.cluster.join("h", sourceURL: url).lease != nil }
+    }
+
+    @Test func fiftyMillisecondsOfDelayAreTolerated() async throws {
+        let server = try RedisServer()
+        defer { server.stop() }
+        let proxy = try FaultProxy(to: server.port, faults: .delay(.milliseconds(50)))
+        defer { proxy.stop() }
+        let one = try TestNode("one", "redis://127.0.0.1:\(proxy.port)")
+        let two = try TestNode("two", "redis://127.0.0.1:\(proxy.port)")
+        try await one.joined()
+        try await two.joined()
+        for number in 0..<5 {
+            let lease = try #require(await one.cluster.join("f\(number)", sourceURL: url).lease)
+            #expect(await lease.complete(.test("object"), lifetime: .seconds(60)) == .published)
+            #expect(await two.cluster.join("f\(number)", sourceURL: url).record != nil)
+        }
+        let report = await one.cluster.purge(.all)
+        #expect(report.nodes == 2 && report.acknowledged == 2)
+    }
+
+    @Test(arguments: [
+        FaultProxy.Failure.garbage(Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8)),
+        .garbage(Array(":1\r\n:2\r\n+OK\r\n$-1\r\n*0\r\n:3\r\n".utf8)), .garbage([0, 255, 42, 13, 10]), .reset, .close, .stall,
+    ])
+    func lostAndDamagedConnectionsAreReplaced(_ failure: FaultProxy.Failure) async throws {
+        let server = try RedisServer()
+        defer { server.stop() }
+        let proxy = try FaultProxy(to: server.port)
+        defer { proxy.stop() }
+        let node = try TestNode("one", "redis://127.0.0.1:\(proxy.port)")
+        try await node.joined()
+        proxy.faults = FaultProxy.Faults(responses: FaultProxy.Stream(failure: failure, after: 1))
+        #expect(await longestWait(node) < limit)
+        proxy.faults = .none
+        try await eventually("flights are shared again") { await node.cluster.join("h", sourceURL: url).lease != nil }
+        #expect(node.cluster.metrics.errors.values.reduce(0, +) > 0)
+    }
+
+    @Test func aServerThatComesBackIsUsedWithinFiveSeconds() async throws {
+        let server = try RedisServer(isDurable: true)
+        defer { server.stop() }
+        let node = try TestNode("one", server.unixAddress)
+        try await node.joined()
+        let lease = try #require(await node.cluster.join("a", sourceURL: url).lease)
+        _ = await lease.complete(.test("object"), lifetime: .seconds(60))
+        try server.kill()
+        #expect(await longestWait(node) < limit)
+        try server.start()
+        let start = ContinuousClock.now
+        try await eventually("flights are shared again") { await node.cluster.join("a", sourceURL: url).record != nil }
+        #expect(ContinuousClock.now - start < .seconds(5))
+        // One line per change.
+        let kinds = node.events.map { event in
+            switch event {
+            case .shared: "shared"
+            case .alone: "alone"
+            case .revalidating: "revalidating"
+            }
+        }
+        #expect(kinds == ["shared", "alone", "shared"])
+    }
+
+    @Test func aWaitingCallerGoesOnAloneWhenTheServerDies() async throws {
+        let server = try RedisServer()
+        defer { server.stop() }
+        let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
+        try await one.joined()
+        try await two.joined()
+        let lease = try #require(await one.cluster.join("a", sourceURL: url).lease)
+        async let follower = two.cluster.join("a", sourceURL: url)
+        try await eventually("the other node to wait") { try server.run("GET", "test:v1:flight:a:0-0").contains(":w") }
+        try server.kill()
+        let start = ContinuousClock.now
+        #expect(await follower.error != nil)
+        #expect(ContinuousClock.now - start < .seconds(2))
+        guard case .unknown = await lease.complete(.test("object"), lifetime: .seconds(60)) else {
+            throw WaitTimedOut(description: "a completion without a server")
+        }
+    }
+
+    @Test func aFullServerIsAStateAndPurgesGoOn() async throws {
+        let server = try RedisServer()
+        defer { server.stop() }
+        let node = try TestNode("one", server.unixAddress)
+        try await node.joined()
+        try server.run("CONFIG", "SET", "maxmemory", "1")
+        #expect(await longestWait(node, 3) < limit)
+        try await eventually("the state") { node.cluster.state.breaker == .open }
+        #expect(node.cluster.metrics.errors["oom", default: 0] > 0)
+        let report = await node.cluster.purge(.url(url))
+        #expect(report.counts.purged >= 1)
+        #expect(node.purges.contains(.url(url)))
+        try server.run("CONFIG", "SET", "maxmemory", "0")
+        try await eventually("flights are shared again") { await node.cluster.join("h", sourceURL: url).lease != nil }
+        try await eventually("the purge is in the stream") {
+            try server.run("XRANGE", "test:v1:purges", "-", "+").contains(url)
+        }
+    }
+
+    @Test func aReplicaIsAState() async throws {
+        let server = try RedisServer()
+        defer { server.stop() }
+        let node = try TestNode("one", server.unixAddress)
+        try await node.joined()
+        try server.run("REPLICAOF", "127.0.0.1", "1")
+        #expect(await longestWait(node, 4) < limit)
+        #expect(node.cluster.metrics.errors["readonly", default: 0] > 0)
+        try server.run("REPLICAOF", "NO", "ONE")
+        try await eventually("flights are shared again") { await node.cluster.join("h", sourceURL: url).lease != nil }
+    }
+
+    @Test func scriptsThatTheServerHasForgottenAreSentAgain() async throws {
+        let server = try RedisServer()
+        defer { server.stop() }
+        let node = try TestNode("one", server.unixAddress)
+        try await node.joined()
+        for name in ["a", "b"] {
+            try server.run("SCRIPT", "FLUSH")
+            let lease = try #require(await node.cluster.join(name, sourceURL: url).lease)
+            #expect(await lease.complete(.test("object"), lifetime: .seconds(60)) == .published)
+        }
+        #expect(node.cluster.state.breaker == .closed)
+    }
+
+    @Test func foreignValuesUnderAKeyAreReplaced() async throws {
+        let server = try RedisServer()
+        defer { server.stop() }
+        let node = try TestNode("one", server.unixAddress)
+        try await node.joined()
+        try server.run("SET", "test:v1:flight:a:0-0", "nonsense")
+        #expect(await node.cluster.join("a", sourceURL: url).lease != nil)
+        try server.run("LPUSH", "test:v1:flight:b:0-0", "nonsense")
+        #expect(await node.cluster.join("b", sourceURL: url).error != nil)
+    }
+
+    @Test func nonsenseInTheStreamRevalidatesEverything() async throws {
+        let server = try RedisServer()
+        defer { server.stop() }
+        let node = try TestNode("one", server.unixAddress)
+        try await node.joined()
+        let before = node.revalidations
+        try server.run("XADD", "test:v1:purges", "*", "k", "x", "v", "y")
+        try await eventually("everything is revalidated") { node.revalidations == before + 1 }
+        try server.run("PUBLISH", "test:v1:events", "nonsense")
+        #expect(await node.cluster.purge(.all).acknowledged == 1)
+    }
+}
