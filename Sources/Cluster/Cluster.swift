@@ -98,7 +98,8 @@ package final class Cluster: Sendable {
         node.start()
     }
 
-    /// Leaves the cluster, so that purges do not wait for this node. Ends leases by letting them expire.
+    /// Leaves the cluster, so that purges do not wait for this node. To be called after the last flight has ended: leases are no
+    /// longer renewed.
     package func leave() async {
         node.stop()
         await node.leave()

@@ -7,7 +7,7 @@ import Testing
     private let url = "https://origin.test/a.gif"
 
     @Test func oneNodeLeadsAndTheOthersGetItsRecord() async throws {
-        let server = try RedisServer()
+        let server = try await RedisServer()
         defer { server.stop() }
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test func aDeadNodeLosesItsLeaseWithinThreeSeconds() async throws {
-        let server = try RedisServer()
+        let server = try await RedisServer()
         defer { server.stop() }
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test func aLeaseIsRenewedWhileItIsHeld() async throws {
-        let server = try RedisServer()
+        let server = try await RedisServer()
         defer { server.stop() }
         var timings = ClusterTimings()
         timings.leaseTime = .milliseconds(600)
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test func aReleasedFlightIsTakenOverAtOnce() async throws {
-        let server = try RedisServer()
+        let server = try await RedisServer()
         defer { server.stop() }
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test func failuresAreSharedToo() async throws {
-        let server = try RedisServer()
+        let server = try await RedisServer()
         defer { server.stop() }
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test func aCallerReplacesARecordThatIsStaleForIt() async throws {
-        let server = try RedisServer()
+        let server = try await RedisServer()
         defer { server.stop() }
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test func aCancelledCallerLeavesAtOnce() async throws {
-        let server = try RedisServer()
+        let server = try await RedisServer()
         defer { server.stop() }
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
@@ -128,7 +128,7 @@ import Testing
 
     /// A flight that no other node waits for.
     @Test func aMissCostsTwoRoundTripsAndFiveCommands() async throws {
-        let server = try RedisServer()
+        let server = try await RedisServer()
         defer { server.stop() }
         let node = try TestNode("one", server.unixAddress)
         try await node.joined()

@@ -8,7 +8,7 @@ import Testing
     private let url = "https://origin.test/a.gif"
 
     @Test func aPurgeIsAcknowledgedByEveryLiveNode() async throws {
-        let server = try RedisServer()
+        let server = try await RedisServer()
         defer { server.stop() }
         let nodes = try (1...3).map { try TestNode("n\($0)", server.unixAddress) }
         for node in nodes { try await node.joined() }
@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test func aRecordFromBeforeAPurgeIsNotFoundAfterIt() async throws {
-        let server = try RedisServer()
+        let server = try await RedisServer()
         defer { server.stop() }
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test func aPurgeOfAnObjectHidesItsRecords() async throws {
-        let server = try RedisServer()
+        let server = try await RedisServer()
         defer { server.stop() }
         let node = try TestNode("one", server.unixAddress)
         try await node.joined()
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test func aNodeThatWasAwayAppliesWhatItMissedBeforeItTakesPart() async throws {
-        let server = try RedisServer()
+        let server = try await RedisServer()
         defer { server.stop() }
         let one = try TestNode("one", server.unixAddress)
         try await one.joined()
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test func aNodeRevalidatesEverythingWhereTheStreamDoesNotReachBack() async throws {
-        let server = try RedisServer()
+        let server = try await RedisServer()
         defer { server.stop() }
         let one = try TestNode("one", server.unixAddress)
         try await one.joined()
@@ -87,21 +87,21 @@ import Testing
     }
 
     @Test func aNodeRevalidatesEverythingWhereTheStreamIsAnother() async throws {
-        let server = try RedisServer()
+        let server = try await RedisServer()
         defer { server.stop() }
         let one = try TestNode("one", server.unixAddress)
         try await one.joined()
         _ = await one.cluster.purge(.url(url))
         try server.kill()
-        try server.start()
-        try await waitUntil("the node to be back") { one.revalidations == 2 }
+        try await server.start()
+        try await eventually("the node to be back") { one.revalidations == 2 }
         try await one.joined()
         // The purge is in the new stream too, for nodes that have missed it.
         #expect(try server.run("XRANGE", "test:v1:purges", "-", "+").contains(url))
     }
 
     @Test func purgesMadeAloneReachTheOthersOnReturn() async throws {
-        let server = try RedisServer(isDurable: true)
+        let server = try await RedisServer(isDurable: true)
         defer { server.stop() }
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
@@ -114,14 +114,14 @@ import Testing
         #expect(report.counts.purged == 1 && report.acknowledged == 0 && report.nodes == 2)
         #expect(ContinuousClock.now - start < .seconds(1))
         #expect(one.cluster.metrics.purgesPending == 1)
-        try server.start()
-        try await waitUntil("the other node has it") { two.purges.last == .url(url) }
+        try await server.start()
+        try await eventually("the other node has it") { two.purges.last == .url(url) }
         try await one.joined()
         #expect(one.cluster.metrics.purgesPending == 0)
     }
 
     @Test func pendingPurgesOutliveARestart() async throws {
-        let server = try RedisServer(isDurable: true)
+        let server = try await RedisServer(isDurable: true)
         defer { server.stop() }
         let folder: URL
         let two = try TestNode("two", server.unixAddress)
@@ -134,14 +134,14 @@ import Testing
             try await waitUntil("the loss is noticed") { !one.cluster.isSharing }
             _ = await one.cluster.purge(.url(url))
         }
-        try server.start()
+        try await server.start()
         let again = try TestNode("one", server.unixAddress, folder: folder)
         try await again.joined()
         try await waitUntil("the other node has it") { two.purges == [.url(url)] }
     }
 
     @Test func aStoppedNodeDelaysAPurgeByTwoSecondsAtMost() async throws {
-        let server = try RedisServer()
+        let server = try await RedisServer()
         defer { server.stop() }
         let one = try TestNode("one", server.unixAddress)
         try await one.joined()

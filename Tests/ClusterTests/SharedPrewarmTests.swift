@@ -5,7 +5,7 @@ import Testing
 
 @Suite("All nodes work on prewarm lists", .enabled(if: RedisServer.isAvailable)) struct SharedPrewarmTests {
     @Test func everyEntryIsClaimedOnceAndCounted() async throws {
-        let server = try RedisServer()
+        let server = try await RedisServer()
         defer { server.stop() }
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test func entriesOfADeadNodeAreClaimedByOthers() async throws {
-        let server = try RedisServer()
+        let server = try await RedisServer()
         defer { server.stop() }
         var timings = ClusterTimings()
         timings.claimTime = .milliseconds(200)
@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test func entriesOfAListThatWasNotAddedWholeAreDropped() async throws {
-        let server = try RedisServer()
+        let server = try await RedisServer()
         defer { server.stop() }
         let one = try TestNode("one", server.unixAddress)
         try await one.joined()

@@ -19,7 +19,7 @@ package final class RedisServer: Sendable {
     ///   - options: More of its command line, such as `--requirepass`, `secret`.
     ///   - isDurable: Whether every write is on disk before its reply.
     ///   - usesTLS: Whether the port takes TLS only, with ``certificate``.
-    package init(options: [String] = [], isDurable: Bool = false, usesTLS: Bool = false) throws {
+    package init(options: [String] = [], isDurable: Bool = false, usesTLS: Bool = false) async throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-redis-\(UUID().uuidString.prefix(8))")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let (socket, port) = try LoopbackSocket.listen()
@@ -34,9 +34,10 @@ package final class RedisServer: Sendable {
                     "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", folder.path + "/key.pem", "-out",
                     folder.path + "/certificate.pem", "-days", "2", "-subj", "/CN=gifreel", "-addext",
                     "subjectAltName=IP:127.0.0.1",
-                ]
-            ).finish()
-            guard made.code == 0 else { throw LoopbackFailure(operation: "openssl: \(made.log)", code: made.code) }
+                ])
+            try await waitUntil("openssl ends") { !made.isRunning }
+            let outcome = try made.finish()
+            guard outcome.code == 0 else { throw LoopbackFailure(operation: "openssl: \(outcome.log)", code: outcome.code) }
             all += ["--port", "0", "--tls-port", String(port), "--tls-auth-clients", "no"]
             all += ["--tls-cert-file", folder.path + "/certificate.pem", "--tls-key-file", folder.path + "/key.pem"]
             all += ["--tls-ca-cert-file", folder.path + "/certificate.pem"]
@@ -44,7 +45,7 @@ package final class RedisServer: Sendable {
             all += ["--port", String(port)]
         }
         self.options = all + options
-        try start()
+        try await start()
     }
 
     deinit {
@@ -59,10 +60,10 @@ package final class RedisServer: Sendable {
     package var certificate: String { folder.path + "/certificate.pem" }
 
     /// Starts the server again, with the data that it had saved.
-    package func start() throws {
+    package func start() async throws {
         let started = try ChildProcess(URL(filePath: Self.executable), options)
         process.withLock { $0 = started }
-        try blockUntil("redis-server replies: \(started.log)") {
+        try await waitUntil("redis-server replies: \(started.log)") {
             started.isRunning && FileManager.default.fileExists(atPath: folder.path + "/redis.sock")
                 && (try? Self.command("PING", folder.path + "/redis.sock").first) != nil
         }

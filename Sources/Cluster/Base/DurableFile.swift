@@ -22,9 +22,7 @@ struct DurableFile: Sendable {
         let number = try retryingOnInterrupt("open") { open(partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600) }
         let descriptor = OwnedDescriptor(taking: number)
         do throws(SystemError) {
-            try bytes.withUnsafeBytes { buffer in
-                Result { () throws(SystemError) in try DescriptorIO.write(buffer, to: descriptor.number) }
-            }.get()
+            try DescriptorIO.write(bytes, to: descriptor.number)
             try retryingOnInterrupt("fdatasync") { fdatasync(descriptor.number) }
             try retryingOnInterrupt("rename") { rename(partial, path) }
         } catch {

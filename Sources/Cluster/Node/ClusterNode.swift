@@ -85,11 +85,14 @@ final class ClusterNode: Sendable {
     }
 
     private func followPurges() async {
+        // The first attempt would only tell that no connection is up yet.
+        await reconnected.wait(for: timings.blockTime, time)
         while !Task.isCancelled {
             do throws(RedisError) {
                 try await follower.follow { self.onFollow(nil) }
             } catch {
                 if Task.isCancelled { return }
+                meter.count(error)
                 onFollow(error)
                 // A reconnection ends the pause.
                 await reconnected.wait(for: timings.pollInterval, time)

@@ -107,11 +107,13 @@ final class SimulatedWorld: @unchecked Sendable {
         case 2: node.links[1].cut(for: time(9000))
         case 3: node.lane.pausedUntil = scheduler.now + time(9000)
         default:
-            guard let index = nodes.firstIndex(where: { $0 === node }) else { return }
-            node.kill()
-            graveyard.append(node)
+            // The death of a node that leads is the more interesting one.
+            let victim = leading.last { !$0.node.isDead }?.node ?? node
+            guard let index = nodes.firstIndex(where: { $0 === victim }) else { return }
+            victim.kill()
+            graveyard.append(victim)
             generation += 1
-            nodes[index] = SimulatedNode("r\(generation)", scheduler, server, node.disk, sabotage)
+            nodes[index] = SimulatedNode("r\(generation)", scheduler, server, victim.disk, sabotage)
         }
     }
 
