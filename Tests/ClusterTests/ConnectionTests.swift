@@ -15,7 +15,7 @@ import Testing
             try RedisAddress(address), name: "test", onEvent: { event in events.withLock { $0.append(event) } })
         link.start()
         defer { link.close() }
-        try await eventually("the connection: \(events.withLock { $0 })") { link.isConnected }
+        try await waitUntil("the connection: \(events.withLock { $0 })") { link.isConnected }
         try await body(link)
     }
 
@@ -27,7 +27,7 @@ import Testing
             onEvent: { event in if case .failed(let error) = event { failures.withLock { $0.append(error) } } })
         link.start()
         defer { link.close() }
-        try await eventually("a failure") { failures.withLock { !$0.isEmpty } }
+        try await waitUntil("a failure") { failures.withLock { !$0.isEmpty } }
         return failures.withLock { $0[0] }
     }
 
@@ -73,7 +73,7 @@ import Testing
             _ = link.submit([RedisCommand(.status, ["SET", "a", "1"])], within: .milliseconds(100)) { result in
                 outcome.withLock { $0 = (result, ContinuousClock.now - start) }
             }
-            try await eventually("the deadline") { outcome.withLock { $0 != nil } }
+            try await waitUntil("the deadline") { outcome.withLock { $0 != nil } }
             let (result, time) = try #require(outcome.withLock { $0 })
             #expect(result == .failure(.timedOut))
             #expect(time < .milliseconds(400))
@@ -90,7 +90,7 @@ import Testing
             let blocking = Task {
                 try await link.run(RedisCommand(.arrayOrNone, ["BLPOP", "none", "30"]), within: .seconds(40), SystemTime())
             }
-            try await eventually("the command to block") { try server.run("INFO", "clients").contains("blocked_clients:1") }
+            try await waitUntil("the command to block") { try server.run("INFO", "clients").contains("blocked_clients:1") }
             blocking.cancel()
             await #expect(throws: RedisError.cancelled) { try await blocking.value }
         }
@@ -137,13 +137,13 @@ import Testing
             onMessage: { message in messages.withLock { $0.append(message) } })
         link.start()
         defer { link.close() }
-        try await eventually("the subscription") { try server.run("PUBLISH", "c", "one").contains(":1") }
-        try await eventually("the message") { messages.withLock { $0 } == [Array("one".utf8)] }
+        try await waitUntil("the subscription") { try server.run("PUBLISH", "c", "one").contains(":1") }
+        try await waitUntil("the message") { messages.withLock { $0 } == [Array("one".utf8)] }
         // A subscription that is lost is made again.
         try server.kill()
         try await server.start()
-        try await eventually("the subscription") { try server.run("PUBLISH", "c", "two").contains(":1") }
-        try await eventually("the message") { messages.withLock { $0.last } == Array("two".utf8) }
+        try await waitUntil("the subscription") { try server.run("PUBLISH", "c", "two").contains(":1") }
+        try await waitUntil("the message") { messages.withLock { $0.last } == Array("two".utf8) }
     }
 
     @Test func anIdleSubscriptionIsCheckedAndReplaced() async throws {
@@ -157,10 +157,10 @@ import Testing
             onEvent: { event in if case .lost = event { losses.withLock { $0 += 1 } } })
         link.start()
         defer { link.close() }
-        try await eventually("the connection") { link.isConnected }
+        try await waitUntil("the connection") { link.isConnected }
         proxy.faults = FaultProxy.Faults(responses: FaultProxy.Stream(failure: .stall, after: 1), failureLimit: 1)
-        try await eventually("the loss is noticed", within: .seconds(20)) { losses.withLock { $0 } == 1 }
-        try await eventually("the connection") { link.isConnected }
+        try await waitUntil("the loss is noticed", within: .seconds(20)) { losses.withLock { $0 } == 1 }
+        try await waitUntil("the connection") { link.isConnected }
     }
 
     @Test func theBreakerAdmitsOneTrialAfterItHasOpened() {

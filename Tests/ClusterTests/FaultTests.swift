@@ -24,7 +24,7 @@ import Testing
     @Test func withoutAServerCallersGoOnAtOnce() async throws {
         let node = try TestNode("one", "redis://127.0.0.1:1")
         #expect(await longestWait(node) < .milliseconds(200))
-        try await eventually("the state") { node.events.count == 1 }
+        try await waitUntil("the state") { node.events.count == 1 }
         #expect(node.cluster.state.sharing != .shared)
         #expect(node.events.first?.description.contains("redis://127.0.0.1:1") == true)
     }
@@ -42,7 +42,7 @@ import Testing
         #expect(ContinuousClock.now - start < .milliseconds(50))
         server.pause(false)
         try await node.joined()
-        try await eventually("flights are shared again") { await node.cluster.join("h", sourceURL: url).lease != nil }
+        try await waitUntil("flights are shared again") { await node.cluster.join("h", sourceURL: url).lease != nil }
     }
 
     @Test func aSlowServerCostsCallers250MillisecondsAtMost() async throws {
@@ -55,7 +55,7 @@ import Testing
         proxy.faults = .delay(.milliseconds(400))
         #expect(await longestWait(node) < limit)
         proxy.faults = .none
-        try await eventually("flights are shared again") { await node.cluster.join("h", sourceURL: url).lease != nil }
+        try await waitUntil("flights are shared again") { await node.cluster.join("h", sourceURL: url).lease != nil }
     }
 
     @Test func fiftyMillisecondsOfDelayAreTolerated() async throws {
@@ -89,10 +89,10 @@ import Testing
         try await node.joined()
         proxy.faults = FaultProxy.Faults(responses: FaultProxy.Stream(failure: failure, after: 1))
         // Bytes that the proxy has read before are not affected.
-        try await eventually("the fault") { await node.cluster.join("first", sourceURL: url).error != nil }
+        try await waitUntil("the fault") { await node.cluster.join("first", sourceURL: url).error != nil }
         #expect(await longestWait(node) < limit)
         proxy.faults = .none
-        try await eventually("flights are shared again") { await node.cluster.join("h", sourceURL: url).lease != nil }
+        try await waitUntil("flights are shared again") { await node.cluster.join("h", sourceURL: url).lease != nil }
         #expect(node.cluster.metrics.errors.values.reduce(0, +) > 0)
     }
 
@@ -107,7 +107,7 @@ import Testing
         #expect(await longestWait(node) < limit)
         try await server.start()
         let start = ContinuousClock.now
-        try await eventually("flights are shared again") { await node.cluster.join("a", sourceURL: url).record != nil }
+        try await waitUntil("flights are shared again") { await node.cluster.join("a", sourceURL: url).record != nil }
         #expect(ContinuousClock.now - start < .seconds(5))
         // One line per change.
         let kinds = node.events.map { event in
@@ -128,7 +128,7 @@ import Testing
         try await two.joined()
         let lease = try #require(await one.cluster.join("a", sourceURL: url).lease)
         async let follower = two.cluster.join("a", sourceURL: url)
-        try await eventually("the other node to wait") { try server.run("GET", "test:v1:flight:a:0-0").contains(":w") }
+        try await waitUntil("the other node to wait") { try server.run("GET", "test:v1:flight:a:0-0").contains(":w") }
         try server.kill()
         let start = ContinuousClock.now
         #expect(await follower.error != nil)
@@ -144,14 +144,14 @@ import Testing
         try await node.joined()
         try server.run("CONFIG", "SET", "maxmemory", "1")
         #expect(await longestWait(node, 3) < limit)
-        try await eventually("the state") { node.cluster.state.breaker == .open }
+        try await waitUntil("the state") { node.cluster.state.breaker == .open }
         #expect(node.cluster.metrics.errors["oom", default: 0] > 0)
         let report = await node.cluster.purge(.url(url))
         #expect(report.counts.purged >= 1)
         #expect(node.purges.contains(.url(url)))
         try server.run("CONFIG", "SET", "maxmemory", "0")
-        try await eventually("flights are shared again") { await node.cluster.join("h", sourceURL: url).lease != nil }
-        try await eventually("the purge is in the stream") {
+        try await waitUntil("flights are shared again") { await node.cluster.join("h", sourceURL: url).lease != nil }
+        try await waitUntil("the purge is in the stream") {
             try server.run("XRANGE", "test:v1:purges", "-", "+").contains(url)
         }
     }
@@ -163,9 +163,9 @@ import Testing
         try await node.joined()
         try server.run("REPLICAOF", "127.0.0.1", "1")
         #expect(await longestWait(node, 4) < limit)
-        try await eventually("the error is counted") { node.cluster.metrics.errors["readonly", default: 0] > 0 }
+        try await waitUntil("the error is counted") { node.cluster.metrics.errors["readonly", default: 0] > 0 }
         try server.run("REPLICAOF", "NO", "ONE")
-        try await eventually("flights are shared again") { await node.cluster.join("h", sourceURL: url).lease != nil }
+        try await waitUntil("flights are shared again") { await node.cluster.join("h", sourceURL: url).lease != nil }
     }
 
     @Test func scriptsThatTheServerHasForgottenAreSentAgain() async throws {
@@ -199,7 +199,7 @@ import Testing
         try await node.joined()
         let before = node.revalidations
         try server.run("XADD", "test:v1:purges", "*", "k", "x", "v", "y")
-        try await eventually("everything is revalidated") { node.revalidations == before + 1 }
+        try await waitUntil("everything is revalidated") { node.revalidations == before + 1 }
         try server.run("PUBLISH", "test:v1:events", "nonsense")
         #expect(await node.cluster.purge(.all).acknowledged == 1)
     }

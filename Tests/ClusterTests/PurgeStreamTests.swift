@@ -94,7 +94,7 @@ import Testing
         _ = await one.cluster.purge(.url(url))
         try server.kill()
         try await server.start()
-        try await eventually("the node to be back") { one.revalidations == 2 }
+        try await waitUntil("the node to be back") { one.revalidations == 2 }
         try await one.joined()
         // The purge is in the new stream too, for nodes that have missed it.
         #expect(try server.run("XRANGE", "test:v1:purges", "-", "+").contains(url))
@@ -115,7 +115,7 @@ import Testing
         #expect(ContinuousClock.now - start < .seconds(1))
         #expect(one.cluster.metrics.purgesPending == 1)
         try await server.start()
-        try await eventually("the other node has it") { two.purges.last == .url(url) }
+        try await waitUntil("the other node has it") { two.purges.last == .url(url) }
         try await one.joined()
         #expect(one.cluster.metrics.purgesPending == 0)
     }
