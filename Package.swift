@@ -177,8 +177,10 @@ let package = Package(
         .testTarget(
             name: "WebTests",
             dependencies: [
-                "Web", "Renditions", "Cache", "Fetch", "HTTP", "Media", "Sandbox", "TestSupport",
+                "Web", "Renditions", "Prewarm", "Cache", "Fetch", "HTTP", "Media", "Sandbox", "PrometheusMetrics", "SystemIO",
+                "TestSupport",
                 .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         .testTarget(

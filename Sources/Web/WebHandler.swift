@@ -9,10 +9,10 @@ package import SystemIO
 
 /// The HTTP interface: parses a request's target, checks access, and calls the controller of its route.
 ///
-/// A value of policy: it is created anew at each reload. Runs on event loop threads, which it never blocks; everything that
-/// waits is a task.
+/// Each reload creates a new handler from the new policy. Runs on event loop threads and never blocks them: work that waits runs in
+/// a task.
 package final class WebHandler: HTTPHandler {
-    /// The parts of the process that the handler uses. They outlive reloads.
+    /// The parts of the process that the handler uses. They live as long as the process.
     package struct Dependencies: Sendable {
         let cache: Cache
         let state: RenditionState
@@ -24,7 +24,7 @@ package final class WebHandler: HTTPHandler {
         let clock: CacheClock
         let threads: WorkThreads
 
-        /// - Parameter threads: Run the blocking parts of operators' requests.
+        /// - Parameter threads: The threads that run the blocking parts of operators' requests.
         package init(
             cache: Cache, state: RenditionState, prewarm: PrewarmQueue, registry: PrometheusRegistry, meter: WorkMeter,
             limiter: RateLimiter, uploads: UploadAdmission, clock: CacheClock, threads: WorkThreads
@@ -61,27 +61,29 @@ package final class WebHandler: HTTPHandler {
     private let prewarm: PrewarmController
     private let readiness = Atomic(Readiness.starting.rawValue)
 
-    package init(_ policy: WebPolicy, pipeline: RenditionPipeline, _ parts: Dependencies, logger: Logger) {
+    package init(_ policy: WebPolicy, pipeline: RenditionPipeline, _ dependencies: Dependencies, logger: Logger) {
         parser = RouteParser(mounts: policy.mounts)
-        access = AccessControl(policy, limiter: parts.limiter, clock: parts.clock)
+        access = AccessControl(policy, limiter: dependencies.limiter, clock: dependencies.clock)
         crossOrigin = CrossOrigin(allowing: policy.allowOrigin)
-        problems = ProblemResponder(version: policy.version, logger: logger)
+        let log = ResponseLog(logger)
+        problems = ProblemResponder(version: policy.version, log: log)
         let responder = RenditionResponder(policy, crossOrigin: crossOrigin, secondsLeft: access.signatures.secondsLeft)
-        hits = HitResponder(cache: parts.cache, responder: responder, signatures: access.signatures)
+        hits = HitResponder(cache: dependencies.cache, responder: responder, signatures: access.signatures)
         renditions = RenditionController(
-            pipeline: pipeline, cache: parts.cache, hits: hits, responder: responder, problems: problems,
-            keys: policy.signingKeys, logger: logger)
+            pipeline: pipeline, cache: dependencies.cache, hits: hits, responder: responder, problems: problems,
+            keys: policy.signingKeys, log: log)
         uploads = UploadController(
-            pipeline: pipeline, renditions: renditions, access: access, parser: parser, admission: parts.uploads,
-            meter: parts.meter, maxBytes: policy.maxUploadBytes)
+            pipeline: pipeline, renditions: renditions, access: access, parser: parser, admission: dependencies.uploads,
+            meter: dependencies.meter, maxBytes: policy.maxUploadBytes)
         pages = PageController(
-            policy, pipeline: pipeline, responder: responder, problems: problems, crossOrigin: crossOrigin, parser: parser,
+            policy, pipeline: pipeline, responder: responder, problems: problems, log: log, crossOrigin: crossOrigin,
+            parser: parser,
             access: access)
         admin = AdminController(
-            pipeline: pipeline, cache: parts.cache, state: parts.state, token: policy.adminToken)
+            pipeline: pipeline, cache: dependencies.cache, state: dependencies.state, token: policy.adminToken)
         metrics = MetricsController(
-            registry: parts.registry, allowed: policy.metricsReaders, admin: admin, threads: parts.threads)
-        prewarm = PrewarmController(queue: parts.prewarm, admin: admin, threads: parts.threads)
+            registry: dependencies.registry, allowed: policy.metricsReaders, admin: admin, threads: dependencies.threads)
+        prewarm = PrewarmController(queue: dependencies.prewarm, admin: admin, threads: dependencies.threads)
     }
 
     /// Sets the state that `/readyz` reports. Any thread.
@@ -160,8 +162,8 @@ package final class WebHandler: HTTPHandler {
         }
     }
 
-    /// The methods of the routes that a target may mean, with a body and without one. OPTIONS has neither the body nor the
-    /// signature of the request that it asks about, so a target that is invalid by itself has every method.
+    /// The methods of the routes of a target, with a body and without one. A preflight has neither the body nor the signature of the
+    /// actual request, so an invalid target has all methods.
     private func methods(of target: String) -> [HTTPMethod] {
         var methods: [HTTPMethod] = []
         for hasBody in [false, true] {
@@ -172,7 +174,8 @@ package final class WebHandler: HTTPHandler {
     }
 
     private static func methodNotAllowed(_ method: HTTPMethod, _ allowed: [HTTPMethod]) -> HTTPResponse {
-        let detail = "\(method.description.prefix(32)) is not allowed here. The methods are \(allowed.allowValue)."
+        let detail =
+            "\(method.description.prefix(32)) is not allowed for this route. The allowed methods are \(allowed.allowValue)."
         return ProblemDocument.response(
             Problem(405, "method_not_allowed", detail), headers: ["Allow": allowed.allowValue])
     }

@@ -66,7 +66,7 @@ import Testing
         let server = try GifreelProcess()
         let cases: [([UInt8], Int, String)] = [
             (field("quality", "5") + end, 400, "no file"), (file(gif) + file(gif) + end, 400, "more than one"),
-            (file(gif), 400, "breaks off"), (file([], name: "") + end, 415, "empty"),
+            (file(gif), 400, "incomplete"), (file([], name: "") + end, 415, "empty"),
             (file(Array("hello, this is a text and no picture".utf8)) + end, 415, "text"),
         ]
         for (body, status, word) in cases {

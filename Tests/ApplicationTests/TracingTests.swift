@@ -7,26 +7,6 @@ extension OperationsTests {
     @Suite("Traces are read, continued and logged", .timeLimit(.minutes(3))) struct TracingTests {
         private static let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 
-        @Test(arguments: [
-            "", "00", "00-\(trace)-00f067aa0ba902b7", "00-\(trace)-00f067aa0ba902b7-01-more",
-            "ff-\(trace)-00f067aa0ba902b7-01", "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
-            "00-\(trace)-0000000000000000-01", "00-\(trace.uppercased())-00f067aa0ba902b7-01", "00-\(trace)-00f067aa0ba902b-01",
-        ])
-        func malformedTracesAreNone(_ text: String) {
-            #expect(TraceParent(text) == nil)
-        }
-
-        @Test func aNewerVersionMayCarryMore() {
-            #expect(TraceParent("01-\(Self.trace)-00f067aa0ba902b7-01-more")?.traceID == Self.trace)
-        }
-
-        @Test func aChildIsAnotherSpanOfTheSameTrace() throws {
-            let parent = try #require(TraceParent("00-\(Self.trace)-00f067aa0ba902b7-01"))
-            let child = parent.child()
-            #expect(child.traceID == parent.traceID && child.spanID != parent.spanID && child.spanID.count == 16)
-            #expect(TraceParent(child.description) == child && child.description.hasSuffix("-01"))
-        }
-
         @Test func aTraceIsPassedOnToTheOriginAndLogged() throws {
             let gif = GIFBuilder.animation(frames: 3)
             let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
@@ -44,6 +24,38 @@ extension OperationsTests {
             #expect(values["trace_id"] == Self.trace && values["span_id"] == sent.spanID && values["request_id"] == "call-7")
             #expect(values["source_host"] == "127.0.0.1" && values["cache_status"] == "gifreel; fwd=miss; stored")
             for stage in ["queue_ms", "fetch_ms", "transcode_ms"] { #expect(values[stage].flatMap { Double($0) } != nil) }
+        }
+
+        @Test func factsPagesEmbedsAndObjectsAreLoggedWithTheirRequestAndTrace() throws {
+            let gif = GIFBuilder.animation(frames: 3)
+            let origin = try LoopbackOrigin([
+                "/facts.gif": { _ in .ok(gif) }, "/page.gif": { _ in .ok(gif + [1]) }, "/embedded.gif": { _ in .ok(gif + [2]) },
+            ])
+            defer { origin.stop() }
+            var server = try GifreelProcess(["log.format=json"])
+            let object = try #require(try server.request("POST", "/png", body: gif)["content-location"])
+            // After a restart the object is not in memory, so its request waits for the disk.
+            let directory = server.directory.deletingLastPathComponent().appendingPathComponent("gifreel-\(UUID().uuidString)")
+            _ = server.terminate()
+            try FileManager.default.copyItem(at: server.directory, to: directory)
+            server = try GifreelProcess(["log.format=json"], directory: directory)
+            let targets = [
+                ("facts-1", "/json/\(origin.url("/facts.gif"))", 200), ("page-1", "/html/\(origin.url("/page.gif"))", 200),
+                ("embed-1", "/oembed?url=\(origin.url("/embedded.gif"))", 200), ("object-1", object, 200),
+                ("facts-2", "/json/\(origin.url("/no-facts.gif"))", 404),
+                ("page-2", "/html/\(origin.url("/no-page.gif"))", 404),
+                ("embed-2", "/oembed?url=\(origin.url("/no-embed.gif"))", 404),
+            ]
+            for (id, target, status) in targets {
+                let headers = ["traceparent: 00-\(Self.trace)-00f067aa0ba902b7-01", "X-Request-Id: \(id)"]
+                #expect(try server.request("GET", target, headers: headers).status == status, "\(id)")
+                let message = status == 200 ? "answered" : "request failed"
+                try waitUntil("“\(message)” with the id \(id) and its trace in\n\(server.log)") {
+                    server.log.split(separator: "\n").contains { line in
+                        ["\"\(message)\"", "\"\(id)\"", "\"\(Self.trace)\"", "\"span_id\""].allSatisfy(line.contains)
+                    }
+                }
+            }
         }
 
         @Test func withoutATraceNoneIsBegun() throws {

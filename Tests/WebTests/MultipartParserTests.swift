@@ -7,7 +7,7 @@ import Testing
     private struct Parts: Equatable {
         var parts: [MultipartPart] = []
         var contents: [[UInt8]] = []
-        var isWhole = false
+        var isComplete = false
     }
 
     private func parse(_ body: [UInt8], boundary: String = "X", piece: Int = .max) throws -> Parts {
@@ -25,7 +25,7 @@ import Testing
                         found.parts.append(part)
                         found.contents.append([])
                     case .data(let range): found.contents[found.contents.count - 1] += Array(bytes[range])
-                    case .withheld(let count): found.contents[found.contents.count - 1] += parser.delimiter.prefix(count)
+                    case .delimiterPrefix(let count): found.contents[found.contents.count - 1] += parser.delimiter.prefix(count)
                     case .partEnd: break
                     case .needsMore, .end: break loop
                     }
@@ -33,7 +33,7 @@ import Testing
                 #expect(position == bytes.count)
             }
         }
-        found.isWhole = parser.isWhole
+        found.isComplete = parser.isComplete
         return found
     }
 
@@ -52,7 +52,7 @@ import Testing
             + Array("--X--\r\nand this".utf8)
         let whole = try parse(body)
         #expect(whole.parts.map(\.name) == ["width", "file"] && whole.parts.map(\.isFile) == [false, true])
-        #expect(whole.contents == [Array("320".utf8), content] && whole.isWhole)
+        #expect(whole.contents == [Array("320".utf8), content] && whole.isComplete)
         for piece in [1, 2, 3, 5, 7, 16, 64] { #expect(try parse(body, piece: piece) == whole, "\(piece)") }
     }
 
@@ -60,20 +60,20 @@ import Testing
         let body = part(file, []) + Array("--X--".utf8)
         for piece in [1, 4, .max] {
             let found = try parse(body, piece: piece)
-            #expect(found.contents == [[]] && found.isWhole)
+            #expect(found.contents == [[]] && found.isComplete)
         }
     }
 
     @Test func aBodyThatBreaksOffIsIncomplete() throws {
         let body = part(file, [1, 2, 3]) + Array("--X--".utf8)
-        for length in 0..<(body.count - 1) { #expect(try !parse(Array(body.prefix(length))).isWhole, "\(length)") }
-        #expect(try parse(body).isWhole)
+        for length in 0..<(body.count - 1) { #expect(try !parse(Array(body.prefix(length))).isComplete, "\(length)") }
+        #expect(try parse(body).isComplete)
     }
 
     @Test func aBoundaryInQuotesMayHoldSpaces() throws {
         let body = part(file, [7], "a b;c") + Array("--a b;c--".utf8)
         let found = try parse(body, boundary: "\"a b;c\"; charset=utf-8")
-        #expect(found.contents == [[7]] && found.isWhole)
+        #expect(found.contents == [[7]] && found.isComplete)
     }
 
     @Test(arguments: [
@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test func aHeadHasABound() {
-        let head = "\(field)\r\nX: \(String(repeating: "x", count: MultipartParser.longestHead))"
+        let head = "\(field)\r\nX: \(String(repeating: "x", count: MultipartParser.maxHeadLength))"
         #expect(throws: Problem.self) { try parse(part(head, [1])) }
     }
 

@@ -25,9 +25,9 @@ import Testing
             video: rendition.inFormat(.mp4), poster: rendition.inFormat(.jpg))
     }
 
-    private func contents(_ links: PageLinks, name: String = "a.gif", plays: Int? = nil) -> PlayerPage.Contents {
+    private func contents(_ links: PageLinks, name: String = "a.gif", playCount: Int? = nil) -> PlayerPage.Contents {
         PlayerPage.Contents(
-            name: name, links: links, width: 34, height: 22, posterWidth: 33, posterHeight: 21, plays: plays)
+            name: name, links: links, width: 34, height: 22, posterWidth: 33, posterHeight: 21, playCount: playCount)
     }
 
     private func query(_ maxWidth: Int?, _ maxHeight: Int?) throws -> OEmbed.Query {
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test func theVideoHasAllThatLetsItPlayWithoutAJump() throws {
-        let text = PlayerPage().text(contents(try links()))
+        let text = PlayerPage().html(contents(try links()))
         #expect(text.contains("<video id=\"video\" autoplay loop muted playsinline "))
         #expect(text.contains(" poster=\"/jpg/https://a.test/a.gif\" width=\"34\" height=\"22\" aria-label="))
         #expect(text.contains("<source src=\"/mp4/https://a.test/a.gif\" type=\"video/mp4\""))
@@ -50,22 +50,22 @@ import Testing
 
     @Test func theLoopCountIsHonoured() throws {
         let page = PlayerPage()
-        #expect(!page.text(contents(try links(), plays: 1)).contains("autoplay loop"))
-        #expect(page.text(contents(try links(), plays: 1)).contains(" data-plays=\"1\""))
-        let thrice = page.text(contents(try links(), plays: 3))
+        #expect(!page.html(contents(try links(), playCount: 1)).contains("autoplay loop"))
+        #expect(page.html(contents(try links(), playCount: 1)).contains(" data-plays=\"1\""))
+        let thrice = page.html(contents(try links(), playCount: 3))
         #expect(thrice.contains("autoplay loop") && thrice.contains(" data-plays=\"3\""))
-        #expect(!page.text(contents(try links())).contains("data-plays="))
-        #expect(PlayerPage.plays(loopCount: nil, repeats: 1) == 1)
-        #expect(PlayerPage.plays(loopCount: 0, repeats: 5) == nil)
-        #expect(PlayerPage.plays(loopCount: 2, repeats: 1) == 3)
-        #expect(PlayerPage.plays(loopCount: 4, repeats: 2) == 3)
+        #expect(!page.html(contents(try links())).contains("data-plays="))
+        #expect(PlayerPage.playCount(loopCount: nil, repetitions: 1) == 1)
+        #expect(PlayerPage.playCount(loopCount: 0, repetitions: 5) == nil)
+        #expect(PlayerPage.playCount(loopCount: 2, repetitions: 1) == 3)
+        #expect(PlayerPage.playCount(loopCount: 4, repetitions: 2) == 3)
     }
 
     @Test func nothingOfAStrangersBecomesMarkup() throws {
         let hostileLinks = try links(
             "/html/https://a.test/a.gif?\"><script>alert(2)</script>", source: "https://a.test/a.gif?'%22onload=alert(3)",
             host: "x\"><b>")
-        let text = PlayerPage().text(contents(hostileLinks, name: hostile))
+        let text = PlayerPage().html(contents(hostileLinks, name: hostile))
         #expect(
             !text.contains("<script>alert") && !text.contains("<b>") && !text.contains("\u{202e}") && !text.contains("\u{0}"))
         #expect(text.contains("<title>&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&#39;&amp;\u{fffd}\u{fffd}.gif</title>"))
@@ -91,7 +91,7 @@ import Testing
     @Test func thePublicURLIsWhatStrangersAreTold() throws {
         let links = try links(publicURL: "https://gifs.example.com/reel")
         #expect(links.pageAddress == "https://gifs.example.com/reel/html/https://a.test/a.gif" && links.root == "/reel")
-        let text = PlayerPage().text(contents(links))
+        let text = PlayerPage().html(contents(links))
         #expect(text.contains(" poster=\"/reel/jpg/https://a.test/a.gif\""))
         #expect(text.contains("<meta property=\"og:video:secure_url\" content=\"https://gifs.example.com/reel/mp4/"))
     }
@@ -104,9 +104,11 @@ import Testing
         ]
         #expect(places == filled)
         #expect(
-            Set(PageTemplate(PackageResources.home_html).placeholders) == ["style", "script", "max_bytes", "max_size", "version"])
+            Set(PageTemplate(PackageResources.home_html).placeholders) == [
+                "style", "script", "max_bytes", "max_size", "version",
+            ])
         #expect(Set(PageTemplate(PackageResources.signed_html).placeholders) == ["style", "version"])
-        let error = ErrorPage(version: "1").text(Problem(404, "source_not_found", "<b>"))
+        let error = ErrorPage(version: "1").html(Problem(404, "source_not_found", "<b>"))
         #expect(error.contains("&lt;b&gt;") && error.contains("Error 404") && !error.contains("{{"))
     }
 

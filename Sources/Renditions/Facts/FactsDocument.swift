@@ -1,6 +1,8 @@
+internal import Foundation
+
 /// The body of `json` (docs/api.md).
 package struct FactsDocument: Codable, Equatable {
-    /// A GIF's facts and where it is from.
+    /// A GIF's facts and its URL.
     package struct Source: Codable, Equatable {
         /// Null for an upload.
         package var url: String?
@@ -21,7 +23,7 @@ package struct FactsDocument: Codable, Equatable {
             facts = try SourceFacts(from: decoder)
         }
 
-        /// One object, in which «none» is null and not left out.
+        /// Encodes one object, in which missing values are null.
         package func encode(to encoder: any Encoder) throws {
             try facts.encode(to: encoder)
             var container = encoder.container(keyedBy: Key.self)
@@ -30,13 +32,13 @@ package struct FactsDocument: Codable, Equatable {
         }
     }
 
-    /// What is known of a rendition; of one that is not made yet, where it may be asked for.
+    /// The facts of a rendition. One that is not stored has only its URL.
     package struct Rendition: Codable, Equatable {
         package var url: String
         package var bytes: Int64?
         package var width: Int?
         package var height: Int?
-        /// In seconds; of a video.
+        /// In seconds; nil for a poster.
         package var duration: Double?
 
         package init(url: String, bytes: Int64? = nil) {
@@ -46,7 +48,7 @@ package struct FactsDocument: Codable, Equatable {
     }
 
     package var source: Source
-    /// By the format's name; with default options.
+    /// The renditions with default options, by the names of their formats.
     package var renditions: [String: Rendition]
 
     package init(source: Source, renditions: [String: Rendition]) {
@@ -54,5 +56,18 @@ package struct FactsDocument: Codable, Equatable {
         self.renditions = renditions
     }
 
+    /// The document as JSON.
     package var encoded: [UInt8] { JSONText.encode(self) }
+}
+
+/// JSON bodies.
+package enum JSONText {
+    /// Returns the value as JSON with sorted keys and a trailing newline.
+    package static func encode(_ value: some Encodable) -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        // Encoding fails only for infinity and NaN, which no document contains.
+        let data = (try? encoder.encode(value)) ?? Data("{}".utf8)
+        return Array(data) + [UInt8(ascii: "\n")]
+    }
 }

@@ -4,12 +4,12 @@ internal import Glibc
 package import Media
 package import SystemIO
 
-/// The file in which a GIF's facts are stored: a ``FactsDocument`` without renditions, which come and go.
+/// The file with a GIF's facts: a ``FactsDocument`` without renditions, because those change.
 package enum FactsFile {
-    /// Puts the document in place of what a worker wrote for ``OutputFormat/facts``. To be called when the worker is gone.
+    /// Replaces the file that a worker wrote for ``OutputFormat/facts`` by the document, after the worker has ended.
     ///
-    /// - Parameter bytes: Of the GIF.
-    /// - Throws: ``RenditionError`` where the file is not what the worker said, or cannot be written.
+    /// - Parameter bytes: The size of the GIF in bytes.
+    /// - Throws: ``RenditionError/factsUnusable(cause:)`` if the file differs from the worker's description, or cannot be written.
     package static func write(
         _ result: TranscodeResult, of digest: SourceDigest, bytes: Int, to file: SharedDescriptor
     ) throws(RenditionError) -> Int {
@@ -26,7 +26,7 @@ package enum FactsFile {
         }
     }
 
-    /// The stored facts; nil where they cannot be read.
+    /// Returns the stored facts; nil if they cannot be read.
     package static func read(_ rendition: CachedRendition) -> SourceFacts? {
         if let known = rendition.attachment as? Parsed { return known.facts }
         do throws(SystemError) {
@@ -41,7 +41,7 @@ package enum FactsFile {
         }
     }
 
-    /// The facts, kept beside the open file.
+    /// The parsed facts, attached to the open file.
     private final class Parsed: Sendable {
         let facts: SourceFacts
 

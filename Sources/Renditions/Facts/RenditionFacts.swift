@@ -1,7 +1,7 @@
 internal import Foundation
 internal import Media
 
-/// The numbers that are stored beside a rendition.
+/// The facts that are stored with a rendition.
 package struct RenditionFacts: Codable, Equatable {
     package var width: Int
     package var height: Int
@@ -27,7 +27,7 @@ package struct RenditionFacts: Codable, Equatable {
         loopCount = result.loopCount
     }
 
-    /// Reads what ``encoded`` wrote; nil where it is damaged, which includes a number outside its range.
+    /// Decodes the stored form; nil if it is damaged or a number is outside its range.
     package init?(stored bytes: [UInt8]) {
         guard let facts = try? JSONDecoder().decode(RenditionFacts.self, from: Data(bytes)), facts.isInRange else { return nil }
         self = facts
@@ -40,5 +40,6 @@ package struct RenditionFacts: Codable, Equatable {
             && loopCount.map(FactRange.loopCount.contains) ?? true
     }
 
+    /// The stored form: JSON.
     package var encoded: [UInt8] { JSONText.encode(self) }
 }

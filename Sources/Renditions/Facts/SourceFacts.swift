@@ -2,9 +2,9 @@ internal import Cache
 internal import Foundation
 internal import Media
 
-/// What there is to know of a GIF, as `json` has it (docs/api.md).
+/// The facts of a GIF in `json` (docs/api.md).
 package struct SourceFacts: Codable, Equatable, Sendable {
-    /// Of the whole file, 64 hexadecimal digits.
+    /// The SHA-256 of the file as 64 hexadecimal digits.
     package var sha256: String
     package var bytes: Int
     /// The canvas, in pixels.
@@ -12,14 +12,14 @@ package struct SourceFacts: Codable, Equatable, Sendable {
     package var height: Int
     /// Whole frames.
     package var frames: Int
-    /// The raw loop count; null for «once», 0 for «for ever».
+    /// The raw loop count; null for one play, 0 for an endless loop.
     package var loopCount: Int?
     /// In seconds; the sum of ``delays``.
     package var duration: Double
-    /// In seconds, as browsers show them and as the video has them: 0 and 1 hundredths are 10.
+    /// In seconds, as in browsers and in the video: 0 and 1 hundredths count as 10.
     package var delays: [Double]
     package var animated: Bool
-    /// Whether a page shows through the picture somewhere at some time.
+    /// Whether any frame has transparent pixels.
     package var transparent: Bool
 
     private enum CodingKeys: String, CodingKey {
@@ -35,7 +35,8 @@ package struct SourceFacts: Codable, Equatable, Sendable {
         case transparent
     }
 
-    /// - Parameter delays: What a worker wrote for ``OutputFormat/facts``; nil is given for anything else.
+    /// - Parameter delays: The file that a worker wrote for ``OutputFormat/facts``.
+    /// - Returns: Nil if the file has another length than the result claims.
     init?(_ result: TranscodeResult, delays file: [UInt8], of digest: SourceDigest, bytes: Int) {
         guard result.frames > 0, file.count == 2 * result.frames else { return nil }
         let hundredths = stride(from: 0, to: file.count, by: 2).map { Int(file[$0]) | Int(file[$0 + 1]) << 8 }

@@ -1,7 +1,46 @@
 internal import Media
 internal import SystemIO
 
-// Values of options as they are written.
+// The texts of option values.
+
+/// Numbers in options: digits, for some options with a decimal point and more digits. They have no sign and no exponent.
+package enum DecimalText {
+    /// Parses a whole number of up to nine digits.
+    package static func whole(_ text: some StringProtocol) -> Int? {
+        // The product of a number of nine digits and a scale fits in an Int.
+        isDigits(text) && text.utf8.count <= 9 ? Int(text) : nil
+    }
+
+    /// Parses a number and multiplies it by `scale`, a power of ten. The result is rounded to the nearest whole number.
+    package static func scaled(_ text: String, by scale: Int) -> Int? {
+        let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let first = parts.first, let whole = whole(first) else { return nil }
+        if parts.count == 1 { return whole * scale }
+        guard isDigits(parts[1]) else { return nil }
+        var value = whole * scale
+        var unit = scale
+        for digit in parts[1].utf8.map({ Int($0 - UInt8(ascii: "0")) }) {
+            if unit == 1 {
+                // The first digit after the last one that counts decides.
+                return digit >= 5 ? value + 1 : value
+            }
+            unit /= 10
+            value += digit * unit
+        }
+        return value
+    }
+
+    /// Returns the shortest text of `value` divided by `scale`, a power of ten.
+    package static func text(_ value: Int, by scale: Int) -> String {
+        var digits = String(scale + value % scale).dropFirst()
+        while digits.last == "0" { digits.removeLast() }
+        return digits.isEmpty ? String(value / scale) : "\(value / scale).\(digits)"
+    }
+
+    private static func isDigits(_ text: some StringProtocol) -> Bool {
+        !text.isEmpty && text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+    }
+}
 
 extension SizeOptions.Fit {
     init?(name: String) {
@@ -9,7 +48,7 @@ extension SizeOptions.Fit {
         self = fit
     }
 
-    /// As it stands in options.
+    /// The name in options.
     var name: String {
         switch self {
         case .contain: "contain"
@@ -30,6 +69,6 @@ extension RGB {
             blue: UInt8(truncatingIfNeeded: value))
     }
 
-    /// `rrggbb`.
+    /// `rrggbb`, in lower case.
     var hex: String { Hex.encode([red, green, blue]) }
 }

@@ -1,23 +1,23 @@
 package import Media
 
 extension Rendition {
-    /// A format that can be answered with. The raw value is its name in a path and its file extension.
+    /// The format of a response. The raw value is its name in a path and its file extension.
     ///
-    /// Everything about the formats that workers make derives from the table of outputs (``OutputTraits``).
+    /// All properties of the formats that workers produce derive from the table of outputs (``OutputTraits``).
     package enum Format: RawRepresentable, Sendable, Hashable, CaseIterable {
-        /// What a worker makes.
+        /// A file that a worker produces.
         case output(OutputFormat)
         /// A page that plays the video.
         case html
-        /// The GIF as it is: the answer of a mount that negotiates to clients that do not accept the video. It cannot be
-        /// requested by name, and takes no options.
+        /// The GIF itself: the response of a mount that negotiates to clients that do not prefer the video. It cannot be requested
+        /// by name and has no options.
         case gif
 
         package static var mp4: Format { .output(.mp4) }
         package static var jpg: Format { .output(.jpg) }
         package static var png: Format { .output(.png) }
         package static var webp: Format { .output(.webp) }
-        /// The facts about the GIF and its renditions.
+        /// The facts of the GIF and its renditions.
         package static var json: Format { .output(.facts) }
 
         /// The formats that can be requested by name.
@@ -38,7 +38,7 @@ extension Rendition {
             }
         }
 
-        /// The format that a request calls `name`.
+        /// The format with a name that a request may use.
         package static func named(_ name: some StringProtocol) -> Format? {
             byName[String(name)].flatMap { $0 == .gif ? nil : $0 }
         }
@@ -52,13 +52,13 @@ extension Rendition {
             }
         }
 
-        /// What a worker makes for it; nil where none is needed.
+        /// The output of the worker; nil if the format needs no worker.
         package var output: OutputFormat? {
             if case .output(let output) = self { output } else { nil }
         }
 
-        /// Whether the stored file is the answer. The others are composed for each answer from what is stored.
-        package var isAnsweredAsStored: Bool {
+        /// Whether the stored file is the body of responses. Otherwise the body is composed from stored facts.
+        package var isSentAsStored: Bool {
             switch self {
             case .output(let output): output.traits.kind != .facts
             case .html: false
@@ -66,7 +66,7 @@ extension Rendition {
             }
         }
 
-        /// Whether it is a still picture of one frame.
+        /// Whether the format is a still picture of one frame.
         package var isPoster: Bool { output?.traits.kind == .poster }
     }
 }

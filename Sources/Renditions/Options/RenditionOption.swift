@@ -1,6 +1,6 @@
 internal import Media
 
-/// The options of renditions (docs/api.md), in the order of their names, which is that of canonical texts.
+/// The options of renditions (docs/api.md), sorted by name, which is their order in canonical texts.
 package enum RenditionOption: String, Sendable, CaseIterable {
     case bg
     case end
@@ -14,8 +14,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     case start
     case width
 
-    /// Whether the option changes anything on renditions of the format. A page has the options of the video and the
-    /// poster that it shows.
+    /// Whether the option has an effect on renditions of the format. A page has the options of its video and its poster.
     package func applies(to format: Rendition.Format) -> Bool {
         switch format {
         case .output(let output): output.traits.options.contains(group)
@@ -24,7 +23,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         }
     }
 
-    /// The group of options that formats have or lack as a whole.
+    /// The group of the option. A format has all options of a group or none.
     private var group: OptionGroups {
         switch self {
         case .width, .height, .fit: .size
@@ -35,7 +34,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         }
     }
 
-    /// What values it takes, as the end of a sentence.
+    /// The valid values, as the end of a sentence.
     private var expectation: String {
         switch self {
         case .bg: "must be a colour of six hexadecimal digits"
@@ -50,10 +49,10 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         }
     }
 
-    /// Reads the option's text. Numbers with more decimals than count are rounded: `speed` and `fps` to thousandths,
-    /// `start` and `end` to hundredths of a second.
+    /// Parses the option's value. Numbers are rounded: `speed` and `fps` to thousandths, `start` and `end` to hundredths of a
+    /// second.
     ///
-    /// - Throws: ``RenditionError`` that names the option, when the text is not one of its values.
+    /// - Throws: ``RenditionError/invalidOption(name:reason:)`` if the text is not a valid value.
     func read(_ text: String, into options: inout TranscodeOptions) throws(RenditionError) {
         switch self {
         case .bg: options.background = try required(RGB(hex: text))
@@ -71,7 +70,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         }
     }
 
-    /// The option's text in canonical form; nil where it has its default.
+    /// The option's value in canonical form; nil for the default.
     func text(in options: TranscodeOptions) -> String? {
         let defaults = TranscodeOptions()
         switch self {
@@ -91,7 +90,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         }
     }
 
-    /// Makes the option what it is elsewhere.
+    /// Copies the option's value.
     func copy(from source: TranscodeOptions, to options: inout TranscodeOptions) {
         switch self {
         case .bg: options.background = source.background

@@ -16,11 +16,11 @@ package final class RateLimiter: Sendable {
     }
 
     private struct State {
-        /// Allocated by the first request that is counted.
+        /// Empty until the first miss is counted.
         var buckets: [Bucket?] = []
-        /// Nanoseconds in which one token comes back.
+        /// Nanoseconds in which a bucket gains one token.
         var interval: UInt64
-        /// Nanoseconds in which an empty bucket is full again.
+        /// Nanoseconds in which an empty bucket becomes full.
         var span: UInt64
 
         init(_ limit: RateLimit) {
@@ -30,7 +30,7 @@ package final class RateLimiter: Sendable {
     }
 
     private let state: Mutex<State>
-    private let count: Int
+    private let capacity: Int
     private let setMask: Int
     private let now: @Sendable () -> UInt64
 
@@ -38,15 +38,15 @@ package final class RateLimiter: Sendable {
 
     /// - Parameters:
     ///   - limit: Nil if requests are not limited yet; ``apply(_:)`` sets it before the first one is counted.
-    ///   - sets: A power of two; a set holds four clients, some 130 bytes together.
+    ///   - sets: A power of two. A set has four buckets, of about 130 bytes together.
     package init(_ limit: RateLimit?, sets: Int = 16_384, clock: CacheClock = .system) {
         state = Mutex(State(limit ?? RateLimit(perMinute: 1, burst: 1)))
-        count = sets * Self.ways
+        capacity = sets * Self.ways
         setMask = sets - 1
         now = clock.monotonicNanoseconds
     }
 
-    /// Changes the limit. Used-up tokens stay used; a bucket never needs longer to fill than an empty one of the new limit.
+    /// Changes the limit. Used tokens stay used; no bucket takes longer to fill than an empty one under the new limit.
     package func apply(_ limit: RateLimit) {
         state.withLock { state in
             let new = State(limit)
@@ -55,21 +55,21 @@ package final class RateLimiter: Sendable {
         }
     }
 
-    /// Takes a token of the client.
+    /// Takes a token from the client's bucket.
     ///
-    /// - Returns: Nil if there was one; else the seconds until there is one, at least 1.
+    /// - Returns: Nil on success; otherwise the seconds until the bucket has a token, at least 1.
     package func take(_ client: ClientNetwork) -> Int? {
         let now = now()
         var hasher = Hasher()
         hasher.combine(client)
-        // The hasher is seeded per process, so clients cannot choose addresses that share a set.
+        // The hasher is seeded per process, so clients cannot choose addresses that share a set with others.
         let start = (hasher.finalize() & setMask) * Self.ways
         return state.withLock { state in
-            if state.buckets.isEmpty { state.buckets = Array(repeating: nil, count: count) }
+            if state.buckets.isEmpty { state.buckets = Array(repeating: nil, count: capacity) }
             let set = start..<start + Self.ways
             let index = set.first { state.buckets[$0]?.client == client }
             let known = index.flatMap { state.buckets[$0]?.fullAt } ?? now
-            // A bucket that was filled under a slower limit is at worst empty under this one.
+            // A bucket that was used under a slower limit is at worst empty under this one.
             let fullAt = min(max(known, now), now + state.span) + state.interval
             if fullAt - now > state.span {
                 return Int((fullAt - now - state.span + 999_999_999) / 1_000_000_000)
@@ -79,9 +79,9 @@ package final class RateLimiter: Sendable {
         }
     }
 
-    /// The allowance of a request.
+    /// Returns the allowance of a request.
     ///
-    /// - Parameter client: Nil if the address is unknown (a Unix socket without a trusted proxy). Such clients would share one
+    /// - Parameter client: Nil if the address is unknown (a Unix socket without a trusted proxy). Such clients would share a
     ///   bucket, so they are not limited.
     func allowance(for client: ClientNetwork?) -> MissAllowance {
         guard let client else { return .unlimited }

@@ -4,7 +4,7 @@ internal import Fetch
 internal import HTTP
 internal import Renditions
 
-/// Answers the requests that need the admin token: purges, and the state of the cache.
+/// Handles purges and `/cache`, which need the admin token.
 struct AdminController: Sendable {
     private let pipeline: RenditionPipeline
     private let cache: Cache
@@ -18,22 +18,22 @@ struct AdminController: Sendable {
         self.token = token.map { SHA256.hash(data: Array($0.utf8)) }
     }
 
-    /// Whether a token is configured. Without one the admin paths do not exist.
+    /// Whether a token is configured. Without one, the admin interface does not exist.
     var isOn: Bool { token != nil }
 
-    /// `PURGE` of a rendition's path: removes every rendition of its source.
+    /// Handles `PURGE` of a rendition's path: removes every rendition of its source.
     func purge(_ url: SourceURL, authorization: String?) throws(Problem) -> HTTPReply {
         try authorize(authorization)
-        return purge(.url(url.canonical))
+        return reply(purging: .url(url.canonical))
     }
 
-    /// `PURGE` of an object's path: forgets that object and every alias that leads to it.
+    /// Handles `PURGE` of an object's path: removes the object and every alias to it.
     func purge(_ object: ObjectID, authorization: String?) throws(Problem) -> HTTPReply {
         try authorize(authorization)
-        return purge(.object(object))
+        return reply(purging: .object(object))
     }
 
-    /// `/cache`: GET answers with statistics, DELETE purges.
+    /// Handles `/cache`: GET returns statistics, DELETE purges.
     func answer(_ method: HTTPMethod, _ query: [QueryItem], authorization: String?) throws(Problem) -> HTTPReply {
         try authorize(authorization)
         guard method == .delete else { return .now(statistics()) }
@@ -43,26 +43,26 @@ struct AdminController: Sendable {
         switch (item.name, item.value) {
         case ("url", let text):
             do throws(SourceURLError) {
-                return purge(.url(try SourceURL(text).canonical))
+                return reply(purging: .url(try SourceURL(text).canonical))
             } catch {
                 throw .badSourceURL(error.description)
             }
-        case ("prefix", let text) where !text.isEmpty: return purge(.prefix(Self.canonicalPrefix(text)))
-        case ("all", "true"): return purge(.all)
+        case ("prefix", let text) where !text.isEmpty: return reply(purging: .prefix(Self.canonicalPrefix(text)))
+        case ("all", "true"): return reply(purging: .all)
         default: throw .badRequest("DELETE /cache takes exactly one parameter: url, prefix, or all=true.")
         }
     }
 
-    /// The prefix with scheme, host and port in canonical form, and the path unchanged.
+    /// Returns the prefix with scheme, host and port in canonical form, and the path unchanged.
     private static func canonicalPrefix(_ text: String) -> String {
         let parts = text.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
         guard parts.count == 4, let origin = try? SourceURL(parts[0...2].joined(separator: "/") + "/") else { return text }
         return origin.canonical + parts[3]
     }
 
-    /// Compares digests, so the time does not depend on where a wrong token differs.
+    /// Checks the token of a request. Compares digests, so the time does not depend on the position of the first difference.
     ///
-    /// - Throws: `not_found` where the admin interface is off, `unauthorized`.
+    /// - Throws: `not_found` if the admin interface is off, or `unauthorized`.
     func authorize(_ authorization: String?) throws(Problem) {
         guard let token else { throw .notFound("The admin interface is off: no admin token is configured.") }
         let words = (authorization ?? "").split(separator: " ", maxSplits: 1)
@@ -76,7 +76,7 @@ struct AdminController: Sendable {
         var bytes: Int64
     }
 
-    private func purge(_ scope: PurgeScope) -> HTTPReply {
+    private func reply(purging scope: PurgeScope) -> HTTPReply {
         .later { [pipeline] in
             do throws(CacheError) {
                 let result = try await pipeline.purge(scope)

@@ -1,17 +1,17 @@
 package import HTTP
 
-/// The fields that let scripts of other origins send every request and read every answer, errors too (Fetch standard,
+/// The fields that let scripts of other origins send every request and read every response, including errors (Fetch standard,
 /// section 3.2: the CORS protocol).
 ///
-/// They are encoded once. A response whose body is an ``HTTPResource`` has them in its prepared head; ``applied(to:)``
-/// adds them to every other one.
+/// They are encoded once. A response whose body is an ``HTTPResource`` has them in its prepared head; ``applied(to:)`` adds
+/// them to all other responses.
 package struct CrossOrigin: Sendable {
-    /// What goes with every answer; empty where no origin is allowed.
+    /// The fields of every response; empty if no origin is allowed.
     let fields: HTTPHeaders
     private let preflightFields: HTTPHeaders
 
-    /// What scripts may read beside the fields that every script may read.
-    private static let exposed = "Content-Location, ETag, Cache-Status, Server-Timing, Location, Retry-After"
+    /// The fields that scripts may read in addition to the safelisted ones.
+    private static let exposedFields = "Content-Location, ETag, Cache-Status, Server-Timing, Location, Retry-After"
 
     /// - Parameter origin: The value of `Access-Control-Allow-Origin`; nil allows no origin.
     package init(allowing origin: String?) {
@@ -20,26 +20,26 @@ package struct CrossOrigin: Sendable {
             preflightFields = HTTPHeaders()
             return
         }
-        fields = ["Access-Control-Allow-Origin": origin, "Access-Control-Expose-Headers": Self.exposed]
+        fields = ["Access-Control-Allow-Origin": origin, "Access-Control-Expose-Headers": Self.exposedFields]
         preflightFields = [
             "Access-Control-Allow-Origin": origin,
-            // Every method, also where the route refuses it: then the script can read the answer that says so.
+            // All methods, including those that the route refuses, so that the script can read the 405 response.
             "Access-Control-Allow-Methods": "GET, HEAD, POST, DELETE, PURGE, OPTIONS",
             // The wildcard does not cover Authorization.
             "Access-Control-Allow-Headers": "*, Authorization", "Access-Control-Max-Age": "86400",
         ]
     }
 
-    /// Answers OPTIONS, which is how browsers send a preflight.
+    /// Returns the response to OPTIONS, the method of a preflight.
     ///
-    /// - Parameter methods: Those of the route.
+    /// - Parameter methods: The methods of the route.
     func preflight(allow methods: [HTTPMethod]) -> HTTPResponse {
         var response = HTTPResponse.options(allow: methods)
         response.headers.append(preflightFields)
         return response
     }
 
-    /// The response with the fields.
+    /// Returns the response with the fields.
     package func applied(to response: HTTPResponse) -> HTTPResponse {
         if case .resource = response.body { return response }
         var response = response
@@ -47,7 +47,7 @@ package struct CrossOrigin: Sendable {
         return response
     }
 
-    /// The reply with the fields, whenever its response is known.
+    /// Returns the reply with the fields in its response, also if that is computed later.
     func applied(to reply: HTTPReply) -> HTTPReply {
         if fields.isEmpty { return reply }
         return switch reply {
@@ -58,7 +58,7 @@ package struct CrossOrigin: Sendable {
     }
 }
 
-/// A body sink whose answers have the fields of ``CrossOrigin``.
+/// A body sink whose responses have the fields of ``CrossOrigin``.
 private final class CrossOriginSink: HTTPBodySink {
     private let sink: any HTTPBodySink
     private let crossOrigin: CrossOrigin

@@ -2,7 +2,7 @@ internal import Cache
 internal import HTTP
 internal import Renditions
 
-/// Answers hits: from the bytes of a target to the head and file that are sent.
+/// Responds to hits: from the bytes of a target to the head and file that are sent.
 ///
 /// Runs on event loop threads. A hit parses nothing, allocates no strings and waits for nothing: the target is looked up in
 /// ``RouteMemo``, the rendition in the cache's memory, and the response's fields were prepared when the rendition was first
@@ -22,24 +22,24 @@ struct HitResponder: Sendable {
     /// The response to a GET or HEAD of a target that was requested before, if its rendition is in memory and fresh.
     func response(to request: borrowing HTTPRequest) -> HTTPResponse? {
         let method = request.method
-        guard method == .get || method == .head, let known = memo.entry(for: request.targetBytes) else { return nil }
-        if let expires = known.expires, signatures.hasExpired(expires) { return nil }
-        if let alias = known.alias {
+        guard method == .get || method == .head, let entry = memo.entry(for: request.targetBytes) else { return nil }
+        if let expires = entry.expires, signatures.hasExpired(expires) { return nil }
+        if let alias = entry.alias {
             var key = alias
-            if let fallback = known.fallback {
+            if let fallback = entry.fallback {
                 let prefersVideo = AcceptField(request.headers("Accept")).prefersVideo
                 if !prefersVideo || fresh(alias).map(responder.isLargerThanSource) == true { key = fallback }
             }
             guard let rendition = fresh(key) else { return nil }
-            return responder.hit(rendition, .source, known.terms)
+            return responder.hit(rendition, .source, entry.terms)
         }
-        guard let object = known.object else { return nil }
+        guard let object = entry.object else { return nil }
         return self.object(object.id, object.fileExtension)
     }
 
     /// The response with a rendition of a source, if it is in memory and fresh.
     ///
-    /// - Parameter alternative: Sent if the rendition is larger than its source; the caller looks for it.
+    /// - Parameter alternative: The rendition to send instead if this one is larger than its source. Nil is returned then.
     func rendition(_ key: AliasKey, _ terms: ResponseTerms, unlessLargerFor alternative: Rendition?) -> HTTPResponse? {
         guard let rendition = fresh(key) else { return nil }
         if alternative != nil, responder.isLargerThanSource(rendition) { return nil }

@@ -14,9 +14,9 @@ final class RouteMemo: Sendable {
         fileprivate let target: [UInt8]
         /// The expiry of the signature, in seconds since 1970, or nil.
         let expires: Int64?
-        /// The key of the rendition that is sent as stored; nil for other routes.
+        /// The key of a rendition that is sent unchanged from the store; nil for other routes.
         let alias: AliasKey?
-        /// The key of the alternative for clients that do not accept the video; nil if all clients get the same.
+        /// The key of the alternative for clients that do not prefer the video; nil without negotiation.
         let fallback: AliasKey?
         /// The object that the target names; nil for other routes.
         let object: (id: ObjectID, fileExtension: String)?
@@ -27,7 +27,7 @@ final class RouteMemo: Sendable {
             expires = parsed.credentials?.expires
             terms = parsed.terms
             object = if case .object(let id, let fileExtension) = parsed.route { (id, fileExtension) } else { nil }
-            if case .rendition(let rendition, let url) = parsed.route, rendition.format.isAnsweredAsStored {
+            if case .rendition(let rendition, let url) = parsed.route, rendition.format.isSentAsStored {
                 alias = AliasKey(url, rendition)
                 fallback = parsed.fallback.map { AliasKey(url, $0) }
             } else {
@@ -38,7 +38,7 @@ final class RouteMemo: Sendable {
     }
 
     /// Longer targets are not stored, which bounds the memory of the table.
-    private static let longestTarget = 512
+    private static let maxTargetLength = 512
     private let slots: Mutex<[Entry?]>
     private let mask: Int
 
@@ -50,7 +50,7 @@ final class RouteMemo: Sendable {
 
     /// The entry of a target, if the table has it.
     func entry(for target: UnsafeRawBufferPointer) -> Entry? {
-        guard target.count <= Self.longestTarget else { return nil }
+        guard target.count <= Self.maxTargetLength else { return nil }
         let slot = Self.hash(target) & mask
         guard let entry = slots.withLock({ $0[slot] }), entry.target.count == target.count,
             Self.areEqual(entry.target, target)
@@ -60,7 +60,7 @@ final class RouteMemo: Sendable {
 
     /// Stores the meaning of a target. Access to it must have been granted.
     func insert(_ parsed: ParsedTarget, for target: UnsafeRawBufferPointer) {
-        guard target.count <= Self.longestTarget else { return }
+        guard target.count <= Self.maxTargetLength else { return }
         let entry = Entry(target: target, parsed)
         let slot = Self.hash(target) & mask
         slots.withLock { $0[slot] = entry }

@@ -2,10 +2,10 @@ internal import HTTP
 internal import PrometheusMetrics
 internal import SystemIO
 
-/// Answers `/metrics`.
+/// Handles `/metrics`.
 ///
-/// Clients at the addresses of `metrics.allow` need no token; all others need the admin token, because the load of a service
-/// concerns only its operators.
+/// Clients at the addresses of `metrics.allow` need no token. All others need the admin token, because metrics reveal the load
+/// of the service.
 struct MetricsController: Sendable {
     private let registry: PrometheusRegistry
     private let allowed: ClientList

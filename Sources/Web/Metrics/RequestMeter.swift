@@ -3,17 +3,18 @@ package import HTTP
 internal import PrometheusMetrics
 internal import Synchronization
 
-/// Counts finished requests. It hears of them where the access log does, on a thread of its own and in batches, so that a
-/// hit pays nothing for being counted but what it pays for being logged.
+/// Counts finished requests.
+///
+/// The HTTP engine passes them in batches on the thread of the access log, so a hit spends no time on metrics.
 package final class RequestMeter: HTTPObserver {
-    /// What one class of requests is counted in; made when its first request comes.
+    /// The metrics of one class, created with its first request.
     private struct Instruments {
         let requests: Counter
         let duration: Timer
         let bytes: Counter
     }
 
-    /// Requests in a row that are of one class, which are added to its counters together.
+    /// Consecutive requests of one class, which are added to its counters together.
     private struct Run {
         let kind: RequestClass
         let instruments: Instruments
@@ -37,23 +38,23 @@ package final class RequestMeter: HTTPObserver {
     private struct State {
         var routes: RouteNames
         var instruments: [RequestClass: Instruments] = [:]
-        /// Of the requests before: most are of the same class as those.
+        /// The latest requests: most requests have the class of the previous one.
         var run: Run?
     }
 
     private let factory: any MetricsFactory
     private let state: Mutex<State>
-    private let cut: Counter
+    private let incomplete: Counter
     private let unobserved: Counter
 
     package init(mounts: some Sequence<String>, factory: any MetricsFactory) {
         state = Mutex(State(routes: RouteNames(mounts: mounts)))
         self.factory = factory
-        cut = Counter(label: Families.cutResponses.name, factory: factory)
+        incomplete = Counter(label: Families.cutResponses.name, factory: factory)
         unobserved = Counter(label: Families.unobserved.name, factory: factory)
     }
 
-    /// Follows the settings.
+    /// Replaces the names of mounts. Any thread.
     package func setMounts(_ mounts: some Sequence<String>) {
         let routes = RouteNames(mounts: mounts)
         state.withLock { $0.routes = routes }
@@ -67,7 +68,7 @@ package final class RequestMeter: HTTPObserver {
                     route: state.routes.index(of: record.target), status: record.status, cache: .init(record.cacheStatus))
                 if state.run?.kind != kind { beginRun(of: kind, &state) }
                 state.run?.add(record)
-                if !record.isComplete { cut.increment() }
+                if !record.isComplete { incomplete.increment() }
             }
             state.run?.end()
         }
@@ -75,13 +76,12 @@ package final class RequestMeter: HTTPObserver {
 
     private func beginRun(of kind: RequestClass, _ state: inout State) {
         state.run?.end()
-        let known = state.instruments[kind]
-        let own = known ?? make(kind, state.routes.names[kind.route])
-        if known == nil { state.instruments[kind] = own }
-        state.run = Run(kind: kind, instruments: own)
+        let instruments = state.instruments[kind] ?? newInstruments(kind, route: state.routes.names[kind.route])
+        state.instruments[kind] = instruments
+        state.run = Run(kind: kind, instruments: instruments)
     }
 
-    private func make(_ kind: RequestClass, _ name: String) -> Instruments {
+    private func newInstruments(_ kind: RequestClass, route name: String) -> Instruments {
         let route = ("route", name)
         let cache = ("cache", kind.cache.rawValue)
         let status = kind.status == 0 ? "none" : String(kind.status)
@@ -93,7 +93,7 @@ package final class RequestMeter: HTTPObserver {
     }
 }
 
-/// Lets several hear of finished requests.
+/// Passes finished requests to several observers.
 package struct ObserverList: HTTPObserver {
     private let observers: [any HTTPObserver]
 

@@ -8,7 +8,7 @@ struct OEmbed: Encodable, Equatable {
     var providerName = "Gifreel"
     var title: String
     var cacheAge: Int
-    /// The three values of the thumbnail; nil where no poster is small enough for the bounds that the consumer gave.
+    /// The address and size of the thumbnail; nil if no poster fits the consumer's bounds.
     var thumbnailUrl: String?
     var thumbnailWidth: Int?
     var thumbnailHeight: Int?
@@ -30,7 +30,7 @@ struct OEmbed: Encodable, Equatable {
         case height
     }
 
-    /// A consumer's request.
+    /// The parameters of a consumer's request.
     struct Query: Equatable, Sendable {
         /// The address of a player page, of a video or poster of this server, or of a GIF.
         var url: String
@@ -51,7 +51,7 @@ struct OEmbed: Encodable, Equatable {
                     guard item.value == "json" else {
                         throw Problem(501, "not_implemented", "oEmbed documents are available as JSON only.")
                     }
-                default: break  // Consumers may send parameters of their own.
+                default: break  // Consumers may send other parameters.
                 }
             }
             guard let url else { throw .badSourceURL("The parameter url is missing: the address of a page or of a GIF.") }
@@ -67,9 +67,9 @@ struct OEmbed: Encodable, Equatable {
     }
 
     /// - Parameters:
-    ///   - contents: Of the player page; its poster is the thumbnail.
+    ///   - contents: The contents of the player page; its poster is the thumbnail.
     ///   - hasThumbnail: Whether the poster is within the bounds.
-    ///   - maxAge: Seconds for which the document holds.
+    ///   - maxAge: Seconds for which consumers may store the document.
     init(_ contents: PlayerPage.Contents, _ query: Query, hasThumbnail: Bool, maxAge: Int) {
         title = contents.name
         cacheAge = maxAge
@@ -84,7 +84,7 @@ struct OEmbed: Encodable, Equatable {
             + " title=\"\(HTMLText.escape(contents.name))\" style=\"border:0\" allow=\"autoplay\" loading=\"lazy\"></iframe>"
     }
 
-    /// The largest size of the same shape within both bounds, and not over the video's own.
+    /// The largest size with the same aspect ratio within both bounds, and no larger than the video.
     static func fit(_ width: Int, _ height: Int, _ maxWidth: Int?, _ maxHeight: Int?) -> (Int, Int) {
         var size = (width, height)
         if let maxWidth, size.0 > maxWidth { size = (maxWidth, max(1, height * maxWidth / width)) }

@@ -5,7 +5,7 @@ internal import HTTP
 internal import Renditions
 internal import Sandbox
 
-/// Answers requests for pages: the home page, the player page, and the player's oEmbed document.
+/// Handles requests for pages: the home page, the player page, and the oEmbed document of the player page.
 struct PageController: Sendable {
     /// A player page that a request names.
     private struct Page: Sendable {
@@ -22,23 +22,25 @@ struct PageController: Sendable {
     private let pipeline: RenditionPipeline
     private let responder: RenditionResponder
     private let problems: ProblemResponder
+    private let log: ResponseLog
     private let parser: RouteParser
     private let access: AccessControl
-    private let configuration: WebPolicy
+    private let policy: WebPolicy
     private let homePage: HomePage?
     private let playerPage = PlayerPage()
 
     init(
-        _ configuration: WebPolicy, pipeline: RenditionPipeline, responder: RenditionResponder, problems: ProblemResponder,
-        crossOrigin: CrossOrigin, parser: RouteParser, access: AccessControl
+        _ policy: WebPolicy, pipeline: RenditionPipeline, responder: RenditionResponder, problems: ProblemResponder,
+        log: ResponseLog, crossOrigin: CrossOrigin, parser: RouteParser, access: AccessControl
     ) {
-        self.configuration = configuration
+        self.policy = policy
         self.pipeline = pipeline
         self.responder = responder
         self.problems = problems
+        self.log = log
         self.parser = parser
         self.access = access
-        homePage = configuration.hasHomePage ? HomePage(configuration, crossOrigin: crossOrigin, startedAt: time(nil)) : nil
+        homePage = policy.hasHomePage ? HomePage(policy, crossOrigin: crossOrigin, startedAt: time(nil)) : nil
     }
 
     /// The home page.
@@ -51,7 +53,7 @@ struct PageController: Sendable {
 
     // MARK: Responses
 
-    /// Answers with the player page of a target. It starts no conversion: the browser requests the video.
+    /// Responds with the player page of a target. It starts no conversion: the browser requests the video.
     ///
     /// - Throws: The problem of the target.
     func player(
@@ -59,16 +61,16 @@ struct PageController: Sendable {
     ) throws(Problem) -> HTTPReply {
         let page = try page(target, text: request.target, client)
         return .later(for: request) {
-            await respond(page, client, form) { (facts, result) throws(Problem) in
+            await compose(page, client, form) { (facts, result) throws(Problem) in
                 let contents = contents(of: page, facts, poster: try facts.poster(of: page.rendition))
-                return responder.response(result, page.terms) {
+                return responder.pageResponse(result, page.terms) {
                     playerPage.resource(contents, fields: $0, lastModified: Int(result.rendition.created))
                 }
             }
         }
     }
 
-    /// Answers with the oEmbed document of the page that the query names.
+    /// Responds with the oEmbed document of the page that the query names.
     ///
     /// - Throws: The problem of the query.
     func oembed(
@@ -77,12 +79,12 @@ struct PageController: Sendable {
         let query = try OEmbed.Query(items)
         let page = try page(embedding: query.url, client)
         return .later(for: request) {
-            await respond(page, client, .document) { (facts, result) throws(Problem) in
+            await compose(page, client, .document) { (facts, result) throws(Problem) in
                 let poster = try facts.poster(of: page.rendition)
                 let thumbnail = try facts.bounded(poster, maxWidth: query.maxWidth, maxHeight: query.maxHeight)
                 let contents = contents(of: page, facts, poster: thumbnail ?? poster)
-                let document = OEmbed(contents, query, hasThumbnail: thumbnail != nil, maxAge: configuration.maxAge)
-                return responder.response(result, page.terms) { fields in
+                let document = OEmbed(contents, query, hasThumbnail: thumbnail != nil, maxAge: policy.maxAge)
+                return responder.pageResponse(result, page.terms) { fields in
                     let text = JSONText.encode(document)
                     return HTTPResource(
                         bytes: text, contentType: Rendition.Format.json.contentType,
@@ -94,19 +96,21 @@ struct PageController: Sendable {
     }
 
     /// Composes the response of a page from the facts of its source.
-    private func respond(
+    private func compose(
         _ page: Page, _ client: ClientContext, _ form: ProblemForm,
-        _ compose: (PageFacts, RenditionResult) throws(Problem) -> HTTPResponse
+        _ body: (PageFacts, RenditionResult) throws(Problem) -> HTTPResponse
     ) async -> HTTPResponse {
         do throws(Problem) {
             let (facts, result) = try await facts(of: page, client)
-            return try compose(facts, result)
+            // The facts of most pages are in memory; their requests are in the access log.
+            if result.provenance != .hit { log.answered(page.rendition, host: page.source.host, result) }
+            return try body(facts, result)
         } catch {
             return problems.failure(error, host: page.source.host, form: form)
         }
     }
 
-    /// The stored facts of the page's source.
+    /// Finds the facts of the page's source.
     private func facts(of page: Page, _ client: ClientContext) async throws(Problem) -> (PageFacts, RenditionResult) {
         let request = RenditionRequest(
             Rendition(format: .json), of: page.source, urgency: client.urgency, allowance: client.allowance)
@@ -134,8 +138,8 @@ struct PageController: Sendable {
         guard case .rendition(let rendition, let source) = parsed.route else { throw Self.notAPage }
         return Page(
             rendition: rendition, source: source, target: target,
-            base: base ?? PageLinks.base(publicURL: configuration.publicURL, scheme: client.scheme, host: client.host),
-            addresses: RenditionAddresses(parsed, of: source, keys: configuration.signingKeys), terms: parsed.terms)
+            base: base ?? PageLinks.base(publicURL: policy.publicURL, scheme: client.scheme, host: client.host),
+            addresses: RenditionAddresses(parsed, of: source, keys: policy.signingKeys), terms: parsed.terms)
     }
 
     /// The page for the URL of an oEmbed request: the URL of a page, of a rendition of the same source, or of a GIF.
@@ -158,7 +162,7 @@ struct PageController: Sendable {
         var page = try page(parsed, text: target, base: base, client)
         page.terms.varies = false
         if page.rendition.format == .html { return page }
-        guard page.rendition.format.isAnsweredAsStored else { throw Self.notAPage }
+        guard page.rendition.format.isSentAsStored else { throw Self.notAPage }
         page.rendition = page.rendition.inFormat(.html)
         page.target = page.addresses.target(page.rendition)
         return page
@@ -170,21 +174,21 @@ struct PageController: Sendable {
     /// Splits a URL on this server into its target and the part before it, which is the public URL or names the host that the
     /// client used.
     private func ownTarget(_ url: String, _ client: ClientContext) -> (base: String, target: String)? {
-        let bases = configuration.publicURL.map { [$0] } ?? client.host.map { ["http://\($0)", "https://\($0)"] } ?? []
+        let bases = policy.publicURL.map { [$0] } ?? client.host.map { ["http://\($0)", "https://\($0)"] } ?? []
         for base in bases where url.hasPrefix(base + "/") { return (base, String(url.dropFirst(base.count))) }
         return nil
     }
 
     private func contents(of page: Page, _ facts: PageFacts, poster: Rendition) -> PlayerPage.Contents {
         let links = PageLinks(
-            target: page.target, base: page.base, root: configuration.publicURL.map(PageLinks.path) ?? "", page.addresses,
+            target: page.target, base: page.base, root: policy.publicURL.map(PageLinks.path) ?? "", page.addresses,
             video: page.rendition.inFormat(.mp4), poster: poster)
         return facts.contents(of: page.rendition, poster: poster, name: page.source.name, links: links)
     }
 }
 
 extension SourceURL {
-    /// The name of a source for people: the last segment of its path, or its host where the path has none.
+    /// The name of a source in titles: the last segment of its path, or its host if the path is empty.
     fileprivate var name: String {
         let last = path.split(separator: "/").last.map { PercentEncoding.decode($0) ?? String($0) }
         return last ?? host

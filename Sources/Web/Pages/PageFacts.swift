@@ -6,14 +6,14 @@ internal import Renditions
 struct PageFacts {
     private let facts: SourceFacts
 
-    /// - Parameter rendition: Of the format `json`.
-    /// - Returns: Nil where the facts cannot be read.
+    /// - Parameter rendition: A rendition of the format `json`.
+    /// - Returns: Nil if the facts cannot be read.
     init?(_ rendition: CachedRendition) {
         guard let facts = FactsFile.read(rendition) else { return nil }
         self.facts = facts
     }
 
-    /// The poster of a page: of the frame that its video begins with, unless the page names another.
+    /// The poster of a page. It shows the frame with which the video begins, unless the page names another one.
     func poster(of page: Rendition) throws(Problem) -> Rendition {
         var poster = page.inFormat(.jpg)
         let start = page.options.time.start
@@ -31,9 +31,9 @@ struct PageFacts {
         return poster
     }
 
-    /// The poster within bounds, as oEmbed demands of thumbnails.
+    /// The poster within the bounds of an oEmbed thumbnail.
     ///
-    /// - Returns: Nil where a bound is smaller than any poster.
+    /// - Returns: Nil if no poster is small enough.
     func bounded(_ poster: Rendition, maxWidth: Int?, maxHeight: Int?) throws(Problem) -> Rendition? {
         let size = size(of: poster)
         let (width, height) = OEmbed.fit(size.width, size.height, maxWidth, maxHeight)
@@ -49,17 +49,17 @@ struct PageFacts {
         return bounded
     }
 
-    /// What the page shows.
+    /// The contents of the page.
     func contents(of page: Rendition, poster: Rendition, name: String, links: PageLinks) -> PlayerPage.Contents {
         let video = size(of: page)
         let still = size(of: poster)
         return PlayerPage.Contents(
-            name: name, links: links, width: (video.width + 1) & ~1, height: (video.height + 1) & ~1,
+            name: name, links: links, width: video.evenWidth, height: video.evenHeight,
             posterWidth: still.width, posterHeight: still.height,
-            plays: PlayerPage.plays(loopCount: facts.loopCount, repeats: page.options.time.loops))
+            playCount: PlayerPage.playCount(loopCount: facts.loopCount, repetitions: page.options.time.loops))
     }
 
-    /// The pixels of a rendition's picture, before a video's sides become even.
+    /// The size of a rendition's picture.
     private func size(of rendition: Rendition) -> PictureGeometry {
         PictureGeometry(width: facts.width, height: facts.height, options: rendition.options.size)
     }

@@ -4,10 +4,10 @@ internal import Renditions
 
 /// The addresses of a player page, its video and its poster.
 struct PageLinks: Equatable {
-    /// What precedes a target in an absolute address: scheme, host and the path of the public URL. Empty where a client of
-    /// HTTP/1.0 sent no host.
+    /// The part of an absolute address before a target: scheme, host and the path of the public URL. Empty if an HTTP/1.0 client
+    /// sent no host.
     let base: String
-    /// What precedes a target on the page itself: the path of the public URL, or nothing.
+    /// The part of an address in the page before a target: the path of the public URL, or nothing.
     let root: String
     /// Targets, each beginning with a slash.
     let page: String
@@ -16,7 +16,7 @@ struct PageLinks: Equatable {
 
     /// - Parameters:
     ///   - target: The target of the page.
-    ///   - addresses: Of the source.
+    ///   - addresses: The addresses of the source's renditions.
     ///   - video: The rendition that the page plays.
     ///   - poster: The rendition shown until the video plays.
     init(
@@ -29,7 +29,7 @@ struct PageLinks: Equatable {
         self.poster = addresses.target(poster)
     }
 
-    /// What precedes a target in an absolute address.
+    /// Returns the part of an absolute address before a target.
     static func base(publicURL: String?, scheme: HTTPScheme, host: String?) -> String {
         publicURL ?? host.map { "\(scheme.rawValue)://\($0)" } ?? ""
     }
@@ -40,9 +40,9 @@ struct PageLinks: Equatable {
         return String(url[scheme.upperBound...].drop { $0 != "/" })
     }
 
-    /// The page's address.
+    /// The absolute address of the page.
     var pageAddress: String { base + page }
 
-    /// The oEmbed address of the page.
+    /// The absolute address of the page's oEmbed document.
     var oembedAddress: String { "\(base)/oembed?url=\(PercentEncoding.encode(pageAddress))" }
 }

@@ -3,22 +3,22 @@ internal import Renditions
 
 /// The page that plays a video (format `html`).
 ///
-/// It stands alone: style and script are in it, and all it loads is the video and its poster. The place of the video is
-/// kept from the beginning, so nothing moves when that comes.
+/// The page contains its style and script, and loads only the video and its poster. The video's size is in the markup, so the
+/// layout does not shift when the video loads.
 struct PlayerPage: Sendable {
-    /// What one page shows.
+    /// The values in one page.
     struct Contents {
-        /// What the GIF is called; a stranger's word.
+        /// The name of the GIF; untrusted text.
         var name: String
         var links: PageLinks
-        /// The video, in pixels.
+        /// The size of the video in pixels.
         var width: Int
         var height: Int
-        /// The poster, in pixels.
+        /// The size of the poster in pixels.
         var posterWidth: Int
         var posterHeight: Int
-        /// How often the video is to play; nil for always.
-        var plays: Int?
+        /// The number of times that the video plays; nil for an endless loop.
+        var playCount: Int?
     }
 
     private let template = PageTemplate(PackageResources.player_html)
@@ -26,13 +26,13 @@ struct PlayerPage: Sendable {
         style: PackageResources.player_css, script: PackageResources.player_js,
         ["img-src 'self'", "media-src 'self'", "form-action 'none'"])
 
-    /// The page as the engine sends it.
+    /// Returns the page as a resource of the HTTP engine.
     ///
     /// - Parameters:
-    ///   - fields: What goes with it, such as `Cache-Control`.
-    ///   - lastModified: When the facts it is made of were found, in seconds since 1970.
+    ///   - fields: Additional fields, such as `Cache-Control`.
+    ///   - lastModified: The time of the facts in the page, in seconds since 1970.
     func resource(_ contents: Contents, fields: HTTPHeaders, lastModified: Int) -> HTTPResource {
-        let page = text(contents)
+        let page = html(contents)
         var fields = fields
         fields.append("Content-Security-Policy", policy)
         fields.append("Referrer-Policy", "no-referrer")
@@ -41,7 +41,8 @@ struct PlayerPage: Sendable {
             lastModified: lastModified, headers: fields)
     }
 
-    func text(_ contents: Contents) -> String {
+    /// Returns the text of the page.
+    func html(_ contents: Contents) -> String {
         let links = contents.links
         let videoAddress = links.base + links.video
         return template.filled(
@@ -55,9 +56,9 @@ struct PlayerPage: Sendable {
             markup: [
                 "style": String(decoding: PackageResources.player_css, as: UTF8.self),
                 "script": String(decoding: PackageResources.player_js, as: UTF8.self),
-                // A video that plays once has no use for the attribute; one that plays n times loses it in its last play.
-                "loop": contents.plays == 1 ? "" : " loop",
-                "plays": contents.plays.map { " data-plays=\"\($0)\"" } ?? "",
+                // The script removes the attribute before the last of several plays.
+                "loop": contents.playCount == 1 ? "" : " loop",
+                "plays": contents.playCount.map { " data-plays=\"\($0)\"" } ?? "",
                 "secure_video": videoAddress.hasPrefix("https:")
                     ? "<meta property=\"og:video:secure_url\" content=\"\(HTMLText.escape(videoAddress))\">\n" : "",
             ])
@@ -65,13 +66,15 @@ struct PlayerPage: Sendable {
 }
 
 extension PlayerPage {
-    /// How often a GIF plays, by its loop count: a count of n means n repetitions after the first play, as Chromium and
-    /// WebKit have it; none means once, 0 for ever.
+    /// The number of times that the video of a GIF plays.
     ///
-    /// - Parameter repeats: How often the animation stands in the video.
-    /// - Returns: Plays of the video, at least 1; nil for ever.
-    static func plays(loopCount: Int?, repeats: Int) -> Int? {
+    /// - Parameters:
+    ///   - loopCount: The GIF's loop count n: n repetitions after the first play, as in Chromium and WebKit. Nil means one play,
+    ///     0 an endless loop.
+    ///   - repetitions: The number of times that the video contains the animation.
+    /// - Returns: At least 1; nil for an endless loop.
+    static func playCount(loopCount: Int?, repetitions: Int) -> Int? {
         guard let loopCount else { return 1 }
-        return loopCount == 0 ? nil : (loopCount + 1 + repeats - 1) / repeats
+        return loopCount == 0 ? nil : (loopCount + 1 + repetitions - 1) / repetitions
     }
 }

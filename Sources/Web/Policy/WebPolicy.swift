@@ -3,7 +3,7 @@ package import HTTP
 
 /// The settings of the HTTP interface. A reload replaces the value as a whole.
 package struct WebPolicy: Sendable {
-    /// The version of the program, for the home page.
+    /// The version of the program, which pages show.
     package var version: String
     /// Origins by the name of their mount.
     package var mounts: [String: Mount] = [:]
@@ -13,11 +13,11 @@ package struct WebPolicy: Sendable {
     package var requiresSignature = false
     /// Misses per client; nil for no limit.
     package var rateLimit: RateLimit?
-    /// The sources that may be asked for, as far as their URLs tell. Default: all with public addresses and the usual ports.
+    /// The rules for source URLs. By default they allow all hosts with public addresses and the usual ports.
     package var sources = FetchConfiguration().sourcePolicy
     /// This service's name in `CDN-Loop`.
     package var loopName = "gifreel"
-    /// The token of admin requests; nil turns them off.
+    /// The token of admin requests; nil disables the admin interface.
     package var adminToken: String?
     /// Clients that may read `/metrics` without the admin token.
     package var metricsReaders = ClientList()
@@ -27,11 +27,11 @@ package struct WebPolicy: Sendable {
     package var staleFor: Int64 = 7 * 86_400
     /// `Access-Control-Allow-Origin`; nil sends none.
     package var allowOrigin: String? = "*"
-    /// The address under which clients reach the server, without a slash at its end; nil takes that of the request.
+    /// The address at which clients reach the server, without a trailing slash; nil uses that of the request.
     package var publicURL: String?
     /// Whether `/` serves the home page.
     package var hasHomePage = true
-    /// The largest GIF, in bytes.
+    /// The size limit of an uploaded GIF, in bytes.
     package var maxUploadBytes = 20 << 20
 
     package init(version: String) {
@@ -39,7 +39,20 @@ package struct WebPolicy: Sendable {
     }
 }
 
-/// The settings that the fields of a cached rendition's responses depend on. Responses that were prepared for another value
+/// The limit on cache misses per client.
+package struct RateLimit: Sendable, Equatable {
+    /// Misses per minute in the long run.
+    package var perMinute: Int
+    /// Misses at once after a pause.
+    package var burst: Int
+
+    package init(perMinute: Int, burst: Int) {
+        self.perMinute = perMinute
+        self.burst = burst
+    }
+}
+
+/// The settings that the fields of a cached rendition's responses depend on. A response that was prepared for another value
 /// must not be sent.
 package struct HeadPolicy: Equatable, Sendable {
     /// Seconds of `max-age`.

@@ -9,9 +9,9 @@ struct PrewarmController: Sendable {
     private let admin: AdminController
     private let threads: WorkThreads
 
-    /// The most bytes of a list.
+    /// The size limit of a list in bytes.
     private static let bodyLimit = 32 << 20
-    /// The attempts after the first for requests without `retries`.
+    /// The number of retries of a request without `retries`.
     private static let defaultRetries = 2
 
     init(queue: PrewarmQueue, admin: AdminController, threads: WorkThreads) {
@@ -27,12 +27,12 @@ struct PrewarmController: Sendable {
         _ method: HTTPMethod, _ id: String?, _ query: [QueryItem], authorization: String?
     ) throws(Problem) -> HTTPReply {
         try admin.authorize(authorization)
-        guard let id else { return try accept(query) }
-        return try answer(method, id, query)
+        guard let id else { return try receiveList(query) }
+        return try report(method, id, query)
     }
 
     /// Handles `POST /prewarm`. The query may have `retries` and `concurrency`.
-    private func accept(_ query: [QueryItem]) throws(Problem) -> HTTPReply {
+    private func receiveList(_ query: [QueryItem]) throws(Problem) -> HTTPReply {
         var (retries, concurrency) = (Self.defaultRetries, queue.limits.concurrency)
         for item in query {
             switch (item.name, Int(item.value)) {
@@ -41,14 +41,14 @@ struct PrewarmController: Sendable {
             default: throw .badRequest("POST /prewarm takes retries (0 to 20) and concurrency (from 1).")
             }
         }
-        let chosen = (retries: retries, concurrency: concurrency)
+        let options = (retries: retries, concurrency: concurrency)
         return .receive(
             CollectingSink(limit: Self.bodyLimit) { [queue, threads] body in
                 let outcome = await threads.run { () -> Result<PrewarmJob.Order, Problem> in
                     do {
                         let order = PrewarmJob.Order(
                             id: Self.newID(), entries: try PrewarmListReader.read(body, limit: queue.limits.urls),
-                            retries: chosen.retries, concurrency: chosen.concurrency)
+                            retries: options.retries, concurrency: options.concurrency)
                         try queue.add(order)
                         return .success(order)
                     } catch let error as PrewarmList.Malformed {
@@ -69,8 +69,8 @@ struct PrewarmController: Sendable {
             })
     }
 
-    /// Handles `GET` and `DELETE /prewarm/{id}`. The query's `from` requests single outcomes.
-    private func answer(_ method: HTTPMethod, _ id: String, _ query: [QueryItem]) throws(Problem) -> HTTPReply {
+    /// Handles `GET` and `DELETE /prewarm/{id}`. The query's `from` requests the outcomes of entries from that index on.
+    private func report(_ method: HTTPMethod, _ id: String, _ query: [QueryItem]) throws(Problem) -> HTTPReply {
         guard let job = queue.job(id) else { throw .notFound("There is no prewarm job with this id.") }
         var first: Int?
         for item in query {
@@ -106,12 +106,12 @@ struct PrewarmController: Sendable {
 /// Collects a request body in memory.
 private final class CollectingSink: HTTPBodySink {
     let limit: Int
-    private let then: @Sendable ([UInt8]) async -> HTTPResponse
+    private let respond: @Sendable ([UInt8]) async -> HTTPResponse
     private var bytes: [UInt8] = []
 
-    init(limit: Int, then: @escaping @Sendable ([UInt8]) async -> HTTPResponse) {
+    init(limit: Int, respond: @escaping @Sendable ([UInt8]) async -> HTTPResponse) {
         self.limit = limit
-        self.then = then
+        self.respond = respond
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) {
@@ -119,9 +119,9 @@ private final class CollectingSink: HTTPBodySink {
     }
 
     func finish() -> HTTPReply {
-        let (body, then) = (bytes, then)
+        let (body, respond) = (bytes, respond)
         bytes = []
-        return .later { await then(body) }
+        return .later { await respond(body) }
     }
 
     func abort() {

@@ -38,12 +38,14 @@ extension Problem {
         }
     }
 
-    /// Sets the fields that a repetition of the error will have from memory, so that the first response has them too.
+    /// The longest time for which a transient error is remembered.
+    private static let maxTransientSeconds = 8
+
+    /// Sets the fields that later responses with the remembered error have, so that the first one has them too.
     private mutating func describeFirst(_ error: RenditionError) {
         guard let lifetime = error.lifetime else { return }
         cacheStatus = "gifreel; fwd=miss"
-        // The longest time for which a transient error is remembered.
-        if status >= 500, retryAfter == nil, lifetime == .transient { retryAfter = 8 }
+        if status >= 500, retryAfter == nil, lifetime == .transient { retryAfter = Self.maxTransientSeconds }
     }
 
     private init(_ error: FetchError) {
@@ -123,7 +125,7 @@ extension Problem {
         }
     }
 
-    /// A conversion that ended through no fault of the source.
+    /// A conversion that failed for a reason unrelated to the source.
     private static func interrupted(_ detail: String, cause: String) -> Problem {
         Problem(503, "overloaded", detail, retryAfter: 5, cause: cause)
     }

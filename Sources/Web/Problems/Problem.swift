@@ -1,4 +1,4 @@
-/// The reason why a request fails, in the form that the client sees, and with the cause for the log.
+/// The reason why a request fails, as the client sees it, with the cause for the log.
 package struct Problem: Error, Sendable, Equatable {
     package var status: Int
     /// A stable word for programs (docs/api.md).
@@ -33,7 +33,7 @@ package struct Problem: Error, Sendable, Equatable {
     package static let loop = Problem(
         403, "source_not_allowed", "The source is this service itself.", cause: "CDN-Loop names this service")
 
-    /// - Parameter detail: Says what is missing and what would be found instead.
+    /// - Parameter detail: Names the missing resource and the valid forms.
     package static func notFound(_ detail: String) -> Problem {
         Problem(404, "not_found", detail)
     }

@@ -1,7 +1,6 @@
 internal import Cache
 internal import Fetch
 internal import HTTP
-internal import Logging
 internal import Renditions
 
 /// Answers requests for renditions of sources, for their facts, and for stored objects.
@@ -13,11 +12,11 @@ struct RenditionController: Sendable {
     private let problems: ProblemResponder
     private let facts: FactsComposer
     private let keys: SigningKeys
-    private let logger: Logger
+    private let log: ResponseLog
 
     init(
         pipeline: RenditionPipeline, cache: Cache, hits: HitResponder, responder: RenditionResponder,
-        problems: ProblemResponder, keys: SigningKeys, logger: Logger
+        problems: ProblemResponder, keys: SigningKeys, log: ResponseLog
     ) {
         self.pipeline = pipeline
         self.cache = cache
@@ -26,7 +25,7 @@ struct RenditionController: Sendable {
         self.problems = problems
         facts = FactsComposer(cache: cache)
         self.keys = keys
-        self.logger = logger
+        self.log = log
     }
 
     // MARK: Sources
@@ -34,47 +33,53 @@ struct RenditionController: Sendable {
     /// Answers a request for a rendition.
     ///
     /// - Parameters:
-    ///   - named: The rendition that the target names; negotiation may choose another.
-    ///   - client: The properties of the request.
+    ///   - named: The rendition that the target names; negotiation may select another one.
+    ///   - client: The properties of the request's client.
     func answer(
         _ target: ParsedTarget, _ named: Rendition, of source: SourceURL, _ client: ClientContext,
         _ request: borrowing HTTPRequest
     ) -> HTTPReply {
         let prefersVideo = target.isNegotiable && AcceptField(request.headers("Accept")).prefersVideo
         let rendition = prefersVideo ? named : target.fallback ?? named
-        let wanted = RenditionRequest(rendition, of: source, urgency: client.urgency, allowance: client.allowance)
+        let renditionRequest = RenditionRequest(rendition, of: source, urgency: client.urgency, allowance: client.allowance)
         let terms = target.terms
         if rendition.format == .json {
             let addresses = RenditionAddresses(target, of: source, keys: keys)
-            return .later(for: request) { await facts(wanted, addresses, terms) }
+            return .later(for: request) { await factsResponse(renditionRequest, addresses, terms) }
         }
         // If the video is larger than the GIF, the GIF is the negotiated response.
         let alternative = prefersVideo ? target.fallback : nil
-        if let hit = hits.rendition(wanted.key, terms, unlessLargerFor: alternative) { return .now(hit) }
-        return .later(for: request) { await miss(wanted, alternative, terms) }
+        if let hit = hits.rendition(renditionRequest.key, terms, unlessLargerFor: alternative) { return .now(hit) }
+        return .later(for: request) { await missResponse(renditionRequest, alternative, terms) }
     }
 
-    private func miss(_ request: RenditionRequest, _ alternative: Rendition?, _ terms: ResponseTerms) async -> HTTPResponse {
+    /// Responds with the rendition, which the pipeline finds in the cache or produces.
+    ///
+    /// - Parameter alternative: Sent if the rendition is larger than its source.
+    private func missResponse(
+        _ request: RenditionRequest, _ alternative: Rendition?, _ terms: ResponseTerms
+    ) async -> HTTPResponse {
         do throws(RenditionError) {
             let result = try await pipeline.find(request)
             if let alternative, responder.isLargerThanSource(result.rendition) {
                 var request = request.with(alternative)
                 // The client has used its allowance already.
                 request.allowance = .unlimited
-                return await miss(request, nil, terms)
+                return await missResponse(request, nil, terms)
             }
-            log(request.rendition, host: request.source.host, result)
+            log.answered(request.rendition, host: request.source.host, result)
             return responder.response(result, .source, terms)
         } catch {
             return problems.failure(Problem(error), host: request.source.host, terms)
         }
     }
 
-    private func facts(
+    private func factsResponse(
         _ request: RenditionRequest, _ addresses: RenditionAddresses, _ terms: ResponseTerms
     ) async -> HTTPResponse {
         do throws(RenditionError) {
             let result = try await pipeline.find(request)
+            if result.provenance != .hit { log.answered(request.rendition, host: request.source.host, result) }
             return await document(result, addresses, host: request.source.host, terms)
         } catch {
             return problems.failure(Problem(error), host: request.source.host)
@@ -87,16 +92,16 @@ struct RenditionController: Sendable {
         guard let document = await facts.document(result.rendition, addresses) else {
             return problems.failure(Problem(422, "transcode_failed", "The facts could not be read."), host: host)
         }
-        return responder.composed(document, Rendition.Format.json.contentType, result, terms)
+        return responder.documentResponse(document, Rendition.Format.json.contentType, result, terms)
     }
 
     // MARK: Uploads
 
-    /// Returns the response to an upload, which is complete.
-    func uploaded(_ request: UploadRequest, _ terms: ResponseTerms) async -> HTTPResponse {
+    /// Responds to a complete upload.
+    func uploadResponse(_ request: UploadRequest, _ terms: ResponseTerms) async -> HTTPResponse {
         do throws(RenditionError) {
             let result = try await pipeline.find(request)
-            log(request.rendition, host: nil, result)
+            log.answered(request.rendition, host: nil, result)
             var response =
                 request.rendition.format == .json
                 ? await document(result, nil, host: nil, terms) : responder.response(result, .object, terms)
@@ -116,18 +121,8 @@ struct RenditionController: Sendable {
             guard let found = await cache.object(id), found.fileExtension == fileExtension else {
                 return ProblemDocument.response(.notFound("No rendition is stored under this id and extension."))
             }
+            log.answered(object: RenditionResponder.path(found))
             return responder.hit(found, .object)
         }
-    }
-
-    /// Logs the response of a request that waited, and the times of its stages.
-    private func log(_ rendition: Rendition, host: String?, _ result: RenditionResult) {
-        guard logger.logLevel <= .info else { return }
-        var metadata: Logger.Metadata = [
-            "rendition": "\(rendition.canonicalText)", "source_host": "\(host ?? "upload")",
-            "cache_status": "\(RenditionResponder.cacheStatus(result.provenance))",
-        ]
-        for (name, value) in result.times.logged { metadata[name] = "\(value)" }
-        logger.info("answered", metadata: metadata)
     }
 }

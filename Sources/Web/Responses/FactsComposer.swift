@@ -9,13 +9,13 @@ internal import SystemIO
 /// It starts no conversion. A rendition counts as stored whatever URL it was produced for.
 struct FactsComposer: Sendable {
     /// The formats that the document lists.
-    private static let formats = Rendition.Format.allCases.filter(\.isAnsweredAsStored)
+    private static let formats = Rendition.Format.allCases.filter(\.isSentAsStored)
 
     let cache: Cache
 
     /// Composes the document.
     ///
-    /// - Parameter addresses: Those of the source; nil for an upload.
+    /// - Parameter addresses: The addresses of the source's renditions; nil for an upload.
     /// - Returns: The body and the time of its last change, in seconds since 1970; nil if the stored facts cannot be read.
     func document(
         _ file: CachedRendition, _ addresses: RenditionAddresses?
@@ -26,7 +26,7 @@ struct FactsComposer: Sendable {
         for format in Self.formats {
             let rendition = Rendition(format: format)
             let stored = await cache.object(ObjectID(digest, rendition), isFirstLook: false)
-            // An upload has no address; its stored renditions have those of objects.
+            // An upload has no address; its stored renditions have the addresses of objects.
             guard let url = addresses?.target(rendition) ?? stored.map(RenditionResponder.path) else { continue }
             renditions[format.rawValue] = Self.entry(url, stored)
             lastModified = max(lastModified, stored?.created ?? 0)
@@ -38,7 +38,7 @@ struct FactsComposer: Sendable {
     private static func entry(_ url: String, _ stored: CachedRendition?) -> FactsDocument.Rendition {
         guard let stored else { return FactsDocument.Rendition(url: url) }
         var entry = FactsDocument.Rendition(url: url, bytes: stored.length)
-        // An older version may have stored facts in another form. The address is enough then.
+        // An older version may have stored the facts in another form. The entry has only its address and size then.
         guard let facts = RenditionFacts(stored: stored.facts) else { return entry }
         entry.width = facts.width
         entry.height = facts.height
@@ -46,7 +46,7 @@ struct FactsComposer: Sendable {
         return entry
     }
 
-    /// A strong entity tag for bytes.
+    /// Returns a strong entity tag for bytes.
     static func entityTag(_ bytes: [UInt8]) -> String {
         "\"" + Hex.encode(SHA256.hash(data: bytes)) + "\""
     }

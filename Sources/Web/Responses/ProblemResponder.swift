@@ -1,41 +1,32 @@
 internal import HTTP
-internal import Logging
-internal import Renditions
 
 /// Builds the responses of problems, and logs those of sources.
 struct ProblemResponder: Sendable {
     private let errorPage: ErrorPage
-    private let logger: Logger
+    private let log: ResponseLog
 
-    init(version: String, logger: Logger) {
+    init(version: String, log: ResponseLog) {
         errorPage = ErrorPage(version: version)
-        self.logger = logger
+        self.log = log
     }
 
-    /// The response for a problem in the form that the client prefers.
+    /// Returns the response for a problem in the representation that the client prefers.
     func response(_ problem: Problem, _ form: ProblemForm, headers: HTTPHeaders = HTTPHeaders()) -> HTTPResponse {
         var headers = headers
         if form.varies { headers.append("Vary", "Accept") }
         return form.isPage
-            ? errorPage.response(problem, headers: headers) : ProblemDocument.response(problem, headers: headers)
+            ? errorPage.page(problem, headers: headers) : ProblemDocument.response(problem, headers: headers)
     }
 
-    /// The response for a rendition that could not be had. It is logged, unless the problem was remembered or the client left.
+    /// Returns the response for a failed rendition, and logs the problem, unless it was remembered or the client has left.
     ///
-    /// - Parameter host: The source's; nil for an upload.
+    /// - Parameter host: The host of the source; nil for an upload.
     func failure(
         _ problem: Problem, host: String?, _ terms: ResponseTerms = .plain, form: ProblemForm = .document
     ) -> HTTPResponse {
         var headers: HTTPHeaders = terms.varies ? ["Vary": "Accept"] : [:]
         if let status = problem.cacheStatus { headers.append("Cache-Status", status) }
-        if problem.isLogged {
-            logger.notice(
-                "request failed",
-                metadata: [
-                    "code": "\(problem.code)", "source_host": "\(host ?? "upload")",
-                    "cause": "\(problem.cause ?? problem.detail)",
-                ])
-        }
+        log.failed(problem, host: host)
         return response(problem, form, headers: headers)
     }
 }

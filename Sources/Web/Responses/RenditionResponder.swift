@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// Builds the responses of renditions.
 struct RenditionResponder: Sendable {
-    /// How the request names the rendition. The rendition of a source may change, an object does not.
+    /// The address by which a request names the rendition. The rendition of a source may change, an object does not.
     enum Address {
         case source
         case object
@@ -13,9 +13,9 @@ struct RenditionResponder: Sendable {
 
     /// The parts of a response that are prepared once per rendition and stay attached to it.
     private final class Prepared: Sendable {
-        /// The number of the policy that the fields below are made for.
+        /// The number of the policy for which the fields below are valid.
         let policyNumber: Int
-        /// With the fields that all responses have in common.
+        /// The file, with the fields that all responses have in common.
         let resource: HTTPResource
         /// `Cache-Control` and `Cache-Status` of a hit of a plain request.
         let hit: HTTPHeaders
@@ -46,19 +46,19 @@ struct RenditionResponder: Sendable {
     /// Seconds of `max-age` of responses that are composed for each request.
     private static let composedMaxAge = 60
 
-    /// - Parameter secondsLeft: Until a time in seconds since 1970.
+    /// - Parameter secondsLeft: Returns the seconds until a time, which is in seconds since 1970.
     init(
-        _ configuration: WebPolicy, crossOrigin: CrossOrigin, secondsLeft: @escaping @Sendable (Int64) -> Int64
+        _ settings: WebPolicy, crossOrigin: CrossOrigin, secondsLeft: @escaping @Sendable (Int64) -> Int64
     ) {
         var common: HTTPHeaders = ["X-Content-Type-Options": "nosniff"]
         common.append(crossOrigin.fields)
         self.common = common
-        policy = configuration.headPolicy
+        policy = settings.headPolicy
         policyNumber = Self.number(of: policy)
         self.secondsLeft = secondsLeft
     }
 
-    /// The response of a hit. For plain terms it builds no strings.
+    /// Returns the response of a hit. For plain terms it builds no strings.
     func hit(_ rendition: CachedRendition, _ address: Address, _ terms: ResponseTerms = .plain) -> HTTPResponse {
         let prepared = prepared(rendition)
         if terms.isPlain, rendition.isOfSource == (address == .source) {
@@ -67,7 +67,7 @@ struct RenditionResponder: Sendable {
         return HTTPResponse(prepared.resource, headers: Self.with(fields(rendition.alias, address, terms), .hit))
     }
 
-    /// Whether a rendition has more bytes than the GIF it was made from.
+    /// Whether a rendition has more bytes than its GIF.
     func isLargerThanSource(_ rendition: CachedRendition) -> Bool {
         let prepared = prepared(rendition)
         let known = SizeComparison(rawValue: prepared.comparison.load(ordering: .relaxed)) ?? .unknown
@@ -78,7 +78,7 @@ struct RenditionResponder: Sendable {
         return isLarger
     }
 
-    /// The response with a result of the pipeline.
+    /// Returns the response with a result of the pipeline.
     func response(_ result: RenditionResult, _ address: Address, _ terms: ResponseTerms = .plain) -> HTTPResponse {
         var headers =
             result.isStorable
@@ -91,8 +91,8 @@ struct RenditionResponder: Sendable {
         return HTTPResponse(prepared(result.rendition).resource, headers: headers)
     }
 
-    /// The response with a document that was composed of a stored rendition and the present contents of the cache.
-    func composed(
+    /// Returns the response with a document that was composed from a stored rendition and the current contents of the cache.
+    func documentResponse(
         _ body: (bytes: [UInt8], lastModified: Int), _ contentType: String, _ result: RenditionResult,
         _ terms: ResponseTerms = .plain
     ) -> HTTPResponse {
@@ -107,10 +107,10 @@ struct RenditionResponder: Sendable {
         return response
     }
 
-    /// The response with a resource that is composed of a stored rendition, such as a page.
+    /// Returns the response with a page that is composed from a stored rendition.
     ///
-    /// - Parameter compose: Returns the resource with the given fields, which every response has.
-    func response(
+    /// - Parameter compose: Returns the page as a resource with the given fields, which every response has.
+    func pageResponse(
         _ result: RenditionResult, _ terms: ResponseTerms, composing compose: (HTTPHeaders) -> HTTPResource
     ) -> HTTPResponse {
         var response = response(result, .source, terms)
@@ -150,7 +150,7 @@ struct RenditionResponder: Sendable {
         return Self.fields("public, max-age=\(age), stale-while-revalidate=\(staleFor)", varies: terms.varies)
     }
 
-    /// RFC 9211.
+    /// The value of `Cache-Status` (RFC 9211).
     static func cacheStatus(_ provenance: RenditionResult.Provenance) -> String {
         switch provenance {
         case .hit: "gifreel; hit"
@@ -178,15 +178,15 @@ struct RenditionResponder: Sendable {
         }
     }
 
-    /// The rendition as the engine sends it, prepared at its first use.
+    /// The prepared parts of the rendition's responses.
     private func prepared(_ rendition: CachedRendition) -> Prepared {
         let attached = rendition.attachment as? Prepared
         if let attached, attached.policyNumber == policyNumber { return attached }
         let address = rendition.isOfSource ? Address.source : .object
         let prepared = Prepared(
             resource(rendition), plain: fields(rendition.alias, address, .plain), policyNumber: policyNumber)
-        // The slot holds its first value until the rendition leaves the cache's memory, which a reload makes happen. A request
-        // that was answered by the old policy meanwhile may have filled it again; this answer must not use that.
+        // The attachment keeps its first value until the rendition leaves the cache's memory, which a reload causes. A request
+        // under the old policy may have attached its parts again meanwhile; this response must not use them.
         if attached == nil { rendition.attach(prepared) }
         return prepared
     }

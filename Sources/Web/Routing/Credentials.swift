@@ -1,25 +1,48 @@
 internal import Fetch
 internal import Renditions
 
-/// What a request brings to show that it may be asked: its signature, and what that has to cover.
+/// The signature of a request, and what the signature has to cover.
 package struct Credentials: Sendable, Equatable {
     var format: Rendition.Format
-    /// As they were written, without `sig`.
+    /// The options as the client wrote them, without `sig`.
     package var options: [QueryItem] = []
-    /// The source's URL as it was written; empty for an upload.
+    /// The source's URL as the client wrote it; empty for an upload.
     var source = ""
     /// `sig`.
     package var signature: String?
     /// `expires`, in seconds since 1970.
     package var expires: Int64?
 
-    /// The texts of which one has to be signed: with the source as it was written, or in its canonical form.
+    /// The texts of which one has to be signed: with the source as the client wrote it, or in canonical form.
     ///
-    /// The second is what `gifreel sign` signs and what remains where a proxy has rewritten the first. Both mean the same
-    /// source, so accepting either gives nobody anything that was not signed.
+    /// `gifreel sign` signs the canonical form, and that form survives a proxy that rewrites the URL. Both texts name the same
+    /// source, so accepting either grants no request that was not signed.
     func texts(canonicalSource: String?) -> [SignedText] {
         [source, canonicalSource].compactMap { $0 }.compactMap {
             SignedText(format: format, options: options, source: $0)
         }
+    }
+}
+
+/// The text that a signature covers: format, options and source as the client wrote them.
+///
+/// No default is filled in or left out: a request with `quality=60` is signed with that option, although 60 is the default.
+/// Names and values are percent-decoded, so the text does not depend on the form of the request.
+package struct SignedText: Sendable, Equatable {
+    /// `{format}\n{options sorted by name, k=v joined by ","}\n{source URL}`.
+    package let text: String
+
+    /// - Parameters:
+    ///   - options: Including `expires`, without `sig`.
+    ///   - source: The source's URL; empty for an upload.
+    /// - Returns: Nil if the name or value of an option contains a separator of the text: two different requests would have
+    ///   the same text.
+    init?(format: Rendition.Format, options: [QueryItem], source: String) {
+        let pairs = options.sorted { $0.name < $1.name }
+        let separators: Set<UInt8> = [UInt8(ascii: ","), UInt8(ascii: "="), 10]
+        guard pairs.allSatisfy({ $0.name.utf8.allSatisfy { !separators.contains($0) } }),
+            pairs.allSatisfy({ $0.value.utf8.allSatisfy { !separators.contains($0) } })
+        else { return nil }
+        text = "\(format.rawValue)\n" + pairs.map { "\($0.name)=\($0.value)" }.joined(separator: ",") + "\n\(source)"
     }
 }

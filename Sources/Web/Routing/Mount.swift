@@ -1,26 +1,26 @@
 package import Fetch
 
-/// A name in the configuration that stands for an origin.
+/// An origin that targets address by a name of the configuration.
 package struct Mount: Sendable, Equatable {
-    /// What a mount does with the parameters of a query.
+    /// The treatment of a query's parameters.
     package enum Query: String, Sendable, CaseIterable {
-        /// Every parameter has to be an option; any other is an error.
+        /// Every parameter must be an option; any other is an error.
         case options
-        /// A parameter that is no option goes to the origin as a part of the source's URL, and so into the cache key.
+        /// A parameter that is not an option is sent to the origin as part of the source's URL, and is part of the cache key.
         case forward
     }
 
-    /// What its paths are appended to.
+    /// The URL to which the paths of targets are appended.
     package var origin: SourceURL
-    /// Path prefixes below the origin in the form of ``SourcePattern``, such as `avatars/`; empty for all.
+    /// The path prefixes below the origin that are served, in the form of ``SourcePattern``, such as `avatars/`; empty for all.
     package var allow: [String] = []
-    /// Seconds that a source counts as unchanged; nil for the general setting.
+    /// Seconds for which a source is fresh; nil for the general setting.
     package var freshFor: Int64?
-    /// Seconds of `max-age` in the answers; nil for the general setting.
+    /// Seconds of `max-age` in responses; nil for the general setting.
     package var maxAge: Int?
-    /// Whether `.gif` answers with the GIF's own bytes where a client does not prefer the video in `Accept`.
+    /// Whether a request for `.gif` gets the GIF itself if its client does not prefer the video in `Accept`.
     package var negotiates = false
-    /// Whether requests have to be signed; nil for the general setting.
+    /// Whether requests must be signed; nil for the general setting.
     package var requiresSignature: Bool?
     package var query = Query.options
 
@@ -28,29 +28,29 @@ package struct Mount: Sendable, Equatable {
         self.origin = origin
     }
 
-    /// The origin with a slash at its end.
+    /// The origin with a trailing slash.
     package var base: String {
         origin.canonical.hasSuffix("/") ? origin.canonical : origin.canonical + "/"
     }
 
-    /// What may be fetched through the mount.
+    /// The sources that may be fetched through the mount.
     package var patterns: [SourcePattern] {
         (allow.isEmpty ? [""] : allow).compactMap { SourcePattern(base + $0) }
     }
 }
 
-/// A source as a client of a mount addresses it: what an answer shows instead of the origin's URL.
+/// A source as a client of a mount addresses it. Responses show it instead of the origin's URL.
 package struct MountAddress: Sendable, Equatable {
     /// The path without its extension, such as `/media/x/a`.
     var stem: String
-    /// Parameters that go to the origin, as they were written.
+    /// Parameters that are sent to the origin, as the client wrote them.
     var forwarded: [String] = []
 
     /// The target of a rendition of the source.
     ///
     /// - Parameters:
     ///   - fileExtension: The name of a format, or `gif`.
-    ///   - options: With `expires` and `sig` where it is signed.
+    ///   - options: Including `expires` and `sig`, if the target is signed.
     func target(_ fileExtension: String, _ options: [QueryItem] = []) -> String {
         let pairs = forwarded + options.map { "\($0.name)=\($0.value)" }
         return "\(stem).\(fileExtension)" + (pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&"))

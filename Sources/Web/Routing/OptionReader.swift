@@ -1,24 +1,24 @@
 internal import Fetch
 package import Renditions
 
-/// Collects the options of a rendition from path, query and form. An option that is given twice is an error.
+/// Collects the options of a rendition from path, query and form. A repeated option is an error.
 package struct OptionReader {
     private var rendition: Rendition
-    /// What a signature has to cover. The caller sets the source.
+    /// The signature and what it has to cover. The caller sets the source.
     package var credentials: Credentials
-    private var seen = Set<String>()
+    private var names = Set<String>()
 
     package init(format: Rendition.Format) {
         rendition = Rendition(format: format)
         credentials = Credentials(format: format)
     }
 
-    /// Whether a parameter of this name is read as an option.
+    /// Whether a parameter with this name is an option.
     static func isOption(_ name: String) -> Bool {
         name == "sig" || name == "expires" || RenditionOption(rawValue: name) != nil
     }
 
-    /// Reads `name=value` of a path.
+    /// Reads `name=value` from a path.
     package mutating func readPair(_ text: Substring) throws(Problem) {
         guard !text.isEmpty else {
             throw .badRequest("The path has a comma without an option after it: options are written “,name=value”.")
@@ -46,7 +46,7 @@ package struct OptionReader {
         return url
     }
 
-    /// The rendition with the options read so far.
+    /// Returns the rendition with the options read so far, after it has checked their combination.
     package func finish() throws(Problem) -> Rendition {
         do throws(RenditionError) {
             try rendition.check()
@@ -58,7 +58,7 @@ package struct OptionReader {
 
     /// Reads one option.
     mutating func read(_ name: String, _ value: String) throws(Problem) {
-        guard seen.insert(name).inserted else { throw .badOption(name, "is given twice") }
+        guard names.insert(name).inserted else { throw .badOption(name, "is given twice") }
         switch name {
         case "sig":
             credentials.signature = value

@@ -1,16 +1,16 @@
 package import Fetch
 internal import Renditions
 
-/// A request target after parsing: its route, and what the request presents to be allowed to use it.
+/// A request target after parsing: its route, its credentials and its mount.
 package struct ParsedTarget: Sendable, Equatable {
     package var route: Route
     /// Nil for routes that need no signature.
     package var credentials: Credentials?
-    /// The mount of the request; nil for requests that name their source themselves.
+    /// The mount of the request; nil if the target contains the URL of its source.
     package var mount: Mount?
-    /// How the mount's clients address the source.
+    /// The source as the mount's clients address it.
     package var address: MountAddress?
-    /// Whether a client that does not prefer the video in `Accept` gets the GIF's own bytes.
+    /// Whether a client that does not prefer the video in `Accept` gets the GIF itself.
     package var isNegotiable: Bool
 
     package init(
@@ -24,12 +24,32 @@ package struct ParsedTarget: Sendable, Equatable {
         self.isNegotiable = isNegotiable
     }
 
-    /// The answer to a client that does not prefer the video.
+    /// The rendition for a client that does not prefer the video.
     var fallback: Rendition? { isNegotiable ? Rendition(format: .gif) : nil }
 
-    /// The source, where the target names one.
+    /// The source, if the target names one.
     package var source: SourceURL? {
         if case .rendition(_, let url) = route { return url }
         return nil
     }
+
+    /// The properties on which the response's fields depend.
+    var terms: ResponseTerms {
+        ResponseTerms(maxAge: mount?.maxAge, expires: credentials?.expires, varies: isNegotiable)
+    }
+}
+
+/// The properties of a request on which the fields of its response depend.
+struct ResponseTerms: Sendable, Equatable {
+    /// Seconds of `max-age`, if the mount sets them.
+    var maxAge: Int?
+    /// The expiry of the signature, in seconds since 1970. No cache may store the response for longer.
+    var expires: Int64?
+    /// Whether the response depends on `Accept`.
+    var varies = false
+
+    /// The terms of most requests: no expiry, and no mount with terms of its own.
+    static let plain = ResponseTerms()
+
+    var isPlain: Bool { maxAge == nil && expires == nil && !varies }
 }

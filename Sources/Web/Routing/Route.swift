@@ -2,7 +2,7 @@ package import Cache
 package import Fetch
 package import Renditions
 
-/// What a request's target asks for.
+/// The resource that a request's target names.
 package enum Route: Sendable, Equatable {
     /// A rendition of a source.
     case rendition(Rendition, SourceURL)
@@ -10,25 +10,25 @@ package enum Route: Sendable, Equatable {
     case upload(Rendition)
     /// A stored rendition by its content id.
     case object(ObjectID, fileExtension: String)
-    /// The cache as a whole, with the query's parameters.
+    /// The cache, with the query's parameters.
     case cache([QueryItem])
     /// The page at `/`.
     case home
-    /// What may be embedded for an address, with the query's parameters.
+    /// The oEmbed document of a page, with the query's parameters.
     case oembed([QueryItem])
-    /// Renditions wanted before anybody asks, with the query's parameters; nil for a new list, else a job's id.
+    /// A prewarm job by its id, or nil for a new job, with the query's parameters.
     case prewarm(String?, [QueryItem])
-    /// What is measured.
+    /// The metrics.
     case metrics
     case health
     case readiness
 
-    /// First path segments that mean something, so that no mount can have them.
+    /// First path segments of routes, which no mount can have as its name.
     package static let reservedNames = Set(Rendition.Format.allCases.map(\.rawValue)).union([
         "object", "cache", "prewarm", "metrics", "healthz", "readyz", "oembed",
     ])
 
-    /// Bytes of a mount's name.
+    /// Whether a mount's name may contain the byte.
     package static func isNameByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
@@ -38,7 +38,7 @@ package enum Route: Sendable, Equatable {
     }
 }
 
-/// One parameter of a query, decoded.
+/// A parameter of a query, percent-decoded.
 package struct QueryItem: Sendable, Hashable {
     package var name: String
     package var value: String

@@ -13,12 +13,12 @@ package struct RouteParser: Sendable {
     /// Parses a target.
     ///
     /// - Parameters:
-    ///   - target: Path and query as they were sent.
-    ///   - hasBody: Whether the body is the source (POST). It counts only where the target has a format and no source.
-    ///   - fields: Options in the body, which a form has.
+    ///   - target: Path and query as the client sent them.
+    ///   - hasBody: Whether the body may be the source (POST). Ignored if the target names a source.
+    ///   - fields: Options in the body, if that is a form.
     /// - Throws: ``Problem``: `not_found`, `bad_source_url` or `bad_option`.
     package func parse(_ target: String, hasBody: Bool = false, fields: [QueryItem] = []) throws(Problem) -> ParsedTarget {
-        // A combining mark would form another character together with a separator before it.
+        // A combining mark would merge with a preceding separator into another character.
         guard target.utf8.allSatisfy({ $0 < 0x80 }) else {
             throw .badRequest("The request target has characters outside ASCII.")
         }
@@ -47,10 +47,10 @@ package struct RouteParser: Sendable {
         if let mount = mounts[String(first)] {
             return try mounted(mount, called: String(first), path: rest, query: query)
         }
-        throw Self.unknown(first, rest)
+        throw Self.unknownPath(first, rest)
     }
 
-    /// Whether the target has the form of a player page's address, be it valid or not.
+    /// Whether the target has the form of a player page's address, valid or not.
     func namesPage(_ target: String) -> Bool {
         let path = target.prefix { $0 != "?" }
         let first = path.dropFirst().prefix { $0 != "/" }
@@ -58,10 +58,10 @@ package struct RouteParser: Sendable {
         return first.prefix { $0 != "," } == page || (mounts[String(first)] != nil && path.lowercased().hasSuffix(".\(page)"))
     }
 
-    /// Says what an unknown path would have to be.
-    private static func unknown(_ first: Substring, _ rest: Substring) -> Problem {
+    /// The problem of an unknown path, which names the valid forms.
+    private static func unknownPath(_ first: Substring, _ rest: Substring) -> Problem {
         let name = first.prefix { $0 != "," }.prefix(64)
-        // Only what could be a name is repeated in the response: never markup.
+        // The response repeats only text that could be a name: never markup.
         if name.utf8.allSatisfy(Route.isNameByte) {
             if first.contains(",") || verbatimURL(rest.drop { $0 == "/" }) != nil {
                 return .notFound("There is no format “\(name)”. The formats are \(formatNames).")
@@ -86,12 +86,12 @@ package struct RouteParser: Sendable {
         if source.isEmpty {
             let url = try reader.readQuery(try Self.items(query.dropFirst()) + fields)
             if hasBody {
-                guard url == nil else { throw .badOption("url", "does not go with a body") }
+                guard url == nil else { throw .badOption("url", "cannot be combined with a body") }
                 return ParsedTarget(.upload(try reader.finish()), credentials: reader.credentials)
             }
             guard let url else {
                 throw .badSourceURL(
-                    "The source URL is missing: ask for /\(format.rawValue)/{URL} or /\(format.rawValue)?url={URL}, or send a GIF with POST."
+                    "The source URL is missing: request /\(format.rawValue)/{URL} or /\(format.rawValue)?url={URL}, or send a GIF with POST."
                 )
             }
             return try Self.parsed(&reader, url)
@@ -114,7 +114,7 @@ package struct RouteParser: Sendable {
         return ParsedTarget(.rendition(try reader.finish(), try source(text)), credentials: reader.credentials)
     }
 
-    /// A URL that is not percent-encoded as a whole. One slash after the scheme stands for two that a proxy merged.
+    /// The URL in a path that contains it without encoding. A single slash after the scheme means two that a proxy merged.
     private static func verbatimURL(_ text: Substring) -> String? {
         for scheme in ["http:/", "https:/"] where text.lowercased().hasPrefix(scheme) {
             let address = text.dropFirst(scheme.count)
@@ -133,13 +133,13 @@ package struct RouteParser: Sendable {
 
     // MARK: Mounts
 
-    /// The source is the same path under the mount's origin, ending in `.gif`; the extension says what is wanted. A `GIF` in
-    /// another case stays as it is written, since paths of origins are case-sensitive.
+    /// The source is the same path below the mount's origin with the extension `.gif`; the target's extension names the
+    /// format. A `.GIF` keeps its case, because paths of origins are case-sensitive.
     private func mounted(
         _ mount: Mount, called name: String, path: Substring, query: Substring
     ) throws(Problem) -> ParsedTarget {
         guard let dot = path.lastIndex(of: "."), !path[dot...].contains("/"),
-            let format = Rendition.Format.ofMount(extension: path[dot...].dropFirst())
+            let format = Rendition.Format.mountFormat(extension: path[dot...].dropFirst())
         else {
             throw .notFound("A path of a mount ends in .gif, or in the name of a format: \(Self.formatNames).")
         }
@@ -150,8 +150,7 @@ package struct RouteParser: Sendable {
             mount.base + path[..<dot].dropFirst() + (isGIF ? path[dot...] : ".gif")
             + (forwarded.isEmpty ? "" : "?" + forwarded.joined(separator: "&"))
         let source = try Self.source(reader.credentials.source)
-        // Dot segments must not lead out of the mount, nor out of its allowed paths. A number sign that a client sends must
-        // not cut the extension off.
+        // Dot segments must not lead out of the mount or its allowed paths, and a number sign must not cut off the extension.
         guard source.canonical.hasPrefix(mount.base), source.path.lowercased().hasSuffix(".gif"),
             mount.patterns.contains(where: { $0.matches(source) })
         else { throw .notFound("The mount “\(name)” does not serve this path.") }
@@ -163,7 +162,7 @@ package struct RouteParser: Sendable {
 
     /// Reads the options of a mount's query.
     ///
-    /// - Returns: The parameters that go to the origin, as they were written.
+    /// - Returns: The parameters that are sent to the origin, as the client wrote them.
     private static func readQuery(
         _ query: Substring, of mount: Mount, called name: String, into reader: inout OptionReader
     ) throws(Problem) -> [String] {
@@ -175,10 +174,10 @@ package struct RouteParser: Sendable {
             } else if mount.query == .forward {
                 forwarded.append(String(pair))
             } else if item.name == "url" {
-                throw .badOption("url", "does not go with a mount")
+                throw .badOption("url", "cannot be combined with a mount")
             } else {
                 throw .badOption(
-                    item.name, "is not known; mounts.\(name).query: forward would send it to the origin")
+                    item.name, "is not known; with mounts.\(name).query: forward it would be sent to the origin")
             }
         }
         return forwarded
@@ -211,8 +210,8 @@ package struct RouteParser: Sendable {
 }
 
 extension Rendition.Format {
-    /// The format that a mount's path asks for by its extension, in any case; `gif` asks for the video.
-    fileprivate static func ofMount(extension text: Substring) -> Rendition.Format? {
+    /// The format for the extension of a mount's path, in upper or lower case; the video for `gif`.
+    fileprivate static func mountFormat(extension text: Substring) -> Rendition.Format? {
         let name = text.lowercased()
         return name == "gif" ? .mp4 : named(name)
     }

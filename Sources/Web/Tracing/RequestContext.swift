@@ -2,7 +2,7 @@ internal import HTTP
 package import Logging
 internal import ServiceContextModule
 
-// What a request says of itself, carried by the tasks that work for it (`ServiceContext.current`).
+// The id and the trace of a request, carried by the tasks that process it (`ServiceContext.current`).
 
 private enum RequestIDKey: ServiceContextKey {
     typealias Value = String
@@ -32,12 +32,13 @@ extension ServiceContext {
         set { self[TraceKey.self] = newValue }
     }
 
+    /// The caller's `tracestate`, unchanged.
     var traceState: String? {
         get { self[TraceStateKey.self] }
         set { self[TraceStateKey.self] = newValue }
     }
 
-    /// The context of a request's task.
+    /// The context of the task that processes a request.
     init(_ request: borrowing HTTPRequest) {
         self = .topLevel
         requestID = request.id
@@ -51,8 +52,18 @@ private struct FieldDictionary: Extractor {
     func extract(key: String, from carrier: [String: String]) -> String? { carrier[key] }
 }
 
+extension HTTPReply {
+    /// A reply whose response is computed in a task, with the request's id and trace in the task's context.
+    static func later(
+        for request: borrowing HTTPRequest, _ respond: @escaping @Sendable () async -> HTTPResponse
+    ) -> HTTPReply {
+        let context = ServiceContext(request)
+        return .later { await ServiceContext.withValue(context) { await respond() } }
+    }
+}
+
 extension Logger.MetadataProvider {
-    /// Adds the request's id and its trace to each line.
+    /// Adds the request's id and trace to each log line of its tasks.
     package static let request = Logger.MetadataProvider {
         var metadata: Logger.Metadata = [:]
         if let id = ServiceContext.current?.requestID { metadata["request_id"] = "\(id)" }

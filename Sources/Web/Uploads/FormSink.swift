@@ -1,21 +1,20 @@
 package import HTTP
 internal import Renditions
 
-/// Takes the GIF out of a form that a browser sends (`multipart/form-data`, RFC 7578): one file, and beside it the
-/// rendition's options as the form's other fields.
+/// Receives a GIF in a form (`multipart/form-data`, RFC 7578) with one file and, as its other fields, the rendition's options.
 ///
-/// Used by one connection's loop thread only.
+/// Used by one connection's event loop thread only.
 package final class FormSink: HTTPBodySink {
-    /// Bytes of a form that are not the file's: delimiters, heads and the other fields.
+    /// The size limit, in bytes, of everything in a form but the file: delimiters, heads and the other fields.
     package static let overhead = 64 << 10
-    /// Fields of a form beside the file.
-    private static let mostFields = 32
-    /// Bytes of a field's value.
-    private static let longestValue = 2048
+    /// The limit on the number of fields besides the file.
+    private static let maxFields = 32
+    /// The size limit of a field's value in bytes.
+    private static let maxValueLength = 2048
 
     package let limit: Int
     private let fileLimit: Int
-    private let then: ([QueryItem]) throws(Problem) -> @Sendable (Source) async -> HTTPResponse
+    private let authorize: ([QueryItem]) throws(Problem) -> @Sendable (Source) async -> HTTPResponse
     private var parser: MultipartParser
     private var file: UploadedFile
     private var hasFile = false
@@ -24,19 +23,19 @@ package final class FormSink: HTTPBodySink {
     private var value: [UInt8] = []
 
     /// - Parameters:
-    ///   - parser: Set up with the form's boundary.
-    ///   - limit: Bytes of the file.
-    ///   - reservation: Memory for them.
-    ///   - then: Decides by the form's fields what becomes of the GIF.
+    ///   - parser: A parser with the form's boundary.
+    ///   - limit: The size limit of the file in bytes.
+    ///   - reservation: Reserves the memory of the file.
+    ///   - authorize: Checks the request with the form's fields, and returns the function that responds to the GIF.
     init(
         parser: MultipartParser, limit: Int, reservation: UploadReservation,
-        then: @escaping ([QueryItem]) throws(Problem) -> @Sendable (Source) async -> HTTPResponse
+        authorize: @escaping ([QueryItem]) throws(Problem) -> @Sendable (Source) async -> HTTPResponse
     ) {
         self.parser = parser
         fileLimit = limit
         file = UploadedFile(reservation)
         self.limit = limit + Self.overhead
-        self.then = then
+        self.authorize = authorize
     }
 
     package func write(_ bytes: UnsafeRawBufferPointer) throws {
@@ -49,11 +48,11 @@ package final class FormSink: HTTPBodySink {
 
     package func finish() -> HTTPReply {
         do throws(Problem) {
-            guard parser.isWhole else { throw .badRequest("The form breaks off.") }
+            guard parser.isComplete else { throw .badRequest("The form is incomplete.") }
             guard hasFile else { throw .badRequest("The form has no file.") }
-            let then = try then(fields)
+            let respond = try authorize(fields)
             let source = try file.finish()
-            return .later { await then(source) }
+            return .later { await respond(source) }
         } catch {
             return .now(ProblemDocument.response(error))
         }
@@ -72,7 +71,7 @@ package final class FormSink: HTTPBodySink {
             case .needsMore, .end: return
             case .part(let next): try begin(next)
             case .data(let range): try take(UnsafeRawBufferPointer(rebasing: bytes[range]))
-            case .withheld(let count): try takeDelimiter(count)
+            case .delimiterPrefix(let count): try takeDelimiterPrefix(count)
             case .partEnd: try end()
             }
         }
@@ -83,7 +82,7 @@ package final class FormSink: HTTPBodySink {
         if next.isFile {
             guard !hasFile else { throw .badRequest("The form has more than one file.") }
             hasFile = true
-        } else if fields.count == Self.mostFields {
+        } else if fields.count == Self.maxFields {
             throw .badRequest("The form has too many fields.")
         }
     }
@@ -97,14 +96,14 @@ package final class FormSink: HTTPBodySink {
             }
             return try file.append(bytes)
         }
-        guard value.count + bytes.count <= Self.longestValue else {
+        guard value.count + bytes.count <= Self.maxValueLength else {
             throw .badOption(part.name, "is too long")
         }
         value.append(contentsOf: bytes)
     }
 
-    /// What looked like the beginning of a delimiter, and was content.
-    private func takeDelimiter(_ count: Int) throws(Problem) {
+    /// Takes bytes that matched the beginning of a delimiter and are content.
+    private func takeDelimiterPrefix(_ count: Int) throws(Problem) {
         let problem: Problem? = parser.delimiter.withUnsafeBytes { bytes in
             do throws(Problem) {
                 try take(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
@@ -116,14 +115,14 @@ package final class FormSink: HTTPBodySink {
         if let problem { throw problem }
     }
 
-    /// A field without a value is one that nobody filled in: browsers send those too.
+    /// Ends a part. A field without a value is ignored: browsers send the fields that were left empty too.
     private func end() throws(Problem) {
         guard let ended = part else { return }
         part = nil
         defer { value = [] }
         guard !ended.isFile, !value.isEmpty, ended.name != "_charset_" else { return }
         guard let text = String(validating: value, as: UTF8.self) else {
-            throw .badOption(ended.name, "is no UTF-8 text")
+            throw .badOption(ended.name, "is not UTF-8 text")
         }
         fields.append(QueryItem(name: ended.name, value: text))
     }

@@ -1,19 +1,19 @@
 internal import HTTP
 internal import Synchronization
 
-/// Admission control of uploads: bounds how many arrive at the same time, and the memory that their bytes take.
+/// Admission control of uploads: limits their number and the memory of their bytes.
 ///
-/// An upload reserves memory as its bytes arrive, not by its `Content-Length`: a client that trickles holds what it has sent and
-/// no more. One client network gets at most a quarter of the uploads and half of the bytes, so that it cannot exclude others.
-/// The time of a body and its rate are bounded by the HTTP engine (`server.body_timeout`).
+/// An upload reserves memory as its bytes arrive, not by its `Content-Length`, so a slow client holds only the memory of the bytes
+/// that it has sent. One client network gets at most a quarter of the uploads and half of the bytes, so that it cannot exclude
+/// others. The HTTP engine limits the duration of a body (`server.body_timeout`).
 ///
 /// Any thread; the lock is held for a few additions.
 package final class UploadAdmission: Sendable {
-    /// The bounds, which a reload may change.
+    /// The limits, which a reload may change.
     package struct Limits: Sendable, Equatable {
-        /// Uploads at the same time: those that arrive, and those whose answer is not ready.
+        /// Concurrent uploads: those that arrive, and those whose response is not ready.
         package var uploads: Int
-        /// Bytes of all these uploads.
+        /// The bytes of all concurrent uploads.
         package var bytes: Int
 
         package init(uploads: Int, bytes: Int) {
@@ -42,17 +42,17 @@ package final class UploadAdmission: Sendable {
         state = Mutex(State(limits: limits))
     }
 
-    /// Replaces the limits. Uploads that are admitted keep what they have reserved.
+    /// Replaces the limits. Admitted uploads keep their reservations.
     package func setLimits(_ limits: Limits) {
         state.withLock { $0.limits = limits }
     }
 
-    /// Uploads admitted and bytes reserved.
+    /// The number of admitted uploads, and the bytes that they have reserved.
     var load: (uploads: Int, bytes: Int) { state.withLock { ($0.total.uploads, $0.total.bytes) } }
 
-    /// Admits an upload before its body arrives. Returns nil where all uploads, or those of the client, are under way.
+    /// Admits an upload before its body arrives. Returns nil if the limit on uploads is reached, in total or for the client.
     ///
-    /// - Parameter client: Nil for an unknown client (a Unix socket without a trusted proxy): only the totals bound it.
+    /// - Parameter client: Nil for an unknown client (a Unix socket without a trusted proxy), which only the totals limit.
     func admit(_ client: ClientNetwork?) -> UploadReservation? {
         let isAdmitted = state.withLock { state in
             guard state.total.uploads < state.limits.uploads else { return false }
@@ -66,7 +66,7 @@ package final class UploadAdmission: Sendable {
         return isAdmitted ? UploadReservation(self, client) : nil
     }
 
-    /// Reserves memory for bytes that have arrived. A lone upload always gets it: its size is bounded elsewhere.
+    /// Reserves memory for bytes that have arrived. A single upload is never refused: `sources.max_bytes` limits its size.
     fileprivate func reserve(_ bytes: Int, _ client: ClientNetwork?) -> Bool {
         state.withLock { state in
             let isAlone = state.total.uploads == 1
@@ -94,7 +94,7 @@ package final class UploadAdmission: Sendable {
     }
 }
 
-/// The share of one upload. It is released with the last reference, whatever way the upload ended.
+/// The reservation of one upload. It is released with its last reference, however the upload ends.
 final class UploadReservation: Sendable {
     private let admission: UploadAdmission
     private let client: ClientNetwork?
@@ -107,7 +107,7 @@ final class UploadReservation: Sendable {
 
     /// Reserves memory for the next bytes of the upload.
     ///
-    /// - Throws: ``Problem/overloaded`` where too much is reserved already.
+    /// - Throws: ``Problem/overloaded`` if the limit is reached.
     func reserve(_ count: Int) throws(Problem) {
         guard admission.reserve(count, client) else { throw .overloaded }
         bytes.wrappingAdd(count, ordering: .relaxed)

@@ -2,7 +2,7 @@ internal import HTTP
 internal import Renditions
 internal import ServiceContextModule
 
-/// Receives uploaded GIFs: a request's whole body, or the file of a form.
+/// Receives uploaded GIFs: the body of a request, or the file in a form.
 struct UploadController: Sendable {
     private let pipeline: RenditionPipeline
     private let renditions: RenditionController
@@ -25,17 +25,16 @@ struct UploadController: Sendable {
         self.maxBytes = maxBytes
     }
 
-    /// Returns the sink for the body of an upload. Everything that can be refused without the body is refused here, so that the
-    /// client does not send it in vain.
+    /// Returns the sink for the body of an upload. All checks that do not need the body happen here, before the client sends it.
     ///
-    /// - Throws: ``Problem``.
+    /// - Throws: ``Problem`` if the upload is refused.
     func sink(
         _ target: ParsedTarget, _ rendition: Rendition, _ client: ClientContext, _ request: borrowing HTTPRequest
     ) throws(Problem) -> any HTTPBodySink {
         guard rendition.format != .html else { throw .badRequest("A page needs the URL of a GIF; uploads have no pages.") }
         let form = try MultipartParser(form: request.header("Content-Type"))
         try access.checkLoop(request)
-        // The signature of a form covers its fields too, so it is checked at the form's end.
+        // The signature of a form covers its fields too, so it is checked at the end of the form.
         if form == nil { try access.check(target) }
         guard pipeline.hasCapacity, let reservation = admission.admit(request.clientAddress.map { ClientNetwork($0) }) else {
             throw .overloaded
@@ -45,7 +44,7 @@ struct UploadController: Sendable {
             defer { withExtendedLifetime(reservation) {} }
             meter.uploaded(source.count)
             let upload = UploadRequest(rendition, of: source, urgency: client.urgency, allowance: client.allowance)
-            return await ServiceContext.withValue(context) { await renditions.uploaded(upload, terms) }
+            return await ServiceContext.withValue(context) { await renditions.uploadResponse(upload, terms) }
         }
         let terms = target.terms
         guard let form else {

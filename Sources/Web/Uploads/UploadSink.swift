@@ -1,22 +1,26 @@
+internal import Cache
+internal import Crypto
+internal import Fetch
 internal import HTTP
 internal import Renditions
+internal import SystemIO
 
-/// Takes a GIF that is a request's whole body.
+/// Receives a GIF that is the body of a request.
 ///
-/// Used by one connection's loop thread only.
+/// Used by one connection's event loop thread only.
 final class UploadSink: HTTPBodySink {
     let limit: Int
-    private let then: @Sendable (Source) async -> HTTPResponse
+    private let respond: @Sendable (Source) async -> HTTPResponse
     private var file: UploadedFile
 
     /// - Parameters:
-    ///   - limit: Bytes.
-    ///   - reservation: Memory for the bytes.
-    ///   - then: Answers with the whole GIF.
-    init(limit: Int, reservation: UploadReservation, then: @escaping @Sendable (Source) async -> HTTPResponse) {
+    ///   - limit: The size limit of the body in bytes.
+    ///   - reservation: Reserves the memory of the bytes.
+    ///   - respond: Returns the response for the complete GIF.
+    init(limit: Int, reservation: UploadReservation, respond: @escaping @Sendable (Source) async -> HTTPResponse) {
         self.limit = limit
         file = UploadedFile(reservation)
-        self.then = then
+        self.respond = respond
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) throws {
@@ -30,8 +34,8 @@ final class UploadSink: HTTPBodySink {
     func finish() -> HTTPReply {
         do throws(Problem) {
             let source = try file.finish()
-            let then = then
-            return .later { await then(source) }
+            let respond = respond
+            return .later { await respond(source) }
         } catch {
             return .now(ProblemDocument.response(error))
         }
@@ -39,5 +43,75 @@ final class UploadSink: HTTPBodySink {
 
     func abort() {
         file.discard()
+    }
+}
+
+/// A GIF that arrives in the body of a request. Its bytes are written to a memory file, hashed, and checked for the signature
+/// of a GIF as they arrive.
+///
+/// Used by one thread at a time.
+struct UploadedFile: ~Copyable {
+    private var file: MemoryFile?
+    private var hash = SHA256()
+    private var start: [UInt8] = []
+    private(set) var count = 0
+    /// Whether the first bytes are those of a GIF.
+    private var isGIF = false
+    private let reservation: UploadReservation
+
+    /// - Parameter reservation: Reserves the memory of the bytes as they arrive.
+    init(_ reservation: UploadReservation) {
+        self.reservation = reservation
+    }
+
+    /// Appends the next bytes.
+    ///
+    /// - Throws: ``Problem`` as soon as the bytes cannot be those of a GIF, or if no memory is available for them.
+    mutating func append(_ bytes: UnsafeRawBufferPointer) throws(Problem) {
+        if !isGIF {
+            start.append(contentsOf: bytes.prefix(ContentSniffer.sufficient - start.count))
+            switch ContentSniffer.judge(start, isWhole: false) {
+            case .gif: isGIF = true
+            case .notAGIF(let kind): throw Self.notAGIF(kind)
+            case .undecided: break
+            }
+        }
+        try reservation.reserve(bytes.count)
+        do throws(SystemError) {
+            if file == nil { file = try MemoryFile(name: "gifreel-upload") }
+            try file?.append(bytes)
+        } catch {
+            throw Self.noMemory(error)
+        }
+        hash.update(bufferPointer: bytes)
+        count += bytes.count
+    }
+
+    /// Releases the bytes of an upload that will not be completed.
+    mutating func discard() {
+        file = nil
+    }
+
+    /// Returns the complete file, sealed against changes.
+    mutating func finish() throws(Problem) -> Source {
+        if case .notAGIF(let kind) = ContentSniffer.judge(start, isWhole: true) { throw Self.notAGIF(kind) }
+        guard let file = file.take(), let digest = SourceDigest(bytes: Array(hash.finalize())) else {
+            throw Self.notAGIF(.empty)
+        }
+        do throws(SystemError) {
+            return Source(bytes: try file.seal(), count: count, digest: digest)
+        } catch {
+            throw Self.noMemory(error)
+        }
+    }
+
+    private static func noMemory(_ error: SystemError) -> Problem {
+        var problem = Problem.overloaded
+        problem.cause = error.description
+        return problem
+    }
+
+    private static func notAGIF(_ kind: ContentKind) -> Problem {
+        Problem(415, "not_a_gif", "The file is \(kind.phrase).")
     }
 }

@@ -4,7 +4,6 @@ import TestSupport
 import Testing
 
 @testable import Renditions
-@testable import Web
 
 @Suite("Mounts map paths to origins", .timeLimit(.minutes(3))) struct MountTests {
     private let gif = GIFBuilder.animation(frames: 4)
@@ -171,7 +170,9 @@ import Testing
     @Test func theNearestMountsTimeHoldsWhereTheOriginSaysNothing() throws {
         var rules = OriginRules()
         rules.freshFor = ["https://a.test/up/": 300, "https://a.test/up/x/": 700]
-        let freshFor = { (url: String, said: String) in rules.permission(for: try SourceURL(url), CacheDirectives(said)).freshFor }
+        let freshFor = { (url: String, said: String) in
+            rules.permission(for: try SourceURL(url), CacheDirectives(said)).freshFor
+        }
         #expect(try freshFor("https://a.test/up/a.gif", "") == 300)
         #expect(try freshFor("https://a.test/up/x/a.gif", "") == 700)
         #expect(try freshFor("https://a.test/a.gif", "") == nil)
@@ -179,37 +180,5 @@ import Testing
         #expect(try freshFor("https://a.test/up/a.gif", "no-cache") == 60)
         rules.isObeyed = false
         #expect(try freshFor("https://a.test/up/a.gif", "max-age=90") == 300)
-    }
-}
-
-@Suite("Fields that are lists are split as RFC 9110 says") struct ListFieldTests {
-    @Test func separatorsInQuotesDivideNothing() {
-        let elements = ListField.elements(["A;x=\"1,2;3\" ; Y , b", "c;z=\"\\\"\""])
-        #expect(
-            elements == [
-                .init(name: "a", parameters: ["x=\"1,2;3\"", "y"]), .init(name: "b", parameters: []),
-                .init(name: "c", parameters: ["z=\"\\\"\""]),
-            ])
-    }
-}
-
-@Suite("Accept decides between the video and the GIF") struct AcceptFieldTests {
-    @Test(arguments: [
-        ("video/mp4", true), ("VIDEO/MP4;codecs=\"a, b\"", true), ("image/avif, video/*;q=0.5, */*;q=0.1", true),
-        ("image/webp,image/avif,video/*;q=0.8,image/png,image/*;q=0.8,*/*;q=0.5", true),
-        ("video/mp4;q=0.8, image/gif;q=0.3, image/*", true), ("video/mp4;q=1.000, image/gif", true),
-        ("image/gif, video/mp4;q=0.5", false), ("image/*;q=0.9, video/*;q=0.8", false),
-        ("video/mp4;q=0.4, */*;q=0.5", false), ("video/mp4;q=0, video/*", false), ("video/mp4; q=0.000", false),
-        ("*/*", false), ("image/*", false), ("", false),
-    ]) func theWeightsOfAcceptDecideBetweenVideoAndGIF(_ accept: String, _ expected: Bool) {
-        #expect(AcceptField([accept]).prefersVideo == expected)
-    }
-
-    @Test(arguments: [
-        ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", true), ("text/*", true),
-        ("text/html;q=0.5, application/json", false), ("application/json", false), ("*/*", false), ("", false),
-        ("text/html;q=0", false),
-    ]) func aPageIsPreferredOnlyWhereItIsNamed(_ accept: String, _ expected: Bool) {
-        #expect(AcceptField([accept]).prefersPage == expected)
     }
 }

@@ -68,16 +68,3 @@ import Testing
         #expect(throws: RenditionError.rateLimited(retryAfter: 60)) { try known.use() }
     }
 }
-
-@Suite("CDN-Loop names this service") struct LoopTokenTests {
-    @Test(arguments: [
-        (["gifreel"], true), (["GIFREEL"], true), (["a.example, gifreel"], true),
-        (["a.example;v=\"1,gifreel\", gifreel;x=1"], true),
-        (["other", "gifreel"], true), ([" gifreel\t; a=b"], true),
-        ([], false), ([""], false), (["gifreel2"], false), (["a;b=gifreel"], false), (["a;b=\"x, gifreel, y\""], false),
-        (["a;b=\"\\\", gifreel, \""], false), (["gifreel.example:80"], false),
-    ])
-    func occursAsAnElementOnly(values: [String], expected: Bool) {
-        #expect(LoopToken("Gifreel").occurs(in: values) == expected)
-    }
-}

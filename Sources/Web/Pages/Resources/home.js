@@ -1,14 +1,14 @@
 "use strict";
 
-// The home page: sends one GIF at a time to the service and shows the result beside it.
-// Without this script the two forms still work: their answer is the MP4 itself.
+// The home page: sends one GIF at a time to the service and shows GIF and video side by side.
+// Without this script, the two forms work and return the MP4 itself.
 
 const element = (id) => document.getElementById(id);
 const base = new URL(".", location.href);
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
 /** The AbortController of the conversion in progress, or null. */
-let run = null;
+let currentRun = null;
 /** The source of the last conversion: {url} or {file}. */
 let source = null;
 
@@ -24,7 +24,7 @@ element("link").addEventListener("submit", (event) => {
 element("file").addEventListener("change", (event) => {
   const [file] = event.target.files;
   if (file) begin({ file });
-  // So that choosing the same file again fires the event again.
+  // Otherwise, selecting the same file again fires no event.
   event.target.value = "";
 });
 
@@ -62,7 +62,7 @@ addEventListener("drop", (event) => {
   }
 });
 
-element("cancel").addEventListener("click", () => run?.abort());
+element("cancel").addEventListener("click", () => currentRun?.abort());
 
 element("options").addEventListener("submit", (event) => event.preventDefault());
 element("options").addEventListener("input", describeOptions);
@@ -101,60 +101,60 @@ function address(format, url, only = () => true) {
 // MARK: Converting
 
 /** Converts a source and shows the result. Aborts a conversion in progress. */
-async function begin(what) {
+async function begin(nextSource) {
   if (!element("options").reportValidity()) return;
-  run?.abort();
-  const mine = (run = new AbortController());
-  source = what;
-  say("");
+  currentRun?.abort();
+  const run = (currentRun = new AbortController());
+  source = nextSource;
+  setStatus("");
   element("error").textContent = "";
   element("progress").hidden = false;
   try {
-    const made = await (what.file ? upload(what.file, mine.signal) : ask(what.url, mine.signal));
-    if (run === mine) await show(made);
+    const result = await (source.file ? upload(source.file, run.signal) : convertURL(source.url, run.signal));
+    if (currentRun === run) await show(result);
   } catch (error) {
-    if (run !== mine) return;
+    if (currentRun !== run) return;
     if (error.name === "AbortError") {
-      say("Cancelled.");
+      setStatus("Cancelled.");
     } else {
-      say("");
+      setStatus("");
       // The result of an earlier source must not appear to belong to this one.
       hideResult();
-      element("error").textContent = error instanceof Refusal ? error.message : "The server could not be reached.";
+      element("error").textContent = error instanceof ConversionError ? error.message : "The server could not be reached.";
     }
   } finally {
-    if (run === mine) {
-      run = null;
+    if (currentRun === run) {
+      currentRun = null;
       element("progress").hidden = true;
     }
   }
 }
 
-/** The reason why there is no video, as a sentence for the user. */
-class Refusal extends Error {}
+/** An error whose message is a sentence for the user. */
+class ConversionError extends Error {}
 
 /** Requests the MP4 of a URL and the facts of its GIF. The service fetches the GIF once for both. */
-async function ask(text, signal) {
+async function convertURL(text, signal) {
   const url = readURL(text);
-  say("Fetching and converting…");
+  setStatus("Fetching and converting…");
   element("bar").removeAttribute("value");
   const started = performance.now();
   const facts = fetch(new URL(`json/${url}`, base), { signal }).then(
-    (answer) => (answer.ok ? answer.json() : null), () => null);
-  const answer = await fetch(address("mp4", url), { signal });
-  const blob = await answer.blob();
-  if (!answer.ok) throw await refusal(answer.status, blob);
+    (response) => (response.ok ? response.json() : null), () => null);
+  const response = await fetch(address("mp4", url), { signal });
+  const blob = await response.blob();
+  if (!response.ok) throw await problem(response.status, blob);
   const elapsed = performance.now() - started;
-  return { url, blob, elapsed, facts: (await facts)?.source, header: (name) => answer.headers.get(name) };
+  return { url, blob, elapsed, facts: (await facts)?.source, header: (name) => response.headers.get(name) };
 }
 
-/** The URL in the form that the service gets: normalised, without a fragment. */
+/** Returns the URL in normalised form, without a fragment. */
 function readURL(text) {
   let url;
   try {
     url = new URL(text);
   } catch {
-    throw new Refusal("This is not a valid URL.");
+    throw new ConversionError("This is not a valid URL.");
   }
   url.hash = "";
   return url.href;
@@ -163,8 +163,8 @@ function readURL(text) {
 /** Uploads a file and waits for its MP4. */
 function upload(file, signal) {
   const limit = Number(document.body.dataset.maxBytes);
-  if (file.size > limit) throw new Refusal(`The file has ${bytes(file.size)}. This server accepts up to ${bytes(limit)}.`);
-  say("Uploading…");
+  if (file.size > limit) throw new ConversionError(`The file is ${bytes(file.size)}. The limit of this server is ${bytes(limit)}.`);
+  setStatus("Uploading…");
   // fetch() does not report the progress of an upload.
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
@@ -177,12 +177,12 @@ function upload(file, signal) {
     };
     request.upload.onload = () => {
       started = performance.now();
-      say("Converting…");
+      setStatus("Converting…");
       element("bar").removeAttribute("value");
     };
     request.onerror = () => reject(new TypeError("network"));
     request.onload = async () => {
-      if (request.status >= 400) return reject(await refusal(request.status, request.response));
+      if (request.status >= 400) return reject(await problem(request.status, request.response));
       resolve({
         file, blob: request.response, elapsed: performance.now() - started,
         facts: { bytes: file.size }, header: (name) => request.getResponseHeader(name),
@@ -196,11 +196,11 @@ function upload(file, signal) {
   });
 }
 
-/** The error that a problem document describes (RFC 9457). */
-async function refusal(status, blob) {
+/** Reads the error of a problem document (RFC 9457). */
+async function problem(status, blob) {
   try {
-    return new Refusal(JSON.parse(await blob.text()).detail);
+    return new ConversionError(JSON.parse(await blob.text()).detail);
   } catch {
-    return new Refusal(`The server answered with status ${status}.`);
+    return new ConversionError(`The server answered with status ${status}.`);
   }
 }

@@ -1,37 +1,38 @@
 // The result of a conversion on the home page: GIF and video side by side, sizes, facts and snippets.
 
 /** Object URLs in use, to be revoked with the next result. */
-let held = [];
+let objectURLs = [];
 
 // MARK: Showing
 
-async function show(made) {
-  held.forEach((url) => URL.revokeObjectURL(url));
+async function show(result) {
+  objectURLs.forEach((url) => URL.revokeObjectURL(url));
+  objectURLs = [];
   const video = element("mp4");
-  video.src = hold(made.blob);
+  video.src = createObjectURL(result.blob);
   await new Promise((resolve, reject) => {
     video.onloadedmetadata = resolve;
-    video.onerror = () => reject(new Refusal("This browser cannot play the video."));
+    video.onerror = () => reject(new ConversionError("This browser cannot play the video."));
   });
   video.width = video.videoWidth;
   video.height = video.videoHeight;
-  showGIF(made, video);
-  const size = made.facts?.bytes;
-  element("saving").textContent = size ? saving(size, made.blob.size) : "The MP4";
+  showGIF(result, video);
+  const size = result.facts?.bytes;
+  element("saving").textContent = size ? saving(size, result.blob.size) : "The MP4";
   element("gif-bytes").textContent = size ? bytes(size) : "";
-  element("mp4-bytes").textContent = bytes(made.blob.size);
-  const most = Math.max(size ?? 0, made.blob.size);
-  element("gif-gauge").style.width = `${(100 * (size ?? 0)) / most}%`;
-  element("mp4-gauge").style.width = `${(100 * made.blob.size) / most}%`;
+  element("mp4-bytes").textContent = bytes(result.blob.size);
+  const largest = Math.max(size ?? 0, result.blob.size);
+  element("gif-gauge").style.width = `${(100 * (size ?? 0)) / largest}%`;
+  element("mp4-gauge").style.width = `${(100 * result.blob.size) / largest}%`;
   const link = element("save");
   link.href = video.src;
-  link.download = nameOf(made).replace(/\.gif$/i, "") + ".mp4";
-  showFacts(made, video);
-  showSnippets(made, video);
+  link.download = nameOf(result).replace(/\.gif$/i, "") + ".mp4";
+  showFacts(result, video);
+  showSnippets(result, video);
   const isFirst = element("result").hidden;
   element("result").hidden = false;
   play(!reducedMotion.matches);
-  say(`Done: ${element("saving").textContent}.`);
+  setStatus(`Done: ${element("saving").textContent}.`);
   if (isFirst) element("saving").focus({ preventScroll: true });
   element("result").scrollIntoView({ block: "nearest", behavior: reducedMotion.matches ? "auto" : "smooth" });
 }
@@ -42,36 +43,36 @@ function hideResult() {
   element("result").hidden = true;
 }
 
-function hold(blob) {
+function createObjectURL(blob) {
   const url = URL.createObjectURL(blob);
-  held.push(url);
+  objectURLs.push(url);
   return url;
 }
 
-function showGIF(made, video) {
+function showGIF(result, video) {
   const image = element("gif");
-  // The size of the GIF, so that nothing moves when it loads.
-  image.width = made.facts?.width ?? video.videoWidth;
-  image.height = made.facts?.height ?? video.videoHeight;
+  // The size of the GIF, so that the layout does not shift when it loads.
+  image.width = result.facts?.width ?? video.videoWidth;
+  image.height = result.facts?.height ?? video.videoHeight;
   image.hidden = false;
   element("unseen-gif").hidden = true;
   image.onload = () => {
-    if (made.file) [image.width, image.height] = [image.naturalWidth, image.naturalHeight];
+    if (result.file) [image.width, image.height] = [image.naturalWidth, image.naturalHeight];
     if (element("mp4").paused) freeze();
   };
   image.onerror = () => {
     image.hidden = true;
     element("unseen-gif").hidden = false;
   };
-  image.src = made.file ? hold(made.file) : made.url;
+  image.src = result.file ? createObjectURL(result.file) : result.url;
 }
 
 element("toggle").addEventListener("click", () => play(element("mp4").paused));
 
-/** Plays or pauses both. */
-function play(moves) {
-  element("toggle").textContent = moves ? "Pause both" : "Play both";
-  if (moves) {
+/** Plays or pauses the GIF and the video. */
+function play(shouldPlay) {
+  element("toggle").textContent = shouldPlay ? "Pause both" : "Play both";
+  if (shouldPlay) {
     element("mp4").play().catch(() => play(false));
     element("still").hidden = true;
   } else {
@@ -89,17 +90,17 @@ function freeze() {
   still.hidden = false;
 }
 
-function showFacts(made, video) {
-  const status = made.header("Cache-Status") ?? "";
+function showFacts(result, video) {
+  const status = result.header("Cache-Status") ?? "";
   const stages = Object.fromEntries(
-    [...(made.header("Server-Timing") ?? "").matchAll(/(\w+);dur=([\d.]+)/g)].map(([, name, time]) => [name, Number(time)]));
+    [...(result.header("Server-Timing") ?? "").matchAll(/(\w+);dur=([\d.]+)/g)].map(([, name, time]) => [name, Number(time)]));
   const rows = [
     ["Dimensions", `${video.videoWidth} × ${video.videoHeight}`],
     ["Duration", `${video.duration.toFixed(2)} s`],
-    ["Frames", made.facts?.frames],
+    ["Frames", result.facts?.frames],
     ["Fetch time", stages.fetch ? seconds(stages.fetch) : null],
     ["Conversion time", stages.transcode ? seconds(stages.transcode) : null],
-    ["Total time", seconds(made.elapsed)],
+    ["Total time", seconds(result.elapsed)],
     ["Cache", /hit/.test(status) ? "hit" : "miss"],
   ];
   element("facts").replaceChildren(
@@ -118,33 +119,33 @@ function child(tag, text) {
 
 // MARK: Snippets
 
-function showSnippets(made, video) {
+function showSnippets(result, video) {
   const [width, height] = [video.videoWidth, video.videoHeight];
   const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`;
   const attribute = (text) => text.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
   const still = (name) => ["width", "height", "fit", "bg", "quality"].includes(name);
-  const name = nameOf(made);
-  const stored = made.header("Content-Location");
-  const mp4 = made.url ? address("mp4", made.url) : stored && new URL(stored.replace(/^\//, ""), base).href;
-  const loop = made.facts?.loop_count === null ? "" : " loop";
+  const name = nameOf(result);
+  const stored = result.header("Content-Location");
+  const mp4 = result.url ? address("mp4", result.url) : stored && new URL(stored.replace(/^\//, ""), base).href;
+  const loop = result.facts?.loop_count === null ? "" : " loop";
   const list = [];
   if (mp4) {
-    const poster = made.url ? `\n  poster="${attribute(address("jpg", made.url, still))}"` : "";
+    const poster = result.url ? `\n  poster="${attribute(address("jpg", result.url, still))}"` : "";
     list.push([
-      "Embed the video", made.url ? "" : "The address works until the server removes the video from its cache.",
+      "Embed the video", result.url ? "" : "The address works until the server removes the video from its cache.",
       `<video autoplay${loop} muted playsinline width="${width}" height="${height}"${poster}\n  src="${attribute(mp4)}"></video>`,
     ]);
   }
-  if (made.url) {
+  if (result.url) {
     list.push([
       "Embed the player", "A separate page with a pause button. It respects reduced motion and the loop count of the GIF.",
-      `<iframe src="${attribute(address("html", made.url))}" width="${width}" height="${height}"\n  title="${attribute(name)}" allow="autoplay" loading="lazy"></iframe>`,
+      `<iframe src="${attribute(address("html", result.url))}" width="${width}" height="${height}"\n  title="${attribute(name)}" allow="autoplay" loading="lazy"></iframe>`,
     ]);
   }
   list.push([
     "Download with curl", "",
-    made.url
-      ? `curl -o out.mp4 ${quote(address("mp4", made.url))}`
+    result.url
+      ? `curl -o out.mp4 ${quote(address("mp4", result.url))}`
       : `curl -o out.mp4 --data-binary ${quote("@" + name)} ${quote(address("mp4"))}`,
   ]);
   element("snippets").replaceChildren(...list.map(snippet));
@@ -162,13 +163,13 @@ function snippet([title, note, code]) {
   button.addEventListener("click", async () => {
     const isCopied = await copy(code, node.querySelector("code"));
     button.textContent = isCopied ? "Copied" : "Selected";
-    say(isCopied ? "Copied." : "Selected. Press Ctrl+C or ⌘C to copy.");
+    setStatus(isCopied ? "Copied." : "Selected. Press Ctrl+C or ⌘C to copy.");
     setTimeout(() => (button.textContent = "Copy"), 2000);
   });
   return node;
 }
 
-/** Copies a text. Without TLS a page may not copy, so the text is selected instead. */
+/** Copies a text. Without TLS, the clipboard is not available, and the text is selected instead. */
 async function copy(text, node) {
   try {
     await navigator.clipboard.writeText(text);
@@ -181,12 +182,12 @@ async function copy(text, node) {
 
 // MARK: Texts
 
-function say(text) {
+function setStatus(text) {
   element("status").textContent = text;
 }
 
-function nameOf(made) {
-  return made.file?.name || new URL(made.url).pathname.split("/").pop() || "animation.gif";
+function nameOf(result) {
+  return result.file?.name || new URL(result.url).pathname.split("/").pop() || "animation.gif";
 }
 
 function saving(from, to) {

@@ -1,34 +1,34 @@
 internal import Glibc
 
-/// Takes a `multipart/form-data` body apart as it arrives (RFC 7578; the delimiters are RFC 2046 section 5.1.1).
+/// Parses a `multipart/form-data` body as it arrives (RFC 7578; the delimiters are those of RFC 2046 section 5.1.1).
 ///
-/// A pure value over bytes. It keeps no more than a part's head and the length of what may be a delimiter's beginning,
-/// so a part of any size passes through without being copied.
+/// The parser stores only the head of the current part and the length of a partial delimiter, so parts of any size are
+/// processed without a copy.
 struct MultipartParser {
     enum Step: Equatable {
         /// A part begins.
         case part(MultipartPart)
         /// Bytes of the part: a range of the input.
         case data(Range<Int>)
-        /// Bytes of the part from an earlier input, which looked like a delimiter's beginning and were none: so many
-        /// bytes of ``MultipartParser/delimiter``.
-        case withheld(Int)
-        /// The part is whole.
+        /// Bytes of the part from an earlier input, which matched the beginning of a delimiter: the number of bytes of
+        /// ``MultipartParser/delimiter`` that are content.
+        case delimiterPrefix(Int)
+        /// The part is complete.
         case partEnd
         /// The input is used up.
         case needsMore
-        /// The last delimiter has come; what may follow it means nothing.
+        /// The last delimiter was read; anything that follows it is ignored.
         case end
     }
 
-    /// Bytes of a part's head.
-    static let longestHead = 8 << 10
+    /// The size limit of a part's head in bytes.
+    static let maxHeadLength = 8 << 10
 
-    /// What stands between parts: CRLF, two hyphens and the boundary.
+    /// The separator of parts: CRLF, two hyphens and the boundary.
     let delimiter: [UInt8]
 
     private enum State {
-        /// Before the first delimiter; RFC 2046 lets anything stand there.
+        /// Before the first delimiter, where RFC 2046 allows any text.
         case preamble
         case content
         case head
@@ -36,14 +36,15 @@ struct MultipartParser {
     }
 
     private var state = State.preamble
-    /// Bytes of the delimiter that the input ended with. The first delimiter does without its CRLF.
+    /// The number of bytes of the delimiter at the end of the input. The first delimiter has no CRLF, so the search begins
+    /// after it.
     private var matched = 2
     private var head: [UInt8] = []
 
-    /// Nil where the body is no such form.
+    /// Returns nil if the body is not such a form.
     ///
     /// - Parameter contentType: The request's `Content-Type`.
-    /// - Throws: ``Problem`` where it has no boundary that RFC 2046 allows.
+    /// - Throws: ``Problem`` if the field has no boundary that RFC 2046 allows.
     init?(form contentType: String?) throws(Problem) {
         guard let field = contentType.map({ FieldParameters($0) }), field.value == "multipart/form-data" else { return nil }
         guard let boundary = field.parameters["boundary"], (1...70).contains(boundary.utf8.count),
@@ -52,10 +53,10 @@ struct MultipartParser {
         delimiter = Array("\r\n--\(boundary)".utf8)
     }
 
-    /// Whether the last delimiter has come.
-    var isWhole: Bool { state == .ended }
+    /// Whether the last delimiter was read.
+    var isComplete: Bool { state == .ended }
 
-    /// The next thing in the input, from `position` on, which moves past it.
+    /// Returns the next step in the input, beginning at `position`, and advances `position`.
     mutating func next(_ bytes: UnsafeRawBufferPointer, at position: inout Int) throws(Problem) -> Step {
         while true {
             switch state {
@@ -65,7 +66,7 @@ struct MultipartParser {
             case .head:
                 if let step = try readHead(bytes, &position) { return step }
             case .preamble:
-                // What stands before the first part is passed over.
+                // The text before the first part is ignored.
                 if search(bytes, &position) == .needsMore { return .needsMore }
             case .content:
                 return search(bytes, &position)
@@ -73,8 +74,8 @@ struct MultipartParser {
         }
     }
 
-    /// Content up to the next delimiter. The boundary has no CR in it, so a match can only begin at one, and one that
-    /// fails need not be looked into again.
+    /// Searches for the next delimiter. The boundary contains no CR, so a match begins at a CR, and no other match can begin
+    /// within a failed one.
     private mutating func search(_ bytes: UnsafeRawBufferPointer, _ position: inout Int) -> Step {
         if matched > 0 {
             while matched < delimiter.count, position < bytes.count, bytes[position] == delimiter[matched] {
@@ -88,7 +89,7 @@ struct MultipartParser {
             }
             if position == bytes.count { return .needsMore }
             defer { matched = 0 }
-            return .withheld(matched)
+            return .delimiterPrefix(matched)
         }
         let start = position
         while let candidate = Self.carriageReturn(in: bytes, from: position) {
@@ -116,7 +117,7 @@ struct MultipartParser {
         return base.distance(to: UnsafeRawPointer(found))
     }
 
-    /// What follows a delimiter: two hyphens after the last part, else the end of the line and a part's head.
+    /// Reads the text after a delimiter: two hyphens after the last part, otherwise the end of the line and a part's head.
     private mutating func readHead(_ bytes: UnsafeRawBufferPointer, _ position: inout Int) throws(Problem) -> Step? {
         while position < bytes.count {
             head.append(bytes[position])
@@ -126,12 +127,12 @@ struct MultipartParser {
                 position = bytes.count
                 return .end
             }
-            guard head.count <= Self.longestHead else { throw .badRequest("A part of the form has too long a head.") }
+            guard head.count <= Self.maxHeadLength else { throw .badRequest("The head of a part of the form is too long.") }
             guard head.count >= 4, head.last == 10, head.suffix(4).elementsEqual("\r\n\r\n".utf8) else { continue }
             let lines = String(decoding: head.dropLast(4), as: UTF8.self)
             head = []
             state = .content
-            // The delimiter's own line has nothing more on it but spaces.
+            // Only spaces may follow the delimiter on its line.
             guard let lineEnd = lines.firstRange(of: "\r\n"),
                 lines[..<lineEnd.lowerBound].allSatisfy({ $0 == " " || $0 == "\t" })
             else { throw .badRequest("A part of the form has a malformed head.") }

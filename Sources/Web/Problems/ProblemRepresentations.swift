@@ -1,0 +1,74 @@
+package import HTTP
+internal import Renditions
+
+/// Problems as JSON documents (RFC 9457).
+package enum ProblemDocument {
+    static let contentType = "application/problem+json"
+
+    /// Returns the response for a problem.
+    ///
+    /// - Parameters:
+    ///   - headers: Additional fields, such as `Allow`.
+    ///   - contentType: The media type, if the caller replaces the body.
+    package static func response(
+        _ problem: Problem, headers: HTTPHeaders = HTTPHeaders(), contentType: String = contentType
+    ) -> HTTPResponse {
+        var headers = headers
+        headers.append("Cache-Control", cacheControl(problem.status))
+        if let seconds = problem.retryAfter { headers.append("Retry-After", String(seconds)) }
+        if problem.status == 401 { headers.append("WWW-Authenticate", "Bearer") }
+        headers.append("Content-Type", contentType)
+        return HTTPResponse(status: problem.status, headers: headers, body: .bytes(json(problem)))
+    }
+
+    /// Shared caches may store errors that the source causes, for a minute, and no others.
+    private static func cacheControl(_ status: Int) -> String {
+        switch status {
+        case 404, 410, 415, 422: "public, max-age=60"
+        default: "no-store"
+        }
+    }
+
+    private struct Document: Encodable {
+        var type = "about:blank"
+        var title: String
+        var status: Int
+        var detail: String
+        var code: String
+    }
+
+    private static func json(_ problem: Problem) -> [UInt8] {
+        JSONText.encode(
+            Document(
+                title: HTTPStatus.reason(problem.status), status: problem.status, detail: problem.detail, code: problem.code))
+    }
+}
+
+/// Problems as HTML, for browsers that open the address of a player page.
+struct ErrorPage: Sendable {
+    /// The version of the program.
+    let version: String
+    private let template = PageTemplate(PackageResources.error_html)
+    private let policy = PagePolicy.value(style: PackageResources.home_css, script: nil, ["form-action 'none'"])
+
+    /// Returns the response for a problem, with the status and fields of its JSON document.
+    ///
+    /// - Parameter headers: Additional fields, such as `Allow`.
+    func page(_ problem: Problem, headers: HTTPHeaders = HTTPHeaders()) -> HTTPResponse {
+        var response = ProblemDocument.response(problem, headers: headers, contentType: "text/html; charset=utf-8")
+        response.headers.append("Content-Security-Policy", policy)
+        response.headers.append("Referrer-Policy", "no-referrer")
+        response.headers.append("X-Content-Type-Options", "nosniff")
+        response.body = .bytes(Array(html(problem).utf8))
+        return response
+    }
+
+    /// The text of the page.
+    func html(_ problem: Problem) -> String {
+        template.filled(
+            [
+                "detail": problem.detail, "status": String(problem.status), "code": problem.code,
+                "reason": HTTPStatus.reason(problem.status), "version": version,
+            ], markup: ["style": String(decoding: PackageResources.home_css, as: UTF8.self)])
+    }
+}

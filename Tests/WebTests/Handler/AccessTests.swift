@@ -1,0 +1,133 @@
+import Fetch
+import Renditions
+import TestSupport
+import Testing
+
+@testable import Web
+
+@Suite("Requests are refused before any work") struct AccessTests {
+    private static let gif = GIFBuilder.animation(frames: 3)
+    private static let key = "an-example-key-of-at-least-32-bytes"
+    private let paths: [String: LoopbackOrigin.Handler] = ["/a.gif": { _ in .ok(gif) }, "/b.gif": { _ in .ok(gif) }]
+
+    private func signed(_ url: String, _ options: [QueryItem] = [], expires: Int64? = nil) throws -> String {
+        try #require(
+            TargetSigner(keys: SigningKeys([Self.key])).target(.mp4, options, of: try SourceURL(url), expires: expires))
+    }
+
+    @Test func aSignatureIsCheckedAlsoForHits() async throws {
+        let configure: (inout WebFixture.Settings) -> Void = {
+            $0.policy.signingKeys = SigningKeys([Self.key])
+            $0.policy.requiresSignature = true
+        }
+        try await WebFixture.run(paths, configure) { web in
+            let target = try signed(web.origin.url("/a.gif"))
+            for _ in 0..<2 { #expect(try await web.request("GET", target).status == 200) }
+            for wrong in [web.target("mp4", "/a.gif"), target.replacing("sig=", with: "sig=A"), target + "?x=1"] {
+                let response = try await web.request("GET", wrong)
+                #expect(response.status == 403 && response.code == "bad_signature", "\(wrong)")
+                #expect(response["cache-control"] == "no-store")
+            }
+            let late = try await web.request("GET", try signed(web.origin.url("/a.gif"), expires: 1_000))
+            #expect(late.status == 403 && late.code == "expired_signature")
+            #expect(web.origin.count("/a.gif") == 1)
+        }
+    }
+
+    @Test func noCacheMayStoreAResponseForLongerThanItsSignature() async throws {
+        try await WebFixture.run(paths, { $0.policy.signingKeys = SigningKeys([Self.key]) }) { web in
+            let soon = Int64(currentSeconds() + 100)
+            let target = try signed(web.origin.url("/a.gif"), expires: soon)
+            for _ in 0..<2 {
+                let field = try #require(try await web.request("GET", target)["cache-control"])
+                let seconds = try #require(Int(field.dropFirst("public, max-age=".count)))
+                #expect((1...100).contains(seconds), "\(field)")
+            }
+        }
+    }
+
+    @Test func aSourceThatIsNotAllowedIsRefusedAlsoIfItIsCached() async throws {
+        try await WebFixture.run(paths, { $0.allow = [try #require(SourcePattern("example.com"))] }) { web in
+            let response = try await web.request("GET", web.target("mp4", "/a.gif"))
+            #expect(response.status == 403 && response.code == "source_not_allowed")
+            #expect(response.detail == "Sources of this host or path may not be fetched.")
+            #expect(web.origin.requests.isEmpty)
+        }
+    }
+
+    @Test func aRequestOfTheServicesOwnFetchIsRefusedUnlessItIsAHit() async throws {
+        try await WebFixture.run(paths) { web in
+            let loop = ["CDN-Loop: other, gifreel"]
+            let response = try await web.request("GET", web.target("mp4", "/a.gif"), headers: loop)
+            #expect(response.status == 403 && response.detail == "The source is this service itself.")
+            #expect(try await web.request("POST", "/mp4", headers: loop, body: Self.gif).status == 403)
+            for _ in 0..<2 { #expect(try await web.request("GET", web.target("mp4", "/a.gif")).status == 200) }
+            #expect(try await web.request("GET", web.target("mp4", "/a.gif"), headers: loop).status == 200)
+            #expect(web.origin.requests.allSatisfy { $0.headers["cdn-loop"] == "gifreel" })
+        }
+    }
+
+    @Test func theRateLimitCountsMissesOnly() async throws {
+        try await WebFixture.run(paths, { $0.policy.rateLimit = RateLimit(perMinute: 1, burst: 1) }) { web in
+            for _ in 0..<3 { #expect(try await web.request("GET", web.target("mp4", "/a.gif")).status == 200) }
+            for (method, target) in [
+                ("GET", web.target("mp4", "/b.gif")), ("POST", "/png"), ("GET", web.target("html", "/b.gif")),
+            ] {
+                let response = try await web.request(method, target, body: method == "POST" ? Self.gif : [])
+                #expect(response.status == 429 && response.code == "rate_limited", "\(target)")
+                let seconds = try #require(response["retry-after"].flatMap { Int($0) })
+                #expect((1...60).contains(seconds) && response["cache-control"] == "no-store")
+            }
+            #expect(try await web.request("GET", web.target("mp4", "/a.gif")).status == 200)
+            #expect(web.origin.count("/b.gif") == 0)
+        }
+    }
+
+    @Test func anErrorOfAPageIsAPageIfTheClientPrefersHTML() async throws {
+        try await WebFixture.run(paths) { web in
+            for target in [web.target("html", "/none.gif"), web.target("html,quality=0", "/a.gif"), "/html/nonsense"] {
+                let page = try await web.request("GET", target, headers: ["Accept: text/html,*/*;q=0.8"])
+                #expect(page["content-type"] == "text/html; charset=utf-8" && page["vary"] == "Accept", "\(target)")
+                #expect(page.text.contains("<h1>This video is not available</h1>") && page.text.contains("Gifreel 1.2.3"))
+                let document = try await web.request("GET", target, headers: ["Accept: */*"])
+                #expect(document["content-type"] == "application/problem+json" && document["vary"] == "Accept", "\(target)")
+                #expect(document.status == page.status && document["cache-control"] == page["cache-control"])
+                let detail = try #require(document.detail)
+                #expect(page.text.contains(HTMLText.escape(detail)))
+            }
+            let other = try await web.request("GET", web.target("mp4", "/none.gif"), headers: ["Accept: text/html"])
+            #expect(other["content-type"] == "application/problem+json" && other["vary"] == nil)
+        }
+    }
+
+    @Test func aMethodThatARouteLacksIsRefusedWithThoseItHas() async throws {
+        try await WebFixture.run(paths, { $0.policy.adminToken = "secret" }) { web in
+            for (method, target, allowed) in [
+                ("DELETE", web.target("mp4", "/a.gif"), "GET, HEAD, OPTIONS, PURGE"), ("GET", "/prewarm", "POST, OPTIONS"),
+                ("POST", "/cache", "GET, HEAD, DELETE, OPTIONS"), ("PURGE", "/", "GET, HEAD, OPTIONS"),
+                ("POST", "/healthz", "GET, HEAD, OPTIONS"), ("POST", web.target("mp4", "/a.gif"), "GET, HEAD, OPTIONS, PURGE"),
+            ] {
+                let response = try await web.request(method, target)
+                #expect(response.status == 405 && response["allow"] == allowed, "\(method) \(target)")
+                #expect(
+                    response.detail
+                        == "\(method) is not allowed for this route. The allowed methods are \(allowed).", "\(target)")
+            }
+        }
+    }
+
+    @Test func readinessFollowsTheStateOfTheServer() async throws {
+        try await WebFixture.run { web in
+            #expect(try await web.request("GET", "/readyz").text == "ok\n")
+            for (state, code) in [(WebHandler.Readiness.starting, "overloaded"), (.draining, "draining")] {
+                web.handler.setReadiness(state)
+                let response = try await web.request("GET", "/readyz")
+                #expect(response.status == 503 && response.code == code && response["retry-after"] != nil)
+                #expect(!web.handler.isReady)
+                #expect(try await web.request("GET", "/healthz").text == "ok\n")
+            }
+            web.handler.setReadiness(.ready)
+            #expect(web.handler.isReady)
+        }
+    }
+}

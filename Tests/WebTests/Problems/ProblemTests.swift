@@ -1,0 +1,279 @@
+import Fetch
+import HTTP
+import Media
+import Renditions
+@testable import Sandbox
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Web
+
+@Suite("Every error of the core has a status, a code and a sentence") struct ProblemTests {
+    private struct Row: Sendable, CustomTestStringConvertible {
+        let error: RenditionError
+        let status: Int
+        let code: String
+        let detail: String
+        var retryAfter: Int?
+        var cacheStatus: String?
+
+        init(
+            _ error: RenditionError, _ status: Int, _ code: String, _ detail: String, retryAfter: Int? = nil,
+            cacheStatus: String? = nil
+        ) {
+            self.error = error
+            self.status = status
+            self.code = code
+            self.detail = detail
+            self.retryAfter = retryAfter
+            self.cacheStatus = cacheStatus
+        }
+
+        var testDescription: String { "\(error)" }
+    }
+
+    private static let miss = "gifreel; fwd=miss"
+    private static let negative = "gifreel; hit; detail=negative"
+    private static let exit = WorkerExit(code: nil, signal: 11, cpuMicroseconds: 0, peakBytes: 0)
+
+    private static func fetch(
+        _ error: FetchError, _ status: Int, _ code: String, _ detail: String, retryAfter: Int? = nil, isCaused: Bool = true
+    ) -> Row {
+        Row(.fetchFailed(error), status, code, detail, retryAfter: retryAfter, cacheStatus: isCaused ? miss : nil)
+    }
+
+    private static func conversion(
+        _ error: SandboxError, _ status: Int, _ code: String, _ detail: String, retryAfter: Int? = nil,
+        isCaused: Bool = true
+    ) -> Row {
+        Row(
+            .conversionFailed(error, allowance: WorkerJob.Allowance(cpu: 7, memory: 300 << 20)), status, code, detail,
+            retryAfter: retryAfter, cacheStatus: isCaused ? miss : nil)
+    }
+
+    private static let rows: [Row] = [
+        Row(.invalidOption(name: "fps", reason: "is odd"), 400, "bad_option", "The option “fps” is odd."),
+        Row(
+            .invalidSourceURL(.credentials), 400, "bad_source_url",
+            "The source URL must not contain a user name or password."),
+        Row(
+            .rateLimited(retryAfter: 9), 429, "rate_limited", "This address has requested too many new renditions.",
+            retryAfter: 9),
+        Row(
+            .factsUnusable(cause: "x"), 503, "overloaded", "The server could not write the facts. Try again later.",
+            retryAfter: 5),
+        Row(.overloaded(cause: "x"), 503, "overloaded", "Too many conversions are waiting.", retryAfter: 2),
+        Row(.storageFailed(cause: "x"), 503, "overloaded", "Too many conversions are waiting.", retryAfter: 2),
+        Row(.cancelled, 503, "overloaded", "Too many conversions are waiting.", retryAfter: 2),
+        Row(
+            .remembered(.fetchFailed(.notFound), remaining: 3), 404, "source_not_found", "The source was not found.",
+            cacheStatus: negative),
+        Row(
+            .remembered(.fetchFailed(.timeout(.total)), remaining: 3), 504, "source_timeout",
+            "The source took too long to answer.", retryAfter: 3, cacheStatus: negative),
+
+        fetch(
+            .notAllowed(.pattern), 403, "source_not_allowed", "Sources of this host or path may not be fetched.",
+            isCaused: false),
+        fetch(
+            .notAllowed(.address(.address(purpose: "loopback"))), 403, "source_not_allowed",
+            "The address of the source is private; the setting sources.allow_private allows it."),
+        fetch(
+            .notAllowed(.address(.port(22))), 403, "source_not_allowed",
+            "The port of the source is not one of those in the setting sources.ports."),
+        fetch(.notAllowed(.address(.itself)), 403, "source_not_allowed", "The source is this service itself."),
+        fetch(.notFound, 404, "source_not_found", "The source was not found."),
+        fetch(.gone, 410, "source_gone", "The source is gone."),
+        fetch(
+            .unreachable(cause: "x"), 502, "source_unreachable", "The source cannot be reached.", retryAfter: 8),
+        fetch(.timeout(.connect), 504, "source_timeout", "Connecting to the source took too long.", retryAfter: 8),
+        fetch(.timeout(.stall), 504, "source_timeout", "The source took too long to answer.", retryAfter: 8),
+        fetch(
+            .tooLarge(limit: 10, declared: 11), 422, "too_large", "The source has 11 bytes; the limit is 10 bytes."),
+        fetch(
+            .tooLarge(limit: 10, declared: nil), 422, "too_large",
+            "The source has more than 10 bytes, which is the limit."),
+        fetch(
+            .failed(.status(500, retryAfter: nil)), 502, "source_failed", "The source answered with status 500.",
+            retryAfter: 8),
+        fetch(
+            .failed(.status(503, retryAfter: .seconds(40))), 502, "source_failed",
+            "The source answered with status 503.", retryAfter: 40),
+        fetch(
+            .failed(.status(503, retryAfter: .seconds(90_000))), 502, "source_failed",
+            "The source answered with status 503.", retryAfter: 300),
+        fetch(
+            .failed(.redirectToNowhere), 502, "source_failed",
+            "The source redirects to a URL that cannot be fetched.", retryAfter: 8),
+        fetch(
+            .failed(.tls(cause: "x")), 502, "source_failed", "The TLS connection to the source failed.", retryAfter: 8),
+        fetch(
+            .failed(.cutShort(cause: "x")), 502, "source_failed", "The source's response ended too early.",
+            retryAfter: 8),
+        fetch(.notAGIF(looksLike: .png), 415, "not_a_gif", "The source is not a GIF but looks like PNG."),
+        fetch(
+            .tooManyRedirects(limit: 5), 502, "source_failed", "The source redirects more than 5 times.", retryAfter: 8),
+        fetch(.busy, 503, "overloaded", "Too many sources are being fetched.", retryAfter: 1, isCaused: false),
+        fetch(.cancelled, 503, "overloaded", "The source was not fetched.", retryAfter: 2, isCaused: false),
+        fetch(.closed, 503, "draining", "The source was not fetched.", retryAfter: 2, isCaused: false),
+        fetch(
+            .exhausted(cause: "x"), 503, "overloaded", "The source was not fetched.", retryAfter: 2, isCaused: false),
+
+        conversion(.rejected(.notAGIF), 415, "not_a_gif", "The file is not a GIF."),
+        conversion(
+            .rejected(.incomplete), 422, "corrupt_gif", "The GIF is incomplete: it ends before its first frame does."),
+        conversion(.rejected(.corrupt(.noFrames)), 422, "corrupt_gif", "The GIF is corrupt: it has no frames."),
+        conversion(
+            .rejected(.tooLarge(.frames, value: 9, maximum: 8)), 422, "too_large",
+            "The GIF is too large: the number of frames is 9, and the limit is 8."),
+        conversion(
+            .rejected(.encoderMissing(.mp4)), 422, "transcode_failed", "libx264 is missing from libavcodec."),
+        conversion(
+            .rejected(.failed(.mux, code: -5)), 422, "transcode_failed",
+            "The conversion failed while muxing (code -5)."),
+        conversion(
+            .rejected(.startPastEnd(start: 500, duration: 250)), 400, "bad_option",
+            "The option “start” must be before the GIF's end, which is at 2.5 s.", isCaused: false),
+        conversion(
+            .rejected(.outOfMemory), 422, "too_large",
+            "The GIF is too large: its conversion needs more memory than 300 MiB, which is the limit."),
+        conversion(
+            .cpuLimitExceeded, 422, "transcode_failed",
+            "The conversion takes more than 7 s of processor time, which is the limit."),
+        conversion(.crashed(exit), 422, "transcode_failed", "The converter crashed while it read the GIF."),
+        conversion(
+            .misbehaved(.garbledMessage), 422, "transcode_failed", "The converter gave no valid reply for the GIF."),
+        conversion(.invalidOutput(.outOfRange), 422, "transcode_failed", "The converter produced an invalid file."),
+        conversion(
+            .wallClockTimeout, 503, "overloaded",
+            "The server is too busy to finish the conversion in time. Try again later.", retryAfter: 5, isCaused: false),
+        conversion(
+            .killed(exit), 503, "overloaded", "The conversion was interrupted on the server. Try again later.",
+            retryAfter: 5, isCaused: false),
+        conversion(
+            .zygoteUnresponsive, 503, "overloaded", "The conversion was interrupted on the server. Try again later.",
+            retryAfter: 5, isCaused: false),
+        conversion(
+            .queueFull, 503, "overloaded", "Too many conversions are waiting.", retryAfter: 2, isCaused: false),
+        conversion(
+            .cancelled, 503, "overloaded", "Too many conversions are waiting.", retryAfter: 2, isCaused: false),
+        conversion(
+            .unavailable(SystemError("fork", code: 11)), 503, "overloaded",
+            "The server cannot start a conversion now. Try again later.", retryAfter: 5, isCaused: false),
+    ]
+
+    @Test(arguments: rows) private func anErrorOfTheCoreHasItsStatusCodeAndSentence(_ row: Row) {
+        let problem = Problem(row.error)
+        #expect(problem.status == row.status && problem.code == row.code)
+        #expect(problem.detail == row.detail)
+        #expect(problem.retryAfter == row.retryAfter)
+        #expect(problem.cacheStatus == row.cacheStatus)
+        // A client learns no causes.
+        #expect(!problem.detail.contains("x)") && problem.detail.hasSuffix("."))
+    }
+
+    @Test func theTableHasEveryCase() {
+        let names = Set(Self.rows.map { Self.name($0.error) })
+        #expect(names.count == 9 + 13 + 18, "\(names.sorted())")
+    }
+
+    /// The case of an error. The switches have no default, so a new case does not compile until it is named here; the count
+    /// above then requires a row for it.
+    private static func name(_ error: RenditionError) -> String {
+        switch error {
+        case .invalidOption: "invalidOption"
+        case .invalidSourceURL: "invalidSourceURL"
+        case .rateLimited: "rateLimited"
+        case .fetchFailed(let error): "fetchFailed.\(name(error))"
+        case .conversionFailed(let error, _): "conversionFailed.\(name(error))"
+        case .factsUnusable: "factsUnusable"
+        case .overloaded: "overloaded"
+        case .storageFailed: "storageFailed"
+        case .cancelled: "cancelled"
+        case .remembered(let error, _): Problem(error).status >= 500 ? "remembered.server" : "remembered.source"
+        }
+    }
+
+    private static func name(_ error: FetchError) -> String {
+        switch error {
+        case .notAllowed: "notAllowed"
+        case .notFound: "notFound"
+        case .gone: "gone"
+        case .unreachable: "unreachable"
+        case .timeout: "timeout"
+        case .tooLarge: "tooLarge"
+        case .failed: "failed"
+        case .notAGIF: "notAGIF"
+        case .tooManyRedirects: "tooManyRedirects"
+        case .busy: "busy"
+        case .cancelled: "cancelled"
+        case .closed: "closed"
+        case .exhausted: "exhausted"
+        }
+    }
+
+    private static func name(_ error: SandboxError) -> String {
+        switch error {
+        case .rejected(let error): "rejected.\(name(error))"
+        case .cpuLimitExceeded: "cpuLimitExceeded"
+        case .crashed: "crashed"
+        case .misbehaved: "misbehaved"
+        case .invalidOutput: "invalidOutput"
+        case .wallClockTimeout: "wallClockTimeout"
+        case .killed: "killed"
+        case .zygoteUnresponsive: "zygoteUnresponsive"
+        case .queueFull: "queueFull"
+        case .cancelled: "cancelled"
+        case .unavailable: "unavailable"
+        }
+    }
+
+    private static func name(_ error: TranscodeError) -> String {
+        switch error {
+        case .notAGIF: "notAGIF"
+        case .incomplete: "incomplete"
+        case .corrupt: "corrupt"
+        case .tooLarge: "tooLarge"
+        case .encoderMissing: "encoderMissing"
+        case .failed: "failed"
+        case .startPastEnd: "startPastEnd"
+        case .outOfMemory: "outOfMemory"
+        }
+    }
+
+    // MARK: Documents
+
+    @Test func onlyErrorsThatTheSourceCausesMayBeStoredByCaches() {
+        for row in Self.rows {
+            let headers = ProblemDocument.response(Problem(row.error)).headers
+            let isStorable = [404, 410, 415, 422].contains(row.status)
+            #expect(headers["Cache-Control"] == (isStorable ? "public, max-age=60" : "no-store"), "\(row.error)")
+            #expect(headers["Retry-After"] == row.retryAfter.map(String.init), "\(row.error)")
+        }
+    }
+
+    @Test func aRefusedTokenIsAnsweredWithTheSchemeToUse() {
+        #expect(ProblemDocument.response(.unauthorized).headers["WWW-Authenticate"] == "Bearer")
+        #expect(ProblemDocument.response(.draining).headers["WWW-Authenticate"] == nil)
+    }
+
+    @Test func anOptionNameIsRepeatedUpToALimit() {
+        let problem = Problem.badOption(String(repeating: "n", count: 1000), "is not known")
+        #expect(problem.detail.utf8.count < 100)
+    }
+
+    @Test func anErrorPageHasTheStatusAndFieldsOfTheDocumentAndEscapesTheSentence() throws {
+        let problem = Problem(503, "overloaded", "<b>Busy</b>", retryAfter: 7)
+        let page = ErrorPage(version: "9").page(problem, headers: ["Vary": "Accept"])
+        #expect(page.status == 503 && page.headers["Retry-After"] == "7" && page.headers["Vary"] == "Accept")
+        #expect(page.headers["Content-Type"] == "text/html; charset=utf-8" && page.headers["Cache-Control"] == "no-store")
+        #expect(page.headers["Content-Security-Policy"]?.contains("default-src 'none'") == true)
+        guard case .bytes(let bytes) = page.body else {
+            Issue.record("no body")
+            return
+        }
+        let text = String(decoding: bytes, as: UTF8.self)
+        #expect(text.contains("&lt;b&gt;Busy&lt;/b&gt;") && text.contains("Gifreel 9") && !text.contains("<b>"))
+    }
+}

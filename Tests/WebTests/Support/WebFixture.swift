@@ -1,0 +1,239 @@
+import Cache
+import Fetch
+import Foundation
+import HTTP
+import Logging
+import Media
+import Prewarm
+import PrometheusMetrics
+@testable import Sandbox
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Renditions
+@testable import Web
+
+/// The HTTP interface on a free port, with a real cache, fetcher and engine. Conversions run in this process.
+///
+/// Clients and conversions block threads of their own, never the cooperative pool, which the handler's tasks need.
+final class WebFixture: Sendable {
+    /// The values that tests change.
+    struct Settings {
+        var policy = WebPolicy(version: "1.2.3")
+        /// The sources that the policy allows; nil for all.
+        var allow: [SourcePattern]?
+        var uploads = UploadAdmission.Limits(uploads: 64, bytes: 64 << 20)
+        /// Conversions that run or wait.
+        var jobs = 64
+        /// Unfinished entries of prewarm jobs.
+        var prewarmURLs = 10
+    }
+
+    let origin: LoopbackOrigin
+    let handler: WebHandler
+    let log = LogLines()
+    private let directory: URL
+    private let cache: Cache
+    private let fetcher: Fetcher
+    private let server: HTTPServer
+    private let admin = WorkThreads(count: 1, limit: 64, name: "test-admin")
+    private let threads = WorkThreads(count: 4, limit: 64, name: "test-client")
+
+    /// Runs `body` with a started server, and stops everything.
+    static func run(
+        _ paths: [String: LoopbackOrigin.Handler] = [:], _ configure: (inout Settings) throws -> Void = { _ in },
+        _ body: (WebFixture) async throws -> Void
+    ) async throws {
+        var settings = Settings()
+        try configure(&settings)
+        let fixture = try WebFixture(paths, settings)
+        do {
+            try await body(fixture)
+        } catch {
+            await fixture.stop()
+            throw error
+        }
+        await fixture.stop()
+    }
+
+    private init(_ paths: [String: LoopbackOrigin.Handler], _ settings: Settings) throws {
+        directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-web-\(UUID().uuidString)")
+        origin = try LoopbackOrigin(paths)
+        let log = log
+        let logger = Logger(label: "test") { _ in log.handler }
+
+        var cacheConfiguration = CacheConfiguration()
+        cacheConfiguration.directory = directory.path
+        cacheConfiguration.minFreeBytes = 0
+        cacheConfiguration.housekeepingInterval = 20
+        cache = try Cache(configuration: cacheConfiguration)
+        var fetch = FetchConfiguration()
+        fetch.allowPrivate = [try #require(AddressException("127.0.0.1"))]
+        fetch.ports = PortSet([1...65_535])
+        fetcher = try Fetcher(configuration: fetch)
+
+        let state = RenditionState(
+            RenditionState.Limits(
+                queueTimeout: .seconds(60), fetchLifetime: .seconds(60), missLifetime: .seconds(60), jobs: settings.jobs,
+                bytes: 1 << 30),
+            clock: .system)
+        let registry = PrometheusRegistry(Families.instruments)
+        let meter = WorkMeter(factory: registry) { Problem($0).code }
+        let pipeline = RenditionPipeline(
+            RenditionPipeline.Policy(originRules: OriginRules(), maxSourceBytes: fetch.maxBytes), state: state, cache: cache,
+            fetch: { [fetcher] url, validators async throws(FetchError) in
+                try await fetcher.fetch(url, validators: validators, fields: FieldLines.current)
+            },
+            convert: { [cache, threads] source, rendition, flight async throws(RenditionError) in
+                try await Self.convert(source, to: rendition, flight, cache, threads)
+            },
+            logger: logger)
+        let prewarm = PrewarmQueue(
+            limits: PrewarmQueue.Limits(concurrency: 2, urls: settings.prewarmURLs),
+            journal: PrewarmJournal(cacheDirectory: directory.path), threads: admin,
+            meter: LabelledCounter(
+                Families.prewarmed, label: "result", values: ["hit", "new", "failed"], factory: registry),
+            logger: logger)
+        var policy = settings.policy
+        if let patterns = settings.allow { fetch.allow = patterns }
+        policy.sources = fetch.sourcePolicy
+        handler = WebHandler(
+            policy, pipeline: pipeline,
+            WebHandler.Dependencies(
+                cache: cache, state: state, prewarm: prewarm, registry: registry, meter: meter,
+                limiter: RateLimiter(policy.rateLimit), uploads: UploadAdmission(settings.uploads), clock: .system,
+                threads: admin),
+            logger: logger)
+
+        var http = HTTPServerConfiguration()
+        http.port = 0
+        http.threads = 1
+        http.usesSocketActivation = false
+        http.errorResponse = { [handler] error in
+            handler.crossOrigin.applied(
+                to: ProblemDocument.response(Problem(error.status, error.code, error.sentence)))
+        }
+        server = try HTTPServer(
+            configuration: http, handler: handler, observer: RequestMeter(mounts: policy.mounts.keys, factory: registry))
+        try server.start()
+        handler.setReadiness(.ready)
+    }
+
+    private func stop() async {
+        await server.stop()
+        fetcher.shutdown()
+        cache.close()
+        admin.close()
+        threads.close()
+        origin.stop()
+        try? FileManager.default.removeItem(at: directory)
+    }
+
+    /// Converts in this process what a worker would convert.
+    private static func convert(
+        _ source: Source, to rendition: Rendition, _ flight: Flight, _ cache: Cache, _ threads: WorkThreads
+    ) async throws(RenditionError) -> Converter.Conversion {
+        guard let output = rendition.format.output, let file = try? cache.stage(), let bytes = try? source.bytes.readAll()
+        else { throw .overloaded(cause: "no file") }
+        flight.markQueued()
+        flight.turn.begin()
+        let outcome = await threads.run { () -> Result<TranscodeResult, TranscodeError> in
+            bytes.withUnsafeBytes { bytes in
+                Result { () throws(TranscodeError) in
+                    try Transcoder(output: output, options: rendition.options).convert(bytes, to: file.descriptor.number)
+                }
+            }
+        }
+        guard let outcome else { throw .overloaded(cause: "no thread") }
+        var result: TranscodeResult
+        do throws(TranscodeError) {
+            result = try outcome.get()
+        } catch {
+            throw .conversionFailed(.rejected(error), allowance: WorkerJob.Allowance())
+        }
+        if output == .facts {
+            result.bytes = try FactsFile.write(result, of: source.digest, bytes: source.count, to: file.descriptor)
+        }
+        return Converter.Conversion(
+            file: file,
+            report: WorkerReport(
+                result: result, queued: .milliseconds(1), ran: .milliseconds(2), cpuMicroseconds: 3000, peakBytes: 0))
+    }
+
+    // MARK: Requests
+
+    /// Sends one request on a connection of its own.
+    func request(
+        _ method: String = "GET", _ target: String, headers: [String] = [], body: [UInt8] = []
+    ) async throws -> RawHTTPResponse {
+        let port = try #require(server.port)
+        let outcome = await threads.run {
+            Result {
+                var client = try RawHTTPClient(port: port)
+                return try client.request(method, target, headers: headers, body: body)
+            }
+        }
+        return try #require(outcome).get()
+    }
+
+    /// The target of a rendition of the source at a path of the origin.
+    func target(_ format: String, _ path: String) -> String { "/\(format)/\(origin.url(path))" }
+}
+
+extension RawHTTPResponse {
+    /// The members of a JSON object in the body.
+    func json() throws -> [String: Any] {
+        try #require(try JSONSerialization.jsonObject(with: Data(body)) as? [String: Any])
+    }
+
+    /// The code of a problem document.
+    var code: String? { (try? json())?["code"] as? String }
+    /// The sentence of a problem document.
+    var detail: String? { (try? json())?["detail"] as? String }
+}
+
+/// Collects log lines. Any thread.
+final class LogLines: Sendable {
+    struct Line: Sendable {
+        let level: Logger.Level
+        let message: String
+        let metadata: [String: String]
+    }
+
+    private let lines = Mutex<[Line]>([])
+
+    /// All lines so far.
+    var all: [Line] { lines.withLock { $0 } }
+
+    /// The lines of a request.
+    func lines(of request: String) -> [Line] { all.filter { $0.metadata["request_id"] == request } }
+
+    fileprivate var handler: Handler { Handler(lines: self, metadataProvider: .request) }
+
+    fileprivate struct Handler: LogHandler {
+        let lines: LogLines
+        var metadata: Logger.Metadata = [:]
+        var metadataProvider: Logger.MetadataProvider?
+        var logLevel = Logger.Level.info
+
+        subscript(metadataKey key: String) -> Logger.MetadataValue? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(
+            level: Logger.Level, message: Logger.Message, metadata: Logger.Metadata?, source: String, file: String,
+            function: String, line: UInt
+        ) {
+            var all = self.metadata.merging(metadataProvider?.get() ?? [:]) { $1 }
+            all.merge(metadata ?? [:]) { $1 }
+            let texts = all.mapValues { "\($0)" }
+            lines.lines.withLock { $0.append(Line(level: level, message: "\(message)", metadata: texts)) }
+        }
+    }
+}
+
+/// The time in seconds since 1970.
+func currentSeconds() -> Int { Int(Date().timeIntervalSince1970) }
