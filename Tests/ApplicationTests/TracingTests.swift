@@ -33,7 +33,7 @@ extension OperationsTests {
             ])
             defer { origin.stop() }
             var server = try GifreelProcess(["log.format=json"])
-            let object = try #require(try server.request("POST", "/png", body: gif)["content-location"])
+            let object = try #require(try server.request("POST", "/png", body: gif + [9])["content-location"])
             // After a restart the object is not in memory, so its request waits for the disk.
             let directory = server.directory.deletingLastPathComponent().appendingPathComponent("gifreel-\(UUID().uuidString)")
             _ = server.terminate()
@@ -50,7 +50,7 @@ extension OperationsTests {
                 let headers = ["traceparent: 00-\(Self.trace)-00f067aa0ba902b7-01", "X-Request-Id: \(id)"]
                 #expect(try server.request("GET", target, headers: headers).status == status, "\(id)")
                 let message = status == 200 ? "answered" : "request failed"
-                try waitUntil("“\(message)” with the id \(id) and its trace in\n\(server.log)") {
+                try blockUntil("“\(message)” with the id \(id) and its trace in\n\(server.log)") {
                     server.log.split(separator: "\n").contains { line in
                         ["\"\(message)\"", "\"\(id)\"", "\"\(Self.trace)\"", "\"span_id\""].allSatisfy(line.contains)
                     }

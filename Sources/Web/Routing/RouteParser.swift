@@ -28,7 +28,7 @@ package struct RouteParser: Sendable {
         let first = segments.prefix { $0 != "/" }
         let rest = segments.dropFirst(first.count)
         switch first {
-        case "" where rest.isEmpty: return ParsedTarget(.home)
+        case "" where path == "/": return ParsedTarget(.home)
         case "oembed" where rest.isEmpty: return ParsedTarget(.oembed(try Self.items(query.dropFirst())))
         case "healthz" where rest.isEmpty: return ParsedTarget(.health)
         case "readyz" where rest.isEmpty: return ParsedTarget(.readiness)

@@ -20,7 +20,7 @@ import Testing
             $0.policy.signingKeys = SigningKeys([Self.key])
             $0.policy.requiresSignature = true
         }
-        try await WebFixture.run(paths, configure) { web in
+        try await WebFixture.run(paths, configure) { web async throws in
             let target = try signed(web.origin.url("/a.gif"))
             for _ in 0..<2 { #expect(try await web.request("GET", target).status == 200) }
             for wrong in [web.target("mp4", "/a.gif"), target.replacing("sig=", with: "sig=A"), target + "?x=1"] {
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test func noCacheMayStoreAResponseForLongerThanItsSignature() async throws {
-        try await WebFixture.run(paths, { $0.policy.signingKeys = SigningKeys([Self.key]) }) { web in
+        try await WebFixture.run(paths, { $0.policy.signingKeys = SigningKeys([Self.key]) }) { web async throws in
             let soon = Int64(currentSeconds() + 100)
             let target = try signed(web.origin.url("/a.gif"), expires: soon)
             for _ in 0..<2 {
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test func aSourceThatIsNotAllowedIsRefusedAlsoIfItIsCached() async throws {
-        try await WebFixture.run(paths, { $0.allow = [try #require(SourcePattern("example.com"))] }) { web in
+        try await WebFixture.run(paths, { $0.allow = [try #require(SourcePattern("example.com"))] }) { web async throws in
             let response = try await web.request("GET", web.target("mp4", "/a.gif"))
             #expect(response.status == 403 && response.code == "source_not_allowed")
             #expect(response.detail == "Sources of this host or path may not be fetched.")
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test func aRequestOfTheServicesOwnFetchIsRefusedUnlessItIsAHit() async throws {
-        try await WebFixture.run(paths) { web in
+        try await WebFixture.run(paths) { web async throws in
             let loop = ["CDN-Loop: other, gifreel"]
             let response = try await web.request("GET", web.target("mp4", "/a.gif"), headers: loop)
             #expect(response.status == 403 && response.detail == "The source is this service itself.")
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test func theRateLimitCountsMissesOnly() async throws {
-        try await WebFixture.run(paths, { $0.policy.rateLimit = RateLimit(perMinute: 1, burst: 1) }) { web in
+        try await WebFixture.run(paths, { $0.policy.rateLimit = RateLimit(perMinute: 1, burst: 1) }) { web async throws in
             for _ in 0..<3 { #expect(try await web.request("GET", web.target("mp4", "/a.gif")).status == 200) }
             for (method, target) in [
                 ("GET", web.target("mp4", "/b.gif")), ("POST", "/png"), ("GET", web.target("html", "/b.gif")),
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test func anErrorOfAPageIsAPageIfTheClientPrefersHTML() async throws {
-        try await WebFixture.run(paths) { web in
+        try await WebFixture.run(paths) { web async throws in
             for target in [web.target("html", "/none.gif"), web.target("html,quality=0", "/a.gif"), "/html/nonsense"] {
                 let page = try await web.request("GET", target, headers: ["Accept: text/html,*/*;q=0.8"])
                 #expect(page["content-type"] == "text/html; charset=utf-8" && page["vary"] == "Accept", "\(target)")
@@ -101,7 +101,7 @@ import Testing
     }
 
     @Test func aMethodThatARouteLacksIsRefusedWithThoseItHas() async throws {
-        try await WebFixture.run(paths, { $0.policy.adminToken = "secret" }) { web in
+        try await WebFixture.run(paths, { $0.policy.adminToken = "secret" }) { web async throws in
             for (method, target, allowed) in [
                 ("DELETE", web.target("mp4", "/a.gif"), "GET, HEAD, OPTIONS, PURGE"), ("GET", "/prewarm", "POST, OPTIONS"),
                 ("POST", "/cache", "GET, HEAD, DELETE, OPTIONS"), ("PURGE", "/", "GET, HEAD, OPTIONS"),
@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test func readinessFollowsTheStateOfTheServer() async throws {
-        try await WebFixture.run { web in
+        try await WebFixture.run { web async throws in
             #expect(try await web.request("GET", "/readyz").text == "ok\n")
             for (state, code) in [(WebHandler.Readiness.starting, "overloaded"), (.draining, "draining")] {
                 web.handler.setReadiness(state)

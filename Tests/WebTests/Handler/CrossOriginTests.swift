@@ -40,7 +40,7 @@ import Testing
             {
                 $0.policy.allowOrigin = allowed; $0.policy.adminToken = "secret"
             }
-        ) { web in
+        ) { web async throws in
             for (method, target, headers, body, status) in try await requests(web) {
                 let response = try await web.request(method, target, headers: headers, body: body)
                 let label = "\(method) \(target) \(headers)"
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test func aPreflightAllowsEveryMethodAndNamesThoseOfItsRoute() async throws {
-        try await WebFixture.run([:], { $0.policy.adminToken = "secret" }) { web in
+        try await WebFixture.run([:], { $0.policy.adminToken = "secret" }) { web async throws in
             let object = "/object/\(String(repeating: "0", count: 64)).mp4"
             for (target, methods) in [
                 ("/mp4", "POST, OPTIONS"), (web.target("mp4", "/a.gif"), "GET, HEAD, OPTIONS, PURGE"),
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test func withoutAnAllowedOriginAPreflightNamesOnlyTheMethods() async throws {
-        try await WebFixture.run([:], { $0.policy.allowOrigin = nil }) { web in
+        try await WebFixture.run([:], { $0.policy.allowOrigin = nil }) { web async throws in
             let response = try await web.request("OPTIONS", "/mp4")
             #expect(response.status == 204 && response["allow"] == "POST, OPTIONS")
             #expect(response.headers.keys.allSatisfy { !$0.hasPrefix("access-control-") })

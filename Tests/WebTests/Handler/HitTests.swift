@@ -7,7 +7,7 @@ import Testing
 @testable import Web
 
 @Suite("Responses with renditions, from misses and from hits") struct HitTests {
-    private static let gif = GIFBuilder.noise(frames: 4, width: 64, height: 48)
+    private static let gif = GIFBuilder.animation(frames: 40, width: 160, height: 120)
     private let paths: [String: LoopbackOrigin.Handler] = [
         "/a.gif": { _ in .ok(gif) }, "/b.gif": { _ in .ok(gif) },
         "/short.gif": { _ in .ok(gif, ["Cache-Control: max-age=90"]) },
@@ -18,7 +18,7 @@ import Testing
     private let ownFields: Set = ["date", "x-request-id", "cache-status", "server-timing", "connection", "keep-alive"]
 
     @Test func aHitDiffersFromItsMissOnlyInCacheStatusAndTiming() async throws {
-        try await WebFixture.run(paths) { web in
+        try await WebFixture.run(paths) { web async throws in
             for format in ["mp4", "jpg,width=20", "png", "webp"] {
                 let target = web.target(format, "/a.gif")
                 let miss = try await web.request("GET", target)
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test func aMissReportsTheTimesOfItsStagesAndAHitNone() async throws {
-        try await WebFixture.run(paths) { web in
+        try await WebFixture.run(paths) { web async throws in
             let target = web.target("mp4", "/a.gif")
             let timing = try #require(try await web.request("GET", target)["server-timing"])
             let stages = timing.split(separator: ", ").map { $0.split(separator: ";dur=") }
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test func headConditionsAndRangesAreAnsweredFromMemory() async throws {
-        try await WebFixture.run(paths) { web in
+        try await WebFixture.run(paths) { web async throws in
             let target = web.target("mp4", "/a.gif")
             let whole = try await web.request("GET", target)
             let tag = try #require(whole["etag"])
@@ -70,7 +70,7 @@ import Testing
             {
                 $0.policy.maxAge = 500; $0.policy.staleFor = 30
             }
-        ) { web in
+        ) { web async throws in
             let source = try await web.request("GET", web.target("mp4", "/a.gif"))
             #expect(source["cache-control"] == "public, max-age=500, stale-while-revalidate=30")
             let upload = try await web.request("POST", "/mp4", body: Self.gif)
@@ -90,7 +90,7 @@ import Testing
     }
 
     @Test func theOriginMayShortenAndForbidCaching() async throws {
-        try await WebFixture.run(paths) { web in
+        try await WebFixture.run(paths) { web async throws in
             for _ in 0..<2 {
                 let short = try await web.request("GET", web.target("mp4", "/short.gif"))
                 #expect(short["cache-control"] == "public, max-age=90, stale-while-revalidate=604800")
@@ -113,7 +113,7 @@ import Testing
             mount.maxAge = 40
             settings.policy.mounts = ["media": mount]
         }
-        try await WebFixture.run([:], configure) { web in
+        try await WebFixture.run([:], configure) { web async throws in
             for _ in 0..<3 {
                 let video = try await web.request("GET", "/media/a.gif", headers: ["Accept: video/mp4"])
                 #expect(video["content-type"] == "video/mp4" && video["vary"] == "Accept")
@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test func aFailureIsRememberedAndItsResponsesAgree() async throws {
-        try await WebFixture.run(paths) { web in
+        try await WebFixture.run(paths) { web async throws in
             let target = web.target("mp4", "/none.gif")
             let first = try await web.request("GET", target)
             let second = try await web.request("GET", target)
@@ -144,7 +144,7 @@ import Testing
     }
 
     @Test func factsListRenditionsAsTheyAreStored() async throws {
-        try await WebFixture.run(paths) { web in
+        try await WebFixture.run(paths) { web async throws in
             let target = web.target("json", "/a.gif")
             let before = try await web.request("GET", target)
             #expect(before["content-type"] == "application/json")
@@ -157,7 +157,7 @@ import Testing
             let video = try await web.request("GET", web.target("mp4", "/a.gif"))
             let after = try await web.request("GET", target)
             let entry = try #require((try after.json()["renditions"] as? [String: [String: Any]])?["mp4"])
-            #expect(entry["bytes"] as? Int == video.body.count && entry["width"] as? Int == 64)
+            #expect(entry["bytes"] as? Int == video.body.count && entry["width"] as? Int == 160)
             #expect(after["etag"] != before["etag"])
             #expect(try await web.request("GET", target, headers: ["If-None-Match: \(after["etag"] ?? "")"]).status == 304)
         }

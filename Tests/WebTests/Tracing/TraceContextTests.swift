@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test func theOriginGetsAChildSpanAndTheStateUnchanged() async throws {
-        try await WebFixture.run(["/a.gif": { _ in .ok(GIFBuilder.animation(frames: 2)) }]) { web in
+        try await WebFixture.run(["/a.gif": { _ in .ok(GIFBuilder.animation(frames: 2)) }]) { web async throws in
             let state = "vendor=" + String(repeating: "v", count: 500)
             _ = try await web.request("GET", web.target("mp4", "/a.gif"), headers: [Self.parent, "tracestate: \(state)"])
             let fields = try #require(web.origin.requests.first?.headers)
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test func aStateThatIsTooLongIsDropped() async throws {
-        try await WebFixture.run(["/a.gif": { _ in .ok(GIFBuilder.animation(frames: 2)) }]) { web in
+        try await WebFixture.run(["/a.gif": { _ in .ok(GIFBuilder.animation(frames: 2)) }]) { web async throws in
             let state = "vendor=" + String(repeating: "v", count: 600)
             _ = try await web.request("GET", web.target("mp4", "/a.gif"), headers: [Self.parent, "tracestate: \(state)"])
             let fields = try #require(web.origin.requests.first?.headers)
@@ -63,7 +63,7 @@ import Testing
             uniqueKeysWithValues: paths.map { path in
                 (path, { _ in .ok(gif + [UInt8(path.utf8.count)]) } as LoopbackOrigin.Handler)
             })
-        try await WebFixture.run(handlers) { web in
+        try await WebFixture.run(handlers) { web async throws in
             let requests: [(id: String, method: String, target: String, status: Int)] = [
                 ("video", "GET", web.target("mp4", "/video.gif"), 200),
                 ("facts", "GET", web.target("json", "/facts.gif"), 200),

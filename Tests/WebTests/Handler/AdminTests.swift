@@ -1,0 +1,135 @@
+import HTTP
+import TestSupport
+import Testing
+
+@testable import Web
+
+@Suite("The admin interface") struct AdminTests {
+    private static let gif = GIFBuilder.animation(frames: 3)
+    private static let token = ["Authorization: Bearer secret"]
+    private let paths: [String: LoopbackOrigin.Handler] = [
+        "/up/a.gif": { _ in .ok(gif) }, "/up/b.gif": { _ in .ok(gif + [1]) }, "/c.gif": { _ in .ok(gif + [2]) },
+    ]
+    private let configure: (inout WebFixture.Settings) -> Void = { $0.policy.adminToken = "secret" }
+
+    @Test func withoutATokenInTheSettingsItDoesNotExist() async throws {
+        try await WebFixture.run(paths) { web async throws in
+            for (method, target) in [
+                ("GET", "/cache"), ("DELETE", "/cache?all=true"), ("POST", "/prewarm"), ("GET", "/metrics"),
+            ] {
+                let response = try await web.request(method, target, headers: Self.token)
+                #expect(response.status == 404 && response.code == "not_found", "\(target)")
+                #expect(response.detail == "The admin interface is off: no admin token is configured.", "\(target)")
+            }
+            #expect(try await web.request("PURGE", web.target("mp4", "/c.gif"), headers: Self.token).status == 405)
+        }
+    }
+
+    @Test(arguments: [nil, "secret", "Bearer", "Bearer ", "Bearer Secret", "Bearer secret2", "Basic secret", "Bearer  secret"])
+    func aWrongTokenIsRefusedForEveryRoute(_ field: String?) async throws {
+        try await WebFixture.run([:], configure) { web async throws in
+            let headers = field.map { ["Authorization: \($0)"] } ?? []
+            for (method, target) in [
+                ("GET", "/cache"), ("DELETE", "/cache?all=true"), ("PURGE", web.target("mp4", "/c.gif")), ("POST", "/prewarm"),
+                ("GET", "/prewarm/1"), ("GET", "/metrics"), ("PURGE", "/object/\(String(repeating: "0", count: 64)).mp4"),
+            ] {
+                let response = try await web.request(method, target, headers: headers)
+                #expect(response.status == 401 && response["www-authenticate"] == "Bearer", "\(method) \(target)")
+            }
+        }
+    }
+
+    @Test func aPurgeRemovesEveryRenditionOfASourceAndNoOther() async throws {
+        try await WebFixture.run(paths, configure) { web async throws in
+            for path in ["/up/a.gif", "/c.gif"] {
+                for format in ["mp4", "jpg"] { #expect(try await web.request("GET", web.target(format, path)).status == 200) }
+            }
+            let purged = try await web.request("PURGE", web.target("png,width=9", "/up/a.gif"), headers: Self.token)
+            #expect(purged.status == 200 && purged["cache-control"] == "no-store")
+            #expect(try purged.json()["purged"] as? Int == 2)
+            #expect(
+                try await web.request("GET", web.target("mp4", "/up/a.gif"))["cache-status"] == "gifreel; fwd=miss; stored")
+            #expect(try await web.request("GET", web.target("mp4", "/c.gif"))["cache-status"] == "gifreel; hit")
+        }
+    }
+
+    @Test func aPrefixInAnySpellingOfItsHostCoversItsSources() async throws {
+        try await WebFixture.run(paths, configure) { web async throws in
+            for path in ["/up/a.gif", "/up/b.gif", "/c.gif"] { _ = try await web.request("GET", web.target("png", path)) }
+            let prefix = web.origin.url("/up/").replacing("http:", with: "HTTP:")
+            let purged = try await web.request("DELETE", "/cache?prefix=\(prefix)", headers: Self.token)
+            #expect(try purged.json()["purged"] as? Int == 2, "\(purged.text)")
+            let none = try await web.request("DELETE", "/cache?url=\(web.origin.url("/up/a.gif"))", headers: Self.token)
+            #expect(none.status == 200)
+            #expect(try none.json()["purged"] as? Int == 0)
+            let all = try await web.request("DELETE", "/cache?all=true", headers: Self.token)
+            #expect(try all.json()["purged"] as? Int == 1)
+        }
+    }
+
+    @Test(arguments: ["", "?all=yes", "?url=a&prefix=b", "?prefix=", "?x=1"]) func aPurgeWithoutAClearScopeIsRefused(
+        _ query: String
+    ) async throws {
+        try await WebFixture.run([:], configure) { web async throws in
+            let response = try await web.request("DELETE", "/cache\(query)", headers: Self.token)
+            #expect(response.status == 400 && response.code == "bad_request")
+        }
+    }
+
+    @Test func theStatisticsCountObjectsHitsAndMisses() async throws {
+        try await WebFixture.run(paths, configure) { web async throws in
+            for _ in 0..<3 { _ = try await web.request("GET", web.target("png", "/c.gif")) }
+            let statistics = try await web.request("GET", "/cache", headers: Self.token).json()
+            #expect(statistics["objects"] as? Int == 1 && statistics["misses"] as? Int == 1)
+            #expect(statistics["hits"] as? Int == 2 && statistics["in_progress"] as? Int == 0)
+        }
+    }
+
+    @Test func aPrewarmJobIsAcceptedReportedAndCancelled() async throws {
+        try await WebFixture.run(paths, configure) { web async throws in
+            let list = Array("{\"url\":\"http://a.test/1.gif\"}\n{\"url\":\"http://a.test/2.gif\",\"format\":\"jpg\"}\n".utf8)
+            let accepted = try await web.request("POST", "/prewarm?retries=0&concurrency=9", headers: Self.token, body: list)
+            #expect(accepted.status == 202)
+            let id = try #require(try accepted.json()["id"] as? String)
+            #expect(try accepted.json()["total"] as? Int == 2)
+            #expect(id.count == 32 && accepted["location"] == "/prewarm/\(id)")
+            let report = try await web.request("GET", "/prewarm/\(id)", headers: Self.token)
+            #expect(report.status == 200 && report["cache-control"] == "no-store")
+            #expect(try report.json()["total"] as? Int == 2)
+            #expect(try await web.request("DELETE", "/prewarm/\(id)", headers: Self.token).status == 200)
+            for query in ["?from=-1", "?from=x", "?x=1"] {
+                #expect(try await web.request("GET", "/prewarm/\(id)\(query)", headers: Self.token).status == 400, "\(query)")
+            }
+        }
+    }
+
+    @Test func aPrewarmListThatIsMalformedOrTooLongIsRefused() async throws {
+        try await WebFixture.run([:], configure) { web async throws in
+            for (query, body) in [("", "nonsense"), ("?retries=21", "{}"), ("?concurrency=0", "{}"), ("?x=1", "{}")] {
+                let response = try await web.request(
+                    "POST", "/prewarm\(query)", headers: Self.token, body: Array(body.utf8))
+                #expect(response.status == 400 && response.code == "bad_request", "\(query)")
+            }
+            let list = (0..<11).map { "{\"url\":\"http://a.test/\($0).gif\"}\n" }.joined()
+            let response = try await web.request("POST", "/prewarm", headers: Self.token, body: Array(list.utf8))
+            #expect(response.status == 400 && response.detail == "The list has 11 URLs; the limit is 10.")
+        }
+    }
+
+    @Test func metricsNeedATokenUnlessTheClientIsListed() async throws {
+        let allow: (inout WebFixture.Settings) throws -> Void = {
+            $0.policy.adminToken = "secret"
+            $0.policy.metricsReaders = try #require(ClientList(["127.0.0.0/8"]))
+        }
+        try await WebFixture.run(paths, allow) { web async throws in
+            _ = try await web.request("GET", web.target("png", "/c.gif"))
+            let text = try await web.request("GET", "/metrics")
+            #expect(text.status == 200 && text["vary"] == "Accept" && text["cache-control"] == "no-store")
+            #expect(text.text.contains("gifreel_"))
+        }
+        try await WebFixture.run(paths, configure) { web async throws in
+            #expect(try await web.request("GET", "/metrics").status == 401)
+            #expect(try await web.request("GET", "/metrics", headers: Self.token).status == 200)
+        }
+    }
+}
