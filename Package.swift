@@ -94,7 +94,7 @@ let package = Package(
         .target(
             name: "Renditions",
             dependencies: [
-                "Media", "Sandbox", "Fetch", "Cache", "PrometheusMetrics", "SystemIO",
+                "Media", "Sandbox", "Fetch", "Cache", "SharedStore", "Cluster", "PrometheusMetrics", "SystemIO",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Instrumentation", package: "swift-distributed-tracing"),
@@ -129,9 +129,8 @@ let package = Package(
         .executableTarget(
             name: "gifreel",
             dependencies: [
-                "Renditions", "Web", "Prewarm", "HTTP", "Media", "Sandbox", "Fetch", "Cache", "Logs", "PrometheusMetrics",
-                "Settings",
-                "SystemIO", "CLinux",
+                "Renditions", "Web", "Prewarm", "HTTP", "Media", "Sandbox", "Fetch", "Cache", "SharedStore", "Cluster", "Logs",
+                "PrometheusMetrics", "Settings", "SystemIO", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],

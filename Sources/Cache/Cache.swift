@@ -132,6 +132,7 @@ package final class Cache: RenditionCache {
     package func freshness(of rendition: CachedRendition) -> Freshness {
         let configuration = context.configuration
         guard let times = rendition.aliasTimes else { return .fresh(remaining: configuration.freshFor) }
+        if context.revalidation.covers(aliasSequence: rendition.aliasSequence) { return .expired }
         return Freshness(
             fetchedAt: times.fetchedAt, freshFor: times.freshFor ?? configuration.freshFor, staleFor: configuration.staleFor,
             now: context.clock.unixSeconds())
@@ -252,6 +253,16 @@ package final class Cache: RenditionCache {
     package func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeResult {
         guard let result = await purgers.run({ [purger] in purger.run(scope) }) else { throw .closed }
         return try result.get()
+    }
+
+    /// Expires every alias, so that its origin is asked again before it is used: purges may have been missed.
+    ///
+    /// It is in force when this returns, and after a restart if the directory can be written to.
+    package func revalidateAll() async {
+        _ = await purgers.run { [context] in
+            let store = context.store
+            try? context.revalidation.set(store.nextSequence, in: store.directory)
+        }
     }
 
     /// Whether a purge that covers the source came after `epoch`. Never waits for a disk.

@@ -7,6 +7,7 @@ final class CacheContext: Sendable {
     let clock: CacheClock
     let hot: HotRenditions
     let purges = PurgeLog()
+    let revalidation: RevalidationMark
     let verified = VerifiedObjects()
     let counters = CacheCounters()
     /// Runs housekeeping; woken when there is work for it.
@@ -28,6 +29,7 @@ final class CacheContext: Sendable {
         self.report = report
         self.onStep = onStep
         currentStore = Mutex(store)
+        revalidation = RevalidationMark(store.directory)
         hot = HotRenditions(limit: configuration.hotEntries, purges: purges, onStep: onStep)
         housekeeping = RepeatingThread(interval: configuration.housekeepingInterval)
         if let free = try? store.directory.freeBytes(), free < configuration.minFreeBytes {
@@ -51,6 +53,7 @@ final class CacheContext: Sendable {
         guard let found = try? Store(path: configuration.directory, readers: configuration.lookupThreads, report: report)
         else { return }
         currentStore.withLock { $0 = found }
+        revalidation.reload(from: found.directory)
         report(.directoryReplaced(path: configuration.directory))
         purges.append(.all)
         hot.removeAll()

@@ -69,6 +69,55 @@ package enum Families {
     package static let prewarmWaiting = MetricFamily(
         "gifreel_prewarm_urls_waiting", .gauge, "Renditions of prewarm lists that are yet to be done.")
 
+    // MARK: Shared store
+
+    package static let storeRequests = MetricFamily(
+        "gifreel_store_requests_total", .counter, "Requests to the shared store, by operation.")
+    package static let storeSeconds = MetricFamily(
+        "gifreel_store_request_seconds_total", .counter, "Time of requests to the shared store, by operation.")
+    package static let storeFailures = MetricFamily(
+        "gifreel_store_failures_total", .counter, "Requests to the shared store that failed, by cause.")
+    package static let storeLookups = MetricFamily(
+        "gifreel_store_lookups_total", .counter, "Look-ups in the shared store, by result.")
+    package static let storeRetries = MetricFamily(
+        "gifreel_store_retries_total", .counter, "Repeated attempts of requests to the shared store.")
+    package static let storeReceived = MetricFamily(
+        "gifreel_store_received_bytes_total", .counter, "Bytes of renditions received from the shared store.")
+    package static let storeSent = MetricFamily(
+        "gifreel_store_sent_bytes_total", .counter, "Bytes of renditions sent to the shared store.")
+    package static let storeAvailable = MetricFamily(
+        "gifreel_store_available", .gauge, "1 while the circuit breaker of the shared store is closed.")
+    package static let storeQueued = MetricFamily("gifreel_store_queue_depth", .gauge, "Writes that wait to be sent.")
+    package static let storeQueuedBytes = MetricFamily(
+        "gifreel_store_queue_bytes", .gauge, "Bytes of renditions that wait to be sent.")
+    package static let storeDropped = MetricFamily(
+        "gifreel_store_dropped_writes_total", .counter, "Writes dropped because the queue was full or they cannot succeed.")
+
+    // MARK: Cluster
+
+    package static let clusterCommands = MetricFamily("gifreel_cluster_commands_total", .counter, "Commands sent to Redis.")
+    package static let clusterErrors = MetricFamily(
+        "gifreel_cluster_errors_total", .counter, "Errors of Redis and of its connections, by kind.")
+    package static let clusterRoundTrips = MetricFamily(
+        "gifreel_cluster_round_trips_total", .counter, "Round trips to Redis.")
+    package static let clusterRoundTripSeconds = MetricFamily(
+        "gifreel_cluster_round_trip_seconds_total", .counter, "Time of round trips to Redis.")
+    package static let clusterConnections = MetricFamily(
+        "gifreel_cluster_connections_total", .counter, "Connections opened to Redis.")
+    package static let clusterFlights = MetricFamily(
+        "gifreel_cluster_flights_total", .counter, "Misses by the part of this node: led, followed, found or alone.")
+    package static let clusterLeasesLost = MetricFamily(
+        "gifreel_cluster_leases_lost_total", .counter, "Leases that expired or were overtaken by a purge.")
+    package static let clusterPurges = MetricFamily(
+        "gifreel_cluster_purges_total", .counter, "Entries of the purge stream, added or applied.")
+    package static let clusterPurgesPending = MetricFamily(
+        "gifreel_cluster_purges_pending", .gauge, "Purges that wait to be added to the stream.")
+    package static let clusterRevalidations = MetricFamily(
+        "gifreel_cluster_revalidations_total", .counter, "Times that every alias was expired after missed purges.")
+    package static let clusterShared = MetricFamily(
+        "gifreel_cluster_shared", .gauge, "1 while this node takes part in the cluster.")
+    package static let clusterNodes = MetricFamily("gifreel_cluster_nodes", .gauge, "Live nodes.")
+
     // MARK: Cache
 
     package static let cacheObjects = MetricFamily("gifreel_cache_objects", .gauge, "Renditions stored.")

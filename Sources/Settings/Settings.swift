@@ -13,6 +13,8 @@ package struct Settings: Sendable, Equatable {
     package var limits = Limits()
     /// Origins by the name of their mount.
     package var mounts: [String: Mount] = [:]
+    package var store = Store()
+    package var cluster = Cluster()
     package var pages = Pages()
     package var admin = Admin()
     package var prewarm = Prewarm()
@@ -115,6 +117,29 @@ package struct Settings: Sendable, Equatable {
             /// A part of the source's URL.
             case forward
         }
+    }
+
+    package struct Store: Sendable, Equatable {
+        package var s3 = S3()
+
+        package struct S3: Sendable, Equatable {
+            package var endpoint: String?
+            package var bucket: String?
+            package var region = "us-east-1"
+            package var prefix: String?
+            package var accessKey: String?
+            package var secretKey: String?
+            package var pathStyle = false
+            package var timeout = Duration.seconds(10)
+            package var lookupTimeout = Duration.milliseconds(250)
+            package var queueBytes = ByteCount.gibibytes(2)
+        }
+    }
+
+    package struct Cluster: Sendable, Equatable {
+        package var redis: String?
+        package var name = "gifreel"
+        package var node: String?
     }
 
     package struct Pages: Sendable, Equatable {

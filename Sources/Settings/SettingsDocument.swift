@@ -39,6 +39,12 @@ extension Setting {
         }
     }
 
+    /// The section within the group, such as `s3` of `store.s3.bucket`; nil for most settings.
+    var section: Substring? {
+        let words = name.split(separator: ".")
+        return words.count == 3 && !hasChosenName ? words[1] : nil
+    }
+
     /// Groups in the order of the table, with their rows.
     static var groups: [(name: Substring, rows: [Setting])] {
         all.reduce(into: []) { groups, setting in
@@ -67,13 +73,18 @@ private enum YAMLDocument {
         for group in Setting.groups {
             lines += ["", group.rows[0].hasChosenName ? "# \(group.name):" : "\(group.name):"]
             if group.rows[0].hasChosenName { lines.append("#   media:") }
-            for row in group.rows { lines += self.lines(row) }
+            var section: Substring?
+            for row in group.rows {
+                if row.section != section, let name = row.section { lines.append("  \(name):") }
+                section = row.section
+                lines += self.lines(row)
+            }
         }
         return lines.joined(separator: "\n") + "\n"
     }
 
     private static func lines(_ row: Setting) -> [String] {
-        let indent = row.hasChosenName ? "#     " : "  "
+        let indent = row.hasChosenName ? "#     " : row.section == nil ? "  " : "    "
         var comment = row.summary
         if row.defaultTexts.isEmpty {
             if let phrase = row.whenUnset { comment += " Default: \(phrase)." }

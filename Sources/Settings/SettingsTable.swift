@@ -2,7 +2,8 @@ extension Setting {
     /// Every setting. The reader, `config/gifreel.yaml`, `docs/configuration.md`, the manual page and the reload plan derive
     /// from these rows.
     package static let all: [Setting] =
-        server + cache + sources + signing + rateLimit + transcode + limits + mounts + pages + admin + prewarm + metrics + log
+        server + cache + sources + signing + rateLimit + transcode + limits + mounts + store + cluster + pages + admin + prewarm
+        + metrics + log
 
     private static let day = Duration.seconds(86_400)
     private static let decade = Duration.seconds(3650 * 86_400)
@@ -211,6 +212,52 @@ extension Setting {
             mount: "query", \.query, .live, example: "options",
             "Query parameters that are no options: options refuses them, forward sends them to the origin as a part of the URL."
         ),
+    ]
+
+    private static let store = [
+        Setting(
+            "store.s3.endpoint", \.store.s3.endpoint, .restart, whenUnset: "Amazon S3 in the region",
+            example: "http://127.0.0.1:9000",
+            "URL of an S3-compatible service that keeps renditions for all nodes."),
+        Setting(
+            "store.s3.bucket", \.store.s3.bucket, .restart, whenUnset: "no shared store", example: "gifreel",
+            "Bucket of the shared store."),
+        Setting(
+            "store.s3.region", \.store.s3.region, .restart,
+            "Region that requests are signed for. Services without regions expect us-east-1."),
+        Setting(
+            "store.s3.prefix", \.store.s3.prefix, .restart, example: "renditions",
+            "Prefix of the keys of all objects."),
+        Setting(
+            "store.s3.access_key", \.store.s3.accessKey, isSecret: true, .restart, whenUnset: "AWS_ACCESS_KEY_ID",
+            "Access key of the shared store."),
+        Setting(
+            "store.s3.secret_key", \.store.s3.secretKey, isSecret: true, .restart, whenUnset: "AWS_SECRET_ACCESS_KEY",
+            "Secret key of the shared store. AWS_SESSION_TOKEN is used with the keys from the environment."),
+        Setting(
+            "store.s3.path_style", \.store.s3.pathStyle, .restart,
+            "Whether the bucket is a part of the path and not of the host."),
+        Setting(
+            "store.s3.timeout", \.store.s3.timeout, in: millisecond...day, .restart,
+            "Time for one upload or deletion, in addition to the time for its bytes."),
+        Setting(
+            "store.s3.lookup_timeout", \.store.s3.lookupTimeout, in: millisecond...day, .restart,
+            "Time that a miss waits for the shared store."),
+        Setting(
+            "store.s3.queue_bytes", \.store.s3.queueBytes, in: .mebibytes(1) ... .tebibytes(1), .restart,
+            "Size of the renditions that wait on disk to be uploaded. The oldest are dropped beyond it."),
+    ]
+
+    private static let cluster = [
+        Setting(
+            "cluster.redis", \.cluster.redis, isSecret: true, .restart, whenUnset: "this node works alone",
+            "URL of a Redis or Valkey server that coordinates nodes: redis://, rediss:// or unix:."),
+        Setting(
+            "cluster.name", \.cluster.name, .restart,
+            "Name of the cluster, which separates the keys of several clusters on one server."),
+        Setting(
+            "cluster.node", \.cluster.node, .restart, whenUnset: "the host's name", example: "node-1",
+            "Name of this node in /cache and in the log."),
     ]
 
     private static let pages = [

@@ -148,6 +148,13 @@ package final class SharedStore: Sendable {
         queue?.put(name, file, record, mediaType: mediaType)
     }
 
+    /// Suspends until the queued write of a rendition has been sent, or an attempt has failed. The write stays queued then.
+    ///
+    /// - Returns: Whether other nodes can read the rendition now; false without a queue.
+    package func isStored(_ name: RenditionName) async -> Bool {
+        await queue?.attempt(of: name) ?? false
+    }
+
     /// Queues the deletion of a rendition, also after queued writes of it. Suspends until the deletion survives a crash.
     ///
     /// - Returns: Whether it is queued; false without a queue, after ``close()``, or where the disk takes no more.

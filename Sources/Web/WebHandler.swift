@@ -16,28 +16,39 @@ package final class WebHandler: HTTPHandler {
     package struct Dependencies: Sendable {
         let cache: Cache
         let state: RenditionState
+        let purger: RenditionPurger
         let prewarm: PrewarmQueue
+        let sharedPrewarm: SharedPrewarmRunner?
         let registry: PrometheusRegistry
         let meter: WorkMeter
         let limiter: RateLimiter
         let uploads: UploadAdmission
         let clock: CacheClock
         let threads: WorkThreads
+        let sharing: @Sendable () -> SharingStatus
 
-        /// - Parameter threads: The threads that run the blocking parts of operators' requests.
+        /// - Parameters:
+        ///   - threads: Run the blocking parts of operators' requests.
+        ///   - sharing: Returns the state of the engines that nodes share.
         package init(
-            cache: Cache, state: RenditionState, prewarm: PrewarmQueue, registry: PrometheusRegistry, meter: WorkMeter,
-            limiter: RateLimiter, uploads: UploadAdmission, clock: CacheClock, threads: WorkThreads
+            cache: Cache, state: RenditionState, purger: RenditionPurger, prewarm: PrewarmQueue,
+            sharedPrewarm: SharedPrewarmRunner?, registry: PrometheusRegistry,
+            meter: WorkMeter,
+            limiter: RateLimiter, uploads: UploadAdmission, clock: CacheClock, threads: WorkThreads,
+            sharing: @escaping @Sendable () -> SharingStatus
         ) {
             self.cache = cache
             self.state = state
+            self.purger = purger
             self.prewarm = prewarm
+            self.sharedPrewarm = sharedPrewarm
             self.registry = registry
             self.meter = meter
             self.limiter = limiter
             self.uploads = uploads
             self.clock = clock
             self.threads = threads
+            self.sharing = sharing
         }
     }
 
@@ -80,10 +91,12 @@ package final class WebHandler: HTTPHandler {
             parser: parser,
             access: access)
         admin = AdminController(
-            pipeline: pipeline, cache: dependencies.cache, state: dependencies.state, token: policy.adminToken)
+            purger: dependencies.purger, cache: dependencies.cache, state: dependencies.state, sharing: dependencies.sharing,
+            token: policy.adminToken)
         metrics = MetricsController(
             registry: dependencies.registry, allowed: policy.metricsReaders, admin: admin, threads: dependencies.threads)
-        prewarm = PrewarmController(queue: dependencies.prewarm, admin: admin, threads: dependencies.threads)
+        prewarm = PrewarmController(
+            queue: dependencies.prewarm, shared: dependencies.sharedPrewarm, admin: admin, threads: dependencies.threads)
     }
 
     /// Sets the state that `/readyz` reports. Any thread.

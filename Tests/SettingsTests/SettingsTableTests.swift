@@ -6,11 +6,20 @@ import Testing
 @Suite("The table of settings") struct SettingsTableTests {
     /// The full names of all properties, read by reflection: `server.publicURL` is `server.public_url`.
     private func propertyNames() -> [String] {
-        Mirror(reflecting: Settings()).children.flatMap { group -> [String] in
-            let isMounts = group.label == "mounts"
-            let value: Any = isMounts ? Settings.Mount() : group.value
-            let prefix = snakeCase(group.label ?? "") + (isMounts ? ".*." : ".")
-            return Mirror(reflecting: value).children.map { prefix + snakeCase($0.label ?? "") }
+        var settings = Settings()
+        settings.mounts["*"] = Settings.Mount()
+        return properties(settings).map(\.name)
+    }
+
+    /// The properties of a value with their descriptions. Groups, sections and mounts are searched for properties.
+    private func properties(_ value: Any, _ prefix: String = "") -> [(name: String, value: String)] {
+        if let mounts = value as? [String: Settings.Mount] {
+            return mounts.values.flatMap { properties($0, prefix + "*.") }
+        }
+        return Mirror(reflecting: value).children.flatMap { child -> [(name: String, value: String)] in
+            let name = prefix + snakeCase(child.label ?? "")
+            let isGroup = child.value is [String: Settings.Mount] || String(reflecting: type(of: child.value)).isGroupName
+            return isGroup ? properties(child.value, name + ".") : [(name, String(reflecting: child.value))]
         }
     }
 
@@ -51,14 +60,7 @@ import Testing
     }
 
     private func changedProperties(_ first: Settings, _ second: Settings) -> [String] {
-        zip(Mirror(reflecting: first).children, Mirror(reflecting: second).children).flatMap { old, new -> [String] in
-            let mounts = (old.value as? [String: Settings.Mount], new.value as? [String: Settings.Mount])
-            let values: (Any, Any) = (mounts.0?["m"] ?? old.value, mounts.1?["m"] ?? new.value)
-            let prefix = snakeCase(old.label ?? "") + (mounts.0 == nil ? "." : ".*.")
-            return zip(Mirror(reflecting: values.0).children, Mirror(reflecting: values.1).children).compactMap {
-                String(reflecting: $0.value) == String(reflecting: $1.value) ? nil : prefix + snakeCase($0.label ?? "")
-            }
-        }
+        zip(properties(first), properties(second)).compactMap { $0.value == $1.value ? nil : $0.name }
     }
 
     @Test(arguments: Setting.all) func aDefaultIsWithinItsRange(_ setting: Setting) {
@@ -85,4 +87,16 @@ import Testing
 
 extension Setting: CustomTestStringConvertible {
     public var testDescription: String { name }
+}
+
+extension String {
+    /// Whether a type's name is that of a group of settings or of a section of one.
+    fileprivate var isGroupName: Bool {
+        let groups = [
+            "Server", "Cache", "Sources", "Signing", "RateLimit", "Transcode", "Sandbox", "Limits", "Store", "Store.S3",
+            "Cluster",
+            "Pages", "Admin", "Prewarm", "Metrics", "Log",
+        ]
+        return groups.contains { self == "Settings.Settings.\($0)" }
+    }
 }

@@ -30,6 +30,9 @@ struct ChangeLog: ~Copyable, Sendable {
     /// Whether the index lacks a part of the journal.
     private var isBehind: Bool { applied < journal.end }
 
+    /// The sequence of the next line of the journal.
+    var nextSequence: Int64 { journal.nextSequence }
+
     // MARK: Recording
 
     /// Appends entries to the journal and applies them to the index.

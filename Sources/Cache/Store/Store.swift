@@ -59,6 +59,9 @@ final class Store: Sendable {
         try state.withLock { state throws(Failure) in try body(&state) }
     }
 
+    /// The sequence of the next line of the journal.
+    var nextSequence: Int64 { change { $0.log.nextSequence } }
+
     // MARK: Queries
 
     /// The alias with that key and its object; nil if there is none, it is hidden, or the index fails.

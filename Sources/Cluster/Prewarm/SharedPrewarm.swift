@@ -11,6 +11,12 @@ package final class SharedPrewarm: Sendable {
         package let list: String
         /// The entry as it was added.
         package let payload: [UInt8]
+
+        package init(id: String, list: String, payload: [UInt8]) {
+            self.id = id
+            self.list = list
+            self.payload = payload
+        }
     }
 
     /// How far a list is.
@@ -191,6 +197,13 @@ package final class SharedPrewarm: Sendable {
         let isFirst = try reply.integer(in: 0...1) == 1
         if isFirst { meter.update { $0.prewarmed += 1 } }
         return isFirst
+    }
+
+    /// Cancels a list: no entry of it is claimed any more. Entries in progress are finished.
+    package func cancel(_ id: String) async throws(RedisError) {
+        let command = RedisCommand(
+            .integer, ["DEL", RedisArgument(keys.prewarmList(id)), RedisArgument(keys.prewarmErrors(id))])
+        try await commands.run(command, within: timings.commandLimit, time).succeeded()
     }
 
     /// How far a list is; nil where there is none.

@@ -57,7 +57,7 @@ struct Prewarmer: Sendable {
         let kind: PrewarmOutcome.Kind =
             switch result.provenance {
             case .hit, .stale, .renewed: .hit
-            case .stored, .unstored, .collapsed: .new
+            case .stored, .unstored, .collapsed, .shared, .followed: .new
             }
         let facts = RenditionFacts(stored: result.rendition.facts)
         return PrewarmOutcome(kind: kind, bytes: Int(result.rendition.length), sourceBytes: facts?.sourceBytes ?? 0)

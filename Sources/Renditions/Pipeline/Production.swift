@@ -62,6 +62,11 @@ struct Production: Sendable {
         RenditionResult(outcome.rendition, storage.isAllowed ? Self.provenance(outcome) : .unstored(.unwanted), times: times)
     }
 
+    /// The result with a provenance other than that of the outcome.
+    func result(_ outcome: PublishOutcome, as provenance: RenditionResult.Provenance) -> RenditionResult {
+        RenditionResult(outcome.rendition, provenance, times: times)
+    }
+
     private static func provenance(_ outcome: PublishOutcome) -> RenditionResult.Provenance {
         if case .unstored(_, let reason) = outcome { return .unstored(reason) }
         return .stored

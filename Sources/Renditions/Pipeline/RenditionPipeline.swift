@@ -7,7 +7,8 @@ internal import Sandbox
 /// The core: from a request for a rendition to its finished file.
 ///
 /// A hit is answered from the cache. A miss is the work of one flight, which all concurrent requests for the rendition share:
-/// look up again, check failures, admit, fetch, reuse, convert, publish.
+/// look up again, check failures, admit, join the other nodes, fetch, reuse (from the local cache or the shared tier), convert,
+/// publish, share.
 ///
 /// A value of policy: it is created anew at each reload and works on the ``RenditionState`` of the process. Any thread; calls
 /// suspend and never block.
@@ -32,20 +33,25 @@ package struct RenditionPipeline: Sendable {
     private let clock: CacheClock
     private let loader: SourceLoader
     private let convert: Convert
+    private let sharing: SharedRenditions?
     private let log: ProductionLog
 
     /// - Parameters:
     ///   - fetch: Fetches a source; called once per flight of a source.
     ///   - convert: Converts a source into a file of `cache`; called once per flight of a rendition.
+    ///   - tier: A store that several nodes share; nil for a node without one.
+    ///   - coordinator: The other nodes; nil for a node that works alone. Without a tier, only purges are coordinated.
     package init(
         _ policy: Policy, state: RenditionState, cache: any RenditionCache, clock: CacheClock = .system,
-        fetch: @escaping SourceLoader.Fetch, convert: @escaping Convert, logger: Logger
+        fetch: @escaping SourceLoader.Fetch, convert: @escaping Convert, tier: (any SharedTier)? = nil,
+        coordinator: (any NodeCoordinator)? = nil, logger: Logger
     ) {
         self.policy = policy
         self.state = state
         self.cache = cache
         self.clock = clock
         self.convert = convert
+        sharing = tier.map { SharedRenditions(cache: cache, tier: $0, coordinator: coordinator) }
         log = ProductionLog(logger)
         loader = SourceLoader(
             cache: cache, clock: clock, rules: policy.originRules, state: state.sources, failures: state.failures,
@@ -79,9 +85,17 @@ package struct RenditionPipeline: Sendable {
             let slot = try state.admission.admit(nil, bytes: request.source.count, urgency: flight.turn.urgency)
             defer { withExtendedLifetime(slot) {} }
             let production = Production(request.rendition, of: request.source, epoch: cache.epoch(for: nil))
-            return try await produce(production, flight)
+            let result = try await produce(production, flight)
+            sharing?.save(result)
+            return result
         }
         return RenditionResult(result, joined: joined)
+    }
+
+    /// Returns a stored object, from the local cache or the shared tier; nil if neither has it.
+    package func object(_ id: ObjectID, fileExtension: String) async -> CachedRendition? {
+        if let stored = await cache.object(id, isFirstLook: true) { return stored }
+        return await sharing?.load(id, fileExtension: fileExtension)
     }
 
     /// Whether another miss would be admitted now.
@@ -141,6 +155,16 @@ package struct RenditionPipeline: Sendable {
         let slot = try state.admission.admit(
             Admission.Origin(request.source), bytes: policy.maxSourceBytes, urgency: flight.turn.urgency)
         defer { withExtendedLifetime(slot) {} }
+        guard let sharing else { return try await runLocally(request, stored, slot, flight) }
+        return try await sharing.runOnOneNode(request) { () async throws(RenditionError) in
+            try await runLocally(request, stored, slot, flight)
+        }
+    }
+
+    /// Runs the steps of a miss from the fetch on.
+    private func runLocally(
+        _ request: RenditionRequest, _ stored: CachedRendition?, _ slot: AdmissionSlot, _ flight: Flight
+    ) async throws(RenditionError) -> RenditionResult {
         switch try await fetch(request, validatorsOf: stored) {
         case .notModified(let unmodified, let epoch):
             return try await renew(request, stored, unmodified, epoch)
@@ -204,6 +228,7 @@ package struct RenditionPipeline: Sendable {
     /// Produces a rendition of a source in memory: reuse, convert, publish.
     private func produce(_ production: Production, _ flight: Flight) async throws(RenditionError) -> RenditionResult {
         if let result = await reuse(production) { return result }
+        if let result = await sharing?.load(production) { return result }
         if production.rendition.format == .gif { return try await publishOriginal(production) }
         let conversion = try await convert(production.source, production.rendition, flight)
         var finished = production.converted(conversion.report)
@@ -252,23 +277,6 @@ package struct RenditionPipeline: Sendable {
         } catch {
             throw RenditionError(error)
         }
-    }
-
-    // MARK: Purge
-
-    /// Forgets what `scope` covers: stored renditions, remembered failures, and work in progress. That work goes on for its
-    /// present callers; no call that starts after this one has returned gets anything of it.
-    ///
-    /// - Throws: ``CacheError`` if the purge is not durable; it is in force until the next start all the same.
-    package func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeResult {
-        let result: Result<PurgeResult, CacheError>
-        do throws(CacheError) {
-            result = .success(try await cache.purge(scope))
-        } catch {
-            result = .failure(error)
-        }
-        state.purge(scope)
-        return try result.get()
     }
 
     /// Removes the stored renditions of a source. If the removal is not durable, the next renewal repeats it.

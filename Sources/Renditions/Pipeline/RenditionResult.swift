@@ -22,6 +22,10 @@ package struct RenditionResult: Sendable {
         case unstored(UnstoredReason)
         /// Another request had caused the work already.
         case collapsed
+        /// It was produced by another node earlier, and is stored here now.
+        case shared
+        /// The request waited for another node that produced it.
+        case followed
     }
 
     init(_ rendition: CachedRendition, _ provenance: Provenance, times: StageTimes = StageTimes()) {

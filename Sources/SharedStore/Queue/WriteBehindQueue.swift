@@ -40,6 +40,8 @@ final class WriteBehindQueue: Sendable {
         var dropped = 0
         var waiting: [CheckedContinuation<Void, Never>] = []
         var waitingForEnd: [CheckedContinuation<Void, Never>] = []
+        /// Callers that wait for the next attempt to send an entry, by its name.
+        var waitingForAttempt: [RenditionName: [CheckedContinuation<Bool, Never>]] = [:]
         var isClosed = false
         var isDiskBroken = false
 
@@ -198,12 +200,33 @@ final class WriteBehindQueue: Sendable {
         return !isWithdrawn
     }
 
+    /// Suspends until the queued put of this name has been sent, or an attempt has failed.
+    ///
+    /// - Returns: Whether it was sent; true also where none is queued.
+    func attempt(of name: RenditionName) async -> Bool {
+        await withCheckedContinuation { continuation in
+            let known: Bool? = state.withLock { state in
+                if state.isClosed { return false }
+                guard state.items.contains(where: { $0.entry.name == name && $0.entry.change != .delete }) else { return true }
+                state.waitingForAttempt[name, default: []].append(continuation)
+                return nil
+            }
+            if let known { continuation.resume(returning: known) }
+        }
+    }
+
+    private func attemptEnded(_ entry: QueueEntry, isSent: Bool) {
+        let continuations = state.withLock { $0.waitingForAttempt.removeValue(forKey: entry.name) } ?? []
+        for continuation in continuations { continuation.resume(returning: isSent) }
+    }
+
     private func drop(_ entry: QueueEntry) {
         state.withLock { state in
             guard let index = state.index(of: entry) else { return }
             _ = removeItem(at: index, &state)
             state.dropped += 1
         }
+        attemptEnded(entry, isSent: false)
         wake()
     }
 
@@ -266,6 +289,11 @@ final class WriteBehindQueue: Sendable {
 
     /// Removes an entry that was sent.
     func finish(_ entry: QueueEntry) {
+        remove(entry)
+        attemptEnded(entry, isSent: true)
+    }
+
+    private func remove(_ entry: QueueEntry) {
         state.withLock { state in
             if let index = state.index(of: entry) { _ = removeItem(at: index, &state) }
         }
@@ -276,7 +304,8 @@ final class WriteBehindQueue: Sendable {
     /// Removes an entry that can never be sent, and counts it.
     func discard(_ entry: QueueEntry) {
         state.withLock { $0.dropped += 1 }
-        finish(entry)
+        remove(entry)
+        attemptEnded(entry, isSent: false)
     }
 
     /// Lets an entry that was not sent wait again, unless it was withdrawn meanwhile.
@@ -287,7 +316,8 @@ final class WriteBehindQueue: Sendable {
             state.items[index].phase = .ready
             return false
         }
-        if isWithdrawn { finish(entry) } else { wake() }
+        if isWithdrawn { remove(entry) } else { wake() }
+        attemptEnded(entry, isSent: false)
     }
 
     /// Suspends until the queue is empty, closed, or `limit` has passed. Returns whether it is empty.
@@ -311,7 +341,12 @@ final class WriteBehindQueue: Sendable {
 
     /// Takes and gives no more entries, waits for the disk, and releases the directory, in which the entries stay. Blocks.
     func close() {
-        state.withLock { $0.isClosed = true }
+        let abandoned = state.withLock { state in
+            state.isClosed = true
+            defer { state.waitingForAttempt.removeAll() }
+            return state.waitingForAttempt.values.flatMap { $0 }
+        }
+        for continuation in abandoned { continuation.resume(returning: false) }
         wake()
         disk.close()
         directory.unlock()

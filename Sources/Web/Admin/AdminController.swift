@@ -6,15 +6,20 @@ internal import Renditions
 
 /// Handles purges and `/cache`, which need the admin token.
 struct AdminController: Sendable {
-    private let pipeline: RenditionPipeline
+    private let purger: RenditionPurger
     private let cache: Cache
     private let state: RenditionState
+    private let sharing: @Sendable () -> SharingStatus
     private let token: SHA256Digest?
 
-    init(pipeline: RenditionPipeline, cache: Cache, state: RenditionState, token: String?) {
-        self.pipeline = pipeline
+    init(
+        purger: RenditionPurger, cache: Cache, state: RenditionState, sharing: @escaping @Sendable () -> SharingStatus,
+        token: String?
+    ) {
+        self.purger = purger
         self.cache = cache
         self.state = state
+        self.sharing = sharing
         self.token = token.map { SHA256.hash(data: Array($0.utf8)) }
     }
 
@@ -74,13 +79,22 @@ struct AdminController: Sendable {
     private struct Purged: Encodable {
         var purged: Int64
         var bytes: Int64
+        /// Live nodes, and those that have applied the purge; left out without a cluster.
+        var nodes: Int?
+        var acknowledged: Int?
+
+        init(_ report: PurgeReport) {
+            purged = report.purged
+            bytes = report.bytes
+            nodes = report.nodes?.live
+            acknowledged = report.nodes?.acknowledged
+        }
     }
 
     private func reply(purging scope: PurgeScope) -> HTTPReply {
-        .later { [pipeline] in
+        .later { [purger] in
             do throws(CacheError) {
-                let result = try await pipeline.purge(scope)
-                return Self.json(Purged(purged: result.purged, bytes: result.bytes))
+                return Self.json(Purged(try await purger.purge(scope)))
             } catch {
                 var problem = Problem(503, "overloaded", "The purge could not be completed.", retryAfter: 1)
                 problem.cause = error.description
@@ -101,6 +115,10 @@ struct AdminController: Sendable {
         var unstored: Int64
         var negative: Int
         var inProgress: Int
+        /// Left out without a shared store.
+        var store: SharingStatus.Store?
+        /// Left out for a node that works alone.
+        var cluster: SharingStatus.Cluster?
 
         private enum CodingKeys: String, CodingKey {
             case objects
@@ -114,17 +132,21 @@ struct AdminController: Sendable {
             case unstored
             case negative
             case inProgress = "in_progress"
+            case store
+            case cluster
         }
     }
 
     private func statistics() -> HTTPResponse {
         let now = cache.statistics()
+        let sharing = sharing()
         return Self.json(
             Statistics(
                 objects: Int64(now.objects), bytes: Int64(now.bytes), limitBytes: Int64(now.limitBytes),
                 hits: Int64(now.hotHits) + Int64(now.diskHits), misses: Int64(now.misses), evictions: Int64(now.evictions),
                 purged: Int64(now.purged), corrupt: Int64(now.corrupt), unstored: Int64(now.unstored),
-                negative: state.rememberedFailures, inProgress: state.missesInProgress))
+                negative: state.rememberedFailures, inProgress: state.missesInProgress, store: sharing.store,
+                cluster: sharing.cluster))
     }
 
     private static func json(_ value: some Encodable) -> HTTPResponse {

@@ -6,6 +6,8 @@ internal import SystemIO
 /// Handles `/prewarm` and `/prewarm/{id}` (docs/api.md).
 struct PrewarmController: Sendable {
     private let queue: PrewarmQueue
+    /// Lists that all nodes of a cluster process; nil for a node that works alone.
+    private let shared: SharedPrewarmRunner?
     private let admin: AdminController
     private let threads: WorkThreads
 
@@ -14,8 +16,9 @@ struct PrewarmController: Sendable {
     /// The number of retries of a request without `retries`.
     private static let defaultRetries = 2
 
-    init(queue: PrewarmQueue, admin: AdminController, threads: WorkThreads) {
+    init(queue: PrewarmQueue, shared: SharedPrewarmRunner?, admin: AdminController, threads: WorkThreads) {
         self.queue = queue
+        self.shared = shared
         self.admin = admin
         self.threads = threads
     }
@@ -42,36 +45,33 @@ struct PrewarmController: Sendable {
             }
         }
         let options = (retries: retries, concurrency: concurrency)
+        // Parameters concern the work of this node, and the report on single outcomes needs them here.
+        let shared = query.isEmpty ? shared : nil
         return .receive(
             CollectingSink(limit: Self.bodyLimit) { [queue, threads] body in
-                let outcome = await threads.run { () -> Result<PrewarmJob.Order, Problem> in
-                    do {
-                        let order = PrewarmJob.Order(
-                            id: Self.newID(), entries: try PrewarmListReader.read(body, limit: queue.limits.urls),
-                            retries: options.retries, concurrency: options.concurrency)
-                        try queue.add(order)
-                        return .success(order)
-                    } catch let error as PrewarmList.Malformed {
-                        return .failure(.badRequest(error.description))
-                    } catch let refusal as PrewarmQueue.Refusal {
-                        return .failure(Problem(refusal))
-                    } catch {
-                        return .failure(.overloaded)
+                do throws(Problem) {
+                    let order = try await Self.run(threads) { () throws(Problem) in
+                        try Self.order(body, limit: queue.limits.urls, options.retries, options.concurrency)
                     }
-                }
-                switch outcome {
-                case .success(let order)?:
+                    if await shared?.add(order) != true {
+                        try await Self.run(threads) { () throws(Problem) in
+                            do throws(PrewarmQueue.Refusal) {
+                                try queue.add(order)
+                            } catch {
+                                throw Problem(error)
+                            }
+                        }
+                    }
                     return Self.json(
                         202, Accepted(id: order.id, total: order.entries.count), ["Location": "/prewarm/\(order.id)"])
-                case .failure(let problem)?: return ProblemDocument.response(problem)
-                case nil: return ProblemDocument.response(.draining)
+                } catch {
+                    return ProblemDocument.response(error)
                 }
             })
     }
 
     /// Handles `GET` and `DELETE /prewarm/{id}`. The query's `from` requests the outcomes of entries from that index on.
     private func report(_ method: HTTPMethod, _ id: String, _ query: [QueryItem]) throws(Problem) -> HTTPReply {
-        guard let job = queue.job(id) else { throw .notFound("There is no prewarm job with this id.") }
         var first: Int?
         for item in query {
             guard item.name == "from", let number = Int(item.value), number >= 0 else {
@@ -80,10 +80,40 @@ struct PrewarmController: Sendable {
             first = number
         }
         let from = first
-        return .later { [queue, threads] in
-            if method == .delete { _ = await threads.run { queue.cancel(job) } }
-            return Self.json(200, PrewarmReport(job, from: from), [:])
+        return .later { [queue, shared, threads] in
+            if let job = queue.job(id) {
+                if method == .delete { _ = await threads.run { queue.cancel(job) } }
+                return Self.json(200, PrewarmReport(job, from: from), [:])
+            }
+            guard let report = await shared?.report(id) else {
+                return ProblemDocument.response(.notFound("There is no prewarm job with this id."))
+            }
+            if method == .delete { await shared?.cancel(id) }
+            return Self.json(200, report, [:])
         }
+    }
+
+    private static func order(
+        _ body: [UInt8], limit: Int, _ retries: Int, _ concurrency: Int
+    ) throws(Problem) -> PrewarmJob.Order {
+        do {
+            return PrewarmJob.Order(
+                id: newID(), entries: try PrewarmListReader.read(body, limit: limit), retries: retries,
+                concurrency: concurrency)
+        } catch let error as PrewarmList.Malformed {
+            throw .badRequest(error.description)
+        } catch {
+            throw .overloaded
+        }
+    }
+
+    /// Runs blocking work.
+    private static func run<Value: Sendable>(
+        _ threads: WorkThreads, _ work: @escaping @Sendable () throws(Problem) -> Value
+    ) async throws(Problem) -> Value {
+        let result = await threads.run { Result { () throws(Problem) in try work() } }
+        guard let result else { throw .draining }
+        return try result.get()
     }
 
     private struct Accepted: Encodable {

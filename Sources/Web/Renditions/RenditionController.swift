@@ -118,7 +118,8 @@ struct RenditionController: Sendable {
     func object(_ id: ObjectID, _ fileExtension: String, _ request: borrowing HTTPRequest) -> HTTPReply {
         if let hit = hits.object(id, fileExtension) { return .now(hit) }
         return .later(for: request) {
-            guard let found = await cache.object(id), found.fileExtension == fileExtension else {
+            guard let found = await pipeline.object(id, fileExtension: fileExtension), found.fileExtension == fileExtension
+            else {
                 return ProblemDocument.response(.notFound("No rendition is stored under this id and extension."))
             }
             log.answered(object: RenditionResponder.path(found))

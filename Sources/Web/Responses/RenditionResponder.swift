@@ -85,7 +85,8 @@ struct RenditionResponder: Sendable {
             ? fields(result.rendition.alias, address, terms) : Self.fields("no-store", varies: terms.varies)
         headers = Self.with(headers, result.provenance)
         switch result.provenance {
-        case .stored, .unstored, .collapsed, .renewed: headers.append("Server-Timing", result.times.serverTiming)
+        case .stored, .unstored, .collapsed, .renewed, .shared, .followed:
+            headers.append("Server-Timing", result.times.serverTiming)
         case .hit, .stale: break
         }
         return HTTPResponse(prepared(result.rendition).resource, headers: headers)
@@ -159,6 +160,8 @@ struct RenditionResponder: Sendable {
         case .renewed: "gifreel; fwd=stale; fwd-status=304; stored"
         case .unstored(let reason): "gifreel; fwd=miss; detail=\(reason.token)"
         case .collapsed: "gifreel; fwd=miss; collapsed"
+        case .shared: "gifreel; fwd=miss; stored; detail=shared"
+        case .followed: "gifreel; fwd=miss; collapsed; detail=shared"
         }
     }
 

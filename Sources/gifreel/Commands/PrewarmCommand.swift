@@ -263,8 +263,11 @@ struct PrewarmCommand: ParsableCommand {
         configuration.pool.queue = max(configuration.pool.queue, concurrency)
         do {
             let log = LogOutput(format: configuration.logFormat == .json ? .json : .text)
-            let core = try RenditionCore(configuration, zygote: zygote, registry: PrometheusRegistry([])) { _ in }
-            return (core, core.pipeline(configuration, logger: log.makeLogger(level: .error)), log)
+            let logger = log.makeLogger(level: .error)
+            // A run on a directory of its own takes no part in a cluster.
+            configuration.cluster = nil
+            let core = try RenditionCore(configuration, zygote: zygote, registry: PrometheusRegistry([]), logger: logger)
+            return (core, core.pipeline(configuration, logger: logger), log)
         } catch let error as CacheError {
             guard case .directoryInUse = error else { throw error }
             throw PrewarmRunError("A server uses this cache directory; give its URL with --server. (\(error))")

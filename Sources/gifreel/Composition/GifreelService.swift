@@ -1,4 +1,5 @@
 package import Cache
+internal import Cluster
 internal import Fetch
 internal import Foundation
 package import HTTP
@@ -17,6 +18,7 @@ package final class GifreelService: Sendable {
     private let core: RenditionCore
     private let web: WebHandler.Dependencies
     private let prewarm: PrewarmQueue
+    private let sharedPrewarm: SharedPrewarmRunner?
     private let uploads: UploadAdmission
     private let limiter: RateLimiter
     private let threads: WorkThreads
@@ -41,8 +43,12 @@ package final class GifreelService: Sendable {
     ) throws {
         try libraries.check()
         let registry = PrometheusRegistry(Families.instruments)
-        let core = try RenditionCore(configuration, zygote: zygote, clock: clock, registry: registry) {
-            logger.warning("\($0)")
+        let sharedPrewarm = configuration.cluster.map { _ in
+            SharedPrewarmRunner(concurrency: configuration.prewarm.concurrency)
+        }
+        self.sharedPrewarm = sharedPrewarm
+        let core = try RenditionCore(configuration, zygote: zygote, clock: clock, registry: registry, logger: logger) {
+            sharedPrewarm?.wake()
         }
         do {
             threads = WorkThreads(count: 1, limit: 64, name: "gifreel-admin")
@@ -55,8 +61,9 @@ package final class GifreelService: Sendable {
             uploads = UploadAdmission(UploadAdmission.Limits(configuration))
             limiter = RateLimiter(configuration.rateLimit, clock: clock)
             web = WebHandler.Dependencies(
-                cache: core.cache, state: core.state, prewarm: prewarm, registry: registry, meter: core.meter,
-                limiter: limiter, uploads: uploads, clock: clock, threads: threads)
+                cache: core.cache, state: core.state, purger: core.purger, prewarm: prewarm,
+                sharedPrewarm: sharedPrewarm, registry: registry, meter: core.meter,
+                limiter: limiter, uploads: uploads, clock: clock, threads: threads, sharing: { core.sharingStatus })
             zygote.onLoss { logger.error("lost the zygote process", metadata: ["cause": "\($0)"]) }
             let current = CurrentRevision(ServiceRevision(configuration, core, web, logger: logger))
             var http = configuration.http
@@ -108,6 +115,11 @@ package final class GifreelService: Sendable {
                 return (address, port)
             })
         open(revision)
+        if let cluster = core.cluster {
+            cluster.start()
+            sharedPrewarm?.start(
+                ClusterPrewarm(cluster), { [current] in current.value.pipeline }, describe: PrewarmFailure.init)
+        }
         prewarm.start({ [current] in current.value.pipeline }, describe: PrewarmFailure.init)
         let endpoints = server.endpoints.map(\.description).joined(separator: ", ")
         revision.logger.info("listening", metadata: ["at": "\(endpoints)", "version": "\(Gifreel.version)"])
@@ -148,7 +160,9 @@ package final class GifreelService: Sendable {
         }
         revision.logger.info("draining")
         prewarm.stop()
+        sharedPrewarm?.stop()
         await server.drain()
+        await core.cluster?.leave()
         // Closing blocks while threads finish their work.
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async { [threads, core] in

@@ -1,9 +1,11 @@
 internal import Cache
+internal import Cluster
 internal import Fetch
 internal import Logging
 internal import PrometheusMetrics
 internal import Renditions
 internal import Sandbox
+internal import SharedStore
 internal import Web
 
 /// The core and the engines under it, created and connected. The server and `gifreel prewarm` both use it.
@@ -16,20 +18,33 @@ final class RenditionCore: Sendable {
     let pool: WorkerPool
     let state: RenditionState
     let meter: WorkMeter
+    let purger: RenditionPurger
+    /// The shared store; nil without one.
+    let store: SharedStore?
+    /// The part of this node in a cluster; nil if it works alone.
+    let cluster: Cluster?
+    private let tier: S3Tier?
+    private let coordinator: ClusterCoordinator?
 
     /// Opens the cache and starts the threads of all engines.
     ///
     /// - Parameters:
     ///   - zygote: Forked before the process had a second thread.
-    ///   - warn: Receives sentences about the cache, from any thread.
+    ///   - logger: Receives lines about the cache, the shared store and the cluster, from any thread.
+    ///   - onPrewarm: Called on any thread when a list was added for all nodes.
     /// - Throws: Errors whose description says what to change.
     init(
         _ configuration: ServiceConfiguration, zygote: Zygote, clock: CacheClock = .system, registry: PrometheusRegistry,
-        warn: @escaping @Sendable (String) -> Void
+        logger: Logger, onPrewarm: @escaping @Sendable () -> Void = {}
     ) throws {
         self.clock = clock
-        cache = try Cache(configuration: configuration.cache, clock: clock) { warn("\($0)") }
+        cache = try Cache(configuration: configuration.cache, clock: clock) { logger.warning("\($0)") }
         do {
+            store = try configuration.store.map { settings in
+                try SharedStore(settings) { event in
+                    logger.log(level: event.isProblem ? .warning : .notice, "shared store", metadata: ["event": "\(event)"])
+                }
+            }
             fetcher = try Fetcher(configuration: configuration.fetch)
         } catch {
             cache.close()
@@ -38,6 +53,17 @@ final class RenditionCore: Sendable {
         pool = WorkerPool(zygote: zygote, configuration: configuration.pool)
         state = RenditionState(configuration.renditionLimits(pool: configuration.pool), clock: clock)
         meter = WorkMeter(factory: registry) { Problem($0).code }
+        tier = store.map { S3Tier($0, maxBytes: Int(min(configuration.cache.maxBytes, 1 << 40))) }
+        let local = LocalPurger(cache: cache, state: state)
+        cluster = configuration.cluster.map { [cache] settings in
+            Cluster(
+                settings, handlers: PurgeHandlers(local) { await cache.revalidateAll() },
+                onEvent: { event in
+                    logger.log(level: event.isProblem ? .warning : .notice, "cluster", metadata: ["event": "\(event)"])
+                }, onPrewarm: onPrewarm)
+        }
+        coordinator = cluster.map { ClusterCoordinator($0, freshFor: configuration.cache.freshFor, clock: clock) }
+        purger = RenditionPurger(local, coordinator: coordinator, tier: tier)
     }
 
     /// The pipeline with the policy of a configuration.
@@ -56,7 +82,23 @@ final class RenditionCore: Sendable {
             convert: { source, rendition, flight async throws(RenditionError) in
                 try await converter.convert(source, to: rendition, flight)
             },
-            logger: logger)
+            tier: tier, coordinator: coordinator, logger: logger)
+    }
+
+    /// The state of the engines that nodes share.
+    var sharingStatus: SharingStatus {
+        let store = store?.statistics
+        let cluster = cluster.map { ($0.isSharing, $0.state) }
+        return SharingStatus(
+            store: store.map {
+                SharingStatus.Store(
+                    available: $0.breaker == .closed, queued: $0.queuedWrites, queuedBytes: $0.queuedBytes)
+            },
+            cluster: cluster.map { isSharing, state in
+                SharingStatus.Cluster(
+                    shared: isSharing, node: state.node, nodes: state.nodes, leases: state.leases,
+                    pendingPurges: state.pendingPurges)
+            })
     }
 
     /// Applies another configuration to the engines. Work in progress ends under the old one.
@@ -69,6 +111,8 @@ final class RenditionCore: Sendable {
     func close() {
         fetcher.shutdown()
         pool.close()
+        cluster?.close()
+        store?.close()
         cache.close()
     }
 }

@@ -1,5 +1,7 @@
 internal import Cache
+internal import Cluster
 internal import Fetch
+internal import Foundation
 internal import HTTP
 internal import Logging
 internal import Media
@@ -7,6 +9,7 @@ internal import Prewarm
 internal import Renditions
 internal import Sandbox
 package import Settings
+internal import SharedStore
 internal import Web
 
 extension ServiceConfiguration {
@@ -27,6 +30,8 @@ extension ServiceConfiguration {
             rateLimit = RateLimit(perMinute: settings.rateLimit.missesPerMinute, burst: settings.rateLimit.burst)
         }
         for (name, mount) in settings.mounts.sorted(by: { $0.key < $1.key }) { try map(mount, named: name) }
+        try mapStore(settings.store.s3)
+        try mapCluster(settings.cluster)
         hasHomePage = settings.pages.home
         adminToken = settings.admin.token
         prewarm.concurrency = settings.prewarm.concurrency ?? max(1, pool.workers / 2)
@@ -114,6 +119,44 @@ extension ServiceConfiguration {
         self.limits.frames = limits.frames
         self.limits.duration = Int(limits.duration / .milliseconds(10))
         allowance = WorkerJob.Allowance(cpu: Int(limits.cpu.components.seconds), memory: limits.memory.bytes)
+    }
+
+    private mutating func mapStore(_ settings: Settings.Store.S3) throws(SettingsError) {
+        guard let bucket = settings.bucket else { return }
+        let environment = ProcessInfo.processInfo.environment
+        do throws(StoreConfigurationError) {
+            var credentials: S3Credentials?
+            if let access = settings.accessKey, let secret = settings.secretKey {
+                credentials = try S3Credentials(accessKey: access, secretKey: secret)
+            } else if let access = environment["AWS_ACCESS_KEY_ID"], let secret = environment["AWS_SECRET_ACCESS_KEY"] {
+                credentials = try S3Credentials(
+                    accessKey: access, secretKey: secret, sessionToken: environment["AWS_SESSION_TOKEN"])
+            }
+            let endpoint = try S3Endpoint(
+                url: settings.endpoint, region: settings.region, usesPathStyle: settings.pathStyle)
+            var store = SharedStoreConfiguration(
+                bucket: try S3Bucket(endpoint: endpoint, name: bucket, credentials: credentials))
+            store.prefix = settings.prefix ?? ""
+            store.timeout = settings.timeout
+            store.lookupTimeout = settings.lookupTimeout
+            var queue = WriteBehindConfiguration(directory: cache.directory + "/store-queue")
+            queue.maxBytes = settings.queueBytes.bytes
+            store.queue = queue
+            try store.validate()
+            self.store = store
+        } catch {
+            throw SettingsError("store.s3.\(error)")
+        }
+    }
+
+    private mutating func mapCluster(_ settings: Settings.Cluster) throws(SettingsError) {
+        guard let redis = settings.redis else { return }
+        do throws(ClusterConfiguration.Invalid) {
+            cluster = try ClusterConfiguration(
+                address: redis, name: settings.name, node: settings.node, purgeFile: cache.directory + "/cluster")
+        } catch {
+            throw SettingsError("cluster.\(error.setting): \(error)")
+        }
     }
 
     private mutating func map(_ settings: Settings.Mount, named name: String) throws(SettingsError) {

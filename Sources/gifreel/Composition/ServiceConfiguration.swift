@@ -1,4 +1,5 @@
 package import Cache
+package import Cluster
 package import Fetch
 package import HTTP
 package import Logging
@@ -7,6 +8,7 @@ package import Prewarm
 package import Renditions
 package import Sandbox
 package import Settings
+package import SharedStore
 package import Web
 
 /// The configuration of each target, made from the settings.
@@ -49,6 +51,10 @@ package struct ServiceConfiguration: Sendable {
     package var adminToken: String?
     /// The limits of prewarm jobs.
     package var prewarm = PrewarmQueue.Limits(concurrency: 1, urls: 50_000)
+    /// The shared store; nil without one.
+    package var store: SharedStoreConfiguration?
+    /// The part of this node in a cluster; nil if it works alone.
+    package var cluster: ClusterConfiguration?
     /// Clients that may read `/metrics` without the admin token.
     package var metricsReaders = ClientList()
     package var logLevel = Logger.Level.info

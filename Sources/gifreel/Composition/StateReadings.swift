@@ -1,9 +1,11 @@
 internal import Cache
+internal import Cluster
 internal import Fetch
 internal import HTTP
 internal import Prewarm
 internal import PrometheusMetrics
 internal import Sandbox
+internal import SharedStore
 internal import Web
 
 /// Reads the counters that the parts of the service keep themselves, whenever the metrics are collected.
@@ -21,7 +23,7 @@ struct StateReadings: Sendable {
     }
 
     func samples() -> [MetricSample] {
-        cacheSamples() + fetchSamples() + poolSamples() + serverSamples()
+        cacheSamples() + fetchSamples() + poolSamples() + serverSamples() + storeSamples() + clusterSamples()
     }
 
     private func cacheSamples() -> [MetricSample] {
@@ -66,6 +68,56 @@ struct StateReadings: Sendable {
             MetricSample(Families.zygoteReplacements, core.pool.statistics.replacedZygotes),
             MetricSample(Families.prewarmWaiting, prewarm.waiting),
         ]
+    }
+
+    private func storeSamples() -> [MetricSample] {
+        guard let now = core.store?.statistics else { return [] }
+        var samples = [
+            MetricSample(Families.storeLookups, now.hits, [("result", "hit")]),
+            MetricSample(Families.storeLookups, now.misses, [("result", "miss")]),
+            MetricSample(Families.storeRetries, now.retries),
+            MetricSample(Families.storeReceived, now.bytesReceived),
+            MetricSample(Families.storeSent, now.bytesSent),
+            MetricSample(Families.storeAvailable, now.breaker == .closed ? 1 : 0),
+            MetricSample(Families.storeQueued, now.queuedWrites),
+            MetricSample(Families.storeQueuedBytes, now.queuedBytes),
+            MetricSample(Families.storeDropped, now.droppedWrites),
+        ]
+        for (operation, calls) in now.calls.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            samples.append(MetricSample(Families.storeRequests, calls.count, [("operation", operation.rawValue)]))
+            samples.append(
+                MetricSample(Families.storeSeconds, calls.time / .seconds(1), [("operation", operation.rawValue)]))
+        }
+        for (cause, count) in now.failures.sorted(by: { $0.key < $1.key }) {
+            samples.append(MetricSample(Families.storeFailures, count, [("cause", cause)]))
+        }
+        return samples
+    }
+
+    private func clusterSamples() -> [MetricSample] {
+        guard let cluster = core.cluster else { return [] }
+        let now = cluster.metrics
+        var samples = [
+            MetricSample(Families.clusterCommands, now.commands),
+            MetricSample(Families.clusterRoundTrips, now.roundTrips),
+            MetricSample(Families.clusterRoundTripSeconds, now.roundTripTime / .seconds(1)),
+            MetricSample(Families.clusterConnections, now.connections),
+            MetricSample(Families.clusterFlights, now.leasesTaken, [("part", "led")]),
+            MetricSample(Families.clusterFlights, now.flightsFollowed, [("part", "followed")]),
+            MetricSample(Families.clusterFlights, now.recordsFound, [("part", "found")]),
+            MetricSample(Families.clusterFlights, now.flightsAlone, [("part", "alone")]),
+            MetricSample(Families.clusterLeasesLost, now.leasesLost),
+            MetricSample(Families.clusterPurges, now.purgesAdded, [("direction", "added")]),
+            MetricSample(Families.clusterPurges, now.purgesApplied, [("direction", "applied")]),
+            MetricSample(Families.clusterPurgesPending, now.purgesPending),
+            MetricSample(Families.clusterRevalidations, now.revalidations),
+            MetricSample(Families.clusterShared, cluster.isSharing ? 1 : 0),
+            MetricSample(Families.clusterNodes, cluster.state.nodes),
+        ]
+        for (kind, count) in now.errors.sorted(by: { $0.key < $1.key }) {
+            samples.append(MetricSample(Families.clusterErrors, count, [("kind", kind)]))
+        }
+        return samples
     }
 
     private func serverSamples() -> [MetricSample] {

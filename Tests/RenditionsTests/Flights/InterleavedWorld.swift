@@ -59,7 +59,7 @@ final class InterleavedWorld: Sendable {
 
     /// Runs some of what may happen at once to its end.
     func run() async {
-        let pipeline = makePipeline()
+        let (pipeline, purger) = makePipeline()
         var generator = SeededNumbers(seed: seed ^ 0xabcdef)
         var works: [@Sendable () async -> Void] = []
         for _ in 0..<Int.random(in: 4...9, using: &generator) {
@@ -68,9 +68,9 @@ final class InterleavedWorld: Sendable {
             switch Int.random(in: 0...9, using: &generator) {
             case 0...5: works.append { await self.look(source, quality, pipeline) }
             case 6: works.append { await self.leave(source, quality, pipeline) }
-            case 7: works.append { await self.purge([source], .url(self.url(source)), pipeline) }
-            case 8: works.append { await self.purge([0, 1], .prefix("http://\(self.seed).test/"), pipeline) }
-            default: works.append { await self.purge([0, 1], .all, pipeline) }
+            case 7: works.append { await self.purge([source], .url(self.url(source)), pipeline, purger) }
+            case 8: works.append { await self.purge([0, 1], .prefix("http://\(self.seed).test/"), pipeline, purger) }
+            default: works.append { await self.purge([0, 1], .all, pipeline, purger) }
             }
         }
         executor.start(seed: seed) { [self] in releaseOne() }
@@ -153,14 +153,16 @@ final class InterleavedWorld: Sendable {
     }
 
     /// The origin has a new version, and whoever changed it purges the old one.
-    private func purge(_ sources: [Int], _ scope: PurgeScope, _ pipeline: RenditionPipeline) async {
+    private func purge(
+        _ sources: [Int], _ scope: PurgeScope, _ pipeline: RenditionPipeline, _ purger: LocalPurger
+    ) async {
         let versions = state.withLock { state in
             for source in sources { state.versions[source] += 1 }
             return state.versions
         }
         await Task.yield()
         do {
-            _ = try await pipeline.purge(scope)
+            _ = try await purger.purge(scope)
         } catch {
             Issue.record(error)
         }
@@ -176,19 +178,20 @@ final class InterleavedWorld: Sendable {
 
     private func url(_ source: Int) -> String { "http://\(seed).test/\(source).gif" }
 
-    private func makePipeline() -> RenditionPipeline {
+    private func makePipeline() -> (RenditionPipeline, LocalPurger) {
         let state = RenditionState(
             RenditionState.Limits(
                 queueTimeout: .seconds(600), fetchLifetime: .seconds(600), missLifetime: .seconds(600), jobs: 1000,
                 bytes: 1 << 30),
             clock: .system, executor: executor)
-        return RenditionPipeline(
+        let pipeline = RenditionPipeline(
             RenditionPipeline.Policy(originRules: OriginRules(), maxSourceBytes: 1000), state: state, cache: cache,
             fetch: { [self] url, validators async throws(FetchError) in try await fetch(url, validators) },
             convert: { [self] source, rendition, flight async throws(RenditionError) in
                 try await convert(source, rendition, flight)
             },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        return (pipeline, LocalPurger(cache: cache, state: state))
     }
 
     /// The origin: it takes its time before and after it looks which version it has.

@@ -1,0 +1,213 @@
+internal import Foundation
+package import Renditions
+internal import Synchronization
+
+/// Prewarm lists that the nodes of a cluster process together.
+///
+/// Calls fail while the other nodes cannot be reached; they return within a short deadline.
+package protocol PrewarmSharing: Sendable {
+    /// Adds a list for all nodes. Returns false if the nodes cannot be reached; no node processes the list then.
+    func add(_ id: String, _ entries: [[UInt8]]) async -> Bool
+    /// Claims up to `count` entries for this node. Those of a node that died come first.
+    func claim(_ count: Int) async -> [SharedPrewarmEntry]
+    /// Renews the claims on entries in progress. Claims of this node expire otherwise.
+    func renew(_ entries: [SharedPrewarmEntry]) async
+    /// Records the end of an entry.
+    ///
+    /// - Parameter error: Code and sentence of a failure; nil for success.
+    func finish(_ entry: SharedPrewarmEntry, bytes: Int, error: String?) async
+    /// The progress of a list; nil if it is unknown or the nodes cannot be reached.
+    func progress(of id: String) async -> SharedPrewarmProgress?
+    /// Drops the unfinished entries of a list.
+    func cancel(_ id: String) async
+}
+
+/// An entry that this node has claimed.
+package struct SharedPrewarmEntry: Sendable, Hashable {
+    package let id: String
+    package let list: String
+    package let payload: [UInt8]
+
+    package init(id: String, list: String, payload: [UInt8]) {
+        self.id = id
+        self.list = list
+        self.payload = payload
+    }
+}
+
+/// The progress of a shared list.
+package struct SharedPrewarmProgress: Sendable, Equatable {
+    package let total: Int
+    package let succeeded: Int
+    package let failed: Int
+    package let bytes: Int
+    /// The first failures, each as code and sentence.
+    package let errors: [String]
+
+    package init(total: Int, succeeded: Int, failed: Int, bytes: Int, errors: [String]) {
+        self.total = total
+        self.succeeded = succeeded
+        self.failed = failed
+        self.bytes = bytes
+        self.errors = errors
+    }
+}
+
+/// Processes entries of shared lists on this node, at most as many at a time as the local queue does.
+package final class SharedPrewarmRunner: Sendable {
+    /// The pause between two looks for entries while none are known. A new list wakes all nodes before.
+    private static let pollInterval = Duration.seconds(5)
+    private static let renewInterval = Duration.seconds(2)
+    /// The attempts after the first, per entry.
+    private static let retries = 2
+
+    private let concurrency: Int
+    private let state = Mutex(State())
+
+    private struct State {
+        /// Nil until ``SharedPrewarmRunner/start(_:_:describe:)``.
+        var sharing: (any PrewarmSharing)?
+        var active: Set<SharedPrewarmEntry> = []
+        var loop: Task<Void, Never>?
+        var waiting: CheckedContinuation<Void, Never>?
+        var isSignalled = false
+        var isClosed = false
+    }
+
+    package init(concurrency: Int) {
+        self.concurrency = concurrency
+    }
+
+    private var sharing: (any PrewarmSharing)? { state.withLock { $0.sharing } }
+
+    /// Adds a list for all nodes. Returns false if this node has to process it alone.
+    package func add(_ order: PrewarmJob.Order) async -> Bool {
+        let payloads = order.entries.map { Array((try? JSONEncoder().encode(SharedEntry($0))) ?? Data()) }
+        return await sharing?.add(order.id, payloads) ?? false
+    }
+
+    /// The report on a list; nil if it is unknown.
+    package func report(_ id: String) async -> PrewarmReport? {
+        await sharing?.progress(of: id).map { PrewarmReport(id, $0) }
+    }
+
+    /// Drops the unfinished entries of a list.
+    package func cancel(_ id: String) async {
+        await sharing?.cancel(id)
+    }
+
+    /// Starts to process entries.
+    package func start(
+        _ sharing: any PrewarmSharing, _ pipeline: @escaping @Sendable () -> RenditionPipeline,
+        describe: @escaping PrewarmFailure.Describe
+    ) {
+        let prewarmer = Prewarmer(pipeline: pipeline, describe: describe)
+        let loop = Task(priority: .utility) { await self.run(sharing, prewarmer) }
+        state.withLock { state in
+            state.sharing = sharing
+            state.loop = loop
+        }
+    }
+
+    /// Claims no more entries and cancels those in progress. Other nodes process them after their claims have expired.
+    package func stop() {
+        let loop = state.withLock { state in
+            state.isClosed = true
+            return state.loop
+        }
+        loop?.cancel()
+        wake()
+    }
+
+    /// Looks for entries now: a list was added, or an entry ended.
+    package func wake() {
+        let waiting = state.withLock { state in
+            state.isSignalled = true
+            return state.waiting.take()
+        }
+        waiting?.resume()
+    }
+
+    private func run(_ sharing: any PrewarmSharing, _ prewarmer: Prewarmer) async {
+        await withDiscardingTaskGroup { group in
+            group.addTask { await self.renewClaims(sharing) }
+            while !Task.isCancelled {
+                let free = concurrency - state.withLock { $0.active.count }
+                let entries = free > 0 ? await sharing.claim(free) : []
+                for entry in entries {
+                    state.withLock { _ = $0.active.insert(entry) }
+                    group.addTask {
+                        await self.process(entry, sharing, prewarmer)
+                        self.state.withLock { _ = $0.active.remove(entry) }
+                        self.wake()
+                    }
+                }
+                if entries.isEmpty { await pause() }
+            }
+            group.cancelAll()
+        }
+    }
+
+    private func process(_ entry: SharedPrewarmEntry, _ sharing: any PrewarmSharing, _ prewarmer: Prewarmer) async {
+        guard let known = try? JSONDecoder().decode(SharedEntry.self, from: Data(entry.payload)) else {
+            return await sharing.finish(entry, bytes: 0, error: "bad_request: The entry cannot be read.")
+        }
+        guard let outcome = await prewarmer.warm(known.entry, retries: Self.retries) else { return }
+        let error = outcome.kind == .failed ? "\(outcome.code ?? ""): \(outcome.detail ?? "") (\(known.url))" : nil
+        await sharing.finish(entry, bytes: outcome.bytes, error: error)
+    }
+
+    private func renewClaims(_ sharing: any PrewarmSharing) async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: Self.renewInterval)
+            let active = state.withLock { Array($0.active) }
+            if !active.isEmpty { await sharing.renew(active) }
+        }
+    }
+
+    /// Suspends until ``wake()`` or the poll interval has passed.
+    private func pause() async {
+        let timer = Task {
+            try? await Task.sleep(for: Self.pollInterval)
+            self.wake()
+        }
+        await withCheckedContinuation { continuation in
+            let isReady = state.withLock { state in
+                let isReady = state.isSignalled || state.isClosed
+                if !isReady { state.waiting = continuation }
+                return isReady
+            }
+            if isReady { continuation.resume() }
+        }
+        timer.cancel()
+        state.withLock { $0.isSignalled = false }
+    }
+}
+
+/// The form of an entry in a shared list.
+private struct SharedEntry: Codable {
+    let url: String
+    let format: String
+    let options: [String: String]
+
+    init(_ entry: PrewarmEntry) {
+        url = entry.url
+        format = entry.format
+        options = entry.options
+    }
+
+    var entry: PrewarmEntry { PrewarmEntry(url: url, format: format, options: options) }
+}
+
+extension PrewarmReport {
+    /// The report on a list that several nodes process. Single outcomes are not known.
+    fileprivate init(_ id: String, _ progress: SharedPrewarmProgress) {
+        self.init(
+            id: id, state: progress.succeeded + progress.failed >= progress.total ? "done" : "running", total: progress.total,
+            done: progress.succeeded + progress.failed, failed: progress.failed, bytes: progress.bytes,
+            errors: progress.errors.map { text in
+                let parts = text.split(separator: ": ", maxSplits: 1).map(String.init)
+                return Failure(url: "", code: parts.first ?? "", detail: parts.count > 1 ? parts[1] : "")
+            })
+    }
+}

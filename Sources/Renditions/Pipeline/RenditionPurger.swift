@@ -1,0 +1,56 @@
+package import Cache
+
+/// Purges renditions on this node: stored ones, work in progress, and remembered failures.
+///
+/// It lives as long as the process. Any thread; calls suspend and never block.
+package struct LocalPurger: Sendable {
+    private let cache: any RenditionCache
+    private let state: RenditionState
+
+    package init(cache: any RenditionCache, state: RenditionState) {
+        self.cache = cache
+        self.state = state
+    }
+
+    /// Forgets what `scope` covers. Work in progress goes on for its present callers; no call that starts after this one has
+    /// returned gets anything of it.
+    ///
+    /// - Throws: ``CacheError`` if the purge is not durable; it is in force until the next start all the same.
+    package func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeResult {
+        let result: Result<PurgeResult, CacheError>
+        do throws(CacheError) {
+            result = .success(try await cache.purge(scope))
+        } catch {
+            result = .failure(error)
+        }
+        state.purge(scope)
+        return try result.get()
+    }
+}
+
+/// Purges renditions for operators: on this node or, in a cluster, on all nodes; and objects in the shared tier.
+package struct RenditionPurger: Sendable {
+    private let local: LocalPurger
+    private let coordinator: (any NodeCoordinator)?
+    private let tier: (any SharedTier)?
+
+    package init(_ local: LocalPurger, coordinator: (any NodeCoordinator)?, tier: (any SharedTier)?) {
+        self.local = local
+        self.coordinator = coordinator
+        self.tier = tier
+    }
+
+    /// Forgets what `scope` covers, as ``LocalPurger/purge(_:)`` does.
+    ///
+    /// Only the purge of an object removes it from the shared tier: an alias leads there through the source's bytes, which are
+    /// fetched anew after a purge.
+    ///
+    /// - Throws: ``CacheError`` if the purge is not durable on this node and there are no others.
+    package func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeReport {
+        // Before the nodes forget the object, so that none of them loads it again.
+        if case .object(let id) = scope { await tier?.remove(id) }
+        if let coordinator { return await coordinator.purge(scope) }
+        let result = try await local.purge(scope)
+        return PurgeReport(purged: result.purged, bytes: result.bytes)
+    }
+}

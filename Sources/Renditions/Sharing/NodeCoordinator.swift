@@ -1,0 +1,90 @@
+package import Cache
+package import Fetch
+
+/// The cooperation of several nodes: one of them runs a miss, and purges reach all.
+///
+/// A node works alone whenever the others cannot be reached; a call then returns at once or within a short deadline.
+package protocol NodeCoordinator: Sendable {
+    /// Finds what another node knows about a rendition, waits for the node that runs its miss, or takes the lead.
+    ///
+    /// - Parameter rejected: A finding that this function returned before and that the caller could not use.
+    func join(_ key: AliasKey, of source: SourceURL, rejecting rejected: SharedFinding?) async -> FlightRole
+
+    /// Purges all nodes, this one included: each applies ``LocalPurger/purge(_:)``.
+    func purge(_ scope: PurgeScope) async -> PurgeReport
+}
+
+/// The part that a node has in a miss.
+package enum FlightRole: Sendable {
+    /// This node runs the miss and then ends the lease.
+    case lead(any FlightLease)
+    /// Another node has run it. `isFollowed` is true if this call waited for it.
+    case found(SharedFinding, isFollowed: Bool)
+    /// This node runs the miss for itself, because the others cannot be reached.
+    case alone
+}
+
+/// The exclusive right to run a miss. It is renewed until it ends; releasing the last reference ends it.
+package protocol FlightLease: Sendable {
+    /// Ends the lease and hands the finding to the waiting nodes. The object must be readable by them.
+    func complete(_ finding: SharedFinding) async
+    /// Ends the lease without a finding, so that a waiting node takes the lead.
+    func release() async
+}
+
+/// What a node has found out about a rendition of a source.
+package struct SharedFinding: Sendable, Equatable {
+    package let object: ObjectID
+    package let fileExtension: String
+    package let validators: Validators
+    /// The time of the origin's response, in seconds since 1970.
+    package let fetchedAt: Int64
+    /// Seconds of freshness, if the origin limits them.
+    package let freshFor: Int64?
+
+    package init(
+        object: ObjectID, fileExtension: String, validators: Validators, fetchedAt: Int64, freshFor: Int64?
+    ) {
+        self.object = object
+        self.fileExtension = fileExtension
+        self.validators = validators
+        self.fetchedAt = fetchedAt
+        self.freshFor = freshFor
+    }
+
+    /// The finding of a rendition that was found or published under an alias; nil for an upload.
+    init?(_ rendition: CachedRendition) {
+        guard let alias = rendition.alias else { return nil }
+        self.init(
+            object: rendition.objectID, fileExtension: rendition.fileExtension, validators: alias.validators,
+            fetchedAt: alias.fetchedAt, freshFor: alias.freshFor)
+    }
+
+    /// The alias of the local cache.
+    func alias(of request: RenditionRequest) -> AliasRecord {
+        AliasRecord(
+            key: request.key, sourceURL: request.source.canonical, validators: validators, fetchedAt: fetchedAt,
+            freshFor: freshFor)
+    }
+}
+
+/// The result of a purge.
+package struct PurgeReport: Sendable, Equatable {
+    /// Renditions removed, on all nodes that have reported.
+    package let purged: Int64
+    /// Bytes removed.
+    package let bytes: Int64
+    /// The number of live nodes, and of those that have applied the purge; nil without a cluster.
+    package let nodes: (live: Int, acknowledged: Int)?
+
+    package init(purged: Int64, bytes: Int64, nodes: (live: Int, acknowledged: Int)? = nil) {
+        self.purged = purged
+        self.bytes = bytes
+        self.nodes = nodes
+    }
+
+    package static func == (left: PurgeReport, right: PurgeReport) -> Bool {
+        (left.purged, left.bytes) == (right.purged, right.bytes) && left.nodes?.live == right.nodes?.live
+            && left.nodes?.acknowledged == right.nodes?.acknowledged
+    }
+}

@@ -1,0 +1,117 @@
+internal import Cache
+internal import Fetch
+
+/// The steps of a miss that involve other nodes: run on one node, load from the shared tier, share.
+struct SharedRenditions: Sendable {
+    private let cache: any RenditionCache
+    private let tier: any SharedTier
+    private let coordinator: (any NodeCoordinator)?
+
+    /// The number of findings of other nodes that are tried before this node runs the miss for itself.
+    private static let maxFindings = 3
+
+    init(cache: any RenditionCache, tier: any SharedTier, coordinator: (any NodeCoordinator)?) {
+        self.cache = cache
+        self.tier = tier
+        self.coordinator = coordinator
+    }
+
+    // MARK: Running a miss
+
+    /// Runs a miss on one node: adopts what another node has found, or runs `work` here and shares its result.
+    func runOnOneNode(
+        _ request: RenditionRequest, _ work: () async throws(RenditionError) -> RenditionResult
+    ) async throws(RenditionError) -> RenditionResult {
+        guard let coordinator else {
+            let result = try await work()
+            save(result)
+            return result
+        }
+        // Noted before the finding is received: a later purge covers it.
+        let epoch = cache.epoch(for: request.source.canonical)
+        var rejected: SharedFinding?
+        for _ in 0..<Self.maxFindings {
+            switch await coordinator.join(request.key, of: request.source, rejecting: rejected) {
+            case .alone:
+                let result = try await work()
+                save(result)
+                return result
+            case .found(let finding, let isFollowed):
+                if let result = await adopt(finding, request, epoch, isFollowed: isFollowed) { return result }
+                rejected = finding
+            case .lead(let lease):
+                do throws(RenditionError) {
+                    let result = try await work()
+                    save(result, completing: lease)
+                    return result
+                } catch {
+                    await lease.release()
+                    throw error
+                }
+            }
+        }
+        return try await work()
+    }
+
+    /// Publishes the rendition that another node has found in the local cache; nil if it cannot be used.
+    private func adopt(
+        _ finding: SharedFinding, _ request: RenditionRequest, _ epoch: Epoch, isFollowed: Bool
+    ) async -> RenditionResult? {
+        let alias = finding.alias(of: request)
+        var outcome = await cache.link(alias, to: finding.object, epoch: epoch)
+        if outcome == nil {
+            outcome = await receive(finding.object, finding.fileExtension, alias, epoch)
+        }
+        guard let outcome, case .fresh = cache.freshness(of: outcome.rendition) else { return nil }
+        return RenditionResult(outcome.rendition, isFollowed ? .followed : .shared)
+    }
+
+    // MARK: The shared tier
+
+    /// Publishes a rendition from the shared tier in the local cache; nil if the tier does not have it.
+    func load(_ production: Production) async -> RenditionResult? {
+        guard production.storage.isAllowed else { return nil }
+        let outcome = await receive(
+            production.id, production.rendition.format.rawValue, production.alias, production.epoch)
+        return outcome.map { production.result($0, as: .shared) }
+    }
+
+    /// Publishes an object from the shared tier in the local cache; nil if the tier does not have it.
+    func load(_ id: ObjectID, fileExtension: String) async -> CachedRendition? {
+        await receive(id, fileExtension, nil, cache.epoch(for: nil))?.rendition
+    }
+
+    private func receive(
+        _ id: ObjectID, _ fileExtension: String, _ alias: AliasRecord?, _ epoch: Epoch
+    ) async -> PublishOutcome? {
+        do throws(CacheError) {
+            let file = try cache.stage(expecting: 0)
+            guard let object = await tier.load(id, fileExtension: fileExtension, into: file) else { return nil }
+            return try await cache.publish(
+                file, as: id, fileExtension: fileExtension, facts: object.facts, alias: alias, epoch: epoch, storing: true)
+        } catch {
+            // The cache takes no file at the moment. The rendition is produced in memory then.
+            return nil
+        }
+    }
+
+    /// Saves a result in the shared tier after it was returned to the callers.
+    ///
+    /// - Parameter lease: Completed once other nodes can read the rendition.
+    func save(_ result: RenditionResult, completing lease: (any FlightLease)? = nil) {
+        Task {
+            let isReadable =
+                switch result.provenance {
+                case .stored: await tier.save(result.rendition)
+                // The tier has the object already.
+                case .renewed, .shared: true
+                default: false
+                }
+            if isReadable, let finding = SharedFinding(result.rendition) {
+                await lease?.complete(finding)
+            } else {
+                await lease?.release()
+            }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+package import Cache
+
+/// A store of finished renditions that several nodes share, behind the local cache.
+///
+/// Every operation may fail at any time without an effect on the request: the pipeline then produces the rendition itself.
+package protocol SharedTier: Sendable {
+    /// Receives an object into a staged file of the local cache.
+    ///
+    /// - Returns: The object's description after its length and digest were verified; nil if the tier does not have it, or
+    ///   cannot tell in time. The content of the file is undefined then.
+    func load(_ id: ObjectID, fileExtension: String, into file: StagedFile) async -> SharedObject?
+
+    /// Stores a rendition.
+    ///
+    /// - Returns: Whether other nodes can read it now. If not, the tier stores it as soon as it can.
+    func save(_ rendition: CachedRendition) async -> Bool
+
+    /// Removes an object, or marks it for removal as soon as the tier can be reached.
+    func remove(_ id: ObjectID) async
+}
+
+/// The description of an object in the shared tier.
+package struct SharedObject: Sendable {
+    /// The facts that were published with it.
+    package let facts: [UInt8]
+
+    package init(facts: [UInt8]) {
+        self.facts = facts
+    }
+}

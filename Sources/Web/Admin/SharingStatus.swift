@@ -1,0 +1,58 @@
+/// The state of the engines that nodes share, as `GET /cache` reports it.
+package struct SharingStatus: Sendable {
+    package struct Store: Encodable, Sendable {
+        /// Whether look-ups are sent to the store: false while its circuit breaker is open.
+        let available: Bool
+        /// Writes that wait to be sent, and their bytes.
+        let queued: Int
+        let queuedBytes: Int
+
+        private enum CodingKeys: String, CodingKey {
+            case available
+            case queued
+            case queuedBytes = "queued_bytes"
+        }
+
+        package init(available: Bool, queued: Int, queuedBytes: Int) {
+            self.available = available
+            self.queued = queued
+            self.queuedBytes = queuedBytes
+        }
+    }
+
+    package struct Cluster: Encodable, Sendable {
+        /// Whether this node shares its work now.
+        let shared: Bool
+        let node: String
+        /// Live nodes at the last look.
+        let nodes: Int
+        /// Misses that this node runs for the cluster.
+        let leases: Int
+        /// Purges that wait to be sent to the other nodes.
+        let pendingPurges: Int64
+
+        private enum CodingKeys: String, CodingKey {
+            case shared
+            case node
+            case nodes
+            case leases
+            case pendingPurges = "pending_purges"
+        }
+
+        package init(shared: Bool, node: String, nodes: Int, leases: Int, pendingPurges: Int64) {
+            self.shared = shared
+            self.node = node
+            self.nodes = nodes
+            self.leases = leases
+            self.pendingPurges = pendingPurges
+        }
+    }
+
+    let store: Store?
+    let cluster: Cluster?
+
+    package init(store: Store?, cluster: Cluster?) {
+        self.store = store
+        self.cluster = cluster
+    }
+}
