@@ -41,6 +41,22 @@ import Testing
         #expect(text.hasSuffix("Z\"}\n"))
     }
 
+    @Test func deleteIsEscapedLikeTheControlCharacters() {
+        let fields = LogFields(level: .info, message: "a\u{7f}b", metadata: [:], time: 0)
+        #expect(String(decoding: fields.line(.json), as: UTF8.self).contains(#""message":"a\u007fb""#))
+        #expect(String(decoding: fields.line(.text), as: UTF8.self).hasSuffix("gifreel: a b\n"))
+    }
+
+    @Test func aValueOfTheEventOverridesTheRequestsWhichOverridesTheLoggers() throws {
+        let text = try lines(.text) { logger in
+            var logger = logger
+            logger[metadataKey: "request_id"] = "logger"
+            logger.info("one")
+            logger.info("two", metadata: ["request_id": "event"])
+        }
+        #expect(text.contains("one request_id=r1\n") && text.contains("two request_id=event\n"))
+    }
+
     @Test func theTimeIsInUTC() {
         let fields = LogFields(level: .info, message: "m", metadata: [:], time: 784_111_777)
         #expect(String(decoding: fields.line(.text), as: UTF8.self) == "1994-11-06T08:49:37Z info gifreel: m\n")

@@ -1,0 +1,83 @@
+import CoreMetrics
+import Glibc
+import Testing
+
+@testable import PrometheusMetrics
+
+@Suite("Instruments of swift-metrics") struct InstrumentTests {
+    private func text(_ body: (PrometheusRegistry) -> Void) -> String {
+        let registry = PrometheusRegistry([])
+        body(registry)
+        return registry.text(.prometheus)
+    }
+
+    @Test func aGaugeGoesUpAndDown() {
+        let lines = text { registry in
+            let meter = Meter(label: "load", factory: registry)
+            meter.set(5.0)
+            meter.increment(by: 2.5)
+            meter.decrement(by: 4.0)
+        }
+        #expect(lines.contains("# TYPE load gauge\nload 3.5\n"))
+    }
+
+    @Test func aCounterOfFractionsOnlyGrows() {
+        let lines = text { registry in
+            let counter = FloatingPointCounter(label: "seconds_total", factory: registry)
+            counter.increment(by: 1.5)
+            counter.increment(by: -1.0)
+        }
+        #expect(lines.contains("seconds_total 1.5\n"))
+    }
+
+    @Test func aDestroyedInstrumentIsNoLongerWritten() {
+        let registry = PrometheusRegistry([])
+        let first = Counter(label: "a_total", dimensions: [("x", "1")], factory: registry)
+        let second = Counter(label: "a_total", dimensions: [("x", "2")], factory: registry)
+        first.increment()
+        second.increment()
+        first.destroy()
+        let lines = registry.text(.prometheus)
+        #expect(!lines.contains("x=\"1\"") && lines.contains("a_total{x=\"2\"} 1\n"))
+    }
+
+    @Test func theValuesOfALabelCanBeSeenBeforeTheFirstEvent() {
+        let family = MetricFamily("results_total", .counter, "Results.")
+        let registry = PrometheusRegistry([family])
+        let counter = LabelledCounter(family, label: "result", values: ["hit", "new"], factory: registry)
+        counter.increment("new", by: 2)
+        counter.increment("failed")
+        let lines = registry.text(.prometheus).split(separator: "\n").filter { $0.hasPrefix("results_total") }
+        #expect(
+            lines == [
+                "results_total{result=\"failed\"} 1", "results_total{result=\"hit\"} 0", "results_total{result=\"new\"} 2",
+            ])
+    }
+
+    @Test(arguments: [
+        (0.0, "0"), (-3, "-3"), (1e15, "1000000000000000"), (0.25, "0.25"), (Double.infinity, "+Inf"),
+        (-Double.infinity, "-Inf"), (Double.nan, "NaN"),
+    ])
+    func aNumberIsWrittenAsPrometheusReadsIt(_ number: Double, _ expected: String) {
+        let lines = text { registry in
+            registry.onCollect { [MetricSample(MetricFamily("value", .gauge, "A value."), number)] }
+        }
+        #expect(lines.hasSuffix("\nvalue \(expected)\n"))
+    }
+
+    @Test func openMetricsWinsATieAndIsNotChosenWhereItIsRefused() {
+        #expect(ExpositionFormat.preferred(accept: "text/plain;q=0.5,application/openmetrics-text;q=0.5") == .openMetrics)
+        #expect(ExpositionFormat.preferred(accept: "application/openmetrics-text;q=0") == .prometheus)
+    }
+
+    @Test func theProcessCountsItsDescriptors() throws {
+        func open() -> Int { (0..<4096).count { fcntl($0, F_GETFD) >= 0 } }
+        let before = open()
+        let samples = ProcessReadings().samples()
+        let after = open()
+        let found = try #require(samples.first { $0.family == Families.openDescriptors }).value
+        #expect(found >= Double(min(before, after)) && found <= Double(max(before, after)))
+        #expect(try #require(samples.first { $0.family == Families.resident }).value > Double(1 << 20))
+        #expect(try #require(samples.first { $0.family == Families.processCPU }).value > 0)
+    }
+}

@@ -1,0 +1,141 @@
+import TestSupport
+import Testing
+
+@testable import Settings
+
+@Suite("Settings are read back as they are written, from every source") struct SettingsRoundTripTests {
+    private static let texts = ["a", "b c", "x: y", "# z", "yes", "null", "1e3", "é😀", "it's \"so\"", "\\n", "{a}", "*"]
+
+    /// A text that the setting accepts; nil to leave the setting at its default.
+    private func text(_ setting: Setting, _ numbers: inout SeededNumbers) -> String? {
+        func number(_ parse: (String) -> Int?) -> Int? {
+            guard let range = setting.range, let lower = parse(range.lower), let upper = parse(range.upper) else { return nil }
+            return Int.random(in: lower...upper, using: &numbers)
+        }
+        switch setting.kind {
+        case .flag: return Bool.random(using: &numbers) ? "true" : "false"
+        case .choice(let words): return words.randomElement(using: &numbers)
+        case .number: return number { Int($0) }.map { String($0) }
+        case .bytes: return number { ByteCount(settingText: $0)?.bytes }.map { ByteCount(bytes: $0).settingText }
+        case .duration:
+            return number { Duration(settingText: $0).map { Int($0 / .milliseconds(1)) } }
+                .map { Duration.milliseconds($0).settingText }
+        case .text:
+            switch setting.name {
+            case "server.unix_mode": return ["0660", "777", "0"].randomElement(using: &numbers)
+            case "sources.ports": return ["80", "8000-8999", "1-65535,7"].randomElement(using: &numbers)
+            default: break
+            }
+            let items = (0..<(setting.shape == .list ? 3 : 1)).compactMap { _ in Self.texts.randomElement(using: &numbers) }
+            return items.joined(separator: ",")
+        }
+    }
+
+    /// Names and texts of some settings, whose combination is valid.
+    private func some(_ numbers: inout SeededNumbers) -> [String: String] {
+        var values: [String: String] = [:]
+        for setting in Setting.all where Bool.random(using: &numbers) {
+            values[setting.name.replacing("*", with: "m")] = text(setting, &numbers)
+        }
+        values["mounts.m.origin"] = "https://a.test/"
+        values["signing.keys"] = "key"
+        values["cache.min_fresh_for"] = "1s"
+        values["cache.max_fresh_for"] = "2s"
+        return values
+    }
+
+    @Test func flagsVariablesAndFilesGiveTheSameSettings() throws {
+        let directory = try ScratchDirectory()
+        try withPrintedSeed { numbers in
+            for _ in 0..<40 {
+                let values = some(&numbers)
+                let flags = try SettingsReader.read(
+                    file: nil, environment: [:], flags: values.map { "\($0.key)=\($0.value)" }
+                ).settings
+                let variables = Dictionary(
+                    uniqueKeysWithValues: values.map { name, text in
+                        ("GIFREEL_" + name.uppercased().replacing(".", with: "_"), text)
+                    })
+                #expect(try SettingsReader.read(file: nil, environment: variables, flags: []).settings == flags)
+                let file = try directory.write("settings.yaml", yaml(values))
+                #expect(try SettingsReader.read(file: file, environment: [:], flags: []).settings == flags)
+                #expect(try again(flags) == flags)
+            }
+        }
+    }
+
+    /// The settings, written as flags and read again.
+    private func again(_ settings: Settings) throws -> Settings {
+        var flags: [String] = []
+        for setting in Setting.all {
+            for (name, chosenName) in setting.names(in: settings) {
+                flags.append("\(name)=\(setting.text(settings, chosenName: chosenName))")
+            }
+        }
+        return try SettingsReader.read(file: nil, environment: [:], flags: flags).settings
+    }
+
+    /// A file with double-quoted values (YAML 1.2 section 7.3.1).
+    private func yaml(_ values: [String: String]) -> String {
+        func quoted(_ text: String) -> String {
+            "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+        }
+        var lines: [String] = []
+        for group in Set(values.keys.map { $0.prefix { $0 != "." } }).sorted() {
+            lines.append("\(group):")
+            if group == "mounts" { lines.append("  m:") }
+            for (name, text) in values.sorted(by: { $0.key < $1.key }) where name.hasPrefix(group + ".") {
+                let last = name.split(separator: ".").last ?? ""
+                lines.append("\(group == "mounts" ? "    " : "  ")\(last): \(quoted(text))")
+            }
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    @Test func anyQuantityIsWrittenAsItIsRead() {
+        withPrintedSeed { numbers in
+            for _ in 0..<2_000 {
+                // Numbers of every magnitude.
+                let number = Int(truncatingIfNeeded: numbers.next() >> UInt64.random(in: 1...63, using: &numbers))
+                #expect(ByteCount(settingText: ByteCount(bytes: number).settingText)?.bytes == number)
+                let time = Duration.milliseconds(number >> 10)
+                #expect(Duration(settingText: time.settingText) == time)
+            }
+        }
+    }
+}
+
+@Suite("Settings that cannot work are refused") struct RefusedSettingsTests {
+    private func message(_ flags: [String] = [], file: String? = nil) -> String? {
+        #expect(throws: SettingsError.self) { try SettingsReader.read(file: file, environment: [:], flags: flags) }?.description
+    }
+
+    @Test func aSocketsModeHasThreeOctalDigits() {
+        for mode in ["1000", "8", "rw", "-1"] {
+            #expect(
+                message(["server.unix_mode=\(mode)"])
+                    == "server.unix_mode is “\(mode)”; it must be an octal number from 0 to 0777.")
+        }
+    }
+
+    @Test func aMountThatRequiresSignaturesNeedsAKey() {
+        #expect(
+            message(["mounts.a.origin=https://a.test/", "mounts.a.require_signature=true"])
+                == "mounts.a.require_signature is true but signing.keys holds no key; set a key or remove "
+                + "mounts.a.require_signature.")
+    }
+
+    @Test func aSettingOfOneValueIsNoList() throws {
+        let directory = try ScratchDirectory()
+        let file = try directory.write("settings.yaml", "server:\n  port: [8080]\n")
+        #expect(message(file: file) == "\(file), line 2: server.port must be one value.")
+    }
+
+    @Test func aFileOfMoreThanAMebibyteIsNotRead() throws {
+        let directory = try ScratchDirectory()
+        let file = try directory.write("settings.yaml", String(repeating: "#", count: (1 << 20) + 1))
+        #expect(message(file: file) == "The configuration file \(file) cannot be read: File too large.")
+        let largest = try directory.write("largest.yaml", String(repeating: "#", count: 1 << 20))
+        #expect(try SettingsReader.read(file: largest, environment: [:], flags: []).settings == Settings())
+    }
+}
