@@ -40,7 +40,11 @@ extension Duration {
         self = .milliseconds(milliseconds)
     }
 
-    package var settingText: String { Unit.text(Int(self / .milliseconds(1)), Self.units) }
+    package var settingText: String {
+        // In whole numbers: a division of durations is a Double, which can lose a millisecond.
+        let (seconds, attoseconds) = components
+        return Unit.text(Int(seconds * 1000 + attoseconds / 1_000_000_000_000_000), Self.units)
+    }
 }
 
 /// TCP ports from 1 to 65535: one, or a range.

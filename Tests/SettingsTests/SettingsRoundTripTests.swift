@@ -18,7 +18,7 @@ import Testing
         case .number: return number { Int($0) }.map { String($0) }
         case .bytes: return number { ByteCount(settingText: $0)?.bytes }.map { ByteCount(bytes: $0).settingText }
         case .duration:
-            return number { Duration(settingText: $0).map { Int($0 / .milliseconds(1)) } }
+            return number { Duration(settingText: $0).map { Int($0.components.seconds) * 1000 } }
                 .map { Duration.milliseconds($0).settingText }
         case .text:
             switch setting.name {
