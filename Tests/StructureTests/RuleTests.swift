@@ -8,7 +8,9 @@ import Testing
         sources = try SourceTree(below: "Sources")
     }
 
-    @Test(arguments: ["Media", "Fetch", "Cache", "SharedStore", "Cluster", "HTTP"]) func theLeavesDoNotImportOneAnother(_ target: String) {
+    @Test(arguments: ["Media", "Fetch", "Cache", "SharedStore", "Cluster", "HTTP"]) func theLeavesDoNotImportOneAnother(
+        _ target: String
+    ) {
         let own: Set = ["SystemIO", "CLinux", "CGIF", "CAV", "CCurl", "CHiredis", "COpenSSL", target]
         #expect(sources.targets.contains(target))
         #expect(sources.imports(of: target).intersection(sources.targets).subtracting(own).isEmpty)
