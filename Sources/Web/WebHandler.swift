@@ -32,9 +32,8 @@ package final class WebHandler: HTTPHandler {
         ///   - sharing: Returns the state of the engines that nodes share.
         package init(
             cache: Cache, state: RenditionState, purger: RenditionPurger, prewarm: PrewarmQueue,
-            sharedPrewarm: SharedPrewarmRunner?, registry: PrometheusRegistry,
-            meter: WorkMeter,
-            limiter: RateLimiter, uploads: UploadAdmission, clock: CacheClock, threads: WorkThreads,
+            sharedPrewarm: SharedPrewarmRunner?, registry: PrometheusRegistry, meter: WorkMeter, limiter: RateLimiter,
+            uploads: UploadAdmission, clock: CacheClock, threads: WorkThreads,
             sharing: @escaping @Sendable () -> SharingStatus
         ) {
             self.cache = cache

@@ -102,9 +102,11 @@ final class WebFixture: Sendable {
         handler = WebHandler(
             policy, pipeline: pipeline,
             WebHandler.Dependencies(
-                cache: cache, state: state, prewarm: prewarm, registry: registry, meter: meter,
+                cache: cache, state: state,
+                purger: RenditionPurger(LocalPurger(cache: cache, state: state), coordinator: nil, tier: nil),
+                prewarm: prewarm, sharedPrewarm: nil, registry: registry, meter: meter,
                 limiter: RateLimiter(policy.rateLimit), uploads: UploadAdmission(settings.uploads), clock: .system,
-                threads: admin),
+                threads: admin, sharing: { SharingStatus(store: nil, cluster: nil) }),
             logger: logger)
 
         var http = HTTPServerConfiguration()
