@@ -230,9 +230,11 @@ extension Setting {
             "Prefix of the keys of all objects."),
         Setting(
             "store.s3.access_key", \.store.s3.accessKey, isSecret: true, .restart, whenUnset: "AWS_ACCESS_KEY_ID",
+            example: "AKIA…",
             "Access key of the shared store."),
         Setting(
             "store.s3.secret_key", \.store.s3.secretKey, isSecret: true, .restart, whenUnset: "AWS_SECRET_ACCESS_KEY",
+            example: "…",
             "Secret key of the shared store. AWS_SESSION_TOKEN is used with the keys from the environment."),
         Setting(
             "store.s3.path_style", \.store.s3.pathStyle, .restart,
@@ -251,6 +253,7 @@ extension Setting {
     private static let cluster = [
         Setting(
             "cluster.redis", \.cluster.redis, isSecret: true, .restart, whenUnset: "this node works alone",
+            example: "redis://127.0.0.1:6379",
             "URL of a Redis or Valkey server that coordinates nodes: redis://, rediss:// or unix:."),
         Setting(
             "cluster.name", \.cluster.name, .restart,

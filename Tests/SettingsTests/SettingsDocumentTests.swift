@@ -21,7 +21,7 @@ import Testing
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
         let lines = SettingsDocument.yaml.text.split(separator: "\n").map { line in
-            line.replacing(/^(  |)# ( *[a-z0-9_]+:( |$))/) { "\($0.1)\($0.2)" }.replacing(/^#     (# .*)/) { "    \($0.1)" }
+            line.replacing(/^( *)# ( *[a-z0-9_]+:( |$))/) { "\($0.1)\($0.2)" }.replacing(/^#     (# .*)/) { "    \($0.1)" }
         }
         let file = directory.appendingPathComponent("all.yaml")
         try lines.joined(separator: "\n").write(to: file, atomically: true, encoding: .utf8)

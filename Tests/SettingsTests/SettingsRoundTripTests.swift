@@ -84,9 +84,13 @@ import Testing
         for group in Set(values.keys.map { $0.prefix { $0 != "." } }).sorted() {
             lines.append("\(group):")
             if group == "mounts" { lines.append("  m:") }
+            var section = ""
             for (name, text) in values.sorted(by: { $0.key < $1.key }) where name.hasPrefix(group + ".") {
-                let last = name.split(separator: ".").last ?? ""
-                lines.append("\(group == "mounts" ? "    " : "  ")\(last): \(quoted(text))")
+                let words = name.split(separator: ".").map(String.init)
+                let isNested = words.count == 3
+                if isNested, group != "mounts", words[1] != section { lines.append("  \(words[1]):") }
+                section = isNested ? words[1] : ""
+                lines.append("\(isNested ? "    " : "  ")\(words[words.count - 1]): \(quoted(text))")
             }
         }
         return lines.joined(separator: "\n") + "\n"

@@ -1,4 +1,5 @@
 package import Cache
+package import Cluster
 
 /// Purges renditions on this node: stored ones, work in progress, and remembered failures.
 ///
@@ -52,5 +53,37 @@ package struct RenditionPurger: Sendable {
         if let coordinator { return await coordinator.purge(scope) }
         let result = try await local.purge(scope)
         return PurgeReport(purged: result.purged, bytes: result.bytes)
+    }
+}
+
+extension PurgeHandlers {
+    /// The part of this node in purges of the cluster.
+    package init(_ purger: LocalPurger, revalidate: @escaping @Sendable () async -> Void) {
+        self.init(
+            apply: { purge in
+                guard let scope = PurgeScope(purge) else { return PurgeCounts(purged: 0, bytes: 0) }
+                do throws(CacheError) {
+                    let result = try await purger.purge(scope)
+                    return PurgeCounts(purged: result.purged, bytes: result.bytes)
+                } catch {
+                    // The purge is in force until the next start. The purge stream repeats it then, because its position is
+                    // stored on the same disk.
+                    return PurgeCounts(purged: 0, bytes: 0)
+                }
+            }, revalidateEverything: revalidate)
+    }
+}
+
+extension PurgeScope {
+    /// Nil for an object id that is none.
+    fileprivate init?(_ purge: ClusterPurge) {
+        switch purge {
+        case .url(let url): self = .url(url)
+        case .prefix(let prefix): self = .prefix(prefix)
+        case .object(let id):
+            guard let object = ObjectID(hex: id) else { return nil }
+            self = .object(object)
+        case .all: self = .all
+        }
     }
 }

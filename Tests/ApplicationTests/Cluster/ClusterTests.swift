@@ -1,0 +1,173 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Two nodes with Redis and an S3-compatible store, as users run them.
+@Suite(
+    "Nodes share renditions, misses, purges and prewarm lists", .serialized, .timeLimit(.minutes(5)),
+    .enabled(if: RedisServer.isAvailable && S3Server.Kind.chosen.isInstalled))
+struct ClusterTests {
+    private let gif = GIFBuilder.animation(frames: 6, width: 33, height: 21, delay: 7)
+
+    /// The engines, the origin, and the nodes. The test calls `stop()`.
+    private final class Lab: Sendable {
+        let redis: RedisServer
+        let store: S3Server
+        let origin: LoopbackOrigin
+        let nodes: [GifreelProcess]
+
+        init(_ handlers: [String: LoopbackOrigin.Handler]) async throws {
+            let (redis, store) = (try await RedisServer(), try S3Server())
+            origin = try LoopbackOrigin(handlers)
+            nodes = try ["a", "b"].map { name in
+                try GifreelProcess([
+                    "admin.token=secret", "cluster.redis=\(redis.address)", "cluster.node=\(name)",
+                    "store.s3.endpoint=\(store.endpoint)", "store.s3.bucket=\(store.bucket)", "store.s3.path_style=true",
+                    "store.s3.access_key=\(store.accessKey)", "store.s3.secret_key=\(store.secretKey)",
+                ])
+            }
+            (self.redis, self.store) = (redis, store)
+            for node in nodes {
+                try await waitUntil("both nodes take part") { try Self.cluster(node)["shared"] as? Bool == true }
+            }
+        }
+
+        /// The member `cluster` of `GET /cache`.
+        static func cluster(_ node: GifreelProcess) throws -> [String: Any] {
+            try cacheState(node)["cluster"] as? [String: Any] ?? [:]
+        }
+
+        static func cacheState(_ node: GifreelProcess) throws -> [String: Any] {
+            try object(node.request("GET", "/cache", headers: ["Authorization: Bearer secret"]).body)
+        }
+
+        static func object(_ body: [UInt8]) throws -> [String: Any] {
+            try JSONSerialization.jsonObject(with: Data(body)) as? [String: Any] ?? [:]
+        }
+
+        /// Waits until everything that the node produced is in the store.
+        func waitForUploads(of node: GifreelProcess) async throws {
+            try await waitUntil("the queue is empty") {
+                let state = try Self.cacheState(node)
+                let queued = (state["store"] as? [String: Any])?["queued"] as? Int
+                return queued == 0 && (state["cluster"] as? [String: Any])?["leases"] as? Int == 0
+            }
+        }
+
+        func stop() {
+            for node in nodes { node.kill() }
+            origin.stop()
+            redis.stop()
+            store.stop()
+        }
+    }
+
+    @Test func aRenditionOfOneNodeIsTakenFromTheStoreByAnother() async throws {
+        let gif = gif
+        let lab = try await Lab(["/a.gif": { _ in .ok(gif) }])
+        defer { lab.stop() }
+        let first = try lab.nodes[0].mp4(lab.origin.url("/a.gif"))
+        #expect(first["cache-status"] == "gifreel; fwd=miss; stored")
+        try await lab.waitForUploads(of: lab.nodes[0])
+        let second = try lab.nodes[1].mp4(lab.origin.url("/a.gif"))
+        #expect(second["cache-status"] == "gifreel; fwd=miss; stored; detail=shared" && second.body == first.body)
+        #expect(second["etag"] == first["etag"] && lab.origin.count("/a.gif") == 1)
+        #expect(try lab.nodes[1].mp4(lab.origin.url("/a.gif"))["cache-status"] == "gifreel; hit")
+        // Another URL with the same bytes is fetched, and not encoded.
+        lab.origin.on("/b.gif", .ok(gif))
+        lab.nodes[1].kill()
+        let metrics = try lab.nodes[0].request("GET", "/metrics", headers: ["Authorization: Bearer secret"]).text
+        #expect(metrics.contains("gifreel_store_requests_total{operation=\"put\"} "))
+        #expect(metrics.contains("gifreel_cluster_flights_total{part=\"led\"} 1"))
+    }
+
+    @Test func concurrentMissesOnTwoNodesShareOneFetchAndOneConversion() async throws {
+        let (gif, gate) = (gif, try LoopbackGate())
+        let lab = try await Lab(["/a.gif": { _ in LoopbackAnswer.ok(gif).after(gate) }])
+        defer { lab.stop() }
+        var first = try RawHTTPClient(port: lab.nodes[0].port)
+        var second = try RawHTTPClient(port: lab.nodes[1].port)
+        let request = Array("GET /mp4/\(lab.origin.url("/a.gif")) HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
+        try first.send(request)
+        try second.send(request)
+        try await waitUntil("the fetch") { lab.origin.count("/a.gif") == 1 }
+        try await waitUntil("two misses") {
+            try lab.nodes.allSatisfy { try Lab.cacheState($0)["in_progress"] as? Int == 1 }
+        }
+        gate.open()
+        let answers = [try first.readResponse(), try second.readResponse()]
+        #expect(answers.map(\.status) == [200, 200] && answers[0].body == answers[1].body)
+        #expect(
+            Set(answers.map { $0["cache-status"] ?? "" })
+                == ["gifreel; fwd=miss; stored", "gifreel; fwd=miss; collapsed; detail=shared"])
+        #expect(lab.origin.count("/a.gif") == 1)
+    }
+
+    @Test func aPurgeIsAppliedByEveryNodeBeforeItIsAnswered() async throws {
+        let (old, new) = (gif, GIFBuilder.animation(frames: 3))
+        let lab = try await Lab(["/a.gif": { _ in .ok(old) }])
+        defer { lab.stop() }
+        let url = lab.origin.url("/a.gif")
+        let before = try lab.nodes.map { try $0.mp4(url).body }
+        #expect(before[0] == before[1])
+        lab.origin.on("/a.gif", .ok(new))
+        let purge = try Lab.object(
+            lab.nodes[0].request("PURGE", "/mp4/\(url)", headers: ["Authorization: Bearer secret"]).body)
+        #expect(purge["nodes"] as? Int == 2 && purge["acknowledged"] as? Int == 2 && purge["purged"] as? Int == 2)
+        for node in lab.nodes.reversed() { #expect(try MP4Boxes(node.mp4(url).body).durations.count == 3) }
+    }
+
+    @Test func nodesWorkAloneWithoutTheirEnginesAndShareAgainAfterwards() async throws {
+        let gif = gif
+        let lab = try await Lab(["/a.gif": { _ in .ok(gif) }, "/b.gif": { _ in .ok(GIFBuilder.animation(frames: 4)) }])
+        defer { lab.stop() }
+        let target = "/mp4/\(lab.origin.url("/a.gif"))"
+        #expect(try lab.nodes[0].request("GET", target).status == 200)
+        try lab.redis.kill()
+        lab.store.stop()
+        #expect(try lab.nodes[0].request("GET", target)["cache-status"] == "gifreel; hit")
+        for node in lab.nodes {
+            #expect(try node.mp4(lab.origin.url("/b.gif")).status == 200)
+            #expect(try node.request("GET", "/readyz").status == 200)
+            #expect(try Lab.cluster(node)["shared"] as? Bool == false)
+        }
+        let purge = try lab.nodes[0].request("PURGE", target, headers: ["Authorization: Bearer secret"])
+        #expect(purge.status == 200)
+        try await lab.redis.start()
+        try lab.store.restart()
+        for node in lab.nodes {
+            try await waitUntil("the node shares again") { try Lab.cluster(node)["shared"] as? Bool == true }
+            try await lab.waitForUploads(of: node)
+        }
+        #expect(lab.nodes[0].log.contains("the node works without the cluster"))
+    }
+
+    @Test func anUploadsObjectIsServedByTheOtherNodeUntilItIsPurged() async throws {
+        let lab = try await Lab([:])
+        defer { lab.stop() }
+        let upload = try lab.nodes[0].request("POST", "/mp4", body: gif)
+        let location = try #require(upload["content-location"])
+        try await lab.waitForUploads(of: lab.nodes[0])
+        let object = try lab.nodes[1].request("GET", location)
+        #expect(object.status == 200 && object.body == upload.body)
+        let purge = try lab.nodes[1].request("PURGE", location, headers: ["Authorization: Bearer secret"])
+        #expect(purge.status == 200)
+        for node in lab.nodes { #expect(try node.request("GET", location).status == 404) }
+    }
+
+    @Test func aPrewarmListIsReportedByEveryNodeAndEachURLIsFetchedOnce() async throws {
+        let lab = try await Lab([:])
+        defer { lab.stop() }
+        for number in 0..<8 { lab.origin.on("/\(number).gif", .ok(GIFBuilder.animation(frames: 2 + number))) }
+        let list = (0..<8).map { "{\"url\":\"\(lab.origin.url("/\($0).gif"))\"}" }.joined(separator: "\n")
+        let accepted = try Lab.object(
+            lab.nodes[0].request("POST", "/prewarm", headers: ["Authorization: Bearer secret"], body: Array(list.utf8)).body)
+        let id = try #require(accepted["id"] as? String)
+        try await waitUntil("the list is done") {
+            let report = try Lab.object(
+                lab.nodes[1].request("GET", "/prewarm/\(id)", headers: ["Authorization: Bearer secret"]).body)
+            return report["state"] as? String == "done" && report["done"] as? Int == 8 && report["failed"] as? Int == 0
+        }
+        #expect((0..<8).allSatisfy { lab.origin.count("/\($0).gif") == 1 })
+    }
+}
