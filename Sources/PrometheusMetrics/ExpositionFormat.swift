@@ -1,6 +1,6 @@
-/// The text formats that metrics are read in.
+/// The text formats of metrics.
 package enum ExpositionFormat: Sendable {
-    /// Prometheus' own, version 0.0.4.
+    /// Prometheus text, version 0.0.4.
     case prometheus
     /// OpenMetrics 1.0.0.
     case openMetrics
@@ -13,8 +13,8 @@ package enum ExpositionFormat: Sendable {
         }
     }
 
-    /// The format a client prefers, by the qualities in its `Accept` (RFC 9110 section 12.5.1): OpenMetrics only where it is
-    /// named, and wanted no less than plain text.
+    /// Selects the format by the qualities in `Accept` (RFC 9110 section 12.5.1): OpenMetrics only if the client names it with
+    /// at least the quality of plain text.
     package static func preferred(accept: String?) -> ExpositionFormat {
         var (openMetrics, plain) = (0.0, 0.0)
         for item in (accept ?? "").split(separator: ",") {

@@ -1,4 +1,4 @@
-/// A family with the values it has now.
+/// A family with its present values.
 struct ExpositionFamily {
     var family: MetricFamily
     var series: [MetricLabels: SeriesValue]
@@ -6,7 +6,7 @@ struct ExpositionFamily {
 
 /// Writes families in one of the text formats.
 ///
-/// Sources: «Exposition formats» of Prometheus' documentation, and OpenMetrics 1.0.0.
+/// Sources: “Exposition formats” in the documentation of Prometheus, and OpenMetrics 1.0.0.
 struct ExpositionWriter {
     private let format: ExpositionFormat
     private var text = ""
@@ -50,7 +50,7 @@ struct ExpositionWriter {
         text += labels.isEmpty ? "\(name) \(value)\n" : "\(name){\(labels)} \(value)\n"
     }
 
-    /// As Go reads it; whole numbers without a fraction.
+    /// A number in the syntax of Go's `ParseFloat`, which Prometheus uses; whole numbers without a fraction.
     private static func text(_ number: Double) -> String {
         if let whole = Int64(exactly: number) { return String(whole) }
         if number.isNaN { return "NaN" }

@@ -1,4 +1,4 @@
-/// Everything that is measured. Names and units follow Prometheus' conventions: base units, `_total` for what only grows.
+/// The metric families. Names and units follow Prometheus' conventions: base units, and `_total` for counters.
 package enum Families {
     // MARK: Requests
 
@@ -7,17 +7,17 @@ package enum Families {
     package static let requestDuration = MetricFamily(
         "gifreel_http_request_duration_seconds",
         .histogram([0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]),
-        "Time from a request's complete head to the last byte of its answer.")
+        "Time from the complete head of a request to the last byte of its response.")
     package static let responseBytes = MetricFamily(
-        "gifreel_http_response_body_bytes_total", .counter, "Bytes of answers' bodies sent, by route.")
+        "gifreel_http_response_body_bytes_total", .counter, "Bytes of response bodies sent, by route.")
     package static let requestBytes = MetricFamily(
-        "gifreel_http_request_body_bytes_total", .counter, "Bytes of GIFs received in requests.")
+        "gifreel_http_request_body_bytes_total", .counter, "Bytes of uploaded GIFs.")
     package static let cutResponses = MetricFamily(
-        "gifreel_http_responses_cut_total", .counter, "Answers that a client did not take to their end.")
+        "gifreel_http_responses_cut_total", .counter, "Responses that were not sent completely.")
     package static let unobserved = MetricFamily(
         "gifreel_http_requests_unobserved_total", .counter,
-        "Requests that other families lack, because they came faster than they could be counted.")
-    package static let connections = MetricFamily("gifreel_http_connections", .gauge, "Connections open.")
+        "Requests missing from the other families, because they arrived faster than they could be counted.")
+    package static let connections = MetricFamily("gifreel_http_connections", .gauge, "Open connections.")
     package static let accepted = MetricFamily("gifreel_http_connections_accepted_total", .counter, "Connections accepted.")
     package static let droppedLogLines = MetricFamily(
         "gifreel_log_dropped_lines_total", .counter, "Log lines that could not be written, by log.")
@@ -27,47 +27,48 @@ package enum Families {
     package static let fetches = MetricFamily("gifreel_fetches_total", .counter, "Fetches ended, by result.")
     package static let fetchDuration = MetricFamily(
         "gifreel_fetch_duration_seconds", .histogram([0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]),
-        "Time of fetches that brought a source or learnt that it had not changed, redirects and waiting included.")
+        "Duration of successful fetches, including 304, redirects and waiting.")
     package static let fetchedBytes = MetricFamily("gifreel_fetch_bytes_total", .counter, "Bytes received from origins.")
-    package static let fetchesActive = MetricFamily("gifreel_fetches_active", .gauge, "Fetches under way.")
-    package static let fetchesWaiting = MetricFamily("gifreel_fetches_waiting", .gauge, "Fetches that wait for a place.")
+    package static let fetchesActive = MetricFamily("gifreel_fetches_active", .gauge, "Fetches in progress.")
+    package static let fetchesWaiting = MetricFamily(
+        "gifreel_fetches_waiting", .gauge, "Fetches waiting for sources.concurrency.")
     package static let redirects = MetricFamily("gifreel_fetch_redirects_total", .counter, "Redirects followed.")
     package static let fetchConnections = MetricFamily(
         "gifreel_fetch_connections_total", .counter, "Connections opened to origins.")
     package static let refusedAddresses = MetricFamily(
-        "gifreel_fetch_addresses_refused_total", .counter, "Connections not made because of their address or port.")
+        "gifreel_fetch_addresses_refused_total", .counter, "Connections refused by the address policy.")
 
     // MARK: Conversions
 
     package static let conversions = MetricFamily("gifreel_conversions_total", .counter, "Conversions ended, by result.")
     package static let conversionDuration = MetricFamily(
         "gifreel_conversion_duration_seconds", .histogram([0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]),
-        "Time a worker took for a conversion that succeeded.")
+        "Duration of successful conversions in a worker.")
     package static let conversionQueue = MetricFamily(
         "gifreel_conversion_queue_seconds", .histogram([0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20]),
-        "Time a conversion that succeeded had waited for a worker.")
+        "Time that successful conversions waited for a worker.")
     package static let conversionCPU = MetricFamily(
-        "gifreel_conversion_cpu_seconds_total", .counter, "Processor time of conversions that succeeded.")
+        "gifreel_conversion_cpu_seconds_total", .counter, "Processor time of successful conversions.")
     package static let sourceBytes = MetricFamily(
-        "gifreel_conversion_source_bytes_total", .counter, "Bytes of the GIFs that conversions were made of.")
+        "gifreel_conversion_source_bytes_total", .counter, "Bytes of converted GIFs.")
     package static let outputBytes = MetricFamily(
-        "gifreel_conversion_output_bytes_total", .counter, "Bytes of what conversions made.")
+        "gifreel_conversion_output_bytes_total", .counter, "Bytes of the outputs of conversions.")
     package static let savedBytes = MetricFamily(
-        "gifreel_saved_bytes_total", .counter, "Bytes by which what was made is smaller than its GIF.")
+        "gifreel_saved_bytes_total", .counter, "Bytes by which outputs are smaller than their GIFs.")
     package static let kills = MetricFamily(
-        "gifreel_sandbox_kills_total", .counter, "Workers that did not end by themselves, by cause.")
-    package static let busyWorkers = MetricFamily("gifreel_workers_busy", .gauge, "Workers that convert.")
-    package static let workers = MetricFamily("gifreel_workers", .gauge, "Workers there may be at once.")
-    package static let queueDepth = MetricFamily("gifreel_conversions_waiting", .gauge, "Conversions that wait for a worker.")
+        "gifreel_sandbox_kills_total", .counter, "Workers that were terminated or sent an invalid reply, by cause.")
+    package static let busyWorkers = MetricFamily("gifreel_workers_busy", .gauge, "Workers running a conversion.")
+    package static let workers = MetricFamily("gifreel_workers", .gauge, "Limit of concurrent workers.")
+    package static let queueDepth = MetricFamily("gifreel_conversions_waiting", .gauge, "Conversions waiting for a worker.")
     package static let queueLimit = MetricFamily(
-        "gifreel_conversions_waiting_limit", .gauge, "Conversions that may wait for a worker.")
+        "gifreel_conversions_waiting_limit", .gauge, "Limit of conversions waiting for a worker.")
     package static let zygoteReplacements = MetricFamily(
         "gifreel_zygote_replacements_total", .counter, "Zygote processes that died or hung and were replaced.")
 
     package static let prewarmed = MetricFamily(
-        "gifreel_prewarm_urls_total", .counter, "Renditions of prewarm lists that are done with, by result.")
+        "gifreel_prewarm_urls_total", .counter, "Finished entries of prewarm lists, by result.")
     package static let prewarmWaiting = MetricFamily(
-        "gifreel_prewarm_urls_waiting", .gauge, "Renditions of prewarm lists that are yet to be done.")
+        "gifreel_prewarm_urls_waiting", .gauge, "Unfinished entries of prewarm lists.")
 
     // MARK: Shared store
 
@@ -122,35 +123,37 @@ package enum Families {
 
     package static let cacheObjects = MetricFamily("gifreel_cache_objects", .gauge, "Renditions stored.")
     package static let cacheBytes = MetricFamily("gifreel_cache_bytes", .gauge, "Bytes of renditions stored.")
-    package static let cacheLimit = MetricFamily("gifreel_cache_limit_bytes", .gauge, "Bytes of renditions that may be stored.")
-    package static let cacheHits = MetricFamily("gifreel_cache_hits_total", .counter, "Look-ups answered, by where from.")
+    package static let cacheLimit = MetricFamily(
+        "gifreel_cache_limit_bytes", .gauge, "Limit of the bytes of stored renditions.")
+    package static let cacheHits = MetricFamily(
+        "gifreel_cache_hits_total", .counter, "Look-ups that found a rendition, by tier.")
     package static let cacheMisses = MetricFamily("gifreel_cache_misses_total", .counter, "Look-ups that found nothing.")
     package static let published = MetricFamily("gifreel_cache_published_total", .counter, "Renditions stored since the start.")
     package static let unstored = MetricFamily(
-        "gifreel_cache_unstored_total", .counter, "Renditions made but not stored: purged meanwhile, or no room.")
-    package static let evictions = MetricFamily("gifreel_cache_evictions_total", .counter, "Renditions removed to make room.")
+        "gifreel_cache_unstored_total", .counter, "Renditions that were produced but not stored.")
+    package static let evictions = MetricFamily("gifreel_cache_evictions_total", .counter, "Evicted renditions.")
     package static let evictedBytes = MetricFamily(
-        "gifreel_cache_evicted_bytes_total", .counter, "Bytes of renditions removed to make room.")
-    package static let purges = MetricFamily("gifreel_cache_purges_total", .counter, "Purges done.")
+        "gifreel_cache_evicted_bytes_total", .counter, "Bytes of evicted renditions.")
+    package static let purges = MetricFamily("gifreel_cache_purges_total", .counter, "Purges.")
     package static let purged = MetricFamily("gifreel_cache_purged_total", .counter, "Renditions removed by purges.")
     package static let corrupt = MetricFamily(
         "gifreel_cache_corrupt_total", .counter, "Stored files that did not match their record and were removed.")
-    package static let storing = MetricFamily("gifreel_cache_storing", .gauge, "1 while the disk takes new renditions, else 0.")
+    package static let storing = MetricFamily("gifreel_cache_storing", .gauge, "1 while new renditions can be stored, else 0.")
 
     // MARK: The process
 
-    package static let build = MetricFamily("gifreel_build_info", .gauge, "Always 1; the labels tell the version.")
-    package static let ready = MetricFamily("gifreel_ready", .gauge, "1 while requests are welcome, else 0.")
+    package static let build = MetricFamily("gifreel_build_info", .gauge, "Always 1. The label is the version.")
+    package static let ready = MetricFamily("gifreel_ready", .gauge, "1 while /readyz reports 200, else 0.")
     package static let processCPU = MetricFamily(
-        "process_cpu_seconds_total", .counter, "Processor time of the server itself, conversions not included.")
+        "process_cpu_seconds_total", .counter, "Processor time of the server without its workers.")
     package static let resident = MetricFamily("process_resident_memory_bytes", .gauge, "Resident memory of the server.")
     package static let virtual = MetricFamily("process_virtual_memory_bytes", .gauge, "Virtual memory of the server.")
-    package static let openDescriptors = MetricFamily("process_open_fds", .gauge, "File descriptors open.")
-    package static let maxDescriptors = MetricFamily("process_max_fds", .gauge, "File descriptors that may be open.")
+    package static let openDescriptors = MetricFamily("process_open_fds", .gauge, "Open file descriptors.")
+    package static let maxDescriptors = MetricFamily("process_max_fds", .gauge, "Limit of open file descriptors.")
     package static let started = MetricFamily(
-        "process_start_time_seconds", .gauge, "When the server started, in seconds since 1970.")
+        "process_start_time_seconds", .gauge, "Start time of the server in seconds since 1970.")
 
-    /// Those behind instruments of swift-metrics; the others are read where they are kept.
+    /// The families recorded through instruments of swift-metrics. The others are read from the parts that count them.
     package static let instruments = [
         requests, requestDuration, responseBytes, requestBytes, cutResponses, unobserved, fetches, fetchDuration,
         conversions, conversionDuration, conversionQueue, conversionCPU, sourceBytes, outputBytes, savedBytes, kills,

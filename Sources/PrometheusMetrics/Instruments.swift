@@ -1,10 +1,10 @@
 internal import CoreMetrics
 internal import Synchronization
 
-/// What a series holds when it is written down.
+/// The value of a series at the time of a reading.
 enum SeriesValue: Equatable {
     case number(Double)
-    /// Observations in each bucket, the infinite one last, not yet added up; and the sum of all.
+    /// The observations per bucket, not cumulative, with the infinite bucket last; and the sum of all observations.
     case histogram(counts: [UInt64], sum: Double)
 }
 
@@ -13,13 +13,13 @@ protocol Instrument: AnyObject, Sendable {
     var value: SeriesValue { get }
 }
 
-/// Counts whole things without a lock.
+/// Counts integers without a lock.
 final class CounterInstrument: Instrument, CounterHandler {
     private let count = Atomic<Int64>(0)
 
     var value: SeriesValue { .number(Double(count.load(ordering: .relaxed))) }
 
-    /// What would make the counter smaller is ignored: a counter only grows.
+    /// Negative amounts are ignored, because a counter must not decrease.
     func increment(by amount: Int64) {
         if amount > 0 { count.add(amount, ordering: .relaxed) }
     }
@@ -40,7 +40,7 @@ final class FloatingPointCounterInstrument: Instrument, FloatingPointCounterHand
     func reset() { sum.withLock { $0 = 0 } }
 }
 
-/// The last value that was set; also behind recorders that do not aggregate.
+/// A gauge: the last value that was set. Also used for recorders that do not aggregate.
 final class GaugeInstrument: Instrument, MeterHandler, RecorderHandler {
     private let current = Mutex(0.0)
 
@@ -59,7 +59,7 @@ final class GaugeInstrument: Instrument, MeterHandler, RecorderHandler {
     func record(_ value: Double) { set(value) }
 }
 
-/// Counts observations by size; times are taken in nanoseconds and kept in seconds.
+/// A histogram. It takes times in nanoseconds and reports seconds.
 final class HistogramInstrument: Instrument, RecorderHandler, TimerHandler {
     private struct State {
         var counts: [UInt64]
@@ -79,7 +79,7 @@ final class HistogramInstrument: Instrument, RecorderHandler, TimerHandler {
     func record(_ value: Int64) { record(Double(value)) }
 
     func record(_ value: Double) {
-        // A bucket holds what is at most its bound. Few buckets: walking them beats dividing them.
+        // A bucket counts observations up to its bound. With few buckets, a linear search is faster than a binary one.
         let bucket = bounds.firstIndex { value <= $0 } ?? bounds.count
         state.withLock { state in
             state.counts[bucket] += 1

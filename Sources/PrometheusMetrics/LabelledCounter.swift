@@ -1,14 +1,14 @@
 package import CoreMetrics
 internal import Synchronization
 
-/// The counters of a family that differ in one label. The label's values come from this program, so they are few.
+/// The counters of a family with one label. Its values come from this program, so their number is bounded.
 package final class LabelledCounter: Sendable {
     private let family: MetricFamily
     private let label: String
     private let factory: any MetricsFactory
     private let counters = Mutex<[String: Counter]>([:])
 
-    /// - Parameter values: Those that are to be seen from the start, at 0: a rate needs a beginning.
+    /// - Parameter values: Values reported as 0 from the start, because a rate needs a first sample.
     package init(_ family: MetricFamily, label: String, values: [String] = [], factory: any MetricsFactory) {
         self.family = family
         self.label = label

@@ -1,16 +1,16 @@
-/// What is measured under one name: its type, its help text, and for histograms the buckets.
+/// A metric: its name, type, help text, and the buckets of a histogram.
 package struct MetricFamily: Sendable, Equatable {
-    /// How values come together.
+    /// The type of a metric.
     package enum Kind: Sendable, Equatable {
-        /// Only ever grows; its name ends in `_total`.
+        /// Never decreases. Its name ends in `_total`.
         case counter
-        /// Goes up and down.
+        /// Increases and decreases.
         case gauge
-        /// Counts observations by size; the upper bounds of its buckets, ascending, without the last, which is infinite.
+        /// Counts observations by size. The upper bounds of the buckets ascend; the infinite one is left out.
         case histogram([Double])
     }
 
-    /// As Prometheus has it: letters, digits and `_`, with the unit at its end (`_seconds`, `_bytes`).
+    /// Letters, digits and `_`, with the unit at the end (`_seconds`, `_bytes`), as Prometheus recommends.
     package let name: String
     package let kind: Kind
     /// One sentence.
@@ -27,7 +27,7 @@ package struct MetricFamily: Sendable, Equatable {
         kind == .counter && name.hasSuffix("_total") ? name.dropLast("_total".count) : name[...]
     }
 
-    /// The unit OpenMetrics is told: the name's last word where it is a base unit.
+    /// The unit for OpenMetrics: the last word of the name if it is a base unit.
     var unit: String? {
         ["seconds", "bytes"].first { openMetricsName.hasSuffix("_" + $0) }
     }

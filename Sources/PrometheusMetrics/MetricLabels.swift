@@ -1,4 +1,4 @@
-/// The labels of one series, written as they stand between the braces: `route="mp4",status="200"`.
+/// The labels of one series as the text between the braces: `route="mp4",status="200"`.
 struct MetricLabels: Sendable, Hashable, Comparable {
     let text: String
 
@@ -6,12 +6,12 @@ struct MetricLabels: Sendable, Hashable, Comparable {
         text = pairs.map { "\($0)=\"\(Self.escaped($1))\"" }.joined(separator: ",")
     }
 
-    /// With one label more, as for `le` of a bucket.
+    /// The labels with another one, such as `le` of a bucket.
     func adding(_ name: String, _ value: String) -> String {
         text.isEmpty ? "\(name)=\"\(value)\"" : "\(text),\(name)=\"\(value)\""
     }
 
-    /// Backslashes, quotes and line ends are escaped, as both formats ask.
+    /// Escapes backslashes, quotes and line ends, as both formats require.
     private static func escaped(_ value: String) -> String {
         guard value.contains(where: { $0 == "\\" || $0 == "\"" || $0.isNewline }) else { return value }
         return value.reduce(into: "") { text, character in

@@ -1,4 +1,4 @@
-/// A number that is read when somebody asks, because it is kept somewhere else.
+/// A value that its owner counts and that is read when metrics are collected.
 package struct MetricSample: Sendable {
     let family: MetricFamily
     let labels: MetricLabels
@@ -6,7 +6,7 @@ package struct MetricSample: Sendable {
 
     /// - Parameters:
     ///   - family: A counter or a gauge.
-    ///   - labels: Names and values that tell it from others of the family.
+    ///   - labels: Names and values that identify the series within the family.
     package init(_ family: MetricFamily, _ value: Double, _ labels: [(String, String)] = []) {
         self.family = family
         self.labels = MetricLabels(labels)

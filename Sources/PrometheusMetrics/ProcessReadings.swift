@@ -1,7 +1,7 @@
 internal import CLinux
 internal import Glibc
 
-/// What the kernel knows of this process (proc(5)). Reading it blocks for microseconds, longer with many descriptors open.
+/// Readings about this process from the kernel (proc(5)). They block for microseconds, longer with many open descriptors.
 package struct ProcessReadings: Sendable {
     private let started: Int
 
@@ -36,11 +36,11 @@ package struct ProcessReadings: Sendable {
         defer { closedir(directory) }
         var count = 0
         while readdir(directory) != nil { count += 1 }
-        // Two entries name directories, one descriptor is this reading's own.
+        // Two entries name directories, and one descriptor belongs to this reading.
         return max(0, count - 3)
     }
 
-    /// Bytes in all, and resident, from the first two numbers of `statm`, which are in pages.
+    /// Virtual and resident bytes, from the first two numbers of `statm`, which are in pages.
     private static func memory() -> (total: Int, resident: Int)? {
         guard let file = fopen("/proc/self/statm", "re") else { return nil }
         defer { fclose(file) }

@@ -1,7 +1,7 @@
 package import CoreMetrics
 internal import Synchronization
 
-/// A backend of swift-metrics that can be read by Prometheus.
+/// A backend of swift-metrics for Prometheus.
 ///
 /// Labels of swift-metrics are family names here, dimensions are labels. Families are declared beforehand, so that each
 /// has a help text and histograms have their buckets; one that was not declared still counts, under a help text that says so.
@@ -13,15 +13,15 @@ package final class PrometheusRegistry: MetricsFactory {
     }
 
     private let series: Mutex<[String: Series]>
-    /// Reads what is kept elsewhere.
+    /// Reads values that other parts count.
     private let collect: Mutex<[@Sendable () -> [MetricSample]]> = Mutex([])
 
-    /// - Parameter families: What will be measured.
+    /// - Parameter families: The declared families.
     package init(_ families: [MetricFamily]) {
         series = Mutex(Dictionary(families.map { ($0.name, Series(family: $0)) }, uniquingKeysWith: { first, _ in first }))
     }
 
-    /// Has `read` called at each ``text(_:)``, on the thread of that call.
+    /// Registers a closure that ``text(_:)`` calls on its own thread.
     package func onCollect(_ read: @escaping @Sendable () -> [MetricSample]) {
         collect.withLock { $0.append(read) }
     }
@@ -77,7 +77,7 @@ package final class PrometheusRegistry: MetricsFactory {
 
     package func destroyTimer(_ handler: any TimerHandler) { remove(handler) }
 
-    /// The series' instrument, made where there is none yet.
+    /// The instrument of a series, created at its first use.
     private func instrument<Made: Instrument>(
         _ name: String, _ dimensions: [(String, String)], _ kind: MetricFamily.Kind, _ make: ([Double]) -> Made
     ) -> Made {

@@ -40,13 +40,19 @@ final class RenditionCore: Sendable {
         self.clock = clock
         cache = try Cache(configuration: configuration.cache, clock: clock) { logger.warning("\($0)") }
         do {
+            fetcher = try Fetcher(configuration: configuration.fetch)
+        } catch {
+            cache.close()
+            throw error
+        }
+        do {
             store = try configuration.store.map { settings in
                 try SharedStore(settings) { event in
                     logger.log(level: event.isProblem ? .warning : .notice, "shared store", metadata: ["event": "\(event)"])
                 }
             }
-            fetcher = try Fetcher(configuration: configuration.fetch)
         } catch {
+            fetcher.shutdown()
             cache.close()
             throw error
         }

@@ -18,7 +18,7 @@ struct LZWDecoder: ~Copyable {
     private var capacity = 0
     /// Pixels written so far, never more than the image has.
     private(set) var count = 0
-    /// The image's data has ended, by its end code, by a full image, or by a code that cannot be.
+    /// Whether the image's data has ended: by its end code, a full image, or an invalid code.
     private(set) var isFinished = true
 
     private var accumulator: UInt64 = 0
