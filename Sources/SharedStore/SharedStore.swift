@@ -148,10 +148,10 @@ package final class SharedStore: Sendable {
         queue?.put(name, file, record, mediaType: mediaType)
     }
 
-    /// Suspends until the queued write of a rendition has been sent, or an attempt has failed. The write stays queued then.
+    /// Suspends until a queued write or deletion of a rendition has been sent, or an attempt has failed. It stays queued then.
     ///
-    /// - Returns: Whether other nodes can read the rendition now; false without a queue.
-    package func isStored(_ name: RenditionName) async -> Bool {
+    /// - Returns: Whether other nodes see the change now; false without a queue.
+    package func flush(_ name: RenditionName) async -> Bool {
         await queue?.attempt(of: name) ?? false
     }
 

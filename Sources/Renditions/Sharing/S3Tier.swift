@@ -32,13 +32,18 @@ package struct S3Tier: SharedTier {
         else { return false }
         let mediaType = Rendition.Format(rawValue: rendition.fileExtension)?.contentType ?? "application/octet-stream"
         store.store(name, rendition.descriptor, record, mediaType: mediaType)
-        return await store.isStored(name)
+        return await store.flush(name)
     }
 
     package func remove(_ id: ObjectID) async {
-        for fileExtension in Set(Rendition.Format.allCases.map(\.rawValue) + [Rendition.Format.gif.rawValue]) {
-            guard let name = RenditionName(id: id.description, fileExtension: fileExtension) else { continue }
-            _ = await store.remove(name)
+        // The id does not tell the format.
+        let extensions = Rendition.Format.allCases.map(\.rawValue) + [Rendition.Format.gif.rawValue]
+        await withDiscardingTaskGroup { group in
+            for name in extensions.compactMap({ RenditionName(id: id.description, fileExtension: $0) }) {
+                group.addTask {
+                    if await store.remove(name) { _ = await store.flush(name) }
+                }
+            }
         }
     }
 }

@@ -15,7 +15,7 @@ package protocol SharedTier: Sendable {
     /// - Returns: Whether other nodes can read it now. If not, the tier stores it as soon as it can.
     func save(_ rendition: CachedRendition) async -> Bool
 
-    /// Removes an object, or marks it for removal as soon as the tier can be reached.
+    /// Removes an object. If the tier cannot be reached, it is removed as soon as it can.
     func remove(_ id: ObjectID) async
 }
 

@@ -200,14 +200,14 @@ final class WriteBehindQueue: Sendable {
         return !isWithdrawn
     }
 
-    /// Suspends until the queued put of this name has been sent, or an attempt has failed.
+    /// Suspends until a queued entry of this name has been sent, or an attempt has failed.
     ///
     /// - Returns: Whether it was sent; true also where none is queued.
     func attempt(of name: RenditionName) async -> Bool {
         await withCheckedContinuation { continuation in
             let known: Bool? = state.withLock { state in
                 if state.isClosed { return false }
-                guard state.items.contains(where: { $0.entry.name == name && $0.entry.change != .delete }) else { return true }
+                guard state.items.contains(where: { $0.entry.name == name }) else { return true }
                 state.waitingForAttempt[name, default: []].append(continuation)
                 return nil
             }
