@@ -56,7 +56,7 @@ package struct SharedPrewarmProgress: Sendable, Equatable {
 /// Processes entries of shared lists on this node, at most as many at a time as the local queue does.
 package final class SharedPrewarmRunner: Sendable {
     /// The pause between two looks for entries while none are known. A new list wakes all nodes before.
-    private static let pollInterval = Duration.seconds(5)
+    private static let pollInterval = Duration.seconds(10)
     private static let renewInterval = Duration.seconds(2)
     /// The attempts after the first, per entry.
     private static let retries = 2
