@@ -6,7 +6,7 @@ internal import SystemIO
 ///
 ///     <directory>/
 ///       lock                   locked with flock(2) by the process that uses the queue
-///       0000000000000017.entry what is to be done (see QueueEntry); written elsewhere, synced and renamed, so that it is complete
+///       0000000000000017.entry the change to send (see QueueEntry): written under another name, synced and renamed, never partial
 ///       0000000000000017.data  the rendition of a put: a hard link to the cache's file, or a copy
 ///
 /// The entry is written after its data and removed before it: an entry implies its data, and data without an entry is debris of a
