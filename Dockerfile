@@ -5,7 +5,7 @@
 FROM swift:6.1-bookworm AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
-        libavcodec-dev libavformat-dev libavutil-dev libswscale-dev libx264-dev libwebp-dev \
+        libavcodec-dev libavformat-dev libavutil-dev libswscale-dev libx264-dev libwebp-dev libaom-dev libvpx-dev \
         libgif-dev libcurl4-openssl-dev libhiredis-dev libssl-dev libsqlite3-dev zlib1g-dev \
         dpkg-dev make nasm pkg-config \
     && rm -rf /var/lib/apt/lists/*
@@ -26,7 +26,9 @@ RUN mkdir -p /out/licences \
             if [ -f "$text" ]; then cp "$text" "/out/licences/$(basename "$package")-$(basename "$text")"; fi; \
         done; \
     done \
-    && cp /usr/share/doc/libavcodec-dev/copyright /out/licences/ffmpeg-copyright
+    && for package in libavcodec libaom libvpx; do \
+        cp "/usr/share/doc/$package-dev/copyright" "/out/licences/$package-copyright"; \
+    done
 
 FROM debian:bookworm-slim
 LABEL org.opencontainers.image.title="Gifreel" \
