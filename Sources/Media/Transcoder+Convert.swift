@@ -11,7 +11,7 @@ extension Transcoder {
     /// - Parameters:
     ///   - source: The whole file; stays in place during the call.
     ///   - descriptor: An empty, seekable file, open for reading and writing. It is written by position and stays open.
-    /// - Throws: ``TranscodeError``; the file's contents are then worthless.
+    /// - Throws: ``TranscodeError``. The file's contents are then undefined.
     package func convert(_ source: UnsafeRawBufferPointer, to descriptor: Int32) throws(TranscodeError) -> TranscodeResult {
         try output.traits.make(self, source, descriptor)
     }

@@ -4,7 +4,7 @@ import Testing
 
 /// What is refused although it is a GIF.
 @Suite struct GIFLimitTests {
-    /// Frames of one colour, which LZW makes very small: some 60 pixels a byte at this size.
+    /// Frames of one colour, which LZW makes very small: about 60 pixels per byte at this size.
     private func blank(frames: Int, side: Int = 64) -> [UInt8] {
         var builder = GIFBuilder(width: side, height: side)
         for index in 0..<frames { builder.add(color: UInt8(index % 8)) }
@@ -25,7 +25,7 @@ import Testing
             return
         }
         #expect(value > 20 && value < 200)
-        #expect(failure?.description.contains("pixels a byte") == true)
+        #expect(failure?.description.contains("pixels per byte") == true)
         limits.pixelsPerByte = value
         #expect(try Composing.summary(blank(frames: 10), limits: limits).delays.count == 10)
     }

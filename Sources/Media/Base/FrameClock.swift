@@ -4,21 +4,21 @@ package struct FrameClock: Sendable, Equatable {
     package static let timescale = 100
     /// The shortest delay that browsers honour, in hundredths of a second.
     package static let shortestHonouredDelay = 2
-    /// The delay that stands in for a shorter one: Chromium, Firefox and Safari read 0 and 1 as «as fast as possible» and show
-    /// such a frame for a tenth of a second.
+    /// The delay that replaces a shorter one: Chromium, Firefox and Safari show a frame with a delay of 0 or 1 for a tenth of a
+    /// second.
     package static let replacementDelay = 10
 
-    /// When the next frame is shown.
+    /// The time at which the next frame appears.
     package private(set) var now = 0
 
     package init() {}
 
-    /// How long a frame with the coded delay is shown.
+    /// The duration of a frame with the coded delay.
     package static func shownDelay(_ raw: Int) -> Int {
         raw < shortestHonouredDelay ? replacementDelay : raw
     }
 
-    /// Lets a frame with the coded delay pass. Returns when it is shown, and for how long.
+    /// Advances the clock by a frame with the coded delay. Returns the time at which the frame appears, and its duration.
     package mutating func advance(by rawDelay: Int) -> (start: Int, duration: Int) {
         let duration = Self.shownDelay(rawDelay)
         defer { now += duration }

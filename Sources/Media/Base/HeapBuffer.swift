@@ -1,7 +1,8 @@
 internal import Glibc
 
-/// Memory whose size depends on the source. A failed allocation throws, where Swift's `allocate` ends the process. Freed with its
-/// owner.
+/// A block of memory whose size depends on the source. The owner frees it.
+///
+/// A failed allocation throws an error. Swift's `allocate` would end the process.
 ///
 /// The elements are not initialized. Not thread-safe.
 struct HeapBuffer<Element: BitwiseCopyable>: ~Copyable {

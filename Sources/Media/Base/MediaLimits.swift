@@ -1,4 +1,4 @@
-/// The limits of one source. Each is checked before memory is allocated or work is done for what it limits.
+/// The limits of one source. Each is checked before the work or the allocation that it limits.
 package struct MediaLimits: Sendable, Equatable {
     /// Longest side of the canvas or of one frame, in pixels.
     package var side: Int
@@ -6,7 +6,7 @@ package struct MediaLimits: Sendable, Equatable {
     package var canvasPixels: Int
     /// Total pixels: the sum over the frames of the larger of canvas and frame.
     package var totalPixels: Int
-    /// Pixels of all frames' own rectangles for each byte of image data, once they come to more than `canvasPixels`.
+    /// Pixels of all frames' own rectangles per byte of image data. Applies once their sum exceeds `canvasPixels`.
     ///
     /// LZW yields up to 1,500 pixels per byte, so half a megabyte can hold a thousand million of them. One blank frame is
     /// legitimate, so the first `canvasPixels` are free. Real GIFs stay below 100.
@@ -16,8 +16,8 @@ package struct MediaLimits: Sendable, Equatable {
     /// Sum of the frames' delays as they are shown, in hundredths of a second.
     package var duration: Int
 
-    /// The defaults are 4096, 8.3 M, 1 G, 1000, 5000 and one day. A day because many GIFs end with a delay of 65,535 hundredths,
-    /// which means «stop here».
+    /// The defaults are 4096, 8.3 M, 1 G, 1000, 5000 and one day. The duration is that long because many GIFs end with a delay
+    /// of 65,535 hundredths, which means «stop here».
     package init(
         side: Int = 4096, canvasPixels: Int = 8_300_000, totalPixels: Int = 1_000_000_000,
         pixelsPerByte: Int = 1000, frames: Int = 5000, duration: Int = 8_640_000
@@ -30,7 +30,7 @@ package struct MediaLimits: Sendable, Equatable {
         self.duration = duration
     }
 
-    /// The limits by the names that errors use. The raw value crosses the process border.
+    /// The names of the limits in errors. The raw value crosses the process border.
     package enum Name: UInt8, Sendable {
         case side = 1
         case canvasPixels
@@ -47,7 +47,7 @@ package struct MediaLimits: Sendable, Equatable {
             case .totalPixels: "pixels of all frames together"
             case .frames: "number of frames"
             case .duration: "duration in hundredths of a second"
-            case .pixelsPerByte: "number of pixels a byte of image data makes"
+            case .pixelsPerByte: "number of pixels per byte of image data"
             }
         }
     }

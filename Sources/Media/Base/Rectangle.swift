@@ -25,7 +25,7 @@ package struct Rectangle: Sendable, Equatable {
         return Rectangle(x: left, y: top, width: min(maxX, width) - left, height: min(maxY, height) - top)
     }
 
-    /// The smallest rectangle around both; an empty one adds nothing.
+    /// The smallest rectangle that contains both. An empty rectangle has no effect.
     func union(_ other: Rectangle) -> Rectangle {
         if isEmpty { return other }
         if other.isEmpty { return self }
@@ -34,7 +34,7 @@ package struct Rectangle: Sendable, Equatable {
         return Rectangle(x: left, y: top, width: max(maxX, other.maxX) - left, height: max(maxY, other.maxY) - top)
     }
 
-    /// The part that lies in both.
+    /// The area that both share.
     func intersection(_ other: Rectangle) -> Rectangle {
         let left = max(x, other.x)
         let top = max(y, other.y)

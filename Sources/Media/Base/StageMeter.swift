@@ -12,11 +12,11 @@ enum ConversionStage {
 
 /// Receives a call after each step of a conversion, so that measurements cover the conversion itself.
 protocol StageMeter {
-    /// The conversion worked at this stage since the last call.
+    /// Attributes the time since the last call to a stage.
     mutating func worked(at stage: ConversionStage)
-    /// A frame of this many pixels was decoded.
+    /// Counts a decoded frame of this many pixels.
     mutating func decoded(pixels: Int)
-    /// A sample of this many pixels goes to the encoder.
+    /// Counts a sample of this many pixels for the encoder.
     mutating func sampled(pixels: Int)
 }
 
@@ -66,17 +66,17 @@ struct CostMeter: StageMeter {
 
 /// The processor time of each stage of one conversion, in nanoseconds, and the amount of work.
 package struct StageCosts: Sendable, Equatable {
-    /// Reading all records, without a pixel.
+    /// Reading all records without decoding pixels.
     package var scan = 0
-    /// Container and LZW codes into palette indices.
+    /// Decoding the container and LZW codes to palette indices.
     package var decode = 0
-    /// Indices onto the canvas, disposal included.
+    /// Drawing indices on the canvas, including disposal.
     package var compose = 0
-    /// The changed part of the canvas into 4:2:0 planes.
+    /// Converting the changed part of the canvas to 4:2:0 planes.
     package var convert = 0
-    /// libx264, fed with frames that are ready.
+    /// Encoding finished frames with libx264.
     package var encode = 0
-    /// Packets into the container, and its index.
+    /// Writing packets into the container, and its index.
     package var mux = 0
 
     /// Pixels of the GIF's images by their own sizes.
@@ -88,6 +88,6 @@ package struct StageCosts: Sendable, Equatable {
 
     package init() {}
 
-    /// All that is not the encoder's.
+    /// The sum of all stages except the encoder.
     package var others: Int { scan + decode + compose + convert + mux }
 }

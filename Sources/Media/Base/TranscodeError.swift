@@ -21,7 +21,7 @@ package enum TranscodeError: Error, Equatable, Sendable {
 
     /// The error for an error code of libav. A failed allocation has a case of its own.
     static func library(_ stage: Stage, code: Int32) -> TranscodeError {
-        // libx264 gives no reason when it fails. Its sizes and options are valid, which leaves memory.
+        // libx264 reports no reason for a failure. Sizes and options are valid, so an allocation must have failed.
         let isEncoder = stage == .openEncoder || stage == .encode
         let isMemory = code == gifreel_averror_nomem || (isEncoder && code == gifreel_averror_external)
         return isMemory ? .outOfMemory : .failed(stage, code: code)

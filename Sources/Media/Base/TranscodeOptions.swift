@@ -6,7 +6,7 @@ package struct TranscodeOptions: Sendable, Hashable {
     package var background: RGB
     package var size: SizeOptions
     package var time: TimeOptions
-    /// The frame that a poster shows, counted from 0; the last one where there are fewer.
+    /// The 0-based index of the frame that a poster shows. An index past the end selects the last frame.
     package var frame: Int
 
     package init(

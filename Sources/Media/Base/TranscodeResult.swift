@@ -6,7 +6,7 @@ package struct TranscodeResult: Sendable, Equatable {
     /// The video or poster, in pixels; both sides of a video are even.
     package var width: Int
     package var height: Int
-    /// Complete frames that were read: all of the source, or those up to the last one that is shown.
+    /// Complete frames that were read: all frames of the source, or those up to the last one in the output.
     package var frames: Int
     /// Samples of the video: frames that differ from the one before. 1 for a poster.
     package var samples: Int
@@ -41,10 +41,10 @@ package struct TranscodeResult: Sendable, Equatable {
 
 // MARK: - Ranges
 
-/// The ranges that the numbers of a conversion can have.
+/// The ranges of the numbers of a conversion.
 ///
-/// A worker has read a hostile file, and a stored object may be damaged. So a number from either is checked against its range
-/// before it is used or stored: within them no arithmetic of this program overflows.
+/// A worker has read a hostile file, and a stored object may be damaged. Therefore a number from either is checked against its
+/// range before it is used or stored. Within the ranges, no arithmetic of this program overflows.
 package enum FactRange {
     /// A side of a canvas or a picture, in pixels. GIF has 16 bits for it (GIF89a §18); an odd side gets one more pixel.
     package static let side = 1...65_536

@@ -1,6 +1,6 @@
-/// A conversion: what to make of a source, by which options and within which limits.
+/// The parameters of a conversion: output format, options and limits.
 ///
-/// It has no state. It runs on the calling thread, and on x264's where there are several.
+/// It has no state. The conversion runs on the calling thread. With more than one encoder thread, it starts others.
 package struct Transcoder: Sendable, Equatable {
     package var output: OutputFormat
     package var options: TranscodeOptions

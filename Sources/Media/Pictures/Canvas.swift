@@ -1,4 +1,4 @@
-/// The canvas on which the frames of an animation are drawn one over the other (GIF89a §18, §23).
+/// The canvas on which the frames of an animation are composed (GIF89a §18, §23).
 ///
 /// Frames are clipped to the canvas. Not thread-safe.
 package struct Canvas: ~Copyable {
@@ -7,7 +7,7 @@ package struct Canvas: ~Copyable {
     let format: PixelFormat
     private let storage: HeapBuffer<UInt32>
     private var colors: ColorTable
-    /// The pixels under the last frame, where they are to be restored; of the canvas' size, allocated on first need.
+    /// The pixels under the last frame if its disposal restores them. Of the canvas' size; allocated on first use.
     private var saved: HeapBuffer<UInt32>?
     private var lastDisposal = AnimationFrame.Disposal.unspecified
     private var lastRectangle = Rectangle.empty
@@ -34,13 +34,13 @@ package struct Canvas: ~Copyable {
         body(UnsafeRawBufferPointer(start: pixels, count: width * height * 4))
     }
 
-    /// Disposes of the frame before and draws the decoder's frame.
+    /// Disposes of the previous frame and draws the decoder's frame.
     ///
     /// - Parameters:
-    ///   - decoder: Has read the head of the frame; gives its palette.
-    ///   - pixels: The frame's pixels. Indices that are missing at the end leave the canvas as it is.
-    /// - Returns: A rectangle outside of which the canvas is as it was before; empty when nothing can have changed.
-    /// - Throws: ``TranscodeError/outOfMemory``, at the first frame that is to be undone.
+    ///   - decoder: Has read the header of the frame; supplies its palette.
+    ///   - pixels: The frame's pixels. Indices that are missing at the end leave the canvas unchanged.
+    /// - Returns: A rectangle that contains all changes; empty if nothing can have changed.
+    /// - Throws: ``TranscodeError/outOfMemory``, at the first frame whose disposal restores the canvas.
     package mutating func draw<Decoder: AnimationDecoder & ~Copyable>(
         _ decoder: borrowing Decoder, _ pixels: FramePixels
     ) throws(TranscodeError) -> Rectangle {
@@ -77,7 +77,7 @@ package struct Canvas: ~Copyable {
         return changed
     }
 
-    /// Draws pixels that are colours with alpha. Returns the visible part of the frame where a pixel changed.
+    /// Draws pixels that are colours with alpha. Returns the visible part of the frame if a pixel changed, else nothing.
     private func drawColors(
         _ words: UnsafeBufferPointer<UInt32>, _ frame: AnimationFrame, _ visible: Rectangle
     ) -> Rectangle {
@@ -95,9 +95,9 @@ package struct Canvas: ~Copyable {
         return difference == 0 ? .empty : visible
     }
 
-    /// Draws one row. Returns a part of it outside of which nothing changed.
+    /// Draws one row. Returns a part of it that contains all changes.
     ///
-    /// Pixels are drawn in groups of eight, and written only where one of the eight changes: most rows of most GIFs do not change.
+    /// A group of eight pixels is written only if one of them changes: most rows of most GIFs do not change.
     private func drawRow(_ line: UnsafeBufferPointer<UInt8>, x: Int, y: Int, transparent: UInt8?) -> Rectangle {
         guard let codes = UnsafeRawPointer(line.baseAddress) else { return .empty }
         let target = pixels + (y * width + x)
@@ -130,7 +130,7 @@ package struct Canvas: ~Copyable {
         let everywhere: UInt64 = 0x0101_0101_0101_0101
         let difference = codes ^ (everywhere &* UInt64(transparent))
         if difference == 0 { return false }
-        // Where no byte of the difference is zero, none of the eight is transparent.
+        // If no byte of the difference is zero, none of the eight is transparent.
         if (difference &- everywhere) & ~difference & (everywhere &<< 7) == 0 { return drawEight(codes, at: target) }
         var hasChanged = false
         for number in 0..<8 {
@@ -172,7 +172,7 @@ package struct Canvas: ~Copyable {
         return true
     }
 
-    /// Disposes of the last frame. Returns its rectangle where that changed it.
+    /// Disposes of the last frame. Returns the rectangle that this changed.
     private mutating func dispose() -> Rectangle {
         switch lastDisposal {
         case .unspecified, .keep:
@@ -202,7 +202,7 @@ package struct Canvas: ~Copyable {
     }
 }
 
-/// A palette as canvas pixels: 256 entries, so that every index an image can hold has one.
+/// A palette as canvas pixels. It has 256 entries, one for every possible index.
 struct ColorTable: ~Copyable {
     private let storage: HeapBuffer<UInt32>
     /// Whether the entries are the global palette's, which need not be converted again.
@@ -215,7 +215,7 @@ struct ColorTable: ~Copyable {
 
     var entries: UnsafeMutablePointer<UInt32> { storage.base }
 
-    /// Converts the palette that the decoder's frame is drawn by.
+    /// Converts the palette of the decoder's frame.
     mutating func load<Decoder: AnimationDecoder & ~Copyable>(from decoder: borrowing Decoder, format: PixelFormat) {
         let isGlobal = !decoder.frame.hasLocalPalette
         if isGlobal && holdsGlobal { return }
@@ -226,13 +226,13 @@ struct ColorTable: ~Copyable {
     }
 }
 
-/// The rows of an image in the order in which they are coded: four passes where it is interlaced (GIF89a Appendix E).
+/// The rows of an image in coded order: four passes if it is interlaced (GIF89a Appendix E).
 struct InterlacedRows: IteratorProtocol {
     private static let passes: [(start: Int, step: Int)] = [(0, 8), (4, 8), (2, 4), (1, 2)]
     private let count: Int
     private var row = 0
     private var step = 1
-    /// The pass to go on with; past the last one, there is none.
+    /// The index of the next pass.
     private var pass = 4
 
     init(count: Int, isInterlaced: Bool) {

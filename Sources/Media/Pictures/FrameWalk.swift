@@ -1,6 +1,6 @@
-/// Composes the frames of an animation one after the other, reads only as far as it is asked to, and checks the limits on the way.
+/// Composes the frames of an animation one by one, on request, and checks the limits before each.
 ///
-/// Not thread-safe. The bytes must stay in place as long as the walk lives.
+/// Not thread-safe. The bytes must stay valid for the lifetime of the walk.
 struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
     private let bytes: UnsafeRawBufferPointer
     private let limits: MediaLimits
@@ -15,12 +15,12 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
     private var codedPixels = 0
     /// Whether the whole file was found to be within ``MediaLimits/pixelsPerByte``.
     private var isDense = false
-    /// Whether the decoder has read the head of the first frame, which is not composed yet.
+    /// Whether the decoder has read the header of the first frame, which is not composed yet.
     private var isAtFirst = true
 
-    /// Opens the file and reads the head of its first frame.
+    /// Opens the file and reads the header of its first frame.
     ///
-    /// - Throws: ``TranscodeError`` for what comes before the pixels of the first frame.
+    /// - Throws: ``TranscodeError`` for an error before the pixels of the first frame.
     init(_ bytes: UnsafeRawBufferPointer, limits: MediaLimits) throws(TranscodeError) {
         var decoder = try Decoder(bytes, limits: limits)
         guard try decoder.next() else { throw AnimationSummary.errorWithoutFrames(decoder.ending) }
@@ -38,7 +38,7 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
 
     /// Composes the next frame.
     ///
-    /// - Returns: False where there is none, or it is incomplete; the canvas then shows the frame before.
+    /// - Returns: False if there is none or it is incomplete; the canvas then shows the previous frame.
     mutating func next() throws(TranscodeError) -> Bool {
         if isAtFirst {
             isAtFirst = false

@@ -1,7 +1,7 @@
 /// Writes the changed part of a canvas into 4:2:0 planes.
 ///
-/// The canvas holds converted colours already, so luma is copied and each 2×2 block's chroma is the rounded mean of its
-/// four pixels' (including their fractional bits). The last row or column of an odd side is repeated.
+/// The canvas holds converted colours already, so luma is copied, and the chroma of a 2×2 block is the rounded mean of its four
+/// pixels, including their fractional bits. The last row or column of an odd side is repeated.
 struct PixelConverter {
     /// Planes of even width and height, in the layout of AVFrame.
     struct Planes {
@@ -62,7 +62,7 @@ struct PixelConverter {
         }
     }
 
-    /// Converts `count` blocks of 2×2 pixels; returns bits that are set where a sample changed.
+    /// Converts `count` blocks of 2×2 pixels. Returns a value other than 0 if a sample changed.
     private static func convertPairs(
         _ upper: UnsafePointer<UInt32>, _ lower: UnsafePointer<UInt32>, _ rows: Rows, count: Int
     ) -> UInt32 {
@@ -70,7 +70,7 @@ struct PixelConverter {
         return difference | convertEach(upper, lower, rows, from: whole, to: count)
     }
 
-    /// Converts blocks four at a time. Returns also how many were converted.
+    /// Converts blocks in groups of four. Also returns their number.
     private static func convertEights(
         _ upper: UnsafePointer<UInt32>, _ lower: UnsafePointer<UInt32>, _ rows: Rows, count: Int
     ) -> (difference: UInt32, blocks: Int) {
@@ -139,7 +139,7 @@ struct PixelConverter {
         return difference
     }
 
-    /// Converts the block whose right half repeats column `x`, the canvas' last.
+    /// Converts the block whose right half repeats column `x`, the last column of the canvas.
     private static func convertLastColumn(
         _ upper: UnsafePointer<UInt32>, _ lower: UnsafePointer<UInt32>, _ rows: Rows, x: Int
     ) -> UInt32 {

@@ -26,7 +26,7 @@ package enum PixelFormat: Sendable {
 
     /// The pixel that results from drawing a colour with alpha.
     ///
-    /// - Parameter word: R, G, B, A from the lowest byte on, straight alpha.
+    /// - Parameter word: R, G, B, A from the lowest byte to the highest, straight alpha.
     func draw(_ word: UInt32, _ blend: AnimationFrame.Blend, over old: UInt32) -> UInt32 {
         let alpha = word >> 24
         let color = RGB(

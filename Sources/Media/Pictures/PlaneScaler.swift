@@ -6,7 +6,7 @@ internal import CAV
 struct PlaneScaler: ~Copyable {
     private let context: UnsafeMutableRawPointer
 
-    /// - Throws: ``TranscodeError/failed(_:code:)`` where libswscale refuses the sizes.
+    /// - Throws: ``TranscodeError/failed(_:code:)`` if libswscale rejects the sizes.
     init(from source: (width: Int, height: Int), to target: (width: Int, height: Int)) throws(TranscodeError) {
         guard
             let context = gifreel_scaler_open(
@@ -33,7 +33,7 @@ struct PlaneScaler: ~Copyable {
     }
 }
 
-/// A plane of 8-bit samples, aligned and padded so that SIMD code may run over the ends of its rows. Not thread-safe.
+/// A plane of 8-bit samples, aligned and padded so that SIMD code may access bytes past the ends of its rows. Not thread-safe.
 struct SamplePlane: ~Copyable {
     /// Rows are padded to a multiple of this, and by at least this.
     private static let padding = 64

@@ -41,7 +41,7 @@ struct StillPicture: ~Copyable {
         for index in 0..<canvas.width * canvas.height where canvas.pixels[index] < opaque { canvas.pixels[index] = word }
     }
 
-    /// Scales each component by itself.
+    /// Scales each component separately.
     ///
     /// A canvas' pixels are opaque or wholly 0, so its colours are their own products with alpha: the mean of a pixel and a
     /// transparent one has half the alpha and half the colour, and dividing by alpha gives the colour itself, without a dark

@@ -14,7 +14,7 @@ final class VideoScaler {
     private let chroma: SamplePlane
     private var isFirst = true
 
-    /// - Throws: ``TranscodeError``: memory could not be had.
+    /// - Throws: ``TranscodeError`` if an allocation fails.
     init(_ geometry: PictureGeometry) throws(TranscodeError) {
         let source = geometry.source
         self.geometry = geometry
@@ -29,8 +29,8 @@ final class VideoScaler {
     ///
     /// - Parameters:
     ///   - canvas: Of the format ``PixelFormat/yuv(background:)``.
-    ///   - rectangle: Outside of it the canvas is as it was in the call before; the first call takes all of it.
-    ///   - planes: Hold what the call before wrote.
+    ///   - rectangle: Contains all changes of the canvas since the previous call. The first call ignores it.
+    ///   - planes: Hold the picture of the previous call.
     /// - Returns: Whether a part of the picture changed.
     func convert(
         _ canvas: borrowing Canvas, _ rectangle: Rectangle, into planes: PixelConverter.Planes

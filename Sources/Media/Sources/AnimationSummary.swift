@@ -43,11 +43,11 @@ package struct AnimationSummary: Sendable, Equatable {
         if delays.isEmpty { throw Self.errorWithoutFrames(decoder.ending) }
         if width == 0 || height == 0 { throw .corrupt(.noCanvas) }
         if density.isEmpty { throw .corrupt(.emptyFrames) }
-        // Only at the end: a film may begin with a few blank frames.
+        // Checked at the end, because a film may begin with a few blank frames.
         try density.check(limits, dataBytes: decoder.dataBytes)
     }
 
-    /// Appends a delay. An array that cannot grow ends the process, so this tries an allocation of the new size first.
+    /// Appends a delay. An array that cannot grow ends the process, so an allocation of the new size is tested first.
     private mutating func append(_ delay: UInt16) throws(TranscodeError) {
         if delays.count == delays.capacity {
             let wanted = max(256, 2 * delays.count)
@@ -57,7 +57,7 @@ package struct AnimationSummary: Sendable, Equatable {
         delays.append(delay)
     }
 
-    /// The size of a decoder's canvas, once it has read the head of its first frame.
+    /// The size of a decoder's canvas, once it has read the header of its first frame.
     ///
     /// - Throws: ``TranscodeError/tooLarge(_:value:maximum:)``.
     static func checkedSize<Decoder: AnimationDecoder & ~Copyable>(
@@ -75,7 +75,7 @@ package struct AnimationSummary: Sendable, Equatable {
     }
 }
 
-/// The pixels of all frames of a file, to be compared with the bytes that encode them.
+/// The sum of the pixels of all frames, which is checked against the bytes that encode them.
 struct PixelDensity {
     private var codedPixels = 0
 

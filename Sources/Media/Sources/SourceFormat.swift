@@ -2,7 +2,7 @@
 package enum SourceFormat: String, Sendable, CaseIterable {
     case gif
 
-    /// The format of a file; nil for a file of no format that can be decoded.
+    /// The format of a file; nil if no decoder recognizes it.
     package init?(of bytes: UnsafeRawBufferPointer) {
         guard let format = Self.allCases.first(where: { $0.recognizes(bytes) }) else { return nil }
         self = format

@@ -1,6 +1,6 @@
 /// The samples of a video: decoder ▸ canvas ▸ clock ▸ timeline ▸ converter.
 ///
-/// A frame becomes no sample where it looks like the one before, lies outside the requested part or comes too soon. Not
+/// A frame becomes no sample if it looks like the previous one, lies outside the requested part or exceeds the frame rate. Not
 /// thread-safe.
 final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     /// The size of the video in pixels; both sides are even.
@@ -16,10 +16,10 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     private let scaler: VideoScaler?
     private var timeline: Timeline
     private var clock = FrameClock()
-    /// The area in which the planes differ from the canvas: all at first, later what dropped frames changed.
+    /// The area in which the planes differ from the canvas: all of it at first, later the changes of dropped frames.
     private var area: Rectangle
 
-    /// - Parameter bytes: The whole file. It stays in place as long as the source is used.
+    /// - Parameter bytes: The whole file. It must stay valid for the lifetime of the source.
     init(
         _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary, limits: MediaLimits, options: TranscodeOptions
     ) throws(TranscodeError) {
@@ -56,7 +56,7 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
             area = .empty
             let hasChanged = try convert(changed, into: try planes())
             meter.worked(at: .convert)
-            // A frame that looks like the one before lengthens its sample, up to what a sample may last.
+            // A frame that looks like the previous one extends its sample, up to the longest duration of a sample.
             guard hasChanged || samples == 0 || timeline.isOverdue(time) else { continue }
             samples += 1
             timeline.note(time)

@@ -1,10 +1,10 @@
 internal import Synchronization
 internal import SystemIO
 
-/// Runs a ``SampleSource`` on a thread: while a sample is encoded, the next one is decoded and composed. It is converted as soon as
-/// the consumer has taken the one before.
+/// Runs a ``SampleSource`` on a thread, which decodes and composes the next sample while the consumer encodes the current one.
 ///
-/// One other thread may use it. Call ``stop()`` before the source's bytes become invalid.
+/// The thread converts a sample as soon as the consumer has taken the previous one. One other thread may use it. Call ``stop()``
+/// before the source's bytes become invalid.
 final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Sendable {
     // Owned by the thread until it signals `ready`, then by the consumer until that signals `taken`.
     private let source: SampleSource<Decoder>
@@ -18,7 +18,7 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
     private let isStopped = Atomic(false)
     private var thread: SystemThread?
 
-    /// Starts the thread; nil where the system gives no thread or no memory. The source is then unused.
+    /// Starts the thread. Returns nil, with the source unused, if the system has no thread or no memory for it.
     init?(_ source: SampleSource<Decoder>) {
         guard let luma = try? SamplePlane(width: source.width, height: source.height),
             let cb = try? SamplePlane(width: source.width / 2, height: source.height / 2),
@@ -86,7 +86,7 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
 }
 
 extension PixelConverter.Planes {
-    /// Copies what a rectangle covers, to whole 2×2 blocks, from planes of the same even size.
+    /// Copies the 2×2 blocks that a rectangle touches from planes of the same even size.
     func copy(_ area: Rectangle, from other: PixelConverter.Planes, width: Int, height: Int) {
         let left = max(0, area.x & ~1)
         let top = max(0, area.y & ~1)

@@ -1,9 +1,9 @@
-/// Maps the times of frames to times of a video: which part is shown, how fast, and at which frame rate at most.
+/// Maps the times of frames to times of a video by the requested part, speed and maximum frame rate.
 ///
-/// The unit of the video's time is chosen such that every frame's time is a whole number: at speed p/q, in lowest terms, a second
-/// has 100·p units and a hundredth of the source's time takes q.
+/// The video's time unit makes every frame's time a whole number: at speed p/q, in lowest terms, a second has 100·p units and a
+/// hundredth of the source's time takes q.
 struct Timeline: Sendable, Equatable {
-    /// Units after which a picture becomes a sample again though it has not changed.
+    /// Units after which an unchanged picture becomes another sample.
     ///
     /// MP4 has 32 bits for the duration of a sample and for the distance between its decoding and its composition time
     /// (ISO/IEC 14496-12 §8.6.1), and libavformat takes 31. A frame lasts at most 65,535 · 1000 units, so no sample lasts
@@ -18,7 +18,7 @@ struct Timeline: Sendable, Equatable {
     private let end: Int
     /// Thousandths of frames per second.
     private let ceiling: Int?
-    /// The time of the sample before, in units.
+    /// The time of the previous sample, in units.
     private var newest: Int?
 
     init(_ options: TimeOptions) {
@@ -30,34 +30,33 @@ struct Timeline: Sendable, Equatable {
         ceiling = options.ceiling
     }
 
-    /// When the video shows a frame that the GIF shows from `time` on for `duration`, both in hundredths; nil where all of
-    /// that lies outside the part that is wanted.
+    /// The video's time, in units, for a frame that the source shows at `time` for `duration`, both in hundredths. Nil if the
+    /// frame lies outside the requested part.
     func place(time: Int, duration: Int) -> Int? {
         let first = max(time, start)
         guard first < min(time + duration, end) else { return nil }
         return (first - start) * unitsPerHundredth
     }
 
-    /// Whether a frame shown at `time` is late enough after the sample before to become one. Otherwise the frame is dropped, and
-    /// that sample lasts longer.
+    /// Whether the frame rate limit allows a sample at `time`. Otherwise the frame is dropped, and the previous sample lasts longer.
     func admits(_ time: Int) -> Bool {
         guard let ceiling, let newest else { return true }
         return (time - newest) * ceiling >= timescale * TimeOptions.thousand
     }
 
-    /// Whether a frame shown then must become a sample though it looks like the one before.
+    /// Whether a frame at `time` must become a sample although it looks like the previous one.
     func isOverdue(_ time: Int) -> Bool {
         guard let newest else { return false }
         return time - newest >= Self.longestSample
     }
 
-    /// Notes that a frame has become a sample.
+    /// Records that a frame has become a sample.
     mutating func note(_ time: Int) { newest = time }
 
     /// Whether the requested part ends at or before `time`, in hundredths.
     func isOver(at time: Int) -> Bool { time >= end }
 
-    /// The length of the video, in units, for a source of this duration in hundredths; not above 0 where the source ends before the
+    /// The length of the video, in units, for a source of this duration in hundredths. At most 0 if the source ends before the
     /// requested part begins.
     func length(of duration: Int) -> Int { (min(duration, end) - start) * unitsPerHundredth }
 

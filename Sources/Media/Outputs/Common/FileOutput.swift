@@ -2,9 +2,9 @@ internal import CAV
 internal import Glibc
 internal import SystemIO
 
-/// Lets libavformat write into a file descriptor and read back, which it does to move the index to the front.
+/// A file descriptor as output of libavformat, which also reads from it to move the index to the front.
 ///
-/// The descriptor is borrowed: it is written by position and never closed. Not thread-safe.
+/// The descriptor is borrowed: writes are positional, and it is never closed. Not thread-safe.
 final class FileOutput {
     private static let bufferSize: Int32 = 64 * 1024
 
@@ -17,12 +17,13 @@ final class FileOutput {
         self.descriptor = descriptor
     }
 
-    /// A libavio context that writes the file from position 0. To be freed with ``free(_:)``.
+    /// Returns a libavio context that writes the file from position 0. The caller frees it with ``free(_:)``.
     func makeWriter() -> UnsafeMutablePointer<AVIOContext>? {
         makeContext(writes: true)
     }
 
-    /// A libavio context that reads the file from position 0, apart from the writer's. To be freed with ``free(_:)``.
+    /// Returns a libavio context that reads the file from position 0, independent of the writer's. The caller frees it with
+    /// ``free(_:)``.
     func makeReader() -> UnsafeMutablePointer<AVIOContext>? {
         FileOutput(descriptor: descriptor).makeContext(writes: false)
     }
@@ -79,7 +80,7 @@ final class FileOutput {
         return count
     }
 
-    /// Reads back what was written, without libavio.
+    /// Reads bytes that were written, without libavio.
     func read(at start: Int64, into target: UnsafeMutableRawBufferPointer) throws(TranscodeError) {
         let taken: Int
         do throws(SystemError) {
@@ -90,7 +91,7 @@ final class FileOutput {
         guard taken == target.count else { throw .library(.mux, code: gifreel_averror_eof) }
     }
 
-    /// Writes the bytes as a whole file.
+    /// Writes a file that consists of the bytes.
     static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) throws(TranscodeError) {
         do throws(SystemError) {
             try DescriptorIO.write(bytes, to: descriptor, at: 0)

@@ -46,17 +46,17 @@ struct ByteReader {
         _ = try take(count)
     }
 
-    /// The next `count` bytes, at most 7, as an unsigned number whose most significant byte comes first.
+    /// The next `count` bytes, at most 7, as a big-endian unsigned number.
     mutating func number(_ count: Int) throws(OutputFlaw) -> Int {
         try take(count).reduce(0) { $0 << 8 | Int($1) }
     }
 
-    /// The same with the least significant byte first.
+    /// The next `count` bytes, at most 7, as a little-endian unsigned number.
     mutating func littleEndian(_ count: Int) throws(OutputFlaw) -> Int {
         try take(count).reversed().reduce(0) { $0 << 8 | Int($1) }
     }
 
-    /// Whether `text` comes next, which is then passed over.
+    /// Returns whether `text` comes next, and skips it if so.
     mutating func skip(_ text: String) -> Bool {
         guard rest.starts(with: text.utf8) else { return false }
         rest = rest.dropFirst(text.utf8.count)

@@ -5,13 +5,13 @@ struct PictureSize: Equatable {
 }
 
 extension OutputClaim {
-    /// Checks the size that a picture's file has.
+    /// Checks the size in a picture's file.
     func check(_ size: PictureSize) throws(OutputFlaw) {
         guard size.width == width, size.height == height else { throw .wrongSize }
     }
 }
 
-/// A worker's description of its file, with which the file is compared.
+/// A worker's description of its file, which inspection compares with the file.
 package struct OutputClaim: Sendable, Equatable {
     var format: OutputFormat
     /// The file's length.
@@ -47,7 +47,7 @@ extension OutputClaim {
 
 /// The flaw of a worker's file. The raw value is for the log.
 package enum OutputFlaw: String, Error, Sendable {
-    /// A number that the worker reports is outside the range that it can have.
+    /// A number that the worker reports is outside its range.
     case outOfRange
     /// It cannot be read.
     case unreadable

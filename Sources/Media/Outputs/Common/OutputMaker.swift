@@ -1,7 +1,7 @@
-/// Makes one output, whatever the source format.
+/// A producer of one output format from any source format.
 protocol OutputMaker {
     /// - Parameters:
-    ///   - bytes: The whole source file; stays in place during the call.
+    ///   - bytes: The whole source file. It must stay valid during the call.
     ///   - descriptor: An empty, seekable file, open for reading and writing.
     static func make<Decoder: AnimationDecoder & ~Copyable>(
         _ transcoder: Transcoder, _ decoder: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
@@ -9,7 +9,7 @@ protocol OutputMaker {
 }
 
 extension OutputMaker {
-    /// Makes the output of a file by the decoder of its format.
+    /// Produces the output of a file with the decoder of its format.
     static func convert(
         _ transcoder: Transcoder, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
     ) throws(TranscodeError) -> TranscodeResult {

@@ -1,8 +1,8 @@
 /// Writes the facts of an animation: the delays of its whole frames as they are shown, in hundredths of a second, two bytes each
 /// (little-endian).
 ///
-/// Frames are decoded only where their heads leave something open: whether a transparent pixel is ever seen, and whether the last
-/// frame of a file that breaks off is whole.
+/// Frames are decoded only if their headers do not determine the facts: whether a transparent pixel is ever visible, and whether
+/// the last frame of a truncated file is complete.
 enum FactsOutput: OutputMaker {
     static let version = "facts-1"
 
@@ -36,7 +36,7 @@ enum FactsOutput: OutputMaker {
             loopCount: summary.loopCount, isTransparent: isTransparent, bytes: delays.count * MemoryLayout<UInt16>.stride)
     }
 
-    /// Inspects a worker's file: two bytes per frame, any of which are a delay.
+    /// Inspects a worker's file: two bytes per frame. Every value is a valid delay.
     static func inspect(_ bytes: OutputBytes, _ claim: OutputClaim) throws(OutputFlaw) {
         guard bytes.count == 2 * claim.frames else { throw .wrongLength }
     }

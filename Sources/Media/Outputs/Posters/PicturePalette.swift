@@ -1,14 +1,14 @@
 /// The colours, including alpha, of a picture that has at most 256 of them, as most frames of GIFs do.
 struct PicturePalette {
-    /// The size of the hash table: a power of two and four times the most colours, so that probe sequences are short.
+    /// The size of the hash table: a power of two, and four times the maximum number of colours, so that probe sequences are short.
     private static let slots = 1024
 
     /// In order of appearance.
     private(set) var colors: [UInt32] = []
-    /// By a colour's hash and onwards: its index, or -1 in an empty slot.
+    /// An open-addressing table with linear probing: the index of a colour, or -1 in an empty slot.
     private var table = [Int16](repeating: -1, count: Self.slots)
 
-    /// Nil where the picture has more colours.
+    /// Returns nil if the picture has more colours.
     init?(_ picture: borrowing StillPicture) {
         var last: UInt32?
         for index in 0..<picture.width * picture.height {

@@ -39,7 +39,7 @@ struct PosterEncoder: ~Copyable {
     ///
     /// - Parameters:
     ///   - output: The format that an error names.
-    ///   - quality: 1…100; PNG has no use for it.
+    ///   - quality: 1…100; ignored for PNG.
     static func encode(
         _ picture: borrowing StillPicture, by codec: PosterCodec, as output: OutputFormat, quality: Int,
         _ body: (UnsafeRawBufferPointer) throws(TranscodeError) -> Void

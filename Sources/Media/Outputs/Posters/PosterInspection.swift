@@ -14,7 +14,7 @@ enum JPEGInspection {
         static let allowed: Set<Int> = [0xffc0, 0xffc1, 0xffc2, 0xffc4, 0xffdb, 0xffdd, 0xffe0, 0xfffe]
     }
 
-    /// The most segments before the scan; a JPEG has a dozen.
+    /// The maximum number of segments before the scan. A JPEG has about a dozen.
     private static let mostSegments = 64
 
     static func size(of bytes: OutputBytes) throws(OutputFlaw) -> PictureSize {
@@ -132,7 +132,7 @@ enum WebPInspection {
         return picture
     }
 
-    /// The head of a key frame (RFC 6386 §9.1).
+    /// The header of a key frame (RFC 6386 §9.1).
     private static func lossy(_ content: inout ByteReader) throws(OutputFlaw) -> PictureSize {
         guard try content.number(1) & 1 == 0 else { throw .wrongCodec }
         try content.skip(2)
@@ -140,7 +140,7 @@ enum WebPInspection {
         return PictureSize(width: try content.littleEndian(2) & 0x3fff, height: try content.littleEndian(2) & 0x3fff)
     }
 
-    /// The head of a lossless picture (RFC 9649 §3.4): 14 bits each of width and height, less one.
+    /// The header of a lossless picture (RFC 9649 §3.4): width and height minus one, 14 bits each.
     private static func lossless(_ content: inout ByteReader) throws(OutputFlaw) -> PictureSize {
         guard try content.number(1) == 0x2f else { throw .wrongCodec }
         let bits = try content.littleEndian(4)

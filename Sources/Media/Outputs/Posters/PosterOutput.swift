@@ -1,4 +1,4 @@
-/// Writes a poster: frames are decoded up to the one that is asked for, and no further.
+/// Writes a poster. Decodes frames up to the requested one.
 protocol PosterMaker: OutputMaker {
     static var codec: PosterCodec { get }
 }

@@ -1,12 +1,12 @@
 /// A decoder of one source format: reads an animation frame by frame.
 ///
-/// The pipeline is generic over its decoder, so that calls per frame cost nothing. A decoder is used in this order: ``next()``
-/// reads the head of a frame; then the caller takes its pixels with ``readPixels()`` or passes over them with ``skipPixels()``.
-/// Memory must not grow with the number of frames. Not thread-safe.
+/// The pipeline is generic over its decoder, so that calls per frame cost nothing. The caller calls ``next()``, which reads the
+/// header of a frame, and then either ``readPixels()`` or ``skipPixels()``. Memory must not grow with the number of frames. Not
+/// thread-safe.
 package protocol AnimationDecoder: ~Copyable, SendableMetatype {
     /// Opens the file and checks its canvas.
     ///
-    /// - Parameter bytes: The whole file. They stay in place as long as the decoder lives.
+    /// - Parameter bytes: The whole file. It must stay valid for the decoder's lifetime.
     /// - Throws: ``TranscodeError``; `tooLarge` for a canvas over the limits.
     init(_ bytes: UnsafeRawBufferPointer, limits: MediaLimits) throws(TranscodeError)
 
@@ -15,42 +15,42 @@ package protocol AnimationDecoder: ~Copyable, SendableMetatype {
 
     /// The canvas in pixels. Known after the first call of ``next()``.
     var canvasSize: (width: Int, height: Int) { get }
-    /// The raw loop count, as far as the file was read; nil without one, 0 for endless.
+    /// The raw loop count of the part of the file that was read; nil without one, 0 for endless.
     var loopCount: Int? { get }
-    /// How the file ended; nil before its end.
+    /// The way the file ended; nil before its end.
     var ending: AnimationEnding? { get }
-    /// Bytes of image data that were decoded or passed over so far.
+    /// Bytes of image data that were decoded or skipped so far.
     var dataBytes: Int { get }
     /// The frame that ``next()`` read last.
     var frame: AnimationFrame { get }
 
-    /// Reads the head of the next frame.
+    /// Reads the header of the next frame.
     ///
     /// - Returns: Whether there is one; after false, ``ending`` is set.
     /// - Throws: ``TranscodeError``; `tooLarge` for a frame over the limits.
     mutating func next() throws(TranscodeError) -> Bool
-    /// Passes over the frame's pixels. Returns whether all of their data was there.
+    /// Skips the frame's pixels. Returns whether their data was complete.
     mutating func skipPixels() -> Bool
-    /// Decodes the frame's pixels. They are valid until the next call. Nil where the file ends inside the frame.
+    /// Decodes the frame's pixels, which are valid until the next call. Returns nil if the file ends inside the frame.
     mutating func readPixels() throws(TranscodeError) -> FramePixels?
     /// Calls `body` for each entry of the palette of the current frame, at most 256, in order. Decoders whose pixels are colours
     /// have none.
     func forEachPaletteColor(_ body: (_ index: Int, _ color: RGB) -> Void)
 }
 
-/// How the frames of a file came to an end.
+/// The way the frames of a file end.
 package enum AnimationEnding: Sendable {
-    /// The file says that it ends.
+    /// The file has its end marker.
     case complete
-    /// The file ends early, or goes on with bytes that cannot be read; the whole frames before count.
+    /// The file ends early or continues with unreadable bytes. The complete frames before them count.
     case brokenOff
 }
 
 /// The pixels of one frame.
 package enum FramePixels {
-    /// Palette indices, row by row as they are coded; fewer than the frame has where its data ends early.
+    /// Palette indices, row by row as they are coded; fewer than the frame has if its data ends early.
     case indices(UnsafeBufferPointer<UInt8>)
-    /// Bytes R, G, B, A in 32-bit words with straight alpha, rows from top to bottom; all of the frame.
+    /// Bytes R, G, B, A in 32-bit words with straight alpha, rows from top to bottom; always the whole frame.
     case colors(UnsafeBufferPointer<UInt32>)
 
     /// The number of pixels.
@@ -62,23 +62,23 @@ package enum FramePixels {
     }
 }
 
-/// The head of one frame of an animation.
+/// The header of one frame of an animation.
 package struct AnimationFrame: Sendable, Equatable {
-    /// What becomes of the frame's rectangle before the next frame is drawn.
+    /// The treatment of the frame's rectangle before the next frame is drawn.
     package enum Disposal: UInt8, Sendable {
         case unspecified = 0
         case keep = 1
         /// The rectangle becomes transparent.
         case clear = 2
-        /// The rectangle becomes what it was before the frame.
+        /// The rectangle returns to its contents before the frame.
         case restore = 3
     }
 
-    /// How a frame with alpha is drawn.
+    /// The way a frame with alpha is drawn.
     package enum Blend: Sendable {
-        /// Over what is on the canvas.
+        /// The frame is composited over the canvas.
         case over
-        /// In place of what is on the canvas.
+        /// The frame replaces the canvas.
         case replace
     }
 
@@ -86,7 +86,7 @@ package struct AnimationFrame: Sendable, Equatable {
     package var rectangle: Rectangle
     /// Whether rows are coded in four passes (GIF89a Appendix E).
     package var isInterlaced = false
-    /// The delay as coded, in hundredths of a second. ``FrameClock`` tells how long the frame is shown.
+    /// The delay as coded, in hundredths of a second. ``FrameClock`` computes the duration from it.
     package var delay: Int
     package var disposal: Disposal
     package var blend = Blend.over

@@ -1,12 +1,11 @@
-/// The ambiguities of the GIF format, decided as browsers decide them.
+/// Ambiguities of the GIF format, resolved as browsers resolve them.
 package enum GIFQuirks {
     /// Applications whose extension carries a loop count. NETSCAPE2.0 is the common one; ANIMEXTS1.0 is the same
     /// block under another name, written by some early tools.
     static let loopingApplications: [[UInt8]] = [Array("NETSCAPE2.0".utf8), Array("ANIMEXTS1.0".utf8)]
 
-    /// LZW minimum code sizes that images can be decoded with. GIF89a Appendix F has 2…8; encoders wrote 1 for two
-    /// colours, and up to 11 leaves room for literals in codes of 12 bits. With any other, an image draws nothing but is
-    /// shown for its delay.
+    /// LZW minimum code sizes that can be decoded. GIF89a Appendix F allows 2…8; some encoders write 1 for two colours, and
+    /// codes of 12 bits have room for literals up to 11. An image with another size draws nothing, and its delay counts.
     static let codeSizes = 1...11
 
     /// The colour of a pixel whose index is beyond the palette: opaque black.

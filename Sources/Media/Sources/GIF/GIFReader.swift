@@ -2,7 +2,7 @@ internal import CGIF
 
 /// Reads a GIF record by record: giflib parses the container, ``LZWDecoder`` the pixels.
 ///
-/// It needs memory for the indices of one frame. Not thread-safe. The bytes must stay in place as long as the reader lives.
+/// It holds the indices of one frame in memory. Not thread-safe. The bytes must stay valid for the reader's lifetime.
 package struct GIFReader: AnimationDecoder, ~Copyable {
     private let source: GIFSource
     private let limits: MediaLimits
@@ -12,7 +12,7 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
 
     /// The control block of the next image (GIF89a §23).
     private var control = Control()
-    /// The LZW minimum code size of the image whose data comes next; nil when none does.
+    /// The LZW minimum code size of the image whose data follows; nil if none follows.
     private var codeSize: Int?
 
     /// Size of the logical screen as coded; a side may be 0.
@@ -20,11 +20,11 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
     package let screenHeight: Int
     /// The raw loop count of the last looping extension seen so far; nil without one, 0 for endless.
     package private(set) var loopCount: Int?
-    /// How the records ended; nil before the end.
+    /// The way the records ended; nil before the end.
     package private(set) var ending: AnimationEnding?
-    /// Bytes of image data that have been passed over or decoded so far.
+    /// Bytes of image data that were skipped or decoded so far.
     package private(set) var dataBytes = 0
-    /// The frame whose data is next or was read last.
+    /// The current frame: its data follows, or was read last.
     package private(set) var frame = AnimationFrame(rectangle: .empty, delay: 0, disposal: .unspecified)
 
     private var firstFrame = Rectangle.empty
@@ -41,7 +41,7 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
         bytes.starts(with: "GIF87a".utf8) || bytes.starts(with: "GIF89a".utf8)
     }
 
-    /// Width times height of the logical screen (GIF89a §18), as far as bytes that may be no GIF say; 0 where they are too few.
+    /// Width times height of the logical screen (GIF89a §18); 0 if there are too few bytes. The bytes need not be a GIF.
     package static func screenPixels(of bytes: UnsafeRawBufferPointer) -> Int {
         guard bytes.count >= 10 else { return 0 }
         func word(_ at: Int) -> Int { Int(bytes[at]) | Int(bytes[at + 1]) << 8 }
@@ -67,9 +67,9 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
         self.indices = indices
     }
 
-    /// Goes on to the next image descriptor and reads it, its palette and the control block before it.
+    /// Advances to the next image descriptor and reads it, its palette and the control block before it.
     ///
-    /// - Returns: Whether there is one; after false, ``ending`` tells why not.
+    /// - Returns: Whether there is one; after false, ``ending`` holds the reason.
     /// - Throws: ``TranscodeError/tooLarge(_:value:maximum:)`` for a frame over the limits, or `outOfMemory`.
     package mutating func next() throws(TranscodeError) -> Bool {
         if codeSize != nil { _ = skipPixels() }
@@ -96,8 +96,8 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
     private mutating func readDescriptor() throws(TranscodeError) -> Bool {
         let status = gifreel_gif_image_header(source.handle)
         if status != GIF_OK && source.isOutOfMemory { throw .outOfMemory }
-        // The code size is the last byte of the head. giflib refuses more than 8 after it has read it; the data behind it can still
-        // be read block by block.
+        // The code size is the last byte of the header. giflib rejects sizes above 8 after it has read the byte; the data after it
+        // can still be read block by block.
         guard let size = source.lastByte, status == GIF_OK || size > 8, !source.isAtEnd else {
             ending = .brokenOff
             return false
@@ -147,7 +147,7 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
         return true
     }
 
-    /// Passes over the frame's data; returns whether all of it was there.
+    /// Skips the frame's data. Returns whether it was complete.
     package mutating func skipPixels() -> Bool {
         forEachBlock { _, _ in }
     }
@@ -155,8 +155,7 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
     /// Decodes the frame's data.
     ///
     /// - Returns: The frame's palette indices, row by row as they are coded (interlaced rows in their coded order),
-    ///   valid until the next call; fewer than the frame has where its data ends early. Nil where the file breaks off
-    ///   inside the frame.
+    ///   valid until the next call; fewer than the frame has if its data ends early. Nil if the file ends inside the frame.
     /// - Throws: ``TranscodeError/outOfMemory``.
     package mutating func readPixels() throws(TranscodeError) -> FramePixels? {
         let pixels = frame.rectangle.width * frame.rectangle.height
@@ -200,12 +199,12 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
         return false
     }
 
-    /// The logical screen. Browsers take the first frame's size where the screen has none.
+    /// The size of the logical screen. If a side is 0, the first frame determines it, as in browsers.
     package var canvasSize: (width: Int, height: Int) {
         (screenWidth == 0 ? firstFrame.maxX : screenWidth, screenHeight == 0 ? firstFrame.maxY : screenHeight)
     }
 
-    /// The frame's own palette, or else the global one; empty where there is none.
+    /// Calls `body` for each entry of the frame's own palette, or else of the global one, if there is one.
     package func forEachPaletteColor(_ body: (_ index: Int, _ color: RGB) -> Void) {
         guard let map = source.handle.pointee.Image.ColorMap ?? source.handle.pointee.SColorMap,
             let colors = map.pointee.Colors

@@ -1,8 +1,8 @@
 internal import CGIF
 
-/// An opened GIF in memory: giflib's handle and the cursor it reads by.
+/// An opened GIF in memory: giflib's handle and its read cursor.
 ///
-/// Not thread-safe. The bytes must stay in place as long as the source lives.
+/// Not thread-safe. The bytes must stay valid for the lifetime of the source.
 struct GIFSource: ~Copyable {
     /// The position of giflib's read callback in the file.
     private struct Cursor {

@@ -1,16 +1,16 @@
-/// GIF's variable-length-code LZW (GIF89a Appendix F) as a bounded machine that is fed data sub-blocks.
+/// A decoder of GIF's variable-length-code LZW (GIF89a Appendix F), which takes data sub-blocks one by one.
 ///
-/// A code stands for a string that has been written to the output before, so the table holds where that was and how
-/// long it is; a code is expanded by one forward copy. Every read and write stays inside the output's bounds: what
-/// does not fit is dropped, a code that cannot be is the end of the image.
+/// Each code stands for a string that is already in the output. The table holds its position and length, and one forward copy
+/// expands the code. Every read and write stays inside the output's bounds: excess pixels are dropped, and an invalid code
+/// ends the image.
 struct LZWDecoder: ~Copyable {
     /// Codes have at most 12 bits.
     private static let maximumCodeSize: UInt32 = 12
     private static let tableSize = 4096
-    /// Bytes behind the last pixel that copies in words of eight may touch.
+    /// Bytes after the last pixel that copies of 8-byte words may overwrite.
     static let slack = 8
 
-    /// Where each code's string begins in the output, and behind that, how long each is.
+    /// The position of each code's string in the output, followed by the length of each.
     private let table: HeapBuffer<UInt32>
 
     private var output: UnsafeMutablePointer<UInt8>
@@ -68,7 +68,7 @@ struct LZWDecoder: ~Copyable {
     mutating func decode(_ block: UnsafeBufferPointer<UInt8>) {
         if isFinished { return }
         var position = 0
-        // The state that changes with every code lives in locals, where it stays in registers.
+        // Locals keep the state that changes with every code in registers.
         var accumulator = self.accumulator
         var bits = self.bits
         var codeSize = self.codeSize
@@ -142,13 +142,13 @@ struct LZWDecoder: ~Copyable {
         self.count = count
     }
 
-    /// Copies a string that ends at or before `destination`, cut where the image ends.
+    /// Copies a string that ends at or before `destination`, up to the end of the image.
     @inline(__always)
     private func copy(from start: UInt32, length: UInt32, to destination: Int) {
         let wanted = min(Int(length), capacity - destination)
         let source = UnsafeRawPointer(output + Int(start))
         let target = UnsafeMutableRawPointer(output + destination)
-        // Words of eight: the last one may run over the string's end, into what the next code overwrites or the slack.
+        // The last 8-byte word may extend past the string, into bytes that the next code overwrites or into the slack.
         var offset = 0
         while offset < wanted {
             let word = source.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
