@@ -4,7 +4,8 @@ import Testing
 @testable import Media
 
 /// The pipeline takes any decoder: one whose frames are colours with alpha goes through all of it.
-@Suite struct AnimationDecoderTests {
+@Suite("Any decoder drives the pipeline")
+struct AnimationDecoderTests {
     /// Two pixels wide and high: opaque red, then half-transparent blue over one column, then a hole in it.
     private struct ColorDecoder: AnimationDecoder, ~Copyable {
         static func recognizes(_ bytes: UnsafeRawBufferPointer) -> Bool { true }

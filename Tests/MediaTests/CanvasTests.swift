@@ -2,7 +2,8 @@ import Media
 import TestSupport
 import Testing
 
-@Suite struct CanvasTests {
+@Suite("Frames are composed as browsers compose them")
+struct CanvasTests {
     private let white = Composing.color(1)
     private let red = Composing.color(2)
     private let green = Composing.color(3)

@@ -6,7 +6,8 @@ import Testing
 private let corpus = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("shared/corpus")
 
-@Suite struct CorpusTests {
+@Suite("Real GIFs are converted exactly")
+struct CorpusTests {
     private static func files(_ folder: String) -> [URL] {
         let all = try? FileManager.default.contentsOfDirectory(
             at: corpus.appendingPathComponent(folder), includingPropertiesForKeys: nil)

@@ -3,7 +3,8 @@ import Testing
 
 @testable import Media
 
-@Suite struct FactsTests {
+@Suite("Facts describe the animation")
+struct FactsTests {
     private func delays(_ facts: Converted) -> [Int] {
         stride(from: 0, to: facts.bytes.count, by: 2).map { Int(facts.bytes[$0]) | Int(facts.bytes[$0 + 1]) << 8 }
     }

@@ -3,7 +3,8 @@ import TestSupport
 import Testing
 
 /// What is refused although it is a GIF.
-@Suite struct GIFLimitTests {
+@Suite("Limits refuse a GIF before work is done for it")
+struct GIFLimitTests {
     /// Frames of one colour, which LZW makes very small: about 60 pixels per byte at this size.
     private func blank(frames: Int, side: Int = 64) -> [UInt8] {
         var builder = GIFBuilder(width: side, height: side)

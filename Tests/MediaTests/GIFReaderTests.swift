@@ -2,7 +2,8 @@ import Media
 import TestSupport
 import Testing
 
-@Suite struct GIFReaderTests {
+@Suite("The reader follows GIF89a and the quirks of browsers")
+struct GIFReaderTests {
     private let white = Composing.color(1)
     private let red = Composing.color(2)
 

@@ -3,7 +3,8 @@ import Testing
 
 @testable import Media
 
-@Suite struct LZWDecoderTests {
+@Suite("LZW data is decoded within bounds")
+struct LZWDecoderTests {
     /// Decodes a code stream that comes in pieces of `step` bytes.
     private func decode(_ codes: [UInt8], codeSize: Int, pixels: Int, step: Int = 255) throws -> [UInt8] {
         var decoder = try LZWDecoder()

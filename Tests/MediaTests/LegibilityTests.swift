@@ -5,7 +5,8 @@ import Testing
 @testable import Media
 
 /// Drawings that make a larger MP4 than GIF stay legible.
-@Suite struct LegibilityTests {
+@Suite("Stills and pages of text stay legible")
+struct LegibilityTests {
     /// Five rows of three pixels per character.
     private static let font: [Character: [UInt8]] = [
         "A": [2, 5, 7, 5, 5], "E": [7, 4, 6, 4, 7], "G": [3, 4, 5, 5, 3], "H": [5, 5, 7, 5, 5], "I": [7, 2, 2, 2, 7],

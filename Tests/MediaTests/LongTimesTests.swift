@@ -4,7 +4,8 @@ import Testing
 @testable import Media
 
 /// Times that need more than the usual bits.
-@Suite struct LongTimesTests {
+@Suite("Long delays and durations are kept exactly")
+struct LongTimesTests {
     private static let longest = 65_535
 
     private func gif(frames: Int, colors: Int) -> [UInt8] {

@@ -6,7 +6,8 @@ import Testing
 @testable import Media
 
 /// What the server checks in a worker's file.
-@Suite struct OutputInspectionTests {
+@Suite("Inspection refuses files that differ from the worker's claim")
+struct OutputInspectionTests {
     private func file(_ bytes: [UInt8]) throws -> SharedDescriptor {
         var file = try MemoryFile(name: "test")
         try bytes.withUnsafeBytes { try file.append($0) }

@@ -2,7 +2,8 @@ import Testing
 
 @testable import Media
 
-@Suite struct PictureGeometryTests {
+@Suite("Size options determine the part of the canvas and the size of the picture")
+struct PictureGeometryTests {
     private func size(_ canvas: (Int, Int), _ width: Int?, _ height: Int?, _ fit: SizeOptions.Fit = .contain) -> [Int] {
         let geometry = PictureGeometry(
             width: canvas.0, height: canvas.1, options: SizeOptions(width: width, height: height, fit: fit))

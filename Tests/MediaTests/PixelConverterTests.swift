@@ -4,7 +4,8 @@ import Testing
 @testable import Media
 
 /// What reaches the encoder, sample by sample.
-@Suite struct PixelConverterTests {
+@Suite("Canvas pixels are converted to 4:2:0 planes exactly")
+struct PixelConverterTests {
     /// Planes of a size of their own, with a rim that must stay as it is.
     private final class Target {
         static let untouched: UInt8 = 0xee

@@ -3,7 +3,8 @@ import Testing
 
 @testable import Media
 
-@Suite struct PixelTests {
+@Suite("Colours are converted by BT.709")
+struct PixelTests {
     /// BT.709 limited range in floating point (ITU-R BT.709-6 §3), to compare with.
     private func exact(_ color: RGB) -> (Double, Double, Double) {
         let (r, g, b) = (Double(color.red) / 255, Double(color.green) / 255, Double(color.blue) / 255)

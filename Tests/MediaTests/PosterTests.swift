@@ -4,7 +4,8 @@ import Testing
 
 @testable import Media
 
-@Suite(.timeLimit(.minutes(2))) struct PosterTests {
+@Suite("A poster shows one frame", .timeLimit(.minutes(2)))
+struct PosterTests {
     /// Frames of a moving square; red, green and blue corners; a transparent edge.
     private func gif(transparent: Bool = false) -> [UInt8] {
         var builder = GIFBuilder(width: 41, height: 27)

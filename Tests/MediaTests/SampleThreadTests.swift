@@ -5,7 +5,8 @@ import Testing
 @testable import Media
 
 /// Decoding on a thread of its own gives what decoding in turns gives.
-@Suite struct SampleThreadTests {
+@Suite("Samples from a thread equal those without one")
+struct SampleThreadTests {
     /// What came of a source: each sample's time and all of its picture, and how it ended.
     private struct Outcome: Equatable {
         var times: [Int] = []

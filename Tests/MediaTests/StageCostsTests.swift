@@ -6,7 +6,8 @@ import Testing
 @testable import Media
 
 /// What the benchmarks measure is what a conversion does.
-@Suite struct StageCostsTests {
+@Suite("The costs of the stages of a conversion are measured")
+struct StageCostsTests {
     /// The bytes that `body` writes into a file.
     private func written(_ body: (Int32) throws -> Void) throws -> [UInt8] {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString).mp4")

@@ -2,7 +2,8 @@ import Testing
 
 @testable import Media
 
-@Suite struct TimelineTests {
+@Suite("Times of frames are mapped to times of the video")
+struct TimelineTests {
     /// Where frames with these delays come to lie.
     private func times(_ delays: [Int], _ options: TimeOptions) -> [Int?] {
         var timeline = Timeline(options)

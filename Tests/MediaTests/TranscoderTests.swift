@@ -5,7 +5,8 @@ import Testing
 
 @testable import Media
 
-@Suite struct TranscoderTests {
+@Suite("An MP4 has the frames and times of its GIF")
+struct TranscoderTests {
     private func colors(_ colors: [UInt8], delays: [Int], width: Int = 16, height: Int = 16) -> [UInt8] {
         var builder = GIFBuilder(width: width, height: height)
         for (color, delay) in zip(colors, delays) { builder.add(color: color, delay: delay) }

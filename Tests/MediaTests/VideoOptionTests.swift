@@ -5,7 +5,8 @@ import Testing
 @testable import Media
 
 /// Every option of a video, by what comes out of the MP4.
-@Suite(.timeLimit(.minutes(3))) struct VideoOptionTests {
+@Suite("Options change the video as documented", .timeLimit(.minutes(3)))
+struct VideoOptionTests {
     private func colors(_ delays: [Int], width: Int = 16, height: Int = 16) -> [UInt8] {
         var builder = GIFBuilder(width: width, height: height)
         for (index, delay) in delays.enumerated() { builder.add(color: UInt8(1 + index % 5), delay: delay) }

@@ -2,7 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite struct GIFFuzzTests {
+@Suite("Mutated GIFs end in a result or an error")
+struct GIFFuzzTests {
     /// What `scripts/fuzz gif` found worth keeping, each file reaching code that no other one reaches.
     private static func corpus() throws -> [[UInt8]] {
         let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Corpus")
