@@ -230,11 +230,13 @@ final class FlightBook: LeaseBook {
     /// Leases of this node.
     var heldCount: Int { state.withLock { $0.held.count } }
 
-    /// Prolongs all leases of this node, in one pipeline. Counts those that are lost.
+    /// Extends this node's leases that are due, in one pipeline. Counts those that are lost.
+    ///
+    /// Called once per renew interval. A lease younger than that is not due: most flights end before their first renewal.
     func renew() async {
-        let held = state.withLock { $0.held }
-        if held.isEmpty { return }
         let start = time.now
+        let held = state.withLock { $0.held.filter { start >= $0.value.renewed + timings.renewInterval } }
+        if held.isEmpty { return }
         let values = Array(held.keys)
         let commands = values.map { value in
             RedisCommand.script(

@@ -55,8 +55,12 @@ package struct SharedPrewarmProgress: Sendable, Equatable {
 
 /// Processes entries of shared lists on this node, at most as many at a time as the local queue does.
 package final class SharedPrewarmRunner: Sendable {
-    /// The pause between two looks for entries while none are known. A new list wakes all nodes before.
-    private static let pollInterval = Duration.seconds(10)
+    /// The pause between two polls while no list is in progress. A message of a new list ends it.
+    private static let idlePollInterval = Duration.seconds(60)
+    /// The pause between two polls while a list may be in progress, so that claims of a dead node are taken over.
+    private static let busyPollInterval = Duration.seconds(4)
+    /// The time after the last entry or message during which a list counts as in progress.
+    private static let busyPeriod = Duration.seconds(60)
     private static let renewInterval = Duration.seconds(2)
     /// The attempts after the first, per entry.
     private static let retries = 2
@@ -70,6 +74,8 @@ package final class SharedPrewarmRunner: Sendable {
         var active: Set<SharedPrewarmEntry> = []
         var loop: Task<Void, Never>?
         var waiting: CheckedContinuation<Void, Never>?
+        /// When an entry or a message of a list was last seen; nil before the first.
+        var lastActivity: ContinuousClock.Instant?
         var isSignalled = false
         var isClosed = false
     }
@@ -116,11 +122,16 @@ package final class SharedPrewarmRunner: Sendable {
             return state.loop
         }
         loop?.cancel()
-        wake()
+        resume()
     }
 
-    /// Looks for entries now: a list was added, or an entry ended.
+    /// Polls for entries now: a list was added, or an entry ended.
     package func wake() {
+        state.withLock { $0.lastActivity = .now }
+        resume()
+    }
+
+    private func resume() {
         let waiting = state.withLock { state in
             state.isSignalled = true
             return state.waiting.take()
@@ -165,11 +176,17 @@ package final class SharedPrewarmRunner: Sendable {
         }
     }
 
+    private var pollInterval: Duration {
+        let isBusy = state.withLock { $0.lastActivity.map { .now - $0 < Self.busyPeriod } ?? false }
+        return isBusy ? Self.busyPollInterval : Self.idlePollInterval
+    }
+
     /// Suspends until ``wake()`` or the poll interval has passed.
     private func pause() async {
+        let interval = pollInterval
         let timer = Task {
-            try? await Task.sleep(for: Self.pollInterval)
-            self.wake()
+            try? await Task.sleep(for: interval)
+            self.resume()
         }
         await withCheckedContinuation { continuation in
             let isReady = state.withLock { state in
