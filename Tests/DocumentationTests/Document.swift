@@ -1,6 +1,6 @@
 import Foundation
 
-/// A Markdown document of the project.
+/// A Markdown document of the project, or another text file.
 struct Document: CustomStringConvertible, Sendable {
     /// The root of the checkout.
     static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -22,6 +22,13 @@ struct Document: CustomStringConvertible, Sendable {
         let names = FileManager.default.enumerator(atPath: root.appendingPathComponent("docs").path)?.allObjects ?? []
         let paths = names.compactMap { $0 as? String }.filter { $0.hasSuffix(".md") }.sorted().map { "docs/\($0)" }
         return try (["README.md"] + paths).map(Document.init)
+    }
+
+    /// Everything below `config/`.
+    static func configuration() throws -> [Document] {
+        let names = FileManager.default.enumerator(atPath: root.appendingPathComponent("config").path)?.allObjects ?? []
+        let paths = names.compactMap { $0 as? String }.filter { $0.contains(".") }.sorted().map { "config/\($0)" }
+        return try paths.map(Document.init)
     }
 
     // MARK: Blocks

@@ -1,11 +1,16 @@
 import Foundation
 import Testing
 
-/// The settings that documents name.
-@Suite("Documents name only settings that exist") struct SettingNameTests {
+/// The settings that documents and the files in config/ name.
+@Suite("Documents and configuration files name only settings that exist") struct SettingNameTests {
     /// The names in config/gifreel.yaml, those of commented lines included; `*` stands for a mount's name.
     private func settings() throws -> Set<String> {
-        let file = Document.root.appendingPathComponent("config/gifreel.yaml")
+        try names(in: "config/gifreel.yaml")
+    }
+
+    /// The names in a file of settings.
+    private func names(in path: String) throws -> Set<String> {
+        let file = Document.root.appendingPathComponent(path)
         var names: Set<String> = []
         var path: [(indentation: Int, key: String)] = []
         for line in try String(contentsOf: file, encoding: .utf8).split(separator: "\n") {
@@ -32,8 +37,9 @@ import Testing
         let settings = try settings()
         let groups = Set(settings.compactMap { $0.split(separator: ".").first.map(String.init) })
         var checked = 0
-        for document in try Document.all() {
-            for match in document.code.joined(separator: "\n").matches(of: /([a-z_]+)\.([A-Za-z_*][A-Za-z0-9_.*]*)/) {
+        let files = try Document.configuration().filter { $0.path != "config/gifreel.yaml" }
+        for (document, code) in try Document.all().map({ ($0, $0.code.joined(separator: "\n")) }) + files.map({ ($0, $0.text) }) {
+            for match in code.matches(of: /([a-z_]+)\.([A-Za-z_*][A-Za-z0-9_.*]*)/) {
                 // Names of files and hosts begin with other words, or end in what no setting ends in.
                 guard groups.contains(String(match.1)), !isPartOfAPath(match.range, match.0.base) else { continue }
                 var keys = match.0.split(separator: ".").map(String.init)
@@ -46,9 +52,16 @@ import Testing
         #expect(checked > 50)
     }
 
-    @Test func environmentVariablesInDocumentsAreThoseOfSettings() throws {
+    @Test func theSettingsForKubernetesExist() throws {
+        let settings = try settings()
+        let names = try names(in: "config/kubernetes/gifreel.yaml")
+        #expect(names.count > 10)
+        for name in names { #expect(settings.contains(name), "config/kubernetes/gifreel.yaml: \(name)") }
+    }
+
+    @Test func environmentVariablesAreThoseOfSettings() throws {
         let variables = Set(try settings().map { "GIFREEL_" + $0.uppercased().replacing(".", with: "_") })
-        for document in try Document.all() {
+        for document in try Document.all() + Document.configuration() + [Document("Dockerfile")] {
             for match in document.text.matches(of: /GIFREEL_[A-Z0-9_]*[A-Z0-9]/) {
                 let name = String(match.0).replacing(/GIFREEL_MOUNTS_[A-Z0-9]+_/, with: "GIFREEL_MOUNTS_*_")
                 // Kubernetes injects these for a service of this name; the server ignores them.

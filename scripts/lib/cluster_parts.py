@@ -1,0 +1,231 @@
+"""The parts of a cluster on loopback for scripts/check-cluster: Redis, an S3 server, nodes, nginx, and links with a delay.
+
+Each part has a fixed port, so that it can be stopped and started again at the same address. Standard library only; the programs
+come from scripts/setup --tests (redis-server, juicefs) and Debian's nginx-light.
+"""
+import asyncio
+import contextlib
+import multiprocessing
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+ACCESS_KEY, SECRET_KEY, BUCKET = "gifreel-check", "gifreel-check-secret", "gifreel"
+TOKEN = "check-cluster"
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def program(name, *, hint):
+    """The path of a program; ends the script with a hint if it is missing."""
+    found = shutil.which(name, path=f"{ROOT}/.tools/bin:{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    if not found:
+        raise SystemExit(f"{name} is missing: {hint}")
+    return found
+
+
+class Part:
+    """A process that listens on a port."""
+
+    def __init__(self, name, folder, port=None):
+        self.name, self.folder, self.port = name, folder, port or free_port()
+        self.process = None
+
+    def command(self):
+        raise NotImplementedError
+
+    def environment(self):
+        return dict(os.environ)
+
+    def start(self):
+        with open(f"{self.folder}/{self.name}.log", "ab") as log:
+            self.process = subprocess.Popen(self.command(), env=self.environment(), stdout=log, stderr=log)
+        self.wait_until(self.listens, 30)
+
+    def listens(self):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+            return True
+        return False
+
+    def wait_until(self, condition, limit):
+        end = time.monotonic() + limit
+        while not condition():
+            if self.process.poll() is not None or time.monotonic() > end:
+                raise SystemExit(f"{self.name} does not start:\n{self.log()[-2000:]}")
+            time.sleep(0.02)
+
+    def log(self):
+        with open(f"{self.folder}/{self.name}.log", errors="replace") as log:
+            return log.read()
+
+    def stop(self, signal_number=signal.SIGTERM, limit=60):
+        """Ends the process and returns its exit code; kills it after the limit."""
+        if self.process is None or self.process.poll() is not None:
+            return self.process.returncode if self.process else None
+        self.process.send_signal(signal_number)
+        try:
+            return self.process.wait(limit)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+
+class Redis(Part):
+    def command(self):
+        redis = program("redis-server", hint="scripts/setup --tests installs it")
+        return [redis, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "yes", "--dir", self.folder]
+
+
+class ObjectStore(Part):
+    """The S3 front of MinIO, as juicefs contains it, on a local folder."""
+
+    def __init__(self, name, folder):
+        super().__init__(name, folder)
+        self.juicefs = program("juicefs", hint="scripts/setup --tests installs it")
+        self.metadata = f"sqlite3://{folder}/objects.db"
+        subprocess.run(
+            [self.juicefs, "format", "--storage", "file", "--bucket", f"{folder}/objects/", self.metadata, "check"],
+            check=True, capture_output=True)
+
+    def command(self):
+        return [
+            self.juicefs, "gateway", "--multi-buckets", "--no-banner", "--no-usage-report", "--object-meta",
+            "--cache-dir", f"{self.folder}/objects-cache", self.metadata, f"127.0.0.1:{self.port}"]
+
+    def environment(self):
+        return {**os.environ, "MINIO_ROOT_USER": ACCESS_KEY, "MINIO_ROOT_PASSWORD": SECRET_KEY}
+
+    def create_bucket(self):
+        subprocess.run(
+            ["curl", "-sf", "--retry", "20", "--retry-connrefused", "--retry-delay", "1", "--retry-all-errors",
+             "--aws-sigv4", "aws:amz:us-east-1:s3", "--user", f"{ACCESS_KEY}:{SECRET_KEY}", "-X", "PUT",
+             f"http://127.0.0.1:{self.port}/{BUCKET}"],
+            check=True)
+
+
+class Node(Part):
+    """A `gifreel serve` that may fetch from loopback."""
+
+    def __init__(self, name, folder, gifreel, settings):
+        super().__init__(name, folder)
+        self.gifreel = gifreel
+        self.settings = {
+            "server.port": self.port, "cache.dir": f"{folder}/{name}", "cache.min_free_bytes": "0B", "cluster.node": name,
+            "server.trusted_proxies": "127.0.0.1", "sources.allow_private": "127.0.0.1", "sources.ports": "1-65535",
+            "admin.token": TOKEN, "log.level": "notice", **settings,
+        }
+
+    def command(self):
+        flags = [word for name, value in self.settings.items() for word in ("--set", f"{name}={value}")]
+        return [self.gifreel, "serve", *flags]
+
+    def start(self):
+        super().start()
+        self.wait_until(self.is_ready, 30)
+
+    def is_ready(self):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1) as connection:
+            connection.sendall(b"GET /readyz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            return connection.recv(64).startswith(b"HTTP/1.1 200")
+        return False
+
+
+class Balancer(Part):
+    """nginx with config/nginx/cluster.conf, whose addresses are replaced by those of the nodes."""
+
+    def __init__(self, name, folder, nodes):
+        super().__init__(name, folder)
+        site = (ROOT / "config/nginx/cluster.conf").read_text()
+        for number, node in enumerate(nodes, 1):
+            site = site.replace(f"server node-{number}:8080", f"server 127.0.0.1:{node.port}")
+        site = site.replace("listen 8080;", f"listen 127.0.0.1:{self.port};")
+        self.configuration = f"{folder}/nginx.conf"
+        self.requests = f"{folder}/nginx.requests"
+        temporary = "\n".join(
+            f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        user = "user root;" if os.getuid() == 0 else ""
+        with open(self.configuration, "w") as file:
+            file.write(f"""
+                daemon off; worker_processes 1; pid {folder}/nginx.pid; {user}
+                error_log {folder}/nginx.errors;
+                events {{ worker_connections 1024; }}
+                http {{
+                    log_format upstreams '$request_method $status $upstream_addr $upstream_status $request_uri';
+                    access_log {self.requests} upstreams;
+                    {temporary}
+                    {site}
+                }}""")
+
+    def command(self):
+        return [program("nginx", hint="apt-get install nginx-light"), "-c", self.configuration]
+
+    def retried(self):
+        """Requests that nginx sent to more than one node."""
+        with open(self.requests, errors="replace") as file:
+            return sum(", " in line for line in file)
+
+
+class Link:
+    """A TCP port that forwards to another one and delays what clients send."""
+
+    def __init__(self, target, milliseconds):
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+        self.port = self.listener.getsockname()[1]
+        # A process of its own, because its timers have to be on time beside the threads of the load.
+        self.process = multiprocessing.get_context("fork").Process(
+            target=_forward, args=(self.listener, target, milliseconds / 1000), daemon=True)
+        self.process.start()
+        self.listener.close()
+
+    def stop(self):
+        self.process.terminate()
+        self.process.join(5)
+
+
+def _forward(listener, target, delay):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    async def copy(reader, writer, delay):
+        loop = asyncio.get_running_loop()
+        pending = asyncio.Queue()
+
+        async def send():
+            while True:
+                due, chunk = await pending.get()
+                await asyncio.sleep(max(0, due - loop.time()))
+                if not chunk:
+                    break
+                writer.write(chunk)
+                await writer.drain()
+
+        sender = asyncio.create_task(send())
+        with contextlib.suppress(OSError):
+            while chunk := await reader.read(1 << 16):
+                pending.put_nowait((loop.time() + delay, chunk))
+        pending.put_nowait((loop.time() + delay, b""))
+        with contextlib.suppress(OSError):
+            await sender
+        writer.close()
+
+    async def serve(reader, writer):
+        try:
+            other_reader, other_writer = await asyncio.open_connection("127.0.0.1", target)
+        except OSError:
+            writer.close()
+            return
+        await asyncio.gather(copy(reader, other_writer, delay), copy(other_reader, writer, 0))
+
+    async def run():
+        server = await asyncio.start_server(serve, sock=listener)
+        await server.serve_forever()
+
+    asyncio.run(run())
