@@ -1,20 +1,23 @@
 /// The times of the cluster's protocols.
 package struct ClusterTimings: Sendable {
-    /// The longest that a caller waits for the server in one step: a look-up with its lease, or the end of a flight.
+    /// The longest wait of a caller for the server in one step: a look-up with its lease, or the end of a flight.
     package var commandLimit: Duration = .milliseconds(250)
-    /// How long a lease lasts without renewal: a dead node's flights are taken over after that.
+    /// The lifetime of a lease without renewal, after which the flights of a dead node are taken over.
     package var leaseTime: Duration = .milliseconds(2500)
+    /// The age at which a lease is due for renewal, and the period of the check. Two periods and a command are shorter than the
+    /// lease.
     package var renewInterval: Duration = .milliseconds(800)
-    /// How often a caller that waits for another node's flight looks, in case the message was lost.
+    /// The period in which a caller that waits for another node's flight polls, in case the message is lost.
     package var pollInterval: Duration = .milliseconds(500)
-    /// How long a node counts as live without a heartbeat.
-    package var nodeLifetime: Duration = .seconds(6)
-    package var beatInterval: Duration = .seconds(2)
-    /// How long a purge waits for the other nodes.
+    /// The time after its last heartbeat during which a node counts as live.
+    package var nodeLifetime: Duration = .seconds(9)
+    /// The period of heartbeats. They are the only commands of an idle node, except for the read of the purge stream.
+    package var beatInterval: Duration = .seconds(3)
+    /// The longest wait of a purge for the other nodes.
     package var purgeLimit: Duration = .seconds(2)
-    /// How long one read of the purge stream waits for entries.
+    /// The longest wait of one read of the purge stream for entries.
     package var blockTime: Duration = .seconds(2)
-    /// How long a claimed prewarm entry stays with a node that does not renew the claim.
+    /// The lifetime of a claim on a prewarm entry without renewal.
     package var claimTime: Duration = .seconds(6)
 
     package init() {}
