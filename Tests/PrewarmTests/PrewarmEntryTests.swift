@@ -1,0 +1,135 @@
+import Fetch
+import Foundation
+import Renditions
+import Testing
+
+@testable import Prewarm
+
+@Suite("An entry is parsed when its turn comes")
+struct PrewarmEntryTests {
+    private func failure(_ entry: PrewarmEntry) -> RenditionError? {
+        do throws(RenditionError) {
+            _ = try entry.target()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test func anEntryNamesARenditionAndItsSource() throws {
+        let entry = PrewarmEntry(url: "http://A.example:80/x%7Ey.gif", format: "jpg", options: ["width": "40", "frame": "2"])
+        let target = try entry.target()
+        #expect(target.rendition.format == .jpg && target.url.canonical == "http://a.example/x~y.gif")
+        #expect(target.rendition.canonicalText.contains("width=40") && target.rendition.canonicalText.contains("frame=2"))
+    }
+
+    @Test(arguments: [
+        (PrewarmEntry(url: "http://a/1.gif", format: "exe"), "format"),
+        (PrewarmEntry(url: "http://a/1.gif", options: ["widht": "40"]), "widht"),
+        (PrewarmEntry(url: "http://a/1.gif", options: ["width": "1"]), "width"),
+        (PrewarmEntry(url: "http://a/1.gif", options: ["width": "40", "quality": "x"]), "quality"),
+        (PrewarmEntry(url: "http://a/1.gif", options: ["frame": "1"]), "frame"),
+    ])
+    func theErrorNamesTheFormatOrOption(_ entry: PrewarmEntry, _ name: String) {
+        guard case .invalidOption(let found, _)? = failure(entry) else {
+            Issue.record("\(String(describing: failure(entry)))")
+            return
+        }
+        #expect(found == name)
+    }
+
+    @Test(arguments: ["", "a.gif", "ftp://a/1.gif", "http://", "file:///etc/passwd", "http://a:99999/1.gif"])
+    func aSourceThatIsNoURLOfTheWebIsRefused(_ url: String) {
+        guard case .invalidSourceURL? = failure(PrewarmEntry(url: url)) else {
+            Issue.record("\(url): \(String(describing: failure(PrewarmEntry(url: url))))")
+            return
+        }
+    }
+
+    @Test func entriesOfTheSameRenditionHaveTheSameIdentity() {
+        let plain = PrewarmEntry(url: "http://a/1.gif")
+        #expect(plain.identity == PrewarmEntry(url: "HTTP://A:80/1.gif", options: ["quality": "60"]).identity)
+        #expect(plain.identity != PrewarmEntry(url: "http://a/1.gif", options: ["quality": "61"]).identity)
+        #expect(plain.identity != PrewarmEntry(url: "http://a/1.gif", format: "webp").identity)
+        #expect(plain.identity != PrewarmEntry(url: "http://a/2.gif").identity)
+    }
+
+    @Test func invalidEntriesAreToldApartByTheirText() {
+        let first = PrewarmEntry(url: "http://a/1.gif", options: ["nonsense": "1", "more": "2"])
+        let second = PrewarmEntry(url: "http://a/1.gif", options: ["nonsense": "2", "more": "2"])
+        #expect(first.identity == first.identity && first.identity != second.identity)
+    }
+
+    @Test func anEntrySurvivesEncodingWithAllOptions() throws {
+        let entry = PrewarmEntry(url: "http://a/ü.gif?\"", format: "webp", options: ["width": "40", "quality": "7"])
+        #expect(try JSONDecoder().decode(PrewarmEntry.self, from: JSONEncoder().encode(entry)) == entry)
+    }
+
+    @Test(arguments: [
+        (#"{"url":"u","width":480}"#, "480"), (#"{"url":"u","width":"480"}"#, "480"), (#"{"url":"u","width":1.5}"#, "1.5"),
+        (#"{"url":"u","width":480.0}"#, "480"),
+    ])
+    func aValueIsTextOrANumber(_ json: String, _ value: String) throws {
+        #expect(try JSONDecoder().decode(PrewarmEntry.self, from: Data(json.utf8)).options == ["width": value])
+    }
+
+    @Test(arguments: [
+        #"{"width":480}"#, #"{"url":1}"#, #"{"url":"u","width":true}"#, #"{"url":"u","width":null}"#,
+        #"{"url":"u","width":[1]}"#, #"{"url":"u","format":1}"#, "[]", "\"u\"",
+    ])
+    func otherValuesAreRefused(_ json: String) {
+        #expect(throws: (any Error).self) { try JSONDecoder().decode(PrewarmEntry.self, from: Data(json.utf8)) }
+    }
+}
+
+@Suite("The body of a prewarm request is a list of objects")
+struct PrewarmListReaderTests {
+    private func read(_ text: String, limit: Int = 3) -> Result<[String], PrewarmList.Malformed> {
+        do throws(PrewarmList.Malformed) {
+            return .success(try PrewarmListReader.read(Array(text.utf8), limit: limit).map(\.url))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func sentence(_ text: String, limit: Int = 3) -> String? {
+        guard case .failure(let error) = read(text, limit: limit) else { return nil }
+        return error.description
+    }
+
+    @Test func asManyEntriesAsTheLimitAreAccepted() throws {
+        let lines = (1...3).map { #"{"url":"http://a/\#($0).gif"}"# }
+        #expect(try read(lines.joined(separator: "\n")).get().count == 3)
+        #expect(try read("[" + lines.joined(separator: ",") + "]").get().count == 3)
+    }
+
+    @Test func oneMoreIsRefusedWithTheLimit() {
+        let lines = (1...4).map { #"{"url":"http://a/\#($0).gif"}"# }
+        #expect(sentence(lines.joined(separator: "\n")) == "The list has 4 URLs; the limit is 3.")
+        #expect(sentence("[" + lines.joined(separator: ",") + "]") == "The list has 4 URLs; the limit is 3.")
+    }
+
+    @Test(arguments: ["", "\n \n", "[]", " [ ] "]) func anEmptyListIsRefused(_ text: String) {
+        #expect(sentence(text) == "The list is empty.")
+    }
+
+    @Test func blankLinesCountInTheNumberOfAMalformedLine() {
+        #expect(sentence("\n{\"url\":\"u\"}\n\n{\"url\":}\n")?.hasPrefix("Line 4 is not a JSON object") == true)
+        #expect(sentence("{\"url\":\"u\"} {\"url\":\"v\"}")?.hasPrefix("Line 1 is not a JSON object") == true)
+    }
+
+    @Test(arguments: ["[{\"url\":\"u\"}", "[1]", "[{\"url\":\"u\"},]x", "[[]]"]) func aMalformedListIsRefused(_ text: String) {
+        #expect(sentence(text)?.hasPrefix("The list is not a JSON list of objects") == true)
+    }
+
+    @Test(arguments: [
+        ([0x1F, 0x8B, 8, 0] as [UInt8], "gzip"), (Array("GIF89a".utf8) + [0, 1], "not text"),
+    ])
+    func aListThatIsNotTextIsNamed(_ bytes: [UInt8], _ word: String) {
+        #expect {
+            try PrewarmList(bytes)
+        } throws: {
+            "\($0)".contains(word)
+        }
+    }
+}
