@@ -81,7 +81,7 @@ private struct Unit {
         self.factor = factor
     }
 
-    /// The quantity in the smallest unit, rounded; nil where the text is not a number with one of the units.
+    /// The quantity in the smallest unit, rounded; nil if the text is not a number with one of the units.
     static func parse(_ text: String, _ units: [Unit]) -> Int? {
         let digits = text.prefix { ("0"..."9").contains($0) || $0 == "." }
         let name = text.dropFirst(digits.count).drop { $0 == " " }

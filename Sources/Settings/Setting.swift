@@ -19,7 +19,7 @@ package struct Setting: Sendable {
     package enum Shape: Sendable {
         /// Exactly one.
         case single
-        /// One, or none where it is empty.
+        /// One, or none if it is empty.
         case optional
         /// Any number, separated by commas.
         case list
@@ -40,9 +40,9 @@ package struct Setting: Sendable {
     package let effect: Effect
     /// Whether the value must never be printed or logged.
     package let isSecret: Bool
-    /// The unit of a number; nil where the value carries its unit or has none.
+    /// The unit of a number; nil if the value carries its unit or has none.
     package let unit: String?
-    /// What applies where the setting has no value; nil where that needs no words.
+    /// The effect of a missing value; nil if it needs no words.
     package let whenUnset: String?
     /// A value for the documentation of a setting without a default.
     package let example: String?

@@ -28,7 +28,7 @@ extension Setting {
         return own.count == parts.count && zip(own, parts).allSatisfy { $0 == "*" ? !$1.isEmpty : $0 == $1 }
     }
 
-    /// The name of the setting that `name` is most likely meant to be; nil where none is similar.
+    /// The name of the setting that `name` is most likely meant to be; nil if none is similar.
     static func nearestName(to name: String) -> String? {
         let parts = name.split(separator: ".")
         let candidates = all.map { setting in
@@ -38,7 +38,7 @@ extension Setting {
         return nearest(to: name, among: candidates, separator: ".")
     }
 
-    /// The environment variable that `variable` is most likely meant to be; nil where none is similar.
+    /// The environment variable that `variable` is most likely meant to be; nil if none is similar.
     static func nearestVariable(to variable: String) -> String? {
         nearest(to: variable, among: all.map(\.environmentName), separator: "_")
     }

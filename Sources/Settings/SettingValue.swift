@@ -1,7 +1,7 @@
 /// A single value as it is written in files, environment variables and flags.
 package protocol SettingScalar: Equatable, Sendable {
     static var kind: Setting.Kind { get }
-    /// Nil where the text is not such a value.
+    /// Nil if the text is not such a value.
     init?(settingText text: String)
     /// The text from which ``init(settingText:)`` makes an equal value.
     var settingText: String { get }
@@ -26,7 +26,7 @@ package protocol SettingChoice: UnrangedScalar, CaseIterable, RawRepresentable<S
 package protocol SettingValue: Equatable, Sendable {
     associatedtype Scalar: SettingScalar
     static var shape: Setting.Shape { get }
-    /// Nil where the number of scalars does not fit the type.
+    /// Nil if the number of scalars does not fit the type.
     init?(_ scalars: [Scalar])
     var scalars: [Scalar] { get }
 }

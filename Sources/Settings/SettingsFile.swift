@@ -15,7 +15,7 @@ struct SettingsFile {
 
     /// Reads the file. Blocks.
     ///
-    /// - Throws: ``SettingsError`` where the file cannot be read, is not YAML, or holds a name that no setting has.
+    /// - Throws: ``SettingsError`` if the file cannot be read, is not YAML, or holds a name that no setting has.
     init(path: String) throws(SettingsError) {
         let root: Node?
         do {

@@ -93,7 +93,7 @@ package struct SettingsReader {
 }
 
 extension Settings {
-    /// `name: value` of each setting, secrets masked, `–` where there is no value.
+    /// `name: value` of each setting, secrets masked, `–` if there is no value.
     package var lines: [String] {
         Setting.all.flatMap { setting in
             setting.names(in: self).map { name, chosenName in

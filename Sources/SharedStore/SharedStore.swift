@@ -26,7 +26,7 @@ package final class SharedStore: Sendable {
     /// - Parameters:
     ///   - now: The time by a monotonic clock, for the circuit breaker.
     ///   - report: Called for each change of state that deserves a line in the log, on any thread. Must not block.
-    /// - Throws: ``StoreConfigurationError`` for a setting that cannot work; ``StoreError`` where the queue's directory cannot be used
+    /// - Throws: ``StoreConfigurationError`` for a setting that cannot work; ``StoreError`` if the queue's directory cannot be used
     ///   or the machine lacks a resource.
     package init(
         _ configuration: SharedStoreConfiguration, now: (@Sendable () -> Duration)? = nil,
@@ -97,7 +97,7 @@ package final class SharedStore: Sendable {
     ///   - file: Open for reading and writing; it is emptied first, and its content is undefined after an error or a miss.
     ///   - maxLength: The largest rendition to accept, in bytes.
     ///   - limit: The deadline in all, from now on; nil for ``SharedStoreConfiguration/lookupTimeout``.
-    /// - Returns: What is known of the rendition; nil where the store does not have it.
+    /// - Returns: What is known of the rendition; nil if the store does not have it.
     package func fetch(
         _ name: RenditionName, into file: SharedDescriptor, maxLength: Int, within limit: Duration? = nil
     ) async throws(StoreError) -> StoredRecord? {
@@ -157,7 +157,7 @@ package final class SharedStore: Sendable {
 
     /// Queues the deletion of a rendition, also after queued writes of it. Suspends until the deletion survives a crash.
     ///
-    /// - Returns: Whether it is queued; false without a queue, after ``close()``, or where the disk takes no more.
+    /// - Returns: Whether it is queued; false without a queue, after ``close()``, or if the disk takes no more.
     package func remove(_ name: RenditionName) async -> Bool {
         await queue?.delete(name) ?? false
     }
@@ -233,7 +233,7 @@ private struct Pace {
         interval = .seconds(1 / min(max(rate, 0.001), 1_000_000))
     }
 
-    /// Waits until the next event is due. Returns false where the task was cancelled.
+    /// Waits until the next event is due. Returns false if the task was cancelled.
     mutating func wait() async -> Bool {
         let isOnTime = (try? await Task.sleep(until: next)) != nil
         next = max(next + interval, .now)

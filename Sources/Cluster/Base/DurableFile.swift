@@ -8,7 +8,7 @@ struct DurableFile: Sendable {
     /// The largest file that is read, in bytes; a larger one counts as damaged.
     private static let maxCount: off_t = 64 << 20
 
-    /// The content; nil where the file does not exist.
+    /// The content; nil if the file does not exist.
     func read() throws(FileError) -> [UInt8]? {
         guard Files.exists(path) else { return nil }
         var status = stat()

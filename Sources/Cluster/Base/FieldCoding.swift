@@ -31,7 +31,7 @@ struct FieldWriter {
 struct FieldReader {
     private var rest: ArraySlice<UInt8>
 
-    /// - Returns: Nil where the bytes do not begin with `kind`.
+    /// - Returns: Nil if the bytes do not begin with `kind`.
     init?(_ bytes: [UInt8], kind: UInt8) {
         guard bytes.first == kind else { return nil }
         rest = bytes.dropFirst()

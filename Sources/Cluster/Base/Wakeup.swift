@@ -49,7 +49,7 @@ final class Wakeup: Sendable {
         }
     }
 
-    /// Ends the wait with this number, or any wait where it is nil, without remembering a signal.
+    /// Ends the wait with this number, or any wait if it is nil, without remembering a signal.
     private func end(_ number: UInt64?) {
         let waiting = state.withLock { state -> CheckedContinuation<Void, Never>? in
             guard number == nil || state.number == number else { return nil }

@@ -1,6 +1,6 @@
 /// Sends commands over a link behind a circuit breaker, and counts them.
 ///
-/// A pipeline counts as failed where it has no replies, or where a reply tells that the server as a whole refuses work.
+/// A pipeline counts as failed if it has no replies, or if a reply says that the server as a whole refuses work.
 package final class GuardedCommands: RedisCommands {
     private let link: RedisLink
     private let breaker: CircuitBreaker

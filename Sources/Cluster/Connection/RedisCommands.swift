@@ -4,7 +4,7 @@ package protocol RedisCommands: Sendable {
     /// Sends the commands in order, without waiting for replies in between, and returns the reply to each.
     ///
     /// - Parameter limit: The longest wait for all replies.
-    /// - Throws: An error other than ``RedisError/refused(_:)`` where not every reply is known: each command may or may not have
+    /// - Throws: An error other than ``RedisError/refused(_:)`` if not every reply is known: each command may or may not have
     ///   been executed. Error replies are values.
     func replies(to commands: [RedisCommand], within limit: Duration) async throws(RedisError) -> [RedisValue]
 }

@@ -6,7 +6,7 @@ internal import SystemIO
 /// One connection, driven by a thread of its own that connects, writes, reads and reconnects.
 ///
 /// Requests are pipelined. While no connection is up, a request fails at once. A request that misses its deadline fails; the
-/// connection is closed where the server then stays silent for ``stallLimit``.
+/// connection is closed if the server then stays silent for ``stallLimit``.
 ///
 /// Any thread. Completions and events run on the link's thread, which they must not block.
 package final class RedisLink: Sendable {

@@ -44,7 +44,7 @@ final class RedisTransport {
 
     var descriptor: Int32 { socket.descriptor.number }
 
-    /// Reads what has arrived: the number of bytes, 0 where none has. Throws at the end of the stream.
+    /// Reads what has arrived: the number of bytes, 0 if none has. Throws at the end of the stream.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(RedisError) -> Int {
         if let tls {
             switch tls.read(into: buffer) {

@@ -61,7 +61,7 @@ package enum ReplyShape: Sendable, Equatable {
     /// `SET … NX GET`, `XADD … NOMKSTREAM`: a status, bytes or nil.
     case statusOrBytes
     case array
-    /// `XREAD` and the like: nil where nothing came.
+    /// `XREAD` and the like: nil if nothing came.
     case arrayOrNone
 
     func matches(_ value: RedisValue) -> Bool {
@@ -79,7 +79,7 @@ package enum ReplyShape: Sendable, Equatable {
 package struct RedisCommand: Sendable, Equatable {
     package let arguments: [[UInt8]]
     package let shape: ReplyShape
-    /// The script that an `EVALSHA` names, to be sent where the server does not know it.
+    /// The script that an `EVALSHA` names, to be sent if the server does not know it.
     package let script: RedisScript?
 
     package init(_ shape: ReplyShape, _ arguments: [RedisArgument]) {

@@ -32,7 +32,7 @@ final class ReplyReader {
         }
     }
 
-    /// The next complete reply; nil where more bytes are needed.
+    /// The next complete reply; nil if more bytes are needed.
     func next() throws(RedisError) -> RedisValue? {
         guard let reader else { throw .unavailable("no memory is left for a parser") }
         var failed: Int32 = 0

@@ -37,7 +37,7 @@ final class TLSSession {
         SSL_CTX_free(context)
     }
 
-    /// Continues the handshake. Throws where the server's certificate is not trusted, among other failures.
+    /// Continues the handshake. Throws if the server's certificate is not trusted, among other failures.
     func connect() throws(RedisError) -> Step {
         ERR_clear_error()
         let code = SSL_connect(connection)

@@ -4,7 +4,7 @@ internal import Synchronization
 package enum FlightStart: Sendable {
     /// The caller does the work, and then ends the lease.
     case lead(Lease)
-    /// A node has done it. `isFollowed` where the caller waited for its flight.
+    /// A node has done it. `isFollowed` if the caller waited for its flight.
     case found(SharedRecord, isFollowed: Bool)
     /// The caller does the work for this node only: the cluster cannot be used, or the caller's task was cancelled.
     case alone(RedisError)
@@ -285,7 +285,7 @@ final class FlightBook: LeaseBook {
         }
     }
 
-    /// Ends a flight on the server; false where the lease is lost.
+    /// Ends a flight on the server; false if the lease is lost.
     private func complete(
         _ key: String, _ value: [UInt8], _ record: SharedRecord?, _ lifetime: Duration
     ) async throws(RedisError) -> Bool {

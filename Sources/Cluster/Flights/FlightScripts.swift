@@ -23,7 +23,7 @@ enum FlightScripts {
         return 1
         """)
 
-    /// Prolongs a lease. Arguments: the lease, its time in ms. Returns 1, or 0 where it is lost.
+    /// Prolongs a lease. Arguments: the lease, its time in ms. Returns 1, or 0 if it is lost.
     static let renew = RedisScript(
         .integer,
         """
@@ -33,7 +33,7 @@ enum FlightScripts {
         """)
 
     /// Ends a flight: replaces its lease by a record, or removes it, and tells callers that wait. Arguments: the lease, the record,
-    /// its lifetime in ms (0 removes the lease), the channel, the message. Returns 1, or 0 where the lease is lost.
+    /// its lifetime in ms (0 removes the lease), the channel, the message. Returns 1, or 0 if the lease is lost.
     static let complete = RedisScript(
         .integer,
         """

@@ -13,7 +13,7 @@ package struct SharedRecord: Sendable, Equatable {
     package var lastModified: String?
     /// The time of the origin's response, in seconds since 1970.
     package var fetchedAt: Int64
-    /// The freshness lifetime in seconds, where the origin gave one.
+    /// The freshness lifetime in seconds, if the origin gave one.
     package var freshFor: Int64?
     /// Facts that only the caller reads, up to ``maxFactsCount`` bytes.
     package var facts: [UInt8]

@@ -1,6 +1,6 @@
 /// A message on the cluster's channel.
 enum ClusterMessage: Equatable {
-    /// A flight has ended: its key and the record's bytes, which are empty where the lease was released without a result.
+    /// A flight has ended: its key and the record's bytes, which are empty if the lease was released without a result.
     case flight(key: String, value: [UInt8])
     /// A node has applied the purge with this id.
     case acknowledged(StreamID)

@@ -24,7 +24,7 @@ final class ClusterNode: Sendable {
     ///   - stream: For reads that wait; no other commands may wait behind them.
     ///   - onPrewarm: Called when entries of a prewarm list were added.
     ///   - onFollow: Called with nil when this node begins to take part in the cluster, and with the error that ended that.
-    ///   - onGap: Called where the purge stream does not reach back to what this node has applied.
+    ///   - onGap: Called if the purge stream does not reach back to what this node has applied.
     init(
         name: String, keys: ClusterKeys, commands: any RedisCommands, stream: any RedisCommands, memory: any PurgeMemory,
         handlers: PurgeHandlers, timings: ClusterTimings = ClusterTimings(), time: any ClusterTime, meter: ClusterMeter,

@@ -1,7 +1,7 @@
 /// Prewarm lists on which all nodes work: a stream with one consumer group, and counters per list.
 ///
-/// An entry belongs to the node that claimed it until that node finishes it or stops renewing the claim. It counts once, also
-/// where two nodes have worked on it.
+/// An entry belongs to the node that claimed it until that node finishes it or stops renewing the claim. It counts once, even
+/// if two nodes have worked on it.
 package final class SharedPrewarm: Sendable {
     /// A claimed entry.
     package struct Ticket: Sendable, Equatable {
@@ -116,7 +116,7 @@ package final class SharedPrewarm: Sendable {
             return try await claimExisting(count)
         } catch {
             guard case .refused(let refusal) = error, refusal.kind == .noGroup else { throw error }
-            // Fails where another node was faster.
+            // Fails if another node was faster.
             _ = try await commands.run(
                 RedisCommand(
                     .status,
@@ -181,7 +181,7 @@ package final class SharedPrewarm: Sendable {
     /// - Parameters:
     ///   - bytes: The size of the rendition.
     ///   - error: Why there is none; nil for success.
-    /// - Returns: False where another node has finished it before.
+    /// - Returns: False if another node has finished it before.
     @discardableResult
     package func finish(_ ticket: Ticket, bytes: Int64, error: String?) async throws(RedisError) -> Bool {
         let text = Array((error ?? "").utf8.prefix(Self.maxErrorBytes))
@@ -206,7 +206,7 @@ package final class SharedPrewarm: Sendable {
         try await commands.run(command, within: timings.commandLimit, time).succeeded()
     }
 
-    /// How far a list is; nil where there is none.
+    /// How far a list is; nil if there is none.
     package func progress(of id: String) async throws(RedisError) -> Progress? {
         let replies = try await commands.run(
             [

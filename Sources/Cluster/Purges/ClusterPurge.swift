@@ -64,9 +64,9 @@ package struct PurgeCounts: Sendable, Equatable {
 package struct PurgeReport: Sendable, Equatable {
     /// The sums over the nodes that acknowledged.
     package let counts: PurgeCounts
-    /// Live nodes; where the server cannot be reached, the number at the latest look.
+    /// Live nodes; if the server cannot be reached, the number at the latest look.
     package let nodes: Int
     /// Nodes that have applied the purge's entry in the stream. Where it equals ``nodes``, no node gives out older bytes from now
-    /// on. Zero where the stream does not have the entry yet: this node has applied the purge, and the others will.
+    /// on. Zero if the stream does not have the entry yet: this node has applied the purge, and the others will.
     package let acknowledged: Int
 }

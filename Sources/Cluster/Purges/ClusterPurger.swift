@@ -64,7 +64,7 @@ final class ClusterPurger: Sendable {
         return PurgeReport(counts: sum, nodes: nodes.count, acknowledged: nodes.intersection(counts.keys).count)
     }
 
-    /// Adds the purge to the stream; nil where the server cannot be reached or has lost the stream.
+    /// Adds the purge to the stream; nil if the server cannot be reached or has lost the stream.
     private func add(_ scope: ClusterPurge) async -> StreamID? {
         guard let reply = try? await commands.run(follower.addition(of: scope), within: timings.commandLimit, time),
             let bytes = try? reply.optionalBytes(), let id = StreamID(String(decoding: bytes, as: UTF8.self))

@@ -37,7 +37,7 @@ final class PurgeFollower: Sendable {
 
     /// - Parameters:
     ///   - stream: A connection of its own, because reads wait for entries.
-    ///   - onGap: Called where the stream does not reach back to the purges that this node has applied.
+    ///   - onGap: Called if the stream does not reach back to the purges that this node has applied.
     init(
         _ stream: any RedisCommands, _ keys: ClusterKeys, _ registry: NodeRegistry, _ memory: any PurgeMemory,
         _ handlers: PurgeHandlers, _ timings: ClusterTimings, _ time: any ClusterTime, _ meter: ClusterMeter,
@@ -166,11 +166,11 @@ final class PurgeFollower: Sendable {
         }
     }
 
-    /// The oldest entry. Begins the stream where it does not exist.
+    /// The oldest entry. Begins the stream if it does not exist.
     private func firstEntry() async throws(RedisError) -> StreamEntry {
         for id in ["0-1", "*"] {
             if let first = try await range("XRANGE", "-", "+", count: 1).first { return first }
-            // Fails where another node was faster, or where a stream was emptied, which then continues with later ids.
+            // Fails if another node was faster, or if a stream was emptied, which then continues with later ids.
             _ = try await stream.run(
                 RedisCommand(
                     .statusOrBytes,

@@ -3,7 +3,7 @@ internal import Synchronization
 /// The purges of the stream that this node knows, and how far it has applied them. It decides whether a purge overtook a piece of
 /// work anywhere in the cluster.
 ///
-/// Bounded: where work began before the oldest known purge, it counts as overtaken. Any thread; the lock is held for a few
+/// Bounded: if work began before the oldest known purge, it counts as overtaken. Any thread; the lock is held for a few
 /// dictionary accesses.
 package final class PurgeHistory: Sendable {
     private struct State {
@@ -59,7 +59,7 @@ package final class PurgeHistory: Sendable {
         }
     }
 
-    /// The latest purge that covers all renditions of the source; zero where there is none.
+    /// The latest purge that covers all renditions of the source; zero if there is none.
     func cover(of sourceURL: String) -> StreamID {
         state.withLock { Self.cover(of: sourceURL, $0) }
     }

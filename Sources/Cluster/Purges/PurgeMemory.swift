@@ -55,9 +55,9 @@ package struct SavedPurges: Sendable, Equatable {
 
 /// Remembers ``SavedPurges`` over restarts.
 package protocol PurgeMemory: Sendable {
-    /// The latest saved state; nil without one, or where it is damaged.
+    /// The latest saved state; nil without one, or if it is damaged.
     func load() async -> SavedPurges?
-    /// Saves the state so that it outlives a crash; false where that fails.
+    /// Saves the state so that it outlives a crash; false if that fails.
     func save(_ saved: SavedPurges) async -> Bool
 }
 

@@ -29,7 +29,7 @@ package struct PrewarmOutcome: Sendable, Hashable, Codable {
     package var kind: Kind
     /// Bytes of the rendition; 0 for a failure.
     package var bytes = 0
-    /// Bytes of the source; 0 where unknown.
+    /// Bytes of the source; 0 if unknown.
     package var sourceBytes = 0
     /// The code and the sentence of a failure (docs/api.md, errors).
     package var code: String?

@@ -13,7 +13,7 @@ struct Prewarmer: Sendable {
 
     /// Returns the outcome of the entry; nil if the task was cancelled.
     ///
-    /// - Parameter retries: Attempts after the first where the origin failed. An attempt for which the server has no capacity
+    /// - Parameter retries: Attempts after the first if the origin failed. An attempt for which the server has no capacity
     ///   does not count.
     func warm(_ entry: PrewarmEntry, retries: Int) async -> PrewarmOutcome? {
         let target: PrewarmEntry.Target

@@ -77,7 +77,7 @@ enum NumberText {
         return "\(tenths / 10).\(tenths % 10)"
     }
 
-    /// A percentage without decimals; a dash where the whole is 0.
+    /// A percentage without decimals; a dash if the whole is 0.
     static func percent(_ part: Int, of whole: Int) -> String {
         whole > 0 ? "\(Int((Double(part) * 100 / Double(whole)).rounded())) %" : "–"
     }

@@ -21,7 +21,7 @@ package struct OriginRules: Sendable, Equatable {
 
     /// Whether and for how long the source at `url` may be stored.
     func permission(for url: SourceURL, _ directives: CacheDirectives) -> StoragePermission {
-        // The longest prefix wins where one mount lies within another.
+        // The longest prefix wins if one mount lies within another.
         let configured = freshFor.filter { url.canonical.hasPrefix($0.key) }
             .max { $0.key.utf8.count < $1.key.utf8.count }?.value
         guard isObeyed else { return StoragePermission(freshFor: configured) }

@@ -44,7 +44,7 @@ struct CircuitBreaker: Sendable {
         }
     }
 
-    /// Returns a permit for one call; nil where it has to fail at once.
+    /// Returns a permit for one call; nil if it has to fail at once.
     mutating func admit(at now: Duration) -> Permit? {
         switch state {
         case .closed: break
@@ -56,7 +56,7 @@ struct CircuitBreaker: Sendable {
         return Permit(generation: generation)
     }
 
-    /// Reports that the server answered. Returns true where this closes the breaker.
+    /// Reports that the server answered. Returns true if this closes the breaker.
     mutating func succeed(_ permit: Permit) -> Bool {
         guard permit.generation == generation else { return false }
         switch state {
@@ -71,7 +71,7 @@ struct CircuitBreaker: Sendable {
         }
     }
 
-    /// Reports an outage. Returns true where this opens the breaker after it was closed.
+    /// Reports an outage. Returns true if this opens the breaker after it was closed.
     mutating func fail(_ permit: Permit, at now: Duration) -> Bool {
         guard permit.generation == generation else { return false }
         switch state {

@@ -28,7 +28,7 @@ final class GuardedCalls: Sendable {
     ///
     /// - Parameters:
     ///   - body: One attempt within the time that it is given. It must be idempotent.
-    /// - Throws: ``StoreError/suspended`` where the breaker is open, or the error of the last attempt.
+    /// - Throws: ``StoreError/suspended`` if the breaker is open, or the error of the last attempt.
     func perform<Value: Sendable>(
         _ operation: StoreOperation, within limit: Duration, attempts: Int = 3,
         _ body: (_ timeLeft: Duration) async throws(StoreError) -> Value
@@ -62,7 +62,7 @@ final class GuardedCalls: Sendable {
         }
     }
 
-    /// Waits before the next attempt. Returns false where no time is left for one, or the task was cancelled.
+    /// Waits before the next attempt. Returns false if no time is left for one, or the task was cancelled.
     private func waitForRetry(_ error: StoreError, _ failures: Int, timeLeft: Duration) async -> Bool {
         var pause = backoff.pause(after: failures)
         if case .throttled(let requested?) = error { pause = max(pause, requested) }

@@ -102,7 +102,7 @@ final class QueueDirectory {
         return QueueEntry(sequence: sequence, encoded: bytes)
     }
 
-    /// Links the file to a name in the directory, or copies it where it is on another file system or has no name any more.
+    /// Links the file to a name in the directory, or copies it if it is on another file system or has no name any more.
     private func store(_ file: SharedDescriptor, as name: String) throws(SystemError) {
         if clinux_link_tmpfile(file.number, root.number, name) == 0 { return }
         let copy = try create(name)

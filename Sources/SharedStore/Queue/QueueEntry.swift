@@ -37,7 +37,7 @@ struct QueueEntry: Sendable, Equatable {
         self.change = change
     }
 
-    /// Reads ``encoded``; nil where it is damaged.
+    /// Reads ``encoded``; nil if it is damaged.
     init?(sequence: UInt64, encoded: [UInt8]) {
         // The last line is `end: ` with 64 digits and a line feed.
         let body = encoded.dropLast(70)

@@ -6,7 +6,7 @@ internal import SystemIO
 /// Files are written by one thread of the queue, in the order of the calls; no caller blocks. Writes of the same name are sent one
 /// after another. A delete withdraws the puts of the same name before it, so that it wins over them also after a restart.
 final class WriteBehindQueue: Sendable {
-    /// The bounds of the queue. The oldest puts are dropped where a new entry exceeds one.
+    /// The bounds of the queue. The oldest puts are dropped if a new entry exceeds one.
     struct Limits: Sendable, Equatable {
         var entries: Int
         var bytes: Int
@@ -202,7 +202,7 @@ final class WriteBehindQueue: Sendable {
 
     /// Suspends until a queued entry of this name has been sent, or an attempt has failed.
     ///
-    /// - Returns: Whether it was sent; true also where none is queued.
+    /// - Returns: Whether it was sent; true also if none is queued.
     func attempt(of name: RenditionName) async -> Bool {
         await withCheckedContinuation { continuation in
             let known: Bool? = state.withLock { state in

@@ -19,7 +19,7 @@ final class RecordedObjects: Sendable {
     /// The largest object with a record, in bytes.
     private static let maxRecordLength = 64 << 10
 
-    /// Gets a rendition into a file, which is emptied first, and verifies length and digest; nil where the store does not have it.
+    /// Gets a rendition into a file, which is emptied first, and verifies length and digest; nil if the store does not have it.
     ///
     /// - Throws: ``StoreError``; the file's content is then undefined.
     func get(
@@ -39,7 +39,7 @@ final class RecordedObjects: Sendable {
         return record
     }
 
-    /// Gets a rendition's record; nil where the store does not have it.
+    /// Gets a rendition's record; nil if the store does not have it.
     func head(_ name: RenditionName, timeout: Duration) async throws(StoreError) -> StoredRecord? {
         let start = ContinuousClock.now
         guard let head = try await client.head(keys.object(name), timeout: timeout) else { return nil }
@@ -70,7 +70,7 @@ final class RecordedObjects: Sendable {
         if !isKept { try await putRecord(name, record, timeout: timeout - (ContinuousClock.now - start)) }
     }
 
-    /// Deletes a rendition and its record. Succeeds where the store does not have it.
+    /// Deletes a rendition and its record. Succeeds if the store does not have it.
     func delete(_ name: RenditionName, timeout: Duration) async throws(StoreError) {
         let start = ContinuousClock.now
         // The record last: an object without a record is not found, a record without an object is not either.

@@ -32,7 +32,7 @@ package struct RenditionName: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// The keys of a store's objects: `{prefix}/{aa}/{id}.{extension}`, where `aa` are the id's first two digits, and beside an object,
-/// where its record does not fit into metadata, `{the object's key}.record`.
+/// if its record does not fit into metadata, `{the object's key}.record`.
 struct KeySpace: Sendable, Equatable {
     /// What all keys begin with: empty, or a prefix with a slash at its end.
     let prefix: String

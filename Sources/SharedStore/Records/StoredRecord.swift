@@ -57,7 +57,7 @@ extension StoredRecord {
         fields.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } <= Self.maxMetadataLength
     }
 
-    /// Reads ``fields``, among which there may be others; nil where one is missing, out of range or damaged.
+    /// Reads ``fields``, among which there may be others; nil if one is missing, out of range or damaged.
     init?(fields: [String: String]) {
         let names = ["gifreel-format", "gifreel-length", "gifreel-sha256", "gifreel-created", "gifreel-facts"]
         let known = fields.filter { names.contains($0.key) }

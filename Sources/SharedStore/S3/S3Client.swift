@@ -28,9 +28,9 @@ struct S3Client: Sendable {
     /// A received object.
     struct Object: Sendable, Equatable {
         var head: ObjectHead
-        /// The bytes, where they went to memory.
+        /// The bytes, if they went to memory.
         var bytes: [UInt8]
-        /// SHA-256 of the bytes, where they went to a file.
+        /// SHA-256 of the bytes, if they went to a file.
         var digest: [UInt8]?
     }
 
@@ -46,7 +46,7 @@ struct S3Client: Sendable {
 
     private static let metadataPrefix = "x-amz-meta-"
 
-    /// Gets an object; nil where the bucket has none with this key.
+    /// Gets an object; nil if the bucket has none with this key.
     ///
     /// - Parameters:
     ///   - destination: Memory, or a file that is emptied first. Its content is undefined after an error.
@@ -65,7 +65,7 @@ struct S3Client: Sendable {
         return Object(head: Self.head(response, length: response.length), bytes: response.body, digest: response.digest)
     }
 
-    /// Gets the description of an object; nil where the bucket has none with this key.
+    /// Gets the description of an object; nil if the bucket has none with this key.
     func head(_ key: String, timeout: Duration) async throws(StoreError) -> ObjectHead? {
         let response = try await loop.perform(request(.head, key, timeout: timeout))
         // The response has no body with a code, so a missing bucket cannot be told from a missing object.
@@ -88,7 +88,7 @@ struct S3Client: Sendable {
         guard response.status == 200 else { throw StoreError(response) }
     }
 
-    /// Deletes an object. Succeeds where the bucket has none with this key.
+    /// Deletes an object. Succeeds if the bucket has none with this key.
     func delete(_ key: String, timeout: Duration) async throws(StoreError) {
         let response = try await loop.perform(request(.delete, key, timeout: timeout))
         guard response.status == 204 || response.status == 200 || Self.isMissing(response) else { throw StoreError(response) }

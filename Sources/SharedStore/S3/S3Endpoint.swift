@@ -39,7 +39,7 @@ package struct S3Credentials: Sendable, Equatable {
 /// The address of an S3 service: where requests go, and for which region they are signed.
 package struct S3Endpoint: Sendable, Equatable {
     private let scheme: String
-    /// The host, with the port where the endpoint names one.
+    /// The host, with the port if the endpoint names one.
     private let authority: String
     package let region: String
     /// Whether the bucket is part of the path (`https://host/bucket/key`), rather than of the host (`https://bucket.host/key`).

@@ -1,6 +1,6 @@
 /// The body of a response that reports an error.
 struct S3ErrorBody: Equatable {
-    /// The code, such as `SlowDown`; empty where the body has none.
+    /// The code, such as `SlowDown`; empty if the body has none.
     let code: String
     /// The region that the request should have named.
     let region: String?

@@ -12,7 +12,7 @@ struct S3ListPage: Equatable, Sendable {
     /// The token with which to ask for the next page; nil on the last one.
     let nextToken: String?
 
-    /// Reads the element `ListBucketResult`; nil where a value is missing or out of range.
+    /// Reads the element `ListBucketResult`; nil if a value is missing or out of range.
     init?(_ root: XMLElement) {
         guard root.name == "ListBucketResult" else { return nil }
         var entries: [Entry] = []

@@ -4,7 +4,7 @@ internal import SystemIO
 /// The signing part of a request to S3: what a client on libcurl has to set besides the URL.
 ///
 /// libcurl signs all header fields that are set by `CURLOPT_HTTPHEADER`. Version 7.88 signs wrongly, so that the server denies the
-/// request, where the name of one field is the beginning of another's (`accept` and `accept-encoding`), and where a field is
+/// request, if the name of one field is the beginning of another's (`accept` and `accept-encoding`), and where a field is
 /// without a value (`accept:`, which removes libcurl's own).
 package struct S3Signing: Sendable, Equatable {
     /// The values for libcurl's own signature; nil for a request without credentials.

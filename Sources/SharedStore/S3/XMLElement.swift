@@ -13,7 +13,7 @@ struct XMLElement: Equatable {
         self.name = name
     }
 
-    /// Reads a document in UTF-8; nil where it is not well formed or uses what this reader refuses.
+    /// Reads a document in UTF-8; nil if it is not well formed or uses what this reader refuses.
     init?(document: [UInt8]) {
         var reader = XMLReader(document)
         guard let root = reader.readDocument() else { return nil }
@@ -44,7 +44,7 @@ private struct XMLReader {
         return root
     }
 
-    /// Skips space, comments and processing instructions (the XML declaration is read as one). Returns false where one is not closed.
+    /// Skips space, comments and processing instructions (the XML declaration is read as one). Returns false if one is not closed.
     private mutating func skipMisc() -> Bool {
         while true {
             skipSpace()
@@ -95,7 +95,7 @@ private struct XMLReader {
         return start == position ? nil : String(validating: bytes[start..<position], as: UTF8.self)
     }
 
-    /// Skips attributes up to and including `>` or `/>`. Returns whether the element is empty; nil where the tag is malformed.
+    /// Skips attributes up to and including `>` or `/>`. Returns whether the element is empty; nil if the tag is malformed.
     private mutating func skipAttributes() -> Bool? {
         while true {
             skipSpace()

@@ -127,7 +127,7 @@ final class Transfer {
         return true
     }
 
-    /// Fills `space` with the next bytes of the body to send. Returns nil where they cannot be read.
+    /// Fills `space` with the next bytes of the body to send. Returns nil if they cannot be read.
     func fill(_ space: UnsafeMutableRawBufferPointer) -> Int? {
         guard let body = request.body else { return 0 }
         let wanted = UnsafeMutableRawBufferPointer(rebasing: space[..<min(space.count, body.length - sent)])

@@ -57,7 +57,7 @@ struct TransferResponse: Sendable {
     var status: Int
     /// Header fields; names in lower case.
     var fields: [String: String]
-    /// The body, where it went to memory.
+    /// The body, if it went to memory.
     var body: [UInt8]
     /// The number of bytes of the body.
     var length: Int

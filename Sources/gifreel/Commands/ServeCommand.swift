@@ -148,7 +148,7 @@ struct ServeCommand: ParsableCommand {
         }
     }
 
-    /// The access log on standard output; nil where that is closed.
+    /// The access log on standard output; nil if that is closed.
     private static func accessLog(_ configuration: ServiceConfiguration) -> HTTPAccessLogWriter? {
         try? HTTPAccessLogWriter(
             duplicating: STDOUT_FILENO, format: configuration.logFormat == .json ? .json : .text,
