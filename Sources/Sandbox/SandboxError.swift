@@ -3,7 +3,7 @@ package import SystemIO
 
 /// The reason why a worker process did not produce a rendition.
 package enum SandboxError: Error, Sendable, Equatable {
-    // The GIF is at fault, or may be.
+    // The source is at fault, or may be.
 
     /// The worker reports what is wrong with the GIF.
     case rejected(TranscodeError)

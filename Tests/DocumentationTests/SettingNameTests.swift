@@ -38,7 +38,8 @@ import Testing
         let groups = Set(settings.compactMap { $0.split(separator: ".").first.map(String.init) })
         var checked = 0
         let files = try Document.configuration().filter { $0.path != "config/gifreel.yaml" }
-        for (document, code) in try Document.all().map({ ($0, $0.code.joined(separator: "\n")) }) + files.map({ ($0, $0.text) }) {
+        for (document, code) in try Document.all().map({ ($0, $0.code.joined(separator: "\n")) }) + files.map({ ($0, $0.text) })
+        {
             for match in code.matches(of: /([a-z_]+)\.([A-Za-z_*][A-Za-z0-9_.*]*)/) {
                 // Names of files and hosts begin with other words, or end in what no setting ends in.
                 guard groups.contains(String(match.1)), !isPartOfAPath(match.range, match.0.base) else { continue }

@@ -1,17 +1,18 @@
 internal import CLinux
 internal import Glibc
 package import Media
+internal import Synchronization
 package import SystemIO
 
-/// Follows one worker from its start to its end. Blocks the calling thread; any number of threads may use it at once.
+/// Follows one worker from its start to its end. Blocks the calling thread. Thread-safe.
 ///
-/// Nothing that a worker sends is trusted: its reply must be one message of the right form whose numbers are in range, and its
-/// file is inspected. Both happen after the zygote has reported the worker's end, when nothing can change any more.
+/// It trusts nothing that a worker sends: the reply must be one message of the right form whose numbers are in range, and the
+/// file is inspected. Both checks happen after the zygote has reported the worker's end, when nothing can change any more.
 package struct JobSupervisor: Sendable {
     /// The result of a job and the resources that its worker used.
     package typealias Outcome = (result: TranscodeResult, exit: WorkerExit)
 
-    /// Starts per job. A zygote that dies takes its workers with it, which is not the job's fault.
+    /// Starts per job. The workers of a zygote that dies end with it, which is not the fault of their jobs.
     private static let attempts = 2
 
     private let zygote: Zygote
@@ -28,7 +29,7 @@ package struct JobSupervisor: Sendable {
     ///   - input: The source file, in a sealed memfd.
     ///   - output: An empty file open for reading and writing, written by position.
     ///   - cancellation: Ends the job early.
-    /// - Throws: ``SandboxError``; the contents of the output are then worthless.
+    /// - Throws: ``SandboxError``; the contents of the output are undefined then.
     package func run(
         _ job: WorkerJob, input: SharedDescriptor, output: SharedDescriptor, cancellation: JobCancellation = JobCancellation()
     ) throws(SandboxError) -> Outcome {
@@ -100,5 +101,41 @@ package struct JobSupervisor: Sendable {
         case (_, SIGKILL), (_, SIGTERM), (_, SIGINT), (_, SIGHUP): .killed(exit)
         default: .crashed(exit)
         }
+    }
+}
+
+/// Cancels a job, before or while it runs. Thread-safe.
+package final class JobCancellation: Sendable {
+    private struct State {
+        var isCancelled = false
+        /// The server's end of the running worker's guardian socket.
+        var guardian: SharedDescriptor?
+    }
+
+    private let state = Mutex(State())
+
+    package init() {}
+
+    package var isCancelled: Bool { state.withLock { $0.isCancelled } }
+
+    /// Cancels the job. A running worker is killed.
+    package func cancel() {
+        state.withLock { state in
+            state.isCancelled = true
+            if let guardian = state.guardian { Self.abandon(guardian) }
+        }
+    }
+
+    /// Sets the socket by which the running worker can be killed; nil once it has ended.
+    func attach(_ guardian: SharedDescriptor?) {
+        state.withLock { state in
+            state.guardian = guardian
+            if state.isCancelled, let guardian { Self.abandon(guardian) }
+        }
+    }
+
+    /// Has the zygote kill the worker behind a guardian socket. The report of its end still arrives.
+    static func abandon(_ guardian: SharedDescriptor) {
+        shutdown(guardian.number, Int32(SHUT_WR))
     }
 }

@@ -6,7 +6,7 @@ internal import SystemIO
 /// The worker replies on its channel; only the zygote writes to the guardian socket. Once the zygote has reported the end, the
 /// worker can neither send nor write anything more.
 struct JobWatch {
-    /// What was received. Without an exit the zygote is dead or does not respond.
+    /// The messages received. Without an exit the zygote is dead or does not respond.
     struct Record {
         var reply: WorkerMessage?
         var exit: WorkerExit?
@@ -37,7 +37,7 @@ struct JobWatch {
             if ready.channel {
                 try listen()
             } else if ready.guardian {
-                // A reply that was sent before the end is here by now, though it may have arrived after the channel was polled.
+                // A reply that was sent before the end has arrived by now, but perhaps after the channel was polled.
                 if isChannelOpen && Self.isReadable(channel) {
                     try listen()
                     continue
@@ -53,7 +53,7 @@ struct JobWatch {
         }
     }
 
-    /// Makes the zygote kill the worker, and goes on waiting for its end.
+    /// Has the zygote kill the worker. The caller goes on waiting for its end.
     private mutating func end() {
         isEnding = true
         deadline = .now.advanced(by: Self.grace)
@@ -66,20 +66,21 @@ struct JobWatch {
             received = try MessageChannel(socket: channel).receive()
         } catch {
             guard error.code == EMSGSIZE else { throw error }
-            return complain(.garbledMessage)
+            return reject(.garbledMessage)
         }
         guard let received else {
             isChannelOpen = false
             return
         }
         for descriptor in received.descriptors { close(descriptor) }
-        if !received.descriptors.isEmpty { return complain(.sentDescriptors) }
-        guard let message = received.message, message.isReply else { return complain(.garbledMessage) }
-        if record.reply != nil { return complain(.surplusMessage) }
+        if !received.descriptors.isEmpty { return reject(.sentDescriptors) }
+        guard let message = received.message, message.isReply else { return reject(.garbledMessage) }
+        if record.reply != nil { return reject(.surplusMessage) }
         record.reply = message
     }
 
-    private mutating func complain(_ misbehaviour: SandboxError.Misbehaviour) {
+    /// Records the first violation of the protocol and ends the worker.
+    private mutating func reject(_ misbehaviour: SandboxError.Misbehaviour) {
         record.misbehaviour = record.misbehaviour ?? misbehaviour
         isChannelOpen = false
         if !isEnding { end() }

@@ -4,9 +4,9 @@
 struct FieldCoder {
     /// The words written so far, or those to read.
     private(set) var words: [Int64]
-    /// The next word to read; nil where words are written.
+    /// The next word to read; nil if words are written.
     private var position: Int?
-    /// False once a word was read that is no value of its field.
+    /// Whether every word that was read is a value of its field.
     private(set) var isValid = true
 
     /// A coder that writes.

@@ -16,12 +16,12 @@ struct MessageChannel {
 
     /// A message and its descriptors, which the caller must close.
     struct Received {
-        /// Nil where the bytes are not a message.
+        /// Nil if the bytes are not a message.
         var message: WorkerMessage?
         var descriptors: [Int32]
     }
 
-    /// Waits for the next message; nil when the other side has closed the socket.
+    /// Waits for the next message; nil if the other side has closed the socket.
     func receive() throws(SystemError) -> Received? {
         var words = [Int64](repeating: 0, count: WorkerMessage.wordCount + 1)
         var descriptors = [Int32](repeating: -1, count: 4)

@@ -2,14 +2,14 @@ internal import Media
 
 /// A message between the server, the zygote and a worker: a fixed number of 64-bit words.
 ///
-/// The fields of each payload are listed once, in a `visitFields` function that both writes and reads them. Nothing has a length
-/// of its own, so there is nothing to parse: bytes of another length are no message.
+/// The fields of each payload are listed once, in a `visitFields` function that both writes and reads them. No field has a variable
+/// length, so bytes of another length are not a message.
 enum WorkerMessage: Equatable {
     case job(WorkerJob)
     case result(TranscodeResult)
     case failure(TranscodeError)
     case exit(WorkerExit)
-    /// The zygote is ready, and so confined.
+    /// The zygote is ready and confined in this way.
     case ready(Confinement)
 
     static let wordCount = 48
@@ -49,7 +49,7 @@ enum WorkerMessage: Equatable {
         return [kind.rawValue] + coder.words + Array(repeating: 0, count: Self.wordCount - 1 - coder.words.count)
     }
 
-    /// Reads a message; nil where the bytes are none.
+    /// Reads a message; nil if the bytes are not one.
     init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count == Self.byteCount else { return nil }
         let words = (0..<Self.wordCount).map {
@@ -199,7 +199,7 @@ extension TranscodeError {
         }
     }
 
-    /// Nil where the fields are those of no error, or a number is outside its range.
+    /// Reads an error; nil if the fields are not those of an error, or a number is out of range.
     fileprivate init?(reading coder: inout FieldCoder) {
         var fields = [0, 0, 0, 0]
         for index in fields.indices { coder.number(&fields[index]) }

@@ -100,7 +100,7 @@ package final class WorkerPool: Sendable {
                 return .refuse
             }
             state.waiting.append(entry)
-            // A runner takes jobs until none waits. So cancelled jobs leave nothing behind that would fill a queue.
+            // A runner takes jobs until none waits, so a cancelled job leaves no work item behind.
             guard state.runners < configuration.workers else { return .wait }
             state.runners += 1
             return .startRunner

@@ -3,7 +3,7 @@
     internal import Glibc
     internal import Media
 
-    /// What tests have a worker do, to see that it comes to nothing. Not in release builds.
+    /// Faults that tests inject into a worker. Not in release builds.
     extension Worker {
         enum Stage {
             case begun
@@ -12,7 +12,7 @@
             case replied(WorkerMessage)
         }
 
-        static func commit(_ fault: WorkerFault?, at stage: Stage) {
+        static func inject(_ fault: WorkerFault?, at stage: Stage) {
             guard let fault else { return }
             switch stage {
             case .begun:
@@ -34,7 +34,7 @@
             kill(getpid(), SIGKILL)
         }
 
-        /// Tries to get out. None of it returns where the filter holds.
+        /// Attempts to leave the sandbox. With a filter in force, none of these calls returns.
         private static func attempt(_ fault: WorkerFault) {
             switch fault {
             case .openFile: _ = open("/etc/passwd", O_RDONLY)

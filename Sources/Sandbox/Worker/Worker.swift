@@ -2,27 +2,28 @@ internal import CLinux
 internal import Glibc
 internal import Media
 
-/// The inside of a worker process: one job, then its end.
+/// The code of a worker process, which runs one job and ends.
 ///
-/// Runs in a child that the zygote forked (``SpareWorker``). Before a byte of the GIF is read, its limits hold, it has no descriptors but
-/// the output and the channel to the server, and it may do nothing but compute, write the one and send on the other.
+/// It runs in a child that the zygote forked (``SpareWorker``). Before it reads a byte of the source, its limits are set, all
+/// descriptors but the output and the channel to the server are closed, and only system calls that compute, write the output and
+/// send on the channel are permitted.
 enum Worker {
     private static let input: Int32 = 3
     static let output: Int32 = 4
     static let channel: Int32 = 5
 
-    /// Bytes of the contiguous heap; memory is committed as they are used.
+    /// Bytes of the contiguous heap. The kernel commits pages as they are used.
     static let heap = 76 << 20
-    /// How many of them are in large pages for every source.
+    /// The part of the heap that is in large pages for every source.
     static let largePages = 30 << 20
     /// The largest canvas, in pixels, for which the whole heap is in large pages (a third fewer page faults, 4 % less time). Larger
-    /// canvases would leave too much of them unused.
+    /// canvases would leave too much of the pages unused.
     private static let pixelsInLargePages = 290_000
     /// Bytes that a worker may use beyond the limit of its job: x264's tables and fragmentation.
     private static let slack = 30 << 20
 
     /// The process that a worker is forked from.
-    struct Home {
+    struct Parent {
         /// The zygote's process.
         var zygote: pid_t
         /// Bytes of address space that the zygote has, and each worker when it begins.
@@ -42,30 +43,30 @@ enum Worker {
     ///
     /// - Parameters:
     ///   - descriptors: Input, output and channel as the zygote received them.
-    static func run(_ job: WorkerJob, descriptors: [Int32], home: Home) -> Never {
+    static func run(_ job: WorkerJob, descriptors: [Int32], parent: Parent) -> Never {
         clinux_name_thread("gifreel-job")
         #if DEBUG
-            commit(job.fault, at: .begun)
+            inject(job.fault, at: .begun)
         #endif
-        // The zygote may have ended before the death signal was set up; then the parent is another process.
-        guard clinux_die_with_parent() == 0, getppid() == home.zygote,
+        // If the zygote ended before the death signal was set up, the parent is another process by now.
+        guard clinux_die_with_parent() == 0, getppid() == parent.zygote,
             clinux_keep_only(descriptors, Int32(descriptors.count)) == 0
         else { _exit(ExitCode.setUpFailed.rawValue) }
         guard let gif = mapInput() else { _exit(ExitCode.inputUnreadable.rawValue) }
         for descriptor in [0, 1, 2, input] { close(descriptor) }
         if GIFReader.screenPixels(of: gif) <= pixelsInLargePages { clinux_use_large_pages(heap) }
-        guard setLimits(job, home, input: gif.count), setFilter(job, home) else { _exit(ExitCode.setUpFailed.rawValue) }
+        guard setLimits(job, parent, input: gif.count), setFilter(job, parent) else { _exit(ExitCode.setUpFailed.rawValue) }
         #if DEBUG
-            commit(job.fault, at: .confined)
+            inject(job.fault, at: .confined)
         #endif
 
         let reply = convert(gif, job)
         #if DEBUG
-            commit(job.fault, at: .converted(reply))
+            inject(job.fault, at: .converted(reply))
         #endif
         let sent: Void? = try? MessageChannel(socket: channel).send(reply)
         #if DEBUG
-            commit(job.fault, at: .replied(reply))
+            inject(job.fault, at: .replied(reply))
         #endif
         // No clean-up: the kernel releases everything faster.
         _exit(sent == nil ? ExitCode.serverGone.rawValue : ExitCode.done.rawValue)
@@ -91,20 +92,20 @@ enum Worker {
         return UnsafeRawBufferPointer(start: base, count: size)
     }
 
-    private static func setLimits(_ job: WorkerJob, _ home: Home, input: Int) -> Bool {
+    private static func setLimits(_ job: WorkerJob, _ parent: Parent, input: Int) -> Bool {
         let allowed = slack + max(0, job.allowance.memory)
-        // A limit does not release what is allocated already.
+        // A limit does not release memory that is already allocated.
         if allowed < heap { clinux_trim_heap() }
         var limits = clinux_limits(
-            memory: UInt64(max(0, home.memory + input + allowed)),
+            memory: UInt64(max(0, parent.memory + input + allowed)),
             cpu_seconds: UInt64(max(1, job.allowance.cpu)), file_bytes: UInt64(max(1, job.allowance.output)),
             descriptors: UInt64(channel) + 1)
         return clinux_set_limits(&limits) == 0
     }
 
-    private static func setFilter(_ job: WorkerJob, _ home: Home) -> Bool {
-        // A worker can be filtered exactly where the zygote could be; the server reports a missing filter at the start.
-        guard home.confinement.filtersCalls else { return true }
+    private static func setFilter(_ job: WorkerJob, _ parent: Parent) -> Bool {
+        // A kernel that could not filter the zygote cannot filter its workers. The server reports that when it starts.
+        guard parent.confinement.filtersCalls else { return true }
         var calls = clinux_worker_calls(file: output, channel: channel, threads: job.transcoder.threads == 1 ? 0 : 1)
         return clinux_allow_worker_calls(&calls) == 1
     }

@@ -1,23 +1,23 @@
 internal import CLinux
 internal import Glibc
 
-/// A worker without a job, forked ahead of time. Where many jobs follow, it warms up before it waits, so that the pages a
-/// conversion writes to are its own, and no job waits for the fork.
+/// A worker that was forked ahead of its job, so that no job waits for the fork.
 ///
-/// It has read no source yet, and is confined as the zygote is.
+/// If many jobs are expected, it runs a conversion before it waits: the pages that conversions write to are then its own copies.
+/// It has read no source yet, and is confined like the zygote.
 struct SpareWorker {
     let process: pid_t
     private let socket: Int32
 
-    /// Forks a worker; nil where the system cannot.
+    /// Forks a worker; nil if the system cannot.
     ///
     /// - Parameter warmUp: The file for the output of the warm-up; nil for none.
-    init?(home: Worker.Home, warmUp: Int32?) {
+    init?(parent: Worker.Parent, warmUp: Int32?) {
         var pair: [Int32] = [-1, -1]
         guard clinux_message_pair(&pair) == 0 else { return nil }
         process = clinux_fork()
         socket = pair[0]
-        if process == 0 { Self.wait(on: pair[1], home, warmUp) }
+        if process == 0 { Self.wait(on: pair[1], parent, warmUp) }
         close(pair[1])
         if process < 0 {
             close(socket)
@@ -25,7 +25,7 @@ struct SpareWorker {
         }
     }
 
-    /// Passes the job on; false where the worker has ended.
+    /// Passes the job on; false if the worker has ended.
     ///
     /// - Parameter descriptors: Input, output and channel. The caller keeps and closes its own.
     func begin(_ job: WorkerJob, descriptors: [Int32]) -> Bool {
@@ -42,10 +42,10 @@ struct SpareWorker {
         close(socket)
     }
 
-    private static func wait(on socket: Int32, _ home: Worker.Home, _ warmUp: Int32?) -> Never {
+    private static func wait(on socket: Int32, _ parent: Worker.Parent, _ warmUp: Int32?) -> Never {
         clinux_name_thread("gifreel-spare")
         let kept = [socket] + (warmUp.map { [$0] } ?? [])
-        guard clinux_die_with_parent() == 0, getppid() == home.zygote, clinux_keep_only(kept, Int32(kept.count)) == 0
+        guard clinux_die_with_parent() == 0, getppid() == parent.zygote, clinux_keep_only(kept, Int32(kept.count)) == 0
         else { _exit(0) }
         clinux_reserve_heap(Worker.heap)
         clinux_use_large_pages(Worker.largePages)
@@ -56,6 +56,6 @@ struct SpareWorker {
         guard let received = try? MessageChannel(socket: 3).receive(), let job = received.message?.job,
             received.descriptors.count == 3
         else { _exit(0) }
-        Worker.run(job, descriptors: received.descriptors, home: home)
+        Worker.run(job, descriptors: received.descriptors, parent: parent)
     }
 }

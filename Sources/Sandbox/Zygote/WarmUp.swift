@@ -4,35 +4,34 @@ internal import Media
 
 /// A conversion whose output is discarded: in the zygote before it is confined, and in each spare worker.
 ///
-/// Workers then share what the libraries set up once (tables, processor detection, lazily bound symbols, metadata), and none of
-/// it remains to be done where files cannot be opened. What each worker must do for itself, because it writes to those pages, is
-/// done before its job arrives.
+/// Workers then share what the libraries set up once (tables, processor detection, lazily bound symbols, metadata), and no library
+/// has to open a file after the confinement. Pages that a conversion writes to are copied for each worker before its job arrives.
 enum WarmUp {
-    /// A file for ``run(output:)``, or -1.
-    static func makeOutput() -> Int32 {
+    /// Opens a file for ``run(output:)``, or returns -1.
+    static func openOutput() -> Int32 {
         clinux_memfd_create("gifreel-warm-up")
     }
 
-    /// Enough different frames for every picture type and for the encoder's lookahead.
+    /// Has enough different frames for every picture type and for the encoder's lookahead.
     private static let long = animation(frames: 20)
-    /// Enough frames to write to every page that a conversion writes to.
+    /// Has enough frames to write to every page that a conversion writes to.
     private static let short = animation(frames: 4)
 
-    /// Sets up what all workers share, including what ``repeatShortly(output:)`` needs.
+    /// Initializes the state that all workers share, including that of ``repeatShortly(output:)``.
     ///
-    /// - Parameter output: A file that may be written over.
+    /// - Parameter output: A file that may be overwritten.
     static func run(output: Int32) {
         convert(long, output)
         convert(short, output)
     }
 
-    /// Sets up what each worker has of its own.
+    /// Initializes the pages that each worker has a copy of.
     static func repeatShortly(output: Int32) {
         convert(short, output)
     }
 
     private static func convert(_ gif: [UInt8], _ output: Int32) {
-        // A failure here would also be one of every job, which reports it.
+        // A failure here recurs in every job, which reports it.
         _ = try? gif.withUnsafeBytes { try Transcoder().convert($0, to: output) }
     }
 
@@ -52,7 +51,7 @@ enum WarmUp {
         return bytes + [0x3b]
     }
 
-    /// LZW without compressing: a clear code before every pixel keeps the codes at three bits.
+    /// Encodes pixels as LZW without compression: a clear code before each pixel keeps the codes at three bits.
     private static func compressed(_ pixels: [Int]) -> [UInt8] {
         var bytes: [UInt8] = []
         var bits = 0

@@ -7,9 +7,9 @@ package import SystemIO
 package struct ZygoteLoss: Sendable, CustomStringConvertible {
     /// The number of the process that was lost.
     package let process: Int32
-    /// The signal that ended it; `SIGKILL` also where it did not respond and was killed for that. Nil after a normal exit.
+    /// The signal that ended it; `SIGKILL` also if it did not respond and was killed for that. Nil after a normal exit.
     package let signal: Int32?
-    /// The process that replaces it, or the error because of which there is none. The next job then tries again.
+    /// The process that replaces it, or the error that prevented a replacement. The next job tries again.
     package let replacement: Result<Int32, SystemError>
 
     package var description: String {
@@ -57,8 +57,8 @@ package final class Zygote: Sendable {
     private static let inherited = "LD_LIBRARY_PATH"
     /// Milliseconds that a zygote may take to become ready.
     private static let startTimeout: Int32 = 20_000
-    /// A zygote that lived less than this is replaced only when a job needs one, so that a zygote that cannot run is not
-    /// started over and over.
+    /// A zygote that lived for less time is replaced only when a job needs one. A zygote that cannot run is therefore not
+    /// restarted in a loop.
     private static let shortestUsefulLife: Duration = .seconds(1)
 
     private let executable: String
@@ -77,7 +77,7 @@ package final class Zygote: Sendable {
     /// The number of the zygote's process.
     package var process: Int32 { state.withLock { $0.running.process } }
 
-    /// How many zygotes were started in place of another.
+    /// The number of zygotes that replaced another one.
     package var replacements: Int { state.withLock { $0.replacements } }
 
     // MARK: Starting
@@ -133,7 +133,7 @@ package final class Zygote: Sendable {
         return Running(control: control, process: process)
     }
 
-    /// The confinement of the zygote. Blocks until the zygote is ready; nil where it does not become ready in time.
+    /// The confinement of the zygote. Blocks until the zygote is ready; nil if it does not become ready in time.
     package func confinement() -> Confinement? {
         let (known, control) = state.withLock { ($0.running.confinement, $0.running.control) }
         if let known { return known }
@@ -228,7 +228,7 @@ package final class Zygote: Sendable {
         let (outcome, handler): (Result<Running, SystemError>, (@Sendable (ZygoteLoss) -> Void)?) = state.withLock { state in
             if state.isStopped { return (.failure(SystemError("zygote", code: ESHUTDOWN)), nil) }
             if state.running.control !== dead { return (.success(state.running), nil) }
-            // A child that hangs up is about to end, but its sockets close before it can be waited for. Killed, it ends at once.
+            // The sockets of a child that ends are closed before it can be reaped. SIGKILL ends it at once, so waitpid is short.
             let process = state.running.process
             var signal: Int32?
             if process > 0 {

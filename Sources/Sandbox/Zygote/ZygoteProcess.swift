@@ -2,7 +2,7 @@ internal import CLinux
 internal import Glibc
 internal import Media
 
-/// The zygote process: it has one thread and the libraries loaded, and forks one worker per job, one job ahead.
+/// The zygote process. It has one thread and all libraries loaded, forks one worker per job, and has one worker ready in advance.
 ///
 /// Jobs arrive over the server's control socket, each with a guardian socket that its worker never gets. When the server closes
 /// its end of the guardian socket, or half of it, the zygote kills the worker. When a worker has ended, the zygote reports the end
@@ -23,8 +23,8 @@ struct ZygoteProcess {
 
     private let control: Int32
     private let signals: Int32
-    private let home: Worker.Home
-    /// The output file of the warm-up; nil where spare workers do not warm up.
+    private let parent: Worker.Parent
+    /// The output file of the warm-up; nil if spare workers do not warm up.
     private let warmUp: Int32?
     private var children: [Child] = []
     private var spare: SpareWorker?
@@ -45,19 +45,19 @@ struct ZygoteProcess {
         guard signals >= 0 else { _exit(70) }
         Transcoder.silenceLibraries()
         if warmsUp { _ = nice(Self.niceness) }
-        let warmUp = warmsUp ? WarmUp.makeOutput() : -1
+        let warmUp = warmsUp ? WarmUp.openOutput() : -1
         if warmUp >= 0 { WarmUp.run(output: warmUp) }
         // From here on no file can be opened.
         let memory = Int(clinux_address_space())
         guard let confinement = confine() else { _exit(71) }
-        let home = Worker.Home(zygote: getpid(), memory: memory, confinement: confinement)
-        var zygote = ZygoteProcess(control: 3, signals: signals, home: home, warmUp: warmUp >= 0 ? warmUp : nil)
+        let parent = Worker.Parent(zygote: getpid(), memory: memory, confinement: confinement)
+        var zygote = ZygoteProcess(control: 3, signals: signals, parent: parent, warmUp: warmUp >= 0 ? warmUp : nil)
         try? MessageChannel(socket: zygote.control).send(WorkerMessage.ready(confinement))
         zygote.serve()
         zygote.end()
     }
 
-    /// Drops all rights that the zygote and its workers do not need; nil where the kernel has a feature but refuses it.
+    /// Drops all rights that the zygote and its workers do not need; nil if the kernel has a feature but refuses it.
     private static func confine() -> Confinement? {
         guard clinux_no_new_privileges() == 0, clinux_drop_capabilities() == 0 else { return nil }
         let landlock = clinux_deny_files_and_network()
@@ -66,15 +66,15 @@ struct ZygoteProcess {
         return Confinement(filtersCalls: filter == 1, landlockVersion: Int(landlock))
     }
 
-    private init(control: Int32, signals: Int32, home: Worker.Home, warmUp: Int32?) {
+    private init(control: Int32, signals: Int32, parent: Worker.Parent, warmUp: Int32?) {
         self.control = control
         self.signals = signals
-        self.home = home
+        self.parent = parent
         self.warmUp = warmUp
     }
 
     private mutating func serve() {
-        spare = SpareWorker(home: home, warmUp: warmUp)
+        spare = SpareWorker(parent: parent, warmUp: warmUp)
         while true {
             var polled = [
                 pollfd(fd: control, events: Int16(POLLIN), revents: 0),
@@ -90,7 +90,7 @@ struct ZygoteProcess {
         }
     }
 
-    /// Receives a job and starts its worker; false when the control socket is closed.
+    /// Receives a job and starts its worker; false if the control socket is closed.
     private mutating func accept() -> Bool {
         guard let received = try? MessageChannel(socket: control).receive() else { return false }
         guard let job = received.message?.job, received.descriptors.count == 4 else {
@@ -99,18 +99,18 @@ struct ZygoteProcess {
         }
         let guardian = received.descriptors[3]
         defer { for descriptor in received.descriptors[..<3] { close(descriptor) } }
-        // A spare worker that has ended costs only time: another is forked now.
+        // If the spare worker has ended, another one is forked now.
         guard let worker = begin(job, Array(received.descriptors[..<3])) ?? begin(job, Array(received.descriptors[..<3])) else {
-            tell(WorkerExit(code: WorkerExit.notForked, signal: nil, cpuMicroseconds: 0, peakBytes: 0), guardian)
+            report(WorkerExit(code: WorkerExit.notForked, signal: nil, cpuMicroseconds: 0, peakBytes: 0), guardian)
             return true
         }
         children.append(Child(process: worker.process, guardian: guardian, cpuBefore: worker.cpu))
         return true
     }
 
-    /// Starts the job in the spare worker, or in one forked now; nil where there is none.
+    /// Starts the job in the spare worker or in a new one; nil if that fails.
     private mutating func begin(_ job: WorkerJob, _ descriptors: [Int32]) -> (process: pid_t, cpu: Int)? {
-        guard let worker = spare ?? SpareWorker(home: home, warmUp: nil) else { return nil }
+        guard let worker = spare ?? SpareWorker(parent: parent, warmUp: nil) else { return nil }
         spare = nil
         let cpu = worker.cpuMicroseconds
         return worker.begin(job, descriptors: descriptors) ? (worker.process, cpu) : nil
@@ -135,15 +135,15 @@ struct ZygoteProcess {
             let child = children.remove(at: index)
             var end = WorkerExit(exit)
             end.cpuMicroseconds = max(0, end.cpuMicroseconds - child.cpuBefore)
-            tell(end, child.guardian)
+            report(end, child.guardian)
             hasJobEnded = true
         }
-        // Not while a job runs: forking and warming up would take processor time from it. And not after a spare worker ended by
-        // itself: the next one might do the same again and again.
-        if hasJobEnded, spare == nil, expectsMore { spare = SpareWorker(home: home, warmUp: warmUp) }
+        // A fork and a warm-up during a job would take processor time from it. A spare worker that ended by itself is not replaced,
+        // because its successors could do the same in a loop.
+        if hasJobEnded, spare == nil, expectsMore { spare = SpareWorker(parent: parent, warmUp: warmUp) }
     }
 
-    /// Only a zygote that expects many jobs warms up.
+    /// Whether many jobs are expected: only such a zygote warms up.
     private var expectsMore: Bool { warmUp != nil }
 
     /// Ends the process, and the spare worker with it.
@@ -155,8 +155,8 @@ struct ZygoteProcess {
         _exit(0)
     }
 
-    private func tell(_ exit: WorkerExit, _ guardian: Int32) {
-        // Fails where the server has closed its end, which does not matter.
+    private func report(_ exit: WorkerExit, _ guardian: Int32) {
+        // This fails if the server has closed its end and is not interested any more.
         try? MessageChannel(socket: guardian).send(WorkerMessage.exit(exit))
         close(guardian)
     }

@@ -1,0 +1,78 @@
+internal import CLinux
+package import Media
+
+/// A job for a worker process, and the resources it may use.
+package struct WorkerJob: Sendable, Equatable {
+    package var transcoder: Transcoder
+    package var allowance: Allowance
+    /// A fault that a test injects. Release builds ignore it.
+    package var fault: WorkerFault?
+
+    /// The resources of one job.
+    package struct Allowance: Sendable, Equatable {
+        /// Seconds of processor time.
+        package var cpu: Int
+        /// Bytes of memory in addition to those that a worker inherits.
+        package var memory: Int
+        /// Bytes of the output.
+        package var output: Int
+        /// Seconds of wall-clock time.
+        package var wall: Int
+
+        /// The defaults are those of the settings `limits.cpu` and `limits.memory`. The wall-clock limit is twice the processor
+        /// time, because workers share processors.
+        package init(cpu: Int = 30, memory: Int = 512 << 20, output: Int = 256 << 20, wall: Int? = nil) {
+            self.cpu = cpu
+            self.memory = memory
+            self.output = output
+            self.wall = wall ?? 2 * cpu
+        }
+    }
+
+    package init(transcoder: Transcoder, allowance: Allowance = Allowance(), fault: WorkerFault? = nil) {
+        self.transcoder = transcoder
+        self.allowance = allowance
+        self.fault = fault
+    }
+}
+
+/// How a worker process ended, as the zygote reports it.
+package struct WorkerExit: Sendable, Equatable {
+    /// The exit code that stands for a failed fork: there was no worker.
+    static let notForked: Int32 = 69
+
+    /// The exit code, or nil if a signal ended it.
+    package var code: Int32?
+    /// The signal that ended it.
+    package var signal: Int32?
+    /// Processor time in microseconds, of the process and of the kernel for it.
+    package var cpuMicroseconds: Int
+    /// The largest resident size, in bytes.
+    package var peakBytes: Int
+}
+
+extension WorkerExit {
+    init(_ exit: clinux_child_exit) {
+        self.init(
+            code: exit.code < 0 ? nil : exit.code, signal: exit.signal == 0 ? nil : exit.signal,
+            cpuMicroseconds: Int(exit.user_microseconds + exit.system_microseconds), peakBytes: Int(exit.peak_bytes))
+    }
+}
+
+/// The kernel features that confine the zygote and every worker.
+package struct Confinement: Sendable, Equatable {
+    /// Whether only the system calls on a list are allowed (seccomp).
+    package var filtersCalls: Bool
+    /// The kernel's version of landlock, which forbids opening files and connecting; 0 without it.
+    package var landlockVersion: Int
+
+    package init(filtersCalls: Bool, landlockVersion: Int) {
+        self.filtersCalls = filtersCalls
+        self.landlockVersion = landlockVersion
+    }
+
+    /// The names of the missing features.
+    package var missing: [String] {
+        (filtersCalls ? [] : ["seccomp"]) + (landlockVersion > 0 ? [] : ["landlock"])
+    }
+}
