@@ -9,7 +9,7 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-/// Where `scripts/libav` puts the part of libav that is used here. Without it these lead nowhere, and the system's is found.
+/// The directory of the reduced libav that `scripts/libav` builds. If it does not exist, the system's libav is found.
 let libav = Context.packageDirectory + "/.libav"
 let libavHeaders: [SwiftSetting] = [.unsafeFlags(["-Xcc", "-I\(libav)/include"])]
 let libavArchives: [LinkerSetting] = [.unsafeFlags(["-L\(libav)/lib"])]
@@ -39,10 +39,10 @@ let package = Package(
         .systemLibrary(name: "COpenSSL"),
         .target(name: "CLinux", cSettings: [.define("_GNU_SOURCE")]),
 
-        // Owners of file descriptors, shared by all who move bytes.
+        // File descriptors and buffers, for all targets that move bytes.
         .target(name: "SystemIO", dependencies: ["CLinux"], swiftSettings: strict),
 
-        // The leaves: none of them knows another.
+        // The leaves, which do not import one another.
         .target(
             name: "Media", dependencies: ["CGIF", "CAV", "SystemIO"], swiftSettings: strict + libavHeaders,
             linkerSettings: libavArchives),

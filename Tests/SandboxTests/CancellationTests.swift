@@ -9,8 +9,7 @@ import Testing
 @testable import Sandbox
 
 extension SerialTests {
-    /// Jobs that nobody wants any more, and zygotes that die under jobs.
-    @Suite(.timeLimit(.minutes(2))) struct CancellationTests {
+    @Suite("Cancelled jobs end, and jobs survive the loss of their zygote", .timeLimit(.minutes(2))) struct CancellationTests {
         private func pool(_ zygote: Zygote, workers: Int = 1) -> WorkerPool {
             WorkerPool(zygote: zygote, configuration: WorkerPoolConfiguration(workers: workers, threadsAlone: 1))
         }
@@ -28,7 +27,7 @@ extension SerialTests {
             }
         }
 
-        @Test func cancellingEndsTheWorkerThatRuns() async throws {
+        @Test func cancellingEndsTheRunningWorker() async throws {
             let zygote = try SandboxFixture.zygote()
             let pool = pool(zygote)
             let running = Task { try await run(pool, SandboxFixture.long) }
@@ -43,10 +42,10 @@ extension SerialTests {
             pool.close()
         }
 
-        @Test func jobsOfAZygoteThatDiesAreBegunAgain() async throws {
+        @Test func jobsOfAZygoteThatDiesAreStartedAgain() async throws {
             let zygote = try SandboxFixture.zygote()
             let pool = pool(zygote, workers: 2)
-            // Busy for a second or so, which is long enough to kill the zygote meanwhile.
+            // Takes about a second, which is long enough to kill the zygote meanwhile.
             let gif = GIFBuilder.noise(frames: 40, width: 300, height: 300)
             try await withThrowingTaskGroup(of: SandboxError?.self) { group in
                 for _ in 0..<2 { group.addTask { try await run(pool, gif) } }
@@ -60,7 +59,7 @@ extension SerialTests {
             pool.close()
         }
 
-        @Test func aZygoteThatDoesNotAnswerIsReplaced() throws {
+        @Test func aZygoteThatDoesNotRespondIsReplaced() throws {
             let zygote = try SandboxFixture.zygote()
             _ = zygote.confinement()
             kill(zygote.process, SIGSTOP)
@@ -73,13 +72,13 @@ extension SerialTests {
             #expect(try supervisor.run(SandboxFixture.job(), input: input, output: SandboxFixture.output()).result.frames == 5)
         }
 
-        @Test func theLossOfAnIdleZygoteIsReportedAndRepaired() throws {
+        @Test func anIdleZygoteThatDiesIsReportedAndReplaced() throws {
             let zygote = try SandboxFixture.zygote()
             let losses = Mutex<[ZygoteLoss]>([])
             zygote.onLoss { loss in losses.withLock { $0.append(loss) } }
             for round in 1...2 {
                 let process = zygote.process
-                // A zygote that died within its first second waits for a job.
+                // A zygote that dies within its first second is not replaced before the next job.
                 try blockUntil("the age of the zygote") { Self.age(of: process) >= 1.2 }
                 kill(process, SIGKILL)
                 try blockUntil("a new zygote") { zygote.replacements == round }

@@ -8,9 +8,8 @@ import Testing
 @testable import Sandbox
 
 extension SerialTests {
-    /// Landlock alone, without the filter of system calls that would hide what it does; it holds for one thread.
-    @Suite(.timeLimit(.minutes(2))) struct ConfinementTests {
-        /// What a system call gave: 0, or its errno.
+    @Suite("The zygote and its workers reach nothing outside", .timeLimit(.minutes(2))) struct ConfinementTests {
+        /// Results of system calls: 0 or errno.
         private struct Attempts: Equatable {
             var version: Int32 = 0
             var open: Int32 = 0
@@ -52,7 +51,7 @@ extension SerialTests {
         }
 
         @Test(.enabled(if: SandboxFixture.landlockVersion > 0, "this kernel has no landlock"))
-        func landlockAloneKeepsAProcessFromEverythingOutside() throws {
+        func landlockAloneDeniesFilesProcessesAndConnections() throws {
             let outcome = Mutex(Attempts())
             let thread = try #require(SystemThread.start(name: "confined") { outcome.withLock { $0 = Self.attempt() } })
             thread.join()
@@ -64,27 +63,26 @@ extension SerialTests {
             if attempts.version >= 6 { #expect(attempts.signal == EPERM) }
         }
 
-        @Test func theZygoteSaysWhatHolds() throws {
+        @Test func theZygoteReportsItsConfinement() throws {
             let confinement = try #require(try SandboxFixture.zygote().confinement())
             #expect(
                 confinement
                     == Confinement(filtersCalls: SandboxFixture.filtersCalls, landlockVersion: SandboxFixture.landlockVersion))
         }
 
-        @Test func theZygoteHoldsNothingButItsSocketsAndKnowsNoSecrets() throws {
+        @Test func theZygoteHasOnlyItsOwnDescriptorsAndNoSecrets() throws {
             setenv("GIFREEL_TEST_SECRET", "do not tell", 1)
             defer { unsetenv("GIFREEL_TEST_SECRET") }
             let zygote = try SandboxFixture.zygote()
             _ = zygote.confinement()
-            // Null device, null device, standard error, control socket, what warming up writes to, signals, the spare worker's
-            // socket.
+            // Twice the null device, standard error, control socket, output of the warm-up, signals, the spare worker's socket.
             try blockUntil("seven descriptors") { (try? SandboxFixture.descriptors(of: zygote.process))?.count == 7 }
             #expect(try !SandboxFixture.environment(of: zygote.process).contains("GIFREEL_TEST_SECRET"))
             #expect(SandboxFixture.status(of: zygote.process, "CapPrm").allSatisfy { $0 == "0" })
             #expect(SandboxFixture.status(of: zygote.process, "NoNewPrivs") == "1")
         }
 
-        @Test func aWorkerHoldsNothingButItsOutputAndItsChannel() throws {
+        @Test func aWorkerHasNoDescriptorsButItsOutputAndItsChannel() throws {
             let zygote = try SandboxFixture.zygote()
             var job = SandboxFixture.job(wall: 60)
             job.fault = .hang
@@ -110,7 +108,7 @@ extension SerialTests {
             (Confinement(filtersCalls: false, landlockVersion: 3), ["seccomp"]),
             (Confinement(filtersCalls: false, landlockVersion: 0), ["seccomp", "landlock"]),
         ])
-        func whatIsMissingHasAName(_ confinement: Confinement, _ missing: [String]) {
+        func missingFeaturesAreNamed(_ confinement: Confinement, _ missing: [String]) {
             #expect(confinement.missing == missing)
         }
     }

@@ -9,8 +9,7 @@ import Testing
 @testable import Sandbox
 
 extension SerialTests {
-    /// Workers that end at every stage, lie, or try to get out: the right error, and the next job is as if nothing had been.
-    @Suite(.timeLimit(.minutes(3))) struct FaultTests {
+    @Suite("Faults and attacks of a worker end one job and do not affect the next", .timeLimit(.minutes(3))) struct FaultTests {
         private func error(_ fault: WorkerFault?, cpu: Int = 30, wall: Int = 60, on zygote: Zygote) throws -> SandboxError? {
             let supervisor = JobSupervisor(zygote: zygote)
             return try error(fault, cpu: cpu, wall: wall, supervisor)
@@ -51,7 +50,7 @@ extension SerialTests {
             #expect(try self.error(nil, on: zygote) == nil)
         }
 
-        @Test func aWorkerThatEndsWithoutAWordIsACrash() throws {
+        @Test func aWorkerThatEndsWithoutAReplyIsACrash() throws {
             let zygote = try SandboxFixture.zygote()
             guard case .crashed(let exit)? = try error(.silentEnd, on: zygote) else {
                 Issue.record("no crash")
@@ -73,20 +72,20 @@ extension SerialTests {
             (.shortFile, .invalidOutput(.wrongLength)), (.garbledFile, .invalidOutput(.wrongSignature)),
             (.foreignFile, .invalidOutput(.wrongLength)),
         ])
-        func aLieIsFoundOut(_ fault: WorkerFault, _ expected: SandboxError) throws {
+        func falseClaimsAreDetected(_ fault: WorkerFault, _ expected: SandboxError) throws {
             let zygote = try SandboxFixture.zygote()
             #expect(try error(fault, on: zygote) == expected)
             #expect(try error(nil, on: zygote) == nil)
             try blockUntil("the end of the workers") { SandboxFixture.workers(of: zygote.process).isEmpty }
         }
 
-        @Test func aHangEndsWithTheTimeByTheClock() throws {
+        @Test func aHangEndsAtTheWallClockLimit() throws {
             let zygote = try SandboxFixture.zygote()
             #expect(try error(.hang, wall: 1, on: zygote) == .wallClockTimeout)
             #expect(try error(nil, on: zygote) == nil)
         }
 
-        @Test func aBusyLoopEndsWithTheProcessorTime() throws {
+        @Test func aBusyLoopEndsAtTheProcessorTimeLimit() throws {
             let zygote = try SandboxFixture.zygote()
             #expect(try error(.spin, cpu: 1, on: zygote) == .cpuLimitExceeded)
             #expect(try error(nil, on: zygote) == nil)
@@ -98,7 +97,7 @@ extension SerialTests {
                 WorkerFault.openFile, .makeFile, .readProc, .connect, .execute, .trace, .signalParent, .fork, .mapCode,
                 .writeChannelAsFile,
             ])
-        func anAttemptToGetOutEndsTheWorker(_ fault: WorkerFault) throws {
+        func anAttemptToLeaveTheSandboxEndsTheWorker(_ fault: WorkerFault) throws {
             let zygote = try SandboxFixture.zygote()
             let process = zygote.process
             let supervisor = JobSupervisor(zygote: zygote)
@@ -109,7 +108,7 @@ extension SerialTests {
             #expect(!FileManager.default.fileExists(atPath: "/tmp/gifreel-escaped"))
         }
 
-        @Test func whatBecameOfJobsIsCounted() throws {
+        @Test func outcomesOfJobsAreCounted() throws {
             let supervisor = JobSupervisor(zygote: try SandboxFixture.zygote())
             for fault in [WorkerFault.killedWhenBegun, .killedWhenConverted, .silentEnd, .flood, .wrongSize, nil] {
                 _ = try error(fault, supervisor)
@@ -119,7 +118,7 @@ extension SerialTests {
             #expect(statistics.cpuMicroseconds > 0)
         }
 
-        @Test func anInputThatCouldChangeIsRefused() throws {
+        @Test func anInputThatIsNotSealedIsRefused() throws {
             let number = clinux_memfd_create("unsealed")
             try #require(number >= 0)
             let input = SharedDescriptor(OwnedDescriptor(taking: number))

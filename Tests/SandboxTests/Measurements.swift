@@ -9,17 +9,16 @@ import Testing
 
 private let rounds = ProcessInfo.processInfo.environment["GIFREEL_MEASURE"].flatMap { Int($0) } ?? 0
 
-/// Figures, not checks: `GIFREEL_MEASURE=500 swift test -c release -Xswiftc -enable-testing --filter SandboxTests.Measurements`,
-/// the number being that of jobs. Without `-c release` the server's side is slower than it is.
-@Suite(.serialized, .enabled(if: rounds > 0))
+/// Measurements without expectations. The variable sets the number of jobs:
+/// `GIFREEL_MEASURE=500 swift test -c release -Xswiftc -enable-testing --filter SandboxTests.Measurements`
+@Suite("Costs of a worker", .serialized, .enabled(if: rounds > 0))
 struct Measurements {
     private func median(_ durations: [Duration]) -> Double {
         durations.sorted()[durations.count / 2] / .microseconds(1)
     }
 
-    /// The same work in this process and in a worker, in turns; with a spare worker that is ready, as a service that has
-    /// time to spare has it, and without a moment's rest.
-    @Test(arguments: [true, false]) func whatAWorkerCosts(afterARest: Bool) throws {
+    /// Runs the same work in this process and in a worker, in turns: with a spare worker that is ready, and back to back.
+    @Test(arguments: [true, false]) func costOfAWorker(afterARest: Bool) throws {
         let zygote = try SandboxFixture.zygote()
         let supervisor = JobSupervisor(zygote: zygote)
         for (name, gif) in [

@@ -4,12 +4,13 @@ import Glibc
 import Media
 import SystemIO
 import TestSupport
+import Testing
 
 @testable import Sandbox
 
-/// A zygote for all tests of this process, and what a job needs.
+/// Zygotes, jobs and files for tests of the sandbox.
 enum SandboxFixture {
-    /// The test process has threads, so the zygote is the built executable, started anew.
+    /// Starts the built executable as a zygote, because the test process has threads and cannot fork one.
     static func zygote() throws -> Zygote {
         let folder = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
         return try Zygote.spawn(executable: folder.appendingPathComponent("gifreel").path)
@@ -29,7 +30,7 @@ enum SandboxFixture {
         return SharedDescriptor(OwnedDescriptor(taking: number))
     }
 
-    /// O_TMPFILE, which Swift's Glibc module lacks: O_DIRECTORY and a bit of its own.
+    /// O_TMPFILE, which Swift's Glibc module lacks: O_DIRECTORY and another bit.
     private static let temporaryFileFlag: Int32 = 0o20000000 | 0o200000
 
     static func job(cpu: Int = 30, memory: Int = 512 << 20, output: Int = 1 << 30, wall: Int? = nil) -> WorkerJob {
@@ -47,7 +48,7 @@ enum SandboxFixture {
         return builder.finish()
     }()
 
-    /// Whether the process exists and is no zombie.
+    /// Whether the process exists and is not a zombie.
     static func isAlive(_ process: Int32) -> Bool {
         guard let status = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8) else { return false }
         return !status.contains(") Z ")
@@ -62,7 +63,7 @@ enum SandboxFixture {
     /// The workers of a zygote that have a job.
     static func workers(of zygote: Int32) -> [Int32] { children(of: zygote, named: "gifreel-job") }
 
-    /// The workers of a zygote that wait for one.
+    /// The workers of a zygote that wait for a job.
     static func spares(of zygote: Int32) -> [Int32] { children(of: zygote, named: "gifreel-spare") }
 
     private static func children(of process: Int32, named name: String) -> [Int32] {
@@ -74,7 +75,7 @@ enum SandboxFixture {
         try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/fd")
     }
 
-    /// A process' environment as it was when it began.
+    /// A process' environment at its start.
     static func environment(of process: Int32) throws -> String {
         String(decoding: try Data(contentsOf: URL(fileURLWithPath: "/proc/\(process)/environ")), as: UTF8.self)
     }
@@ -86,9 +87,13 @@ enum SandboxFixture {
         return line.drop { $0 != ":" }.dropFirst().trimmingCharacters(in: .whitespaces)
     }
 
-    /// Whether this kernel has seccomp, as it says itself.
+    /// Whether this kernel reports seccomp.
     static let filtersCalls = FileManager.default.fileExists(atPath: "/proc/sys/kernel/seccomp/actions_avail")
 
     /// The kernel's version of landlock, found without confining this thread.
     static let landlockVersion = Int(clinux_landlock_version())
 }
+
+/// All suites with workers. Their tests run one after another, because each blocks a thread until its worker ends, and tests in
+/// parallel could block all threads.
+@Suite("Workers", .serialized) enum SerialTests {}

@@ -42,7 +42,7 @@ extension SerialTests {
             }
         }
 
-        @Test func aSpareWorkerThatEndsIsNotMissed() throws {
+        @Test func aJobSucceedsAfterTheSpareWorkerHasEnded() throws {
             let zygote = try SandboxFixture.zygote()
             for _ in 0..<5 {
                 let waiting = try spare(of: zygote)
@@ -59,7 +59,7 @@ extension SerialTests {
             for signal in [SIGKILL, SIGTERM] {
                 let zygote = try SandboxFixture.zygote()
                 let waiting = try spare(of: zygote)
-                // SIGTERM it ignores; stopping is said over its socket.
+                // The zygote ignores SIGTERM; closing its socket stops it.
                 if signal == SIGKILL { kill(zygote.process, signal) } else { zygote.stop() }
                 try blockUntil("the end of the process") { !SandboxFixture.isAlive(waiting) }
             }

@@ -8,9 +8,8 @@ import Testing
 @testable import Sandbox
 
 extension SerialTests {
-    /// A worker that may not have the memory it asks for says so; it does not crash.
-    @Suite(.timeLimit(.minutes(2))) struct WorkerMemoryTests {
-        /// Frames that are undone, so that the canvas is there twice, and a palette of each frame's own.
+    @Suite("A worker without enough memory reports it and does not crash", .timeLimit(.minutes(2))) struct WorkerMemoryTests {
+        /// Frames with a disposal that needs a second canvas, each with a local palette.
         private static let gif: [UInt8] = {
             var builder = GIFBuilder(width: 1200, height: 900)
             for index in 0..<3 {
@@ -32,7 +31,7 @@ extension SerialTests {
             }
         }
 
-        @Test(arguments: [1, 2]) func howeverLittleMemoryThereIsItIsToldOrItIsEnough(_ threads: Int) throws {
+        @Test(arguments: [1, 2]) func anyMemoryLimitIsEitherEnoughOrReported(_ threads: Int) throws {
             let zygote = try SandboxFixture.zygote()
             var refused = 0
             var memory = 64 << 10

@@ -4,8 +4,7 @@ import Testing
 
 @testable import Sandbox
 
-/// Messages hold every field of what they carry.
-@Suite struct WorkerMessageTests {
+@Suite("Messages of workers contain every field of their payload") struct WorkerMessageTests {
     private func received(_ message: WorkerMessage) -> WorkerMessage? {
         message.words.withUnsafeBytes { WorkerMessage($0) }
     }
@@ -52,7 +51,7 @@ import Testing
             bytes: number())
     }
 
-    @Test func jobsAndResultsComeBackFromAllTheirFields() {
+    @Test func jobsAndResultsRoundTripWithAllFields() {
         var numbers = SeededNumbers(seed: 17)
         for _ in 0..<300 {
             let job = job(&numbers)
@@ -62,9 +61,9 @@ import Testing
         }
     }
 
-    /// A new stored property that is not visited keeps its default on the other side. Every property of these two jobs differs
-    /// from that of a plain one, so each that is left out is found, and named.
-    @Test func noPropertyIsLeftOut() throws {
+    /// A stored property that is not visited keeps its default value on the other side. Every property of these two jobs differs
+    /// from the default, so the test finds and names each property that is missing.
+    @Test func noPropertyIsMissing() throws {
         var numbers = SeededNumbers(seed: 18)
         var plain = WorkerJob(transcoder: Transcoder(output: .facts))
         plain.transcoder.options.size.fit = .cover
@@ -85,7 +84,7 @@ import Testing
         #expect(fields.count == 11, "extend the test by the new field of results: \(fields)")
     }
 
-    /// Every error there is, one after the other: a new case does not compile here until it is listed.
+    /// Every error, one after another. A new case does not compile until it is listed here.
     private func next(after error: TranscodeError?) -> TranscodeError? {
         switch error {
         case nil: .notAGIF
@@ -100,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func errorsExitsAndConfinementsComeBack() {
+    @Test func errorsExitsAndConfinementsRoundTrip() {
         var error = next(after: nil)
         while let current = error {
             #expect(received(.failure(current)) == .failure(current))
@@ -116,7 +115,7 @@ import Testing
         }
     }
 
-    @Test func wordsThatAreNoValueOfTheirFieldMakeNoMessage() {
+    @Test func wordsOutsideTheRangeOfTheirFieldAreRefused() {
         let message = WorkerMessage.job(WorkerJob(transcoder: Transcoder()))
         for word: Int64 in [.min, .max] {
             var refused = 0
@@ -125,7 +124,7 @@ import Testing
                 words[index] = word
                 if words.withUnsafeBytes({ WorkerMessage($0) }) == nil { refused += 1 }
             }
-            // Kind, output, three colours, fit, and the flags of what may be nil.
+            // Kind, output, three colours, fit, and the flags of optional fields.
             #expect(refused >= 11)
         }
         for error in [TranscodeError.tooLarge(.side, value: -1, maximum: 1), .startPastEnd(start: .min, duration: 1)] {
@@ -133,7 +132,7 @@ import Testing
         }
     }
 
-    @Test func bytesThatAreNoMessageAreNone() {
+    @Test func otherBytesAreNotAMessage() {
         for count in [0, 8, WorkerMessage.byteCount - 1, WorkerMessage.byteCount] {
             let bytes = [UInt8](repeating: 0xff, count: count)
             #expect(bytes.withUnsafeBytes { WorkerMessage($0) } == nil)

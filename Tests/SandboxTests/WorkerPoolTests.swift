@@ -7,14 +7,14 @@ import Testing
 @testable import Sandbox
 
 extension SerialTests {
-    @Suite(.timeLimit(.minutes(2))) struct WorkerPoolTests {
+    @Suite("The pool runs the most urgent jobs first and bounds its queue", .timeLimit(.minutes(2))) struct WorkerPoolTests {
         private func pool(workers: Int = 1, queue: Int = 4) throws -> WorkerPool {
             WorkerPool(
                 zygote: try SandboxFixture.zygote(),
                 configuration: WorkerPoolConfiguration(workers: workers, queue: queue, threadsAlone: 1))
         }
 
-        /// Runs a job, and returns its error instead of throwing it.
+        /// Runs a job and returns its error.
         private func error(_ pool: WorkerPool, _ gif: [UInt8], wall: Int? = nil) async throws -> SandboxError? {
             let input = try SandboxFixture.input(gif)
             let output = try SandboxFixture.output()
@@ -26,13 +26,13 @@ extension SerialTests {
             }
         }
 
-        /// When the file was last written to, in nanoseconds.
+        /// The time of the last write to the file, in nanoseconds.
         private static func modified(_ file: SharedDescriptor) -> Int {
             var status = stat()
             return fstat(file.number, &status) == 0 ? status.st_mtim.tv_sec * 1_000_000_000 + status.st_mtim.tv_nsec : -1
         }
 
-        @Test func jobsMoreThanWorkersAllGetDone() async throws {
+        @Test func moreJobsThanWorkersAllFinish() async throws {
             let pool = try pool(workers: 2, queue: 20)
             let errors = try await withThrowingTaskGroup(of: SandboxError?.self) { group in
                 for _ in 0..<12 {
@@ -59,7 +59,7 @@ extension SerialTests {
             pool.close()
         }
 
-        @Test func moreUrgentJobsGoFirstAndUrgencyMayRise() async throws {
+        @Test func moreUrgentJobsRunFirstAndUrgencyMayRise() async throws {
             let pool = try pool(queue: 8)
             let names = ["prewarm", "raised", "visitor 1", "visitor 2"]
             let turns = [JobTurn(.prewarm), JobTurn(.prewarm), JobTurn(.visitor), JobTurn(.visitor)]
@@ -81,7 +81,7 @@ extension SerialTests {
             #expect(turns.map(\.urgency.level) == [7, 1, 3, 3])
             #expect(!turns.contains { $0.hasBegun })
             for task in tasks { try await task.value }
-            // One worker wrote them one after the other.
+            // A single worker wrote the files in order.
             let written = zip(outputs, names).map { (Self.modified($0), $1) }.sorted { $0.0 < $1.0 }
             #expect(written.map(\.1) == ["raised", "visitor 1", "visitor 2", "prewarm"])
             #expect(turns.allSatisfy { $0.hasBegun })
@@ -102,7 +102,7 @@ extension SerialTests {
             pool.close()
         }
 
-        @Test func cancelledJobsMakeRoomInTheQueue() async throws {
+        @Test func cancelledJobsAreRemovedFromTheQueue() async throws {
             let pool = try pool(queue: 2)
             let running = Task { try await error(pool, SandboxFixture.long) }
             try await waitUntil("the load of the pool") { pool.load.running == 1 }

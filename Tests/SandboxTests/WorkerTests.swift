@@ -8,13 +8,13 @@ import Testing
 @testable import Sandbox
 
 extension SerialTests {
-    @Suite(.timeLimit(.minutes(2))) struct WorkerTests {
+    @Suite("A worker converts one source within its limits", .timeLimit(.minutes(2))) struct WorkerTests {
         private func run(_ gif: [UInt8], _ job: WorkerJob, on zygote: Zygote? = nil) throws -> JobSupervisor.Outcome {
             try JobSupervisor(zygote: zygote ?? SandboxFixture.zygote()).run(
                 job, input: SandboxFixture.input(gif), output: SandboxFixture.output())
         }
 
-        @Test func aWorkerMakesAnMP4AndTellsWhatItTook() throws {
+        @Test func aWorkerWritesAnMP4AndReportsItsResources() throws {
             let output = try SandboxFixture.output()
             let (result, exit) = try JobSupervisor(zygote: SandboxFixture.zygote()).run(
                 SandboxFixture.job(), input: SandboxFixture.input(GIFBuilder.animation(frames: 6)), output: output)
@@ -25,13 +25,13 @@ extension SerialTests {
             #expect(cpu > 0 && cpu < 30_000_000)
         }
 
-        @Test func aWorkerMayHaveThreadsWhereItsJobHas() throws {
+        @Test func aWorkerMayHaveTheThreadsOfItsJob() throws {
             var job = SandboxFixture.job()
             job.transcoder.threads = 3
             #expect(try run(GIFBuilder.animation(frames: 12, width: 320, height: 240), job).result.frames == 12)
         }
 
-        @Test func whatIsWrongWithTheGIFIsTold() throws {
+        @Test func errorsOfTheGIFAreReported() throws {
             let zygote = try SandboxFixture.zygote()
             let cases: [([UInt8], TranscodeError)] = [
                 (Array("hello".utf8), .notAGIF), ([], .notAGIF), (Array("GIF89a".utf8), .incomplete),
@@ -43,13 +43,13 @@ extension SerialTests {
             }
         }
 
-        @Test func tooMuchProcessorTimeEndsTheJob() throws {
+        @Test func theProcessorTimeLimitEndsTheJob() throws {
             #expect(throws: SandboxError.cpuLimitExceeded) {
                 try run(SandboxFixture.long, SandboxFixture.job(cpu: 1, wall: 60))
             }
         }
 
-        @Test func tooMuchTimeByTheClockEndsTheJobAndItsWorker() throws {
+        @Test func theWallClockLimitEndsTheJobAndItsWorker() throws {
             let zygote = try SandboxFixture.zygote()
             #expect(throws: SandboxError.wallClockTimeout) {
                 try run(SandboxFixture.long, SandboxFixture.job(wall: 1), on: zygote)
@@ -57,7 +57,7 @@ extension SerialTests {
             try blockUntil("the end of the workers") { SandboxFixture.workers(of: zygote.process).isEmpty }
         }
 
-        @Test func tooLargeAnOutputIsAnErrorAndNotAnEnd() throws {
+        @Test func anOutputBeyondItsLimitIsRejectedWithoutACrash() throws {
             let gif = GIFBuilder.noise(frames: 4, width: 128, height: 128)
             var failure: SandboxError?
             do throws(SandboxError) {
@@ -75,7 +75,7 @@ extension SerialTests {
             }
         }
 
-        @Test func tooMuchMemoryEndsTheJobAndTheNextOneIsFine() throws {
+        @Test func theMemoryLimitEndsTheJobAndTheNextOneSucceeds() throws {
             let zygote = try SandboxFixture.zygote()
             var builder = GIFBuilder(width: 2800, height: 2800)
             builder.add(GIFBuilder.Frame(width: 1, height: 1, color: 2))
@@ -85,7 +85,7 @@ extension SerialTests {
             #expect(try run(gif, SandboxFixture.job(), on: zygote).result.frames == 1)
         }
 
-        @Test func aWorkerKilledFromOutsideIsNotTheFaultOfTheGIFAndTheNextJobIsFine() throws {
+        @Test func aWorkerKilledFromOutsideIsNotBlamedOnTheGIFAndTheNextJobSucceeds() throws {
             let zygote = try SandboxFixture.zygote()
             let killer = SystemThread.start(name: "killer") {
                 try? blockUntil("a worker") { !SandboxFixture.workers(of: zygote.process).isEmpty }
@@ -116,7 +116,7 @@ extension SerialTests {
             #expect(!FileManager.default.fileExists(atPath: "/proc/\(first)"), "left in the process table")
         }
 
-        @Test func workersLeaveNothingBehind() throws {
+        @Test func workersLeaveNoDescriptorsBehind() throws {
             let zygote = try SandboxFixture.zygote()
             func descriptors() throws -> Int {
                 try FileManager.default.contentsOfDirectory(atPath: "/proc/\(zygote.process)/fd").count

@@ -5,7 +5,7 @@ internal import Glibc
 package final class ChildProcess: Sendable {
     /// The result of a run.
     package struct Outcome: Sendable {
-        /// The exit code, or the signal's number where a signal ended the program.
+        /// The exit code, or the signal's number if a signal ended the program.
         package let code: Int32
         /// Standard output.
         package let bytes: [UInt8]
@@ -50,7 +50,7 @@ package final class ChildProcess: Sendable {
     package var identifier: Int32 { process.processIdentifier }
     package var isRunning: Bool { process.isRunning }
 
-    /// What the program has written to standard error so far.
+    /// The program's standard error so far.
     package var log: String {
         (try? Data(contentsOf: folder.appendingPathComponent("log"))).map { String(decoding: $0, as: UTF8.self) } ?? ""
     }
@@ -65,8 +65,8 @@ package final class ChildProcess: Sendable {
 }
 
 extension Process {
-    /// Waits for the end of the process, kills it where that does not come in time, and returns the exit code or the
-    /// signal's number.
+    /// Waits for the end of the process and returns the exit code or the signal's number. Kills a process that does not end in
+    /// time.
     @available(*, noasync)
     package func waitForEnd(within limit: Duration) -> Int32 {
         let name = executableURL?.lastPathComponent ?? "a process"

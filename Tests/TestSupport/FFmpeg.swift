@@ -1,12 +1,12 @@
 package import Foundation
 
-/// FFmpeg's programs, as a second opinion on what came out. scripts/setup installs them.
+/// FFmpeg's programs, which check outputs independently. scripts/setup installs them.
 package enum FFmpeg {
     package struct Failed: Error {
         package let log: String
     }
 
-    /// What ffprobe says of a file's only stream: `name=value` pairs.
+    /// The `name=value` pairs that ffprobe prints for a file's only stream.
     package static func stream(of file: URL) throws -> [String: String] {
         let output = try run(["ffprobe", "-v", "error", "-show_streams", "-of", "default=nw=1", file.path])
         var values: [String: String] = [:]

@@ -2,9 +2,9 @@ internal import CLinux
 internal import Glibc
 internal import Synchronization
 
-/// A TCP proxy on 127.0.0.1 between a client and a real server, which delays, cuts, stalls or damages what passes.
+/// A TCP proxy on 127.0.0.1 between a client and a real server, which delays, cuts, stalls or damages the streams.
 ///
-/// It knows no protocol: it moves bytes. One thread serves all connections. ``faults`` can change at any time, and then apply to
+/// It forwards bytes and knows no protocol. One thread serves all connections. ``faults`` can change at any time, and then apply to
 /// open connections as well as to new ones.
 package final class FaultProxy: Sendable {
     /// What happens to a stream of bytes once a number of bytes have passed.
@@ -64,7 +64,7 @@ package final class FaultProxy: Sendable {
 
     struct State {
         var faults = Faults()
-        /// Grows with each change from outside.
+        /// Grows with each change by a test.
         var generation = 0
         var target: Int
         var accepted = 0
@@ -78,10 +78,10 @@ package final class FaultProxy: Sendable {
     private let state: Mutex<State>
     /// An eventfd(2).
     private let wakeup: Int32
-    /// Bound to the port and never listening: it reserves the port while no connections are accepted.
+    /// A socket that is bound to the port and never listens. It reserves the port while no connections are accepted.
     private let reservation: Int32
     private let thread = Mutex<LoopbackThread?>(nil)
-    /// The ``State/generation`` that the thread works by.
+    /// The ``State/generation`` that the thread applies.
     private let applied = Mutex(0)
 
     /// Starts forwarding to a port of 127.0.0.1. The caller must call ``stop()``.
@@ -136,7 +136,7 @@ package final class FaultProxy: Sendable {
         thread.join()
     }
 
-    /// Changes the state, and waits until the thread works by it.
+    /// Changes the state, and waits until the thread applies it.
     private func change(_ body: (inout State) -> Void) {
         let generation = state.withLock { state in
             body(&state)
@@ -214,7 +214,7 @@ package final class FaultProxy: Sendable {
         }
     }
 
-    /// Counts a failure that is about to be triggered. Returns false where the limit is reached.
+    /// Counts a failure that is about to be triggered. Returns false if the limit is reached.
     private func countFailure() -> Bool {
         state.withLock { state in
             if let limit = state.faults.failureLimit, state.failures >= limit { return false }

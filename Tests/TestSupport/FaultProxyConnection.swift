@@ -20,7 +20,7 @@ final class ProxyConnection {
         func events(reading: ProxyStream, writing: ProxyStream) -> Int16 {
             (reading.takesBytes ? Int16(POLLIN) : 0) | (writing.hasDueItem(now) ? Int16(POLLOUT) : 0)
         }
-        // A negative descriptor is ignored: a socket without interests would report its end again and again.
+        // A negative descriptor is ignored: poll would report the end of a socket without interests each time.
         func interest(_ number: Int32, _ events: Int16) -> pollfd {
             pollfd(fd: events == 0 ? -1 : number, events: events, revents: 0)
         }
@@ -30,14 +30,14 @@ final class ProxyConnection {
         ]
     }
 
-    /// The time at which delayed bytes are to be forwarded; nil where none wait for a time.
+    /// The time at which delayed bytes are to be forwarded; nil if none wait.
     func nextDue(after now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
         [requests.firstDue, responses.firstDue].compactMap { $0 }.filter { $0 > now }.min()
     }
 
     /// Reads, fails and forwards as far as possible without waiting.
     ///
-    /// - Parameter countFailure: Called before a failure; it is not triggered where this returns false.
+    /// - Parameter countFailure: Called before a failure; the failure is not triggered if this returns false.
     func move(_ state: FaultProxy.State, countFailure: () -> Bool) {
         let now = ContinuousClock.now
         for ending in [
@@ -65,7 +65,7 @@ private struct ProxyStream {
 
     private enum Action {
         case send([UInt8])
-        /// Passes on the end of the source's bytes.
+        /// Forwards the end of the stream.
         case finish
         case end(Ending)
     }
@@ -103,7 +103,7 @@ private struct ProxyStream {
         return forward(now)
     }
 
-    /// Reads what has arrived, and queues it and what is to happen after it.
+    /// Reads the bytes that have arrived, and queues them with the event that follows them.
     private mutating func receive(
         _ now: ContinuousClock.Instant, _ faults: FaultProxy.Stream, _ countFailure: () -> Bool
     ) -> Ending? {
@@ -143,7 +143,7 @@ private struct ProxyStream {
         return nil
     }
 
-    /// Writes what is due.
+    /// Writes the bytes that are due.
     private mutating func forward(_ now: ContinuousClock.Instant) -> Ending? {
         while let (due, action) = queue.first, due <= now {
             switch action {
@@ -205,7 +205,7 @@ enum ProxySocket {
         return number
     }
 
-    /// A non-blocking connection to `port`; nil where the connection is refused.
+    /// A non-blocking connection to `port`; nil if the connection is refused.
     static func connected(to port: Int) -> Int32? {
         let number = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard number >= 0 else { return nil }
@@ -224,7 +224,7 @@ enum ProxySocket {
         return number
     }
 
-    /// Lets small pieces leave without waiting for more (TCP_NODELAY).
+    /// Sends small pieces without delay (TCP_NODELAY).
     static func sendAtOnce(_ number: Int32) {
         var isOn: Int32 = 1
         setsockopt(number, Int32(IPPROTO_TCP), TCP_NODELAY, &isOn, socklen_t(MemoryLayout<Int32>.size))

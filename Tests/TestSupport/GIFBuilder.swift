@@ -1,4 +1,4 @@
-/// Writes GIFs of every kind, sound and unsound, block by block (GIF89a).
+/// Writes valid and invalid GIFs, block by block (GIF89a).
 package struct GIFBuilder: Sendable {
     /// A palette entry.
     package typealias Color = (red: UInt8, green: UInt8, blue: UInt8)
@@ -13,7 +13,7 @@ package struct GIFBuilder: Sendable {
     package let width: Int
     package let height: Int
 
-    /// Begins a file with its screen descriptor and its global palette, if it is to have one.
+    /// Begins a file with its screen descriptor and, unless it is nil, its global palette.
     package init(width: Int, height: Int, palette: [Color]? = Self.palette, version: String = "89a", background: UInt8 = 0) {
         self.width = width
         self.height = height
@@ -25,13 +25,13 @@ package struct GIFBuilder: Sendable {
     /// The finished file.
     package func finish() -> [UInt8] { bytes + [0x3b] }
 
-    /// One image with what goes before it.
+    /// One image with its graphic control extension.
     package struct Frame: Sendable {
         package var x = 0
         package var y = 0
         package var width: Int
         package var height: Int
-        /// Palette indices, row by row from the top; interlacing is done by the builder.
+        /// Palette indices, row by row from the top. The builder interlaces them.
         package var pixels: [UInt8]
         /// In hundredths of a second; nil leaves the graphic control extension out.
         package var delay: Int? = 10
@@ -54,7 +54,7 @@ package struct GIFBuilder: Sendable {
         }
     }
 
-    /// Appends an image; `change` sets what differs from a plain one.
+    /// Appends an image; `change` modifies a plain one.
     package mutating func add(_ frame: Frame, localPalette: [Color]? = nil, _ change: (inout Frame) -> Void = { _ in }) {
         var frame = frame
         change(&frame)
@@ -91,9 +91,9 @@ package struct GIFBuilder: Sendable {
         bytes += raw
     }
 
-    // MARK: Ready-made
+    // MARK: Samples
 
-    /// A square that moves over a canvas, a frame a step: something changes in every frame, most of it does not.
+    /// A square that moves over a canvas with each frame: a small part of every frame changes.
     package static func animation(frames: Int = 5, width: Int = 48, height: Int = 32, delay: Int = 10) -> [UInt8] {
         var builder = GIFBuilder(width: width, height: height)
         builder.addLoop(0)
@@ -107,7 +107,7 @@ package struct GIFBuilder: Sendable {
         return builder.finish()
     }
 
-    /// Frames of noise, which no video coder makes small.
+    /// Frames of noise, which no video encoder compresses well.
     package static func noise(frames: Int, width: Int, height: Int) -> [UInt8] {
         var builder = GIFBuilder(width: width, height: height)
         var state: UInt64 = 0x9e37_79b9_7f4a_7c15

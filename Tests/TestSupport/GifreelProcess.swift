@@ -1,7 +1,7 @@
 package import Foundation
 internal import Glibc
 
-/// The built `gifreel` as a server in a process of its own, with a cache directory of its own.
+/// The built `gifreel` as a server in its own process, with its own cache directory.
 package final class GifreelProcess: Sendable {
     /// The error for a server that ended, or did not listen within 30 seconds.
     package struct NotStarted: Error {
@@ -21,10 +21,10 @@ package final class GifreelProcess: Sendable {
     /// Starts a server that may fetch from loopback, and waits until it listens.
     ///
     /// - Parameters:
-    ///   - settings: `name=value`, after the settings that every test has.
+    ///   - settings: `name=value`, in addition to the settings that every test has.
     ///   - configuration: The path of a settings file.
-    ///   - directory: The directory of an earlier server, to start again on its cache.
-    ///   - environment: Variables besides the test's own.
+    ///   - directory: The directory of an earlier server whose cache the new one uses.
+    ///   - environment: Variables in addition to those of the test.
     ///   - standardError: A file in the directory by default, which ``log`` reads.
     package init(
         _ settings: [String] = [], configuration: String? = nil, directory: URL? = nil, environment: [String: String] = [:],
@@ -71,7 +71,7 @@ package final class GifreelProcess: Sendable {
 
     // MARK: Requests
 
-    /// Sends one request on a connection of its own.
+    /// Sends one request on a new connection.
     package func request(
         _ method: String = "GET", _ target: String, headers: [String] = [], body: [UInt8] = []
     ) throws -> RawHTTPResponse {
@@ -124,7 +124,7 @@ package final class GifreelProcess: Sendable {
         package let name: String
     }
 
-    /// What the server has written to standard error so far.
+    /// The server's standard error so far.
     package var log: String { (try? String(contentsOf: directory.appendingPathComponent("log"), encoding: .utf8)) ?? "" }
 
     /// Waits until the log contains `text`.
@@ -158,5 +158,22 @@ package final class GifreelProcess: Sendable {
         guard process.isRunning else { return }
         Glibc.kill(process.processIdentifier, SIGKILL)
         _ = process.waitForEnd(within: .seconds(60))
+    }
+}
+
+/// Runs of the built `gifreel` to their end.
+package enum GifreelCommandLine {
+    /// Runs `gifreel` with these arguments.
+    ///
+    /// - Parameters:
+    ///   - environment: Variables in addition to those of the test.
+    ///   - input: Standard input.
+    package static func run(
+        _ arguments: [String], environment: [String: String] = [:], input: [UInt8] = []
+    ) throws -> ChildProcess.Outcome {
+        try ChildProcess(
+            GifreelProcess.executable, arguments, environment: ProcessInfo.processInfo.environment.merging(environment) { $1 },
+            input: input
+        ).finish()
     }
 }

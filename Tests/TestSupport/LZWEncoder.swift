@@ -1,4 +1,4 @@
-/// GIF's LZW, growing codes and all (GIF89a Appendix F).
+/// The LZW variant of GIF with codes of growing length (GIF89a Appendix F).
 package enum LZWEncoder {
     /// The code stream of `indices`, each below 2^`minimumCodeSize`.
     package static func encode(_ indices: [UInt8], minimumCodeSize: Int, usesEndCode: Bool = true) -> [UInt8] {

@@ -1,13 +1,13 @@
 internal import Glibc
 internal import Synchronization
 
-/// A small HTTP/1.1 origin on 127.0.0.1 for tests: each path is answered as a script says, faults included.
+/// A small HTTP/1.1 origin on 127.0.0.1 that answers each path with a script, which can contain faults.
 ///
-/// A thread per connection. It counts what it is asked, never logs, and closes everything on ``stop()``.
+/// It has a thread per connection, counts requests, and closes all connections on ``stop()``.
 package final class LoopbackOrigin: Sendable {
     package typealias Handler = @Sendable (LoopbackRequest) -> LoopbackAnswer
 
-    /// The port that was free.
+    /// The port, which was free at the start.
     package let port: Int
     private let listener: Int32
     private let state = Mutex(State())
@@ -31,12 +31,12 @@ package final class LoopbackOrigin: Sendable {
         state.withLock { $0.acceptor = acceptor }
     }
 
-    /// Answers `path` (without query) by `handler` from now on.
+    /// Answers `path` (without query) with `handler` from now on.
     package func on(_ path: String, _ handler: @escaping Handler) {
         state.withLock { $0.handlers[path] = handler }
     }
 
-    /// Answers `path` always alike.
+    /// Answers `path` with the same answer each time.
     package func on(_ path: String, _ answer: LoopbackAnswer) {
         on(path) { _ in answer }
     }
@@ -46,12 +46,12 @@ package final class LoopbackOrigin: Sendable {
         "http://\(host):\(port)\(target)"
     }
 
-    /// How often `path` (without query) was asked for.
+    /// The number of requests for `path` (without query).
     package func count(_ path: String) -> Int {
         state.withLock { $0.counts[path, default: 0] }
     }
 
-    /// Blocks until `path` (without query) was asked for `count` times.
+    /// Blocks until `path` (without query) was requested `count` times.
     @available(*, noasync)
     package func waitForRequests(_ count: Int = 1, for path: String, file: String = #fileID, line: Int = #line) throws {
         try blockUntil("\(count) requests for \(path), of which \(self.count(path)) came", file: file, line: line) {
@@ -64,7 +64,7 @@ package final class LoopbackOrigin: Sendable {
         state.withLock { $0.requests }
     }
 
-    /// How many connections were accepted so far.
+    /// The number of connections that were accepted so far.
     package var connections: Int {
         state.withLock { $0.accepted }
     }
@@ -104,7 +104,7 @@ package final class LoopbackOrigin: Sendable {
     }
 
     private func begin(_ connection: Int32) {
-        // Held over the start, so that the new thread finds itself entered when it ends.
+        // The lock is held during the start, so that the new thread is in the list before it ends.
         let done = state.withLock { state in
             defer { state.finished.removeAll() }
             state.accepted += 1
@@ -126,7 +126,7 @@ package final class LoopbackOrigin: Sendable {
             guard socket.play(answer.steps), answer.keepsAlive else { break }
         }
         state.withLock { state in
-            // Closed under the lock: its number may be given out again at once.
+            // Closed under the lock, because the kernel may reuse the number at once.
             if let thread = state.connections.removeValue(forKey: connection) { state.finished.append(thread) }
             close(connection)
         }
@@ -140,5 +140,34 @@ package final class LoopbackOrigin: Sendable {
             state.requests.append(request)
             return (request, state.handlers[request.path])
         }
+    }
+}
+
+/// A thread of a test helper, which must be joined once.
+final class LoopbackThread: Sendable {
+    private let number: pthread_t
+
+    init(_ body: @escaping @Sendable () -> Void) throws {
+        final class Box: Sendable {
+            let body: @Sendable () -> Void
+            init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+        }
+        let context = Unmanaged.passRetained(Box(body))
+        var number = pthread_t()
+        let code = pthread_create(
+            &number, nil,
+            { context in
+                if let context { Unmanaged<Box>.fromOpaque(context).takeRetainedValue().body() }
+                return nil
+            }, context.toOpaque())
+        guard code == 0 else {
+            context.release()
+            throw LoopbackFailure(operation: "pthread_create", code: code)
+        }
+        self.number = number
+    }
+
+    func join() {
+        pthread_join(number, nil)
     }
 }

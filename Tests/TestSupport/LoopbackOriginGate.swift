@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Holds answers back until a test lets them go.
+/// Delays answers until a test opens it.
 package final class LoopbackGate: Sendable {
     private let reading: Int32
     private let writing: Int32
@@ -16,9 +16,9 @@ package final class LoopbackGate: Sendable {
         close(writing)
     }
 
-    /// Lets go all that wait, now and later.
+    /// Releases all answers that wait now or later.
     package func open() {
-        // Never read, so it stays readable for everyone.
+        // Never read, so it stays readable for all waiting threads.
         var byte: UInt8 = 1
         _ = write(writing, &byte, 1)
     }
@@ -39,7 +39,7 @@ package final class LoopbackGate: Sendable {
     }
 }
 
-/// A system call that failed in a test's helper.
+/// The error of a system call in a test helper.
 package struct LoopbackFailure: Error {
     package let operation: String
     package let code: Int32

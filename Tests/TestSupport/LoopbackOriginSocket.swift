@@ -9,7 +9,7 @@ struct LoopbackSocket {
         self.number = number
     }
 
-    /// What `poll` reports of a connection that the other side, or ``LoopbackOrigin/stop()``, has closed.
+    /// The events that `poll` reports for a connection that the other side, or ``LoopbackOrigin/stop()``, has closed.
     static let closing = Int16(POLLIN) | Int16(0x2000)  // POLLRDHUP, which Glibc's module lacks.
 
     /// A listening socket on a free port of 127.0.0.1.
@@ -34,7 +34,7 @@ struct LoopbackSocket {
         return (number, Int(UInt16(bigEndian: address.sin_port)))
     }
 
-    /// The next request's head without its empty line; nil when the connection ends.
+    /// Reads the next request's head without its empty line; nil at the end of the connection.
     mutating func readHead() -> String? {
         let end = Array("\r\n\r\n".utf8)
         while true {
@@ -50,7 +50,7 @@ struct LoopbackSocket {
         }
     }
 
-    /// Plays the steps; false where the connection has ended on the way.
+    /// Performs the steps; false if the connection ended meanwhile.
     func play(_ steps: [LoopbackAnswer.Step]) -> Bool {
         steps.allSatisfy(play)
     }
@@ -94,7 +94,7 @@ struct LoopbackSocket {
         }
     }
 
-    /// Waits for `duration`, or for ever; false where the connection ended meanwhile.
+    /// Waits for `duration`, or without limit; false if the connection ended meanwhile.
     private func pause(_ duration: Duration?) -> Bool {
         var watched = pollfd(fd: number, events: Self.closing, revents: 0)
         let milliseconds = duration.map { Int32($0 / .milliseconds(1)) } ?? -1

@@ -1,15 +1,15 @@
-/// Reads an MP4's boxes (ISO/IEC 14496-12), apart from the code that wrote them.
+/// Reads the boxes of an MP4 (ISO/IEC 14496-12), independently of the code that wrote them.
 package struct MP4Boxes: Sendable {
     package struct Malformed: Error {}
 
-    /// A sample in the order of showing, in units of the track's timescale.
+    /// A sample in presentation order, in units of the track's timescale.
     package struct Sample: Sendable, Equatable {
         package var time: Int
         package var duration: Int
         package var isSync: Bool
     }
 
-    /// Kinds of the boxes at the top, in order.
+    /// The types of the top-level boxes, in order.
     package private(set) var top: [String] = []
     package private(set) var trackCount = 0
     package private(set) var width = 0
@@ -35,7 +35,7 @@ package struct MP4Boxes: Sendable {
         }
     }
 
-    /// The samples in the order of showing. Durations are the distances of the times shown, the last one's to the end.
+    /// The samples in presentation order. A duration is the distance to the next sample, or to the end.
     package var samples: [Sample] {
         var time = 0
         var samples: [(Int, Bool)] = []
@@ -51,7 +51,7 @@ package struct MP4Boxes: Sendable {
         }
     }
 
-    /// Durations of the samples in the order of showing.
+    /// Durations of the samples in presentation order.
     package var durations: [Int] { samples.map(\.duration) }
 
     private mutating func read(_ content: ArraySlice<UInt8>) throws {
@@ -113,7 +113,7 @@ package struct MP4Boxes: Sendable {
         return result
     }
 
-    /// Where the entries of a table lie.
+    /// The positions of a table's entries.
     private static func entries(_ data: [UInt8], _ size: Int) -> [Int] {
         (0..<integer(data, 4, 4)).map { 8 + $0 * size }.filter { $0 + size <= data.count }
     }

@@ -1,6 +1,6 @@
-/// Something that origins get wrong, and a few things that look wrong and are not.
+/// A fault of an origin, or a correct answer that looks like one.
 package struct OriginFault: Sendable {
-    /// What is wrong; also its path at an origin, with a slash before it.
+    /// The name of the fault; with a slash before it, also its path at an origin.
     package let name: String
     package let handler: LoopbackOrigin.Handler
 
@@ -15,7 +15,7 @@ package struct OriginFault: Sendable {
 
     /// Forty faults of one GIF.
     ///
-    /// - Parameter gif: A GIF of which the first half holds no whole frame.
+    /// - Parameter gif: A GIF whose first half contains no complete frame.
     package static func all(of gif: [UInt8]) -> [OriginFault] {
         silences(gif) + lengths(gif) + framings(gif) + statuses(gif) + types(gif) + heads(gif) + redirects(gif)
             + validators(gif)
@@ -23,7 +23,7 @@ package struct OriginFault: Sendable {
 
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Type: image/gif\r\n"
 
-    /// Bytes as they are; the connection ends after them.
+    /// Bytes verbatim; the connection ends after them.
     private static func raw(_ fields: String, _ body: [UInt8], then steps: [LoopbackAnswer.Step] = []) -> LoopbackAnswer {
         .raw(ok + fields + "\r\n", body, then: steps)
     }
@@ -81,7 +81,7 @@ package struct OriginFault: Sendable {
     }
 
     private static func types(_ gif: [UInt8]) -> [OriginFault] {
-        // What a compressor makes of ten megabytes of zeros, over and over: more than any limit once it is unpacked.
+        // Ten megabytes of zeros, compressed, again and again: decompressed, they exceed every limit.
         let gzipped: [UInt8] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0x73, 0xf7, 0x74, 0xb3, 0xb0, 0x4c]
         return [
             OriginFault("type-html", .ok(gif, ["Content-Type: text/html"])),

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// A blocking HTTP/1.1 client over one connection on loopback, which sends what it is told and hides nothing.
+/// A blocking HTTP/1.1 client over one connection on loopback, which sends bytes verbatim and returns answers unchanged.
 package struct RawHTTPClient: ~Copyable {
     package struct Failure: Error {
         package let what: String
@@ -9,7 +9,7 @@ package struct RawHTTPClient: ~Copyable {
     private let socket: Int32
     private var buffer: [UInt8] = []
 
-    /// Connects to 127.0.0.1; reads and writes give up after `timeout` seconds.
+    /// Connects to 127.0.0.1; reads and writes fail after `timeout` seconds.
     package init(port: Int, timeout: Int = 30) throws(Failure) {
         let number = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard number >= 0 else { throw Failure(what: "socket") }
@@ -36,7 +36,7 @@ package struct RawHTTPClient: ~Copyable {
         close(socket)
     }
 
-    /// Sends bytes as they are.
+    /// Sends bytes verbatim.
     package func send(_ bytes: [UInt8]) throws(Failure) {
         var done = 0
         while done < bytes.count {
@@ -59,7 +59,7 @@ package struct RawHTTPClient: ~Copyable {
         return try readResponse(toHead: method == "HEAD")
     }
 
-    /// Reads one answer with a `Content-Length`, or none where `toHead`.
+    /// Reads one answer with a `Content-Length`, or without a body if `toHead`.
     package mutating func readResponse(toHead: Bool = false) throws(Failure) -> RawHTTPResponse {
         var headEnd: Int?
         while headEnd == nil {
@@ -87,7 +87,7 @@ package struct RawHTTPClient: ~Copyable {
     }
 }
 
-/// What a server answered.
+/// An answer of a server.
 package struct RawHTTPResponse: Sendable {
     package let status: Int
     /// Names in lower case.
@@ -111,7 +111,7 @@ package struct RawHTTPResponse: Sendable {
 
     package subscript(_ name: String) -> String? { headers[name] }
 
-    /// How often a field occurs, by its name in lower case.
+    /// The number of fields with a name in lower case.
     package func fieldCount(_ name: String) -> Int { counts[name] ?? 0 }
 
     /// The body as text.

@@ -2,7 +2,7 @@ internal import Foundation
 internal import Glibc
 internal import Synchronization
 
-/// A real `redis-server` in a directory of its own, reachable by a Unix socket and by a port of 127.0.0.1.
+/// A real `redis-server` in its own directory, reachable by a Unix socket and by a port of 127.0.0.1.
 package final class RedisServer: Sendable {
     package static let isAvailable = access(executable, X_OK) == 0
     private static let executable = "/usr/bin/redis-server"
@@ -16,9 +16,9 @@ package final class RedisServer: Sendable {
     /// Starts a server, and waits until it replies. The caller must call ``stop()``.
     ///
     /// - Parameters:
-    ///   - options: More of its command line, such as `--requirepass`, `secret`.
+    ///   - options: Further arguments, such as `--requirepass`, `secret`.
     ///   - isDurable: Whether every write is on disk before its reply.
-    ///   - usesTLS: Whether the port takes TLS only, with ``certificate``.
+    ///   - usesTLS: Whether the port accepts TLS only, with ``certificate``.
     package init(options: [String] = [], isDurable: Bool = false, usesTLS: Bool = false) async throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-redis-\(UUID().uuidString.prefix(8))")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -70,7 +70,7 @@ package final class RedisServer: Sendable {
         }
     }
 
-    /// Ends the server as a crash does.
+    /// Kills the server, as in a crash.
     package func kill() throws {
         guard let running = process.withLock({ $0.take() }) else { return }
         Glibc.kill(running.identifier, SIGKILL)
@@ -78,7 +78,7 @@ package final class RedisServer: Sendable {
         unlink(folder.path + "/redis.sock")
     }
 
-    /// Stops (SIGSTOP) or continues the server: connections stay open, and nothing replies.
+    /// Stops (SIGSTOP) or continues the server: connections stay open without replies.
     package func pause(_ isPaused: Bool) {
         process.withLock { running in
             if let running { _ = Glibc.kill(running.identifier, isPaused ? SIGSTOP : SIGCONT) }
@@ -90,7 +90,7 @@ package final class RedisServer: Sendable {
         try? kill()
     }
 
-    /// Runs a command on a connection of its own, and returns the reply's bytes as text.
+    /// Runs a command on a new connection, and returns the reply's bytes as text.
     @discardableResult
     package func run(_ arguments: String...) throws -> String {
         let command = arguments.map { "\"\($0)\"" }.joined(separator: " ")
@@ -123,7 +123,7 @@ package final class RedisServer: Sendable {
             }
         }
         guard isConnected else { throw LoopbackFailure(operation: "connect", code: errno) }
-        // After QUIT the server closes the connection, so that the reply has an end.
+        // After QUIT the server closes the connection, which marks the end of the reply.
         let request = Array((line + "\r\nQUIT\r\n").utf8)
         guard send(number, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else {
             throw LoopbackFailure(operation: "send", code: errno)

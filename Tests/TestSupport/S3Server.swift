@@ -2,20 +2,20 @@ package import Foundation
 internal import Glibc
 internal import Synchronization
 
-/// A real server with the interface of S3, on 127.0.0.1, with one bucket. `scripts/setup --tests` installs what it needs.
+/// A real server with the interface of S3, on 127.0.0.1, with one bucket. `scripts/setup --tests` installs the programs.
 package final class S3Server: Sendable {
     /// The programs that tests know how to start.
     package enum Kind: String, Sendable, CaseIterable {
         /// The S3 front of MinIO on a local folder, from JuiceFS.
         case juicefs
-        /// The same; it drops the metadata of objects without saying so, as it does by default.
+        /// The same with its default options: it drops the metadata of objects without an error.
         case juicefsWithoutMetadata
-        /// Moto's stand-in for Amazon's services, which does not check signatures.
+        /// Moto's imitation of Amazon's services, which does not check signatures.
         case moto
         /// rclone on a local folder.
         case rclone
 
-        /// The kind named by `GIFREEL_TEST_S3`; ``juicefs`` where that is not set.
+        /// The kind named by `GIFREEL_TEST_S3`; ``juicefs`` if it is not set.
         package static let chosen =
             ProcessInfo.processInfo.environment["GIFREEL_TEST_S3"].flatMap(Kind.init(rawValue:)) ?? .juicefs
 
@@ -27,7 +27,7 @@ package final class S3Server: Sendable {
             }
         }
 
-        /// The program; nil where it is not installed.
+        /// The program; nil if it is not installed.
         fileprivate var executable: URL? {
             let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
                 .deletingLastPathComponent()

@@ -31,7 +31,7 @@ package final class ScratchDirectory: Sendable {
         try String(contentsOf: URL(fileURLWithPath: path(name)), encoding: .utf8)
     }
 
-    /// The names of the files directly in a folder of the directory, sorted; empty where there is no such folder.
+    /// The names of the files directly in a folder of the directory, sorted; empty if there is no such folder.
     package func names(in folder: String = "") -> [String] {
         ((try? FileManager.default.contentsOfDirectory(atPath: path(folder))) ?? []).sorted()
     }

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// A file system of its own and of a few megabytes, mounted on a directory; needs the right to mount.
+/// A file system of a few megabytes, mounted on a directory. It needs the right to mount.
 package final class SmallDisk: Sendable {
     private let path: String
 
@@ -28,13 +28,13 @@ package final class SmallDisk: Sendable {
         umount2(path, Int32(MNT_DETACH))
     }
 
-    /// Bytes that may still be written.
+    /// Bytes that are free.
     package var free: Int {
         var status = statvfs()
         return statvfs(path, &status) == 0 ? Int(status.f_bavail * status.f_frsize) : -1
     }
 
-    /// Makes a file of all that is free but so many bytes.
+    /// Creates a file that takes all free space except a number of bytes.
     package func fill(leaving bytes: Int = 0) {
         let file = open(path + "/filler", O_RDWR | O_CREAT, 0o600)
         posix_fallocate(file, 0, off_t(free - bytes))

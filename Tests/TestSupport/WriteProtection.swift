@@ -1,7 +1,7 @@
 internal import Glibc
 internal import Synchronization
 
-/// Keeps everybody from making files in a directory: by its mode, or, since that does not stop root, by marking it immutable.
+/// Prevents the creation of files in a directory by its mode and, because root ignores the mode, by marking it immutable.
 package final class WriteProtection: Sendable {
     private let path: String
     private let isEnded = Atomic(false)

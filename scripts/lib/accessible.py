@@ -1,4 +1,4 @@
-"""What a page is like for those who do not see it, or not well: rules held against Chromium's accessibility tree and its computed styles.
+"""Accessibility rules, checked against Chromium's accessibility tree and computed styles.
 
     for complaint in accessible.complaints(page):
         print(complaint)
@@ -15,7 +15,7 @@ NAMED = {
     "menuitem", "radio", "searchbox", "slider", "spinbutton", "switch", "tab", "textbox", "Video", "group", "form", "region",
     "progressbar", "meter",
 }
-# Those that may well be without one.
+# Roles that may have no name.
 OPTIONAL = {"group", "form"}
 
 CONTRAST = """(() => {
@@ -55,7 +55,7 @@ CONTRAST = """(() => {
 
 
 def complaints(page):
-    """What is wrong, in sentences: names, headings, landmarks, language, contrast, targets."""
+    """Violations as sentences: names, headings, landmarks, language, contrast, targets."""
     page.command("Accessibility.enable")
     nodes = page.command("Accessibility.getFullAXTree")["nodes"]
     wrong = []
@@ -85,7 +85,7 @@ def complaints(page):
     if not page.evaluate("document.title"):
         wrong.append("the page has no title")
     wrong += page.evaluate("""[...document.querySelectorAll('[id]')].map((e) => e.id)
-        .filter((id, at, all) => all.indexOf(id) !== at).map((id) => `the id ${id} is there twice`)""")
+        .filter((id, at, all) => all.indexOf(id) !== at).map((id) => `the id ${id} occurs twice`)""")
     # WCAG 2.2, 2.5.8: targets of 24 by 24 CSS pixels.
     wrong += page.evaluate("""[...document.querySelectorAll('button, input, select, summary, a.button')]
         .filter((e) => e.checkVisibility()).map((e) => [e, e.getBoundingClientRect()])
@@ -109,7 +109,7 @@ def axe(path=None):
 
 
 def axe_complaints(page, text):
-    """What axe-core finds, all its rules: those of WCAG and those of good manners."""
+    """Violations that axe-core finds with all its rules: those of WCAG and its best practices."""
     page.evaluate(text + "; 0")
     found = page.evaluate("""axe.run(document, { resultTypes: ['violations'] }).then((all) => all.violations.map(
         (rule) => `${rule.id} (${rule.impact}): ${rule.help}: ${rule.nodes.map((node) => node.target.join(' ')).join(', ')}`))""", 60)

@@ -1,4 +1,4 @@
-"""Hostile GIFs, small files all: what a header, a frame or a code stream can claim that its reader should not believe."""
+"""Hostile GIFs: small files whose headers, frames or code streams make claims that a reader must not believe."""
 import struct
 
 
@@ -19,7 +19,7 @@ def blocks(data):
 
 
 def pack(codes):
-    """Codes of given widths, least significant bit first."""
+    """Packs codes of given widths, least significant bit first."""
     bits = count = 0
     out = bytearray()
     for code, width in codes:
@@ -35,7 +35,7 @@ def pack(codes):
 
 
 def uniform(pixels):
-    """`pixels` zeros in as few codes as LZW can: each code stands for a string one longer than the last."""
+    """Encodes `pixels` zeros in the fewest LZW codes: each code stands for a string one longer than the last."""
     codes, width, following, left, length = [(4, 3)], 3, 6, pixels, 0
     while left > 0:
         if length == 0:
@@ -59,12 +59,12 @@ NETSCAPE = b"!\xff\x0bNETSCAPE2.0\x03\x01\0\0\0"
 
 
 def plain():
-    """A sound GIF of two frames."""
+    """A valid GIF with two frames."""
     return header(4, 4) + control(5) + image(4, 4, FOUR) + control(5) + image(4, 4, uniform(16)) + b";"
 
 
 def all_bombs():
-    """Name, what is expected (reject, ok or either) and the file."""
+    """Name, expected result (reject, ok or either) and file."""
     return [
         ("plain", "ok", plain()),
         ("empty", "reject", b""),

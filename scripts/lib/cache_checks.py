@@ -1,4 +1,4 @@
-"""The checks of scripts/check-cache. Each prints its figures and returns whether all that was promised held."""
+"""The checks of scripts/check-cache. Each prints its figures and returns whether the guarantees held."""
 import threading
 import time
 
@@ -61,12 +61,12 @@ def refusals(options):
         server = Server(options.gifreel, folder, transcode__workers=2, transcode__queue=4)
         hit = f"/mp4/{origin.url('/hit.gif')}"
         server.get(hit)
-        # As many as there is room for; more are refused on the way.
+        # Fills all slots; more requests are refused meanwhile.
         def hold(number):
             try:
                 server.get(f"/mp4/{origin.url(f'/long{number}.gif')}")
             except OSError:
-                pass  # The check ended before.
+                pass  # The check has ended.
 
         for number in range(6):
             threading.Thread(target=hold, args=(number,), daemon=True).start()
@@ -78,7 +78,7 @@ def refusals(options):
             began = time.monotonic()
             answer = server.get(f"/mp4/{origin.url(f'/new{len(times)}.gif')}")
             times.append(time.monotonic() - began)
-            # A place may have come free just then.
+            # A slot may have become free meanwhile.
             wrong += answer.status not in (200, 503) or (answer.status == 503 and "retry-after" not in answer.headers)
             if answer.status == 200:
                 times.pop()
@@ -89,7 +89,7 @@ def refusals(options):
         fetched = sum(1 for path in origin.counts if path.startswith("/new"))
         if len(times) < 20:
             server.stop()
-            return report(False, f"only {len(times)} refusals came about")
+            return report(False, f"only {len(times)} refusals occurred")
         good = report(
             wrong == 0 and percentile(times, 0.99) < 0.010 and fetched <= 1,
             f"{len(times)} refusals while 2 workers are busy and 4 wait: median {percentile(times, 0.5) * 1000:.1f} ms, "

@@ -1,4 +1,4 @@
-"""What scripts/check-cache checks of ends without warning and of starts."""
+"""The checks of scripts/check-cache for kills and starts."""
 import hashlib
 import os
 import random
@@ -10,7 +10,7 @@ from cache_lab import Origin, Server, durations, gif, noise, percentile, request
 
 
 class CrashLoad:
-    """Clients that ask and purge until the server dies. The answers tell which source and version they were made of."""
+    """Clients that send requests and purges until the server dies. Each answer contains its source and version."""
 
     def __init__(self, sources, seed):
         self.sources, self.random = sources, random.Random(seed)
@@ -61,7 +61,7 @@ class CrashLoad:
                     self.purges += 1
             except (OSError, RuntimeError, ValueError, EOFError):
                 pass  # It was killed.
-            except Exception as error:  # http.client has several of its own for a connection that breaks off.
+            except Exception as error:  # http.client raises several errors for a broken connection.
                 if type(error).__module__ != "http.client":
                     raise
 
@@ -83,7 +83,7 @@ def crash(options):
             stopping.set()
             for client in clients:
                 client.join()
-            # Now and then the index is lost, too.
+            # Sometimes the index is removed, too.
             if cycles % 20 == 19:
                 for name in ("index.sqlite", "index.sqlite-wal", "index.sqlite-shm"):
                     path = os.path.join(folder, "cache", name)
@@ -107,12 +107,12 @@ def crash(options):
 
 
 def framed(*fields):
-    """The SHA-256 over fields, each with its length before it."""
+    """The SHA-256 over fields, each preceded by its length."""
     return hashlib.sha256(b"".join(struct.pack(">Q", len(f)) + f for f in fields)).hexdigest()
 
 
 def fabricate(folder, count, url):
-    """Writes the files and the journal of a full cache without the encodes: all objects have the same bytes."""
+    """Writes the files and the journal of a full cache without conversions: all objects have the same bytes."""
     cache = os.path.join(folder, "cache")
     objects = os.path.join(cache, "objects")
     with open(os.path.join(cache, "journal"), "rb") as file:
@@ -170,7 +170,7 @@ def start(options):
             prepare()
             server = Server(options.gifreel, folder)
             began = time.monotonic()
-            # Answered at once, whatever the index knows by now.
+            # Answered at once, whether or not the index is complete.
             first = server.get(f"/mp4/{url(rng.randrange(options.objects))}")
             first_time = time.monotonic() - began
             while server.statistics()["objects"] < options.objects and time.monotonic() - began < options.seconds:

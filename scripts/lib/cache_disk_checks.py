@@ -1,4 +1,4 @@
-"""What scripts/check-cache checks of disks that fill up and of the limit on bytes."""
+"""The checks of scripts/check-cache for full disks and for the limit on bytes."""
 import hashlib
 import os
 import random
@@ -12,7 +12,7 @@ from cache_lab import Origin, Server, gif, noise, request, statuses, temporary, 
 
 def full_disk(options):
     if os.environ.get("CHECK_CACHE_MOUNTED") != "1":
-        # A mount of our own that ends with the process.
+        # In a mount namespace, the mount ends with the process.
         unshare = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
         environment = dict(os.environ, CHECK_CACHE_MOUNTED="1")
         return subprocess.run([*unshare, sys.executable, *sys.argv], env=environment).returncode == 0

@@ -1,4 +1,4 @@
-"""What scripts/check-cache works with: a server process, an origin, GIFs to order, and clients. Standard library only."""
+"""The parts of scripts/check-cache: a server process, an origin, generated GIFs and clients. Standard library only."""
 import asyncio
 import hashlib
 import http.client
@@ -83,11 +83,11 @@ class Answer:
         self.status, self.headers, self.body = status, headers, body
 
     def fault(self):
-        """What is wrong with a 200's bytes, or None: the ETag is made of the SHA-256 of all of them."""
+        """The fault of the bytes of a 200, or None. The ETag contains their SHA-256."""
         if int(self.headers.get("content-length", -1)) != len(self.body):
             return "short"
         if self.headers.get("etag") != '"' + hashlib.sha256(self.body).hexdigest()[:32] + '"':
-            return "bytes that do not fit the ETag"
+            return "bytes that do not match the ETag"
         return None
 
 
@@ -102,7 +102,7 @@ def request(port, target, method="GET", headers=None, body=None, timeout=60):
 
 
 class Origin:
-    """Answers each path by a function of it, `(status, body, headers)`, and counts."""
+    """Answers each path with the `(status, body, headers)` that a function returns, and counts requests."""
 
     def __init__(self, answer, delay=0.0):
         self.counts, self.lock = {}, threading.Lock()
@@ -147,7 +147,7 @@ class Origin:
 
 
 def gif(delays, width=16, height=16, pixels=None):
-    """A GIF of one frame a delay. Codes of eight bits: 128 colours, and a clear code before the table outgrows them."""
+    """A GIF with one frame per delay. Codes have eight bits: 128 colours, and a clear code before the table would need more."""
     data = [b"GIF89a", struct.pack("<HHBBB", width, height, 0xF6, 0, 0)]
     data += [bytes((i * 2, 255 - i * 2, i * 37 % 256)) for i in range(128)]
     data.append(b"\x21\xff\x0bNETSCAPE2.0\x03\x01\x00\x00\x00")
@@ -162,7 +162,7 @@ def gif(delays, width=16, height=16, pixels=None):
 
 
 def noise(width, height):
-    """Frames of noise, which no encoder makes small."""
+    """Frames of noise, which no encoder compresses well."""
     table = bytes(i & 0x7F for i in range(256))
     return lambda _: os.urandom(width * height).translate(table)
 
@@ -177,7 +177,7 @@ def durations(mp4):
 
 
 def at_once(port, targets, connections_first=True):
-    """Sends all the targets at once, each on a connection of its own; the answers, in order, with the seconds of each."""
+    """Requests all targets at once, each on its own connection. Returns the answers in order, each with its seconds."""
 
     async def ask(streams, target):
         reader, writer = streams

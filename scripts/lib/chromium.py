@@ -1,4 +1,4 @@
-"""Drives Chromium without a window through the DevTools protocol. Python's standard library, nothing else.
+"""Drives headless Chromium through the DevTools protocol. Standard library only.
 
     with chromium.launch() as browser:
         page = browser.open("http://127.0.0.1:8080/")
@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 
-# Debian's name first; $CHROMIUM names any other.
+# Debian's name comes first; $CHROMIUM names another executable.
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 MISSING = "Chromium is not installed. On Debian: apt-get install chromium. Elsewhere: set CHROMIUM to its path."
 
@@ -30,19 +30,19 @@ FLAGS = (
     "--headless=new", "--remote-debugging-pipe", "--disable-gpu", "--mute-audio", "--hide-scrollbars", "--no-first-run",
     "--no-default-browser-check", "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--disable-extensions", "--disable-dev-shm-usage", "--autoplay-policy=no-user-gesture-required",
-    # A page in the background is slowed down; here no page is to be.
+    # Chromium throttles background pages by default.
     "--disable-background-timer-throttling", "--disable-renderer-backgrounding", "--disable-backgrounding-occluded-windows",
-    # Colours come out as they go in.
+    # Colours are not converted.
     "--force-color-profile=srgb", "--force-device-scale-factor=1",
 )
 
 
 class Missing(Exception):
-    """There is no browser; the text says what to install."""
+    """The error for a missing browser; its text names the package."""
 
 
 class Failed(Exception):
-    """The browser refused a command, or a script on the page threw."""
+    """The error for a refused command or an exception in a page."""
 
 
 def find():
@@ -54,7 +54,7 @@ def find():
 
 
 def launch(flags=()):
-    """Starts a browser; raises `Missing` where there is none."""
+    """Starts a browser; raises `Missing` if there is none."""
     path = find()
     if not path:
         raise Missing(MISSING)
@@ -66,7 +66,7 @@ class Browser:
 
     def __init__(self, path, flags=()):
         self._profile = tempfile.mkdtemp(prefix="gifreel-chromium-")
-        # Numbers well above 3 and 4, which the browser is to find its pipes at.
+        # Numbers well above 3 and 4, the descriptors at which the browser expects its pipes.
         theirs_in, self._out = self._pipe()
         self._in, theirs_out = self._pipe()
         command = [path, *FLAGS, f"--user-data-dir={self._profile}", *flags, "about:blank"]
@@ -146,7 +146,7 @@ class Browser:
             raise self._gone(what) from None
 
     def pump(self, until, timeout, what):
-        """Takes the browser's messages until the condition holds."""
+        """Receives the browser's messages until the condition holds."""
         deadline = time.monotonic() + timeout
         while not until():
             left = deadline - time.monotonic()
@@ -176,7 +176,7 @@ class Browser:
 
 
 class Page:
-    """A tab. `requests` has the URL of each request it made, `errors` what its console and its scripts complained of."""
+    """A tab. `requests` has the URL of each request it made, `errors` the messages of its console and exceptions of its scripts."""
 
     def __init__(self, browser, target, session):
         self._browser = browser
@@ -199,7 +199,7 @@ class Page:
         elif method == "Runtime.consoleAPICalled" and event["type"] in ("error", "assert"):
             self.errors.append(" ".join(str(part.get("value", part.get("description"))) for part in event["args"]))
         elif method == "Log.entryAdded" and event["entry"]["level"] == "error":
-            # Breaches of the Content-Security-Policy and failed loads come here.
+            # Violations of the Content-Security-Policy and failed loads are reported here.
             entry = event["entry"]
             self.errors.append(f"{entry['text']} {entry.get('url', '')}".strip())
 
@@ -216,7 +216,7 @@ class Page:
         self._browser.pump(lambda: self._loads > before, timeout, f"loading {url}")
 
     def evaluate(self, expression, timeout=30):
-        """The value of a JavaScript expression, which must be JSON; a promise is waited for."""
+        """The value of a JavaScript expression, which must be JSON. Waits for a promise."""
         answer = self.command(
             "Runtime.evaluate",
             {"expression": expression, "awaitPromise": True, "returnByValue": True, "userGesture": True}, timeout)
@@ -236,7 +236,7 @@ class Page:
             time.sleep(0.05)
 
     def screenshot(self):
-        """What the tab shows, as the bytes of a PNG."""
+        """A screenshot of the tab, as the bytes of a PNG."""
         return base64.b64decode(self.command("Page.captureScreenshot", {"format": "png"})["data"])
 
     def set_size(self, width, height):

@@ -180,7 +180,7 @@ class Link:
     def __init__(self, target, milliseconds):
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
         self.port = self.listener.getsockname()[1]
-        # A process of its own, because its timers have to be on time beside the threads of the load.
+        # In a separate process, because the threads of the load would delay its timers.
         self.process = multiprocessing.get_context("fork").Process(
             target=_forward, args=(self.listener, target, milliseconds / 1000), daemon=True)
         self.process.start()

@@ -1,4 +1,4 @@
-// Runs in the browser for scripts/check-browser: holds the frames of an MP4 against those of its GIF.
+// Runs in the browser for scripts/check-browser: compares the frames of an MP4 with those of its GIF.
 "use strict";
 
 /** The GIF as the browser's own decoder has it: sizes, and when each frame begins and how long it lasts, in seconds. */
@@ -11,7 +11,7 @@ async function openGIF(url) {
     let now = 0;
     for (let index = 0; index < decoder.tracks.selectedTrack.frameCount; index++) {
         const { image } = await decoder.decode({ frameIndex: index });
-        // The decoder tells the delay as it is coded; where the browser shows a GIF, up to 10 ms last 100 ms.
+        // The decoder reports the coded delay; browsers show delays of up to 10 ms for 100 ms.
         const duration = image.duration <= 10_000 ? 100_000 : image.duration;
         gif.starts.push(now / 1e6);
         gif.durations.push(duration / 1e6);
@@ -97,7 +97,7 @@ function squares(a, b, width, height) {
             for (let channel = 0; channel < 3; channel++) sums[channel][square] += b[at + channel] - a[at + channel];
         }
     }
-    // Each square by its size: those at the edge may be small.
+    // Weighted by size, because squares at the edge may be small.
     return sums.map(sum => sum.reduce((total, value) => total + Math.abs(value), 0) / (width * height));
 }
 
@@ -150,7 +150,7 @@ async function comparePictures(gifURL, videoURL, most) {
         const end = start + gif.durations[index];
         for (const time of [start + 0.001, end - 0.006]) {
             const began = await seek(video, time);
-            // A sample may have begun earlier where frames look the same, but none begins between the two times.
+            // If frames look the same, a sample may have begun earlier. None begins between the two times.
             if (began > time || (began > start + 0.0005)) late.push({ index, time, began });
             const pixels = await videoPixels(video, gif.width, gif.height);
             const found = distance(wanted, pixels);
@@ -190,7 +190,7 @@ async function playLoop(gifURL, videoURL, seams) {
         const take = (_, frame) => {
             const index = frameAt(frame.mediaTime);
             const pixels = small.pixels(video, gif.width, gif.height);
-            // A busy machine calls late, when the next picture already stands.
+            // On a busy machine the callback is late, and the next picture is already shown.
             const near = [index, (index + 1) % thumbnails.length];
             const mean = Math.min(...near.map(each => Math.max(...distance(thumbnails[each], pixels).mean)));
             if (shown.length && frame.mediaTime < shown.at(-1).media) passed += 1;
@@ -210,7 +210,7 @@ async function playLoop(gifURL, videoURL, seams) {
     for (let at = 1; at < shown.length; at++) {
         const [before, after] = [shown[at - 1], shown[at]];
         if (after.media >= before.media) continue;
-        // The picture before the seam is due to stand until the end.
+        // The picture before the seam is shown until the end.
         gaps.push({ from: before.media, to: after.media, extra: after.at - before.at - (gif.end - before.media) });
     }
     return { end: gif.end, shown: shown.length, worst: Math.max(...shown.map(each => each.mean)), gaps };

@@ -1,4 +1,4 @@
-"""Makes small GIFs for checks that run without Swift: a feature of the format each (GIF89a)."""
+"""Generates small GIFs for checks without Swift. Each one uses one feature of the format (GIF89a)."""
 
 import struct
 
@@ -6,14 +6,14 @@ PALETTE = [(0, 0, 0), (255, 255, 255), (220, 30, 30), (30, 180, 60), (40, 60, 22
 
 
 def head(width, height):
-    """The screen with its palette, and a loop for ever."""
+    """The screen descriptor with its palette, and an endless loop."""
     palette = bytes(part for color in PALETTE for part in color)
     return (b"GIF89a" + struct.pack("<HHBBB", width, height, 0x82, 0, 0) + palette
             + b"\x21\xff\x0bNETSCAPE2.0\x03\x01\x00\x00\x00")
 
 
 def image(x, y, width, height, pixels, delay=10, disposal=1, transparent=None):
-    """A control block and an image of palette indices; the codes never grow, which any decoder reads."""
+    """A graphic control extension and an image of palette indices. Codes have a constant length, which every decoder reads."""
     flags = disposal << 2 | (transparent is not None)
     control = b"\x21\xf9\x04" + struct.pack("<BHBB", flags, delay, transparent or 0, 0)
     bits, count = 0, 0
@@ -44,11 +44,11 @@ def fill(width, height, color):
 
 
 def samples():
-    """Name → GIF. Fields of colour larger than a block of video, so that what differs is the composing and not the coding."""
-    made = {}
+    """Name → GIF. Fields of colour larger than a block of video, so that differences are due to composition and not to compression."""
+    gifs = {}
 
     def add(name, width, height, *images):
-        made[name] = head(width, height) + b"".join(images) + b";"
+        gifs[name] = head(width, height) + b"".join(images) + b";"
 
     def squares(side, disposal, transparent=None, delay=12):
         return [image(16 * at, 8 * at, side, side, fill(side, side, 2 + at), delay + at, disposal, transparent) for at in range(4)]
@@ -64,4 +64,4 @@ def samples():
     add("uneven-delays", 64, 64, *(image(0, 0, 64, 64, fill(64, 64, 1 + at % 6), delay) for at, delay in enumerate((0, 1, 2, 3, 50, 7, 133, 4))))
     add("same-frames", 64, 64, *(image(0, 0, 64, 64, fill(64, 64, 2 + at // 3), 6) for at in range(9)))
     add("outside", 64, 64, image(0, 0, 64, 64, fill(64, 64, 4)), *(image(x, y, 40, 40, fill(40, 40, 3), 11, 2) for x, y in ((40, 40), (200, 200), (0, 50))))
-    return made
+    return gifs

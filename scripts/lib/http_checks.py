@@ -1,4 +1,4 @@
-"""The checks of scripts/check-http, one a function: each prints what it measured, and returns whether that is as it should be."""
+"""The checks of scripts/check-http, one per function. Each prints its measurements and returns whether they meet the goals."""
 
 import os
 import signal
@@ -14,19 +14,19 @@ import load
 import service
 from nginx import Nginx
 
-# As Chromium asks for a video.
+# The header fields of Chromium's requests for videos.
 BROWSER = (
     "User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36",
     "Accept: */*", "Accept-Encoding: identity;q=1, *;q=0", "Accept-Language: en-GB,en;q=0.9",
     "Referer: http://127.0.0.1/a/page.html", "Sec-Fetch-Dest: video", "Sec-Fetch-Mode: no-cors",
     "Sec-Fetch-Site: same-origin", "Range: bytes=0-",
 )
-# GIFs whose MP4s have about 2 KB, 20 KB, 200 KB and 2 MB.
+# Sizes of GIFs whose MP4s have about 2 KB, 20 KB, 200 KB and 2 MB.
 SIZES = {"2k": (36, 36, 1), "20k": (64, 64, 10), "200k": (128, 128, 25), "2m": (320, 320, 40)}
 
 
 def hits(path, arguments):
-    """Processor time a hit and hits a second, against nginx with the same bytes: medians of paired rounds."""
+    """Processor time per hit and hits per second, against nginx with the same bytes: medians of paired rounds."""
     ok = True
     with service.Service(path) as gifreel:
         for name in arguments.sizes.split(","):
@@ -69,7 +69,7 @@ def _cost(server, path, headers, seconds):
 
 
 def log(path, arguments):
-    """What the access log costs at full load: processor time a hit with it and without."""
+    """The cost of the access log at full load: processor time per hit with and without it."""
     ratios = []
     with open("/dev/null", "w") as nowhere, \
             service.Service(path, {"log.level": "info"}, log=nowhere) as with_log, \
@@ -123,7 +123,7 @@ def slow(path, arguments):
 
 
 def idle(path, arguments):
-    """What 1,000 connections cost in memory that have asked once and then wait."""
+    """The memory of 1,000 connections that are idle after one request."""
     load.raise_descriptor_limit(2000)
     with service.Service(path) as gifreel:
         place, _ = gifreel.upload(service.noise_gif(*SIZES["20k"]))
@@ -143,7 +143,7 @@ def idle(path, arguments):
 
 
 def descriptors(path, arguments):
-    """A server that may open 64 files, and 150 clients at once: each gets its answer in the end."""
+    """A server that may open 64 files, and 150 clients at once: each client is answered."""
     with service.Service(path, {"server.threads": 2, "log.level": "notice"}, descriptors=64) as gifreel:
         place, body = gifreel.upload(service.noise_gif(*SIZES["20k"]))
         good = []
@@ -170,19 +170,19 @@ def descriptors(path, arguments):
 
 
 def activation(path, arguments):
-    """A socket that somebody else opened and passed on, as systemd does: LISTEN_FDS, from descriptor 3 on."""
+    """A listening socket that another process passes on, as systemd does (LISTEN_FDS, descriptor 3)."""
     with socket.socket() as listening, tempfile.TemporaryDirectory() as folder:
         listening.bind(("127.0.0.1", 0))
         listening.listen(16)
         listening.set_inheritable(True)
         passed = listening.fileno()
-        # LISTEN_PID has to be the process' own number, which only it can know.
+        # LISTEN_PID has to be the process id of the server, which only the child knows.
         process = subprocess.Popen(
             ["sh", "-c", 'LISTEN_PID=$$ LISTEN_FDS=1 exec "$@"', "sh", path, "serve", "--set", f"cache.dir={folder}/cache",
              "--set", "cache.min_free_bytes=1MiB", "--set", "server.port=1"],
             preexec_fn=lambda: os.dup2(passed, 3), close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            # The backlog holds the request until the server is there to take it.
+            # The backlog holds the request until the server accepts it.
             url = f"http://127.0.0.1:{listening.getsockname()[1]}/healthz"
             with urllib.request.urlopen(url, timeout=30) as answer:
                 ok = answer.read() == b"ok\n"

@@ -12,7 +12,7 @@ import service
 from nginx import Nginx
 
 GET = "GET {path} HTTP/1.1\r\nHost: h\r\n"
-# Name, request, how many answers are to come.
+# Name, request, number of expected answers.
 CASES = [
     ("plain", GET + "\r\n"), ("head", GET.replace("GET", "HEAD") + "\r\n"),
     ("old version", "GET {path} HTTP/1.0\r\n\r\n"),
@@ -62,7 +62,7 @@ CASES = [
 
 
 def nginx(path, arguments):
-    """Differential cases: what nginx answers to the same bytes."""
+    """Sends each request to both servers and compares the answers."""
     with service.Service(path) as gifreel:
         place, body = gifreel.upload(service.noise_gif(64, 64, 10))
         with Nginx(body, more="if_modified_since before;") as other:
@@ -84,7 +84,7 @@ class _Server:
         self.validators = {"tag": fields["etag"], "date": fields["last-modified"]}
 
     def ask(self, text, count=1):
-        """What is compared of each answer, and whether the connection goes on after the last."""
+        """The compared parts of each answer, and whether the connection persists after the last one."""
         answers = self.exchange(text, self.validators, count)
         told = []
         for status, fields, body in answers[:count]:
@@ -93,11 +93,11 @@ class _Server:
                 status, fields.get("content-length") if good and status != 304 else None, fields.get("content-range"),
                 hashlib.sha256(body).hexdigest()[:8] if good else None))
         goes_on = len(answers) > count
-        # After an error the choice is the server's.
+        # After an error a server may do either.
         return told, goes_on if told and told[-1][0] < 400 else None
 
     def exchange(self, text, validators, count=1):
-        """The answers to a request, and to one more behind it, which tells whether the connection goes on."""
+        """The answers to a request and to a second one behind it, which shows whether the connection persists."""
         request = text.replace("{path}", self.path)
         for name, value in validators.items():
             request = request.replace("{" + name + "}", value)

@@ -1,4 +1,4 @@
-"""Loads for scripts/check-http: hits by wrk, and clients that take their time. Loopback only."""
+"""Loads for scripts/check-http: hits by wrk, and slow clients. Loopback only."""
 
 import collections
 import http.client
@@ -16,7 +16,7 @@ UNITS = {"us": 1e-3, "ms": 1, "s": 1e3}
 
 
 def hits(url, seconds=3, connections=64, threads=2, headers=()):
-    """Keep-alive requests, as many as go; the 99th percentile in milliseconds."""
+    """Requests without pause on persistent connections. The 99th percentile is in milliseconds."""
     fields = [word for header in headers for word in ("-H", header)]
     command = [
         service.program("wrk"), f"-t{threads}", f"-c{connections}", f"-d{seconds}", "--timeout", "30", "--latency", *fields, url]
@@ -37,7 +37,7 @@ def raise_descriptor_limit(wanted):
 
 
 class SlowClients:
-    """Holds connections of three kinds in equal parts: a head at a byte a second, silence, and an answer that nobody reads."""
+    """Holds connections of three kinds in equal parts: a head with one byte per second, silence, and an answer that is not read."""
 
     def __init__(self, port, path, count):
         self.stopped = threading.Event()
@@ -67,7 +67,7 @@ class SlowClients:
                 return
 
     def held(self):
-        """How many the server has not let go of."""
+        """The number of connections that the server has not closed."""
         count = 0
         for one in self.sockets:
             one.setblocking(False)
@@ -87,14 +87,14 @@ class SlowClients:
 
 
 class Encodes:
-    """Keeps encoders busy: GIFs that nobody sent before are uploaded, so many at once, until closed."""
+    """Keeps encoders busy: uploads new GIFs, a number of them at once, until it is closed."""
 
     def __init__(self, gifreel, at_once=2):
         self.gifreel = gifreel
         self.done = 0
         self.stopped = False
         self.threads = [threading.Thread(target=self.run, args=(number,), daemon=True) for number in range(at_once)]
-        # Made before, so that making them costs nothing while it is measured.
+        # Generated in advance, so that their generation does not distort the measurement.
         self.gifs = [[service.noise_gif(480, 360, 12, seed=1000 * number + turn) for turn in range(4)] for number in range(at_once)]
         for thread in self.threads:
             thread.start()
@@ -103,7 +103,7 @@ class Encodes:
         turn = 0
         while not self.stopped:
             gif = self.gifs[number][turn % 4]
-            # One byte of the palette differs, so the GIF does.
+            # A different byte in the palette makes a different GIF.
             fresh = gif[:13] + turn.to_bytes(3, "little") + gif[16:]
             self.gifreel.upload(fresh)
             self.done += 1
@@ -116,7 +116,7 @@ class Encodes:
 
 
 class KeepAliveClients:
-    """Clients that ask over and over and check every answer; a request without its whole answer counts as lost."""
+    """Clients that send requests without pause and check every answer. A request without a complete answer counts as lost."""
 
     def __init__(self, gifreel, path, body, count):
         self.gifreel, self.path, self.body = gifreel, path, body
@@ -134,7 +134,7 @@ class KeepAliveClients:
             try:
                 connection.connect()
             except OSError:
-                return  # Nobody listens any more.
+                return  # The server does not listen any more.
             try:
                 while not self.stopped:
                     connection.request("GET", self.path)

@@ -1,4 +1,4 @@
-"""An nginx of a script's own, for comparison: one file, on a free loopback port, set as somebody who knows it would.
+"""An nginx for comparison: one file, on a free loopback port, tuned for static files.
 
 Two workers, sendfile, open files kept, no access log. Needs Debian's nginx-light.
 """

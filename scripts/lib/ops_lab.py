@@ -1,4 +1,4 @@
-"""What scripts/soak and scripts/check-prewarm work with: GIFs, an origin, a server, clients. Standard library only."""
+"""The parts of scripts/soak, check-prewarm and check-cluster: GIFs, an origin, a server, clients. Standard library only."""
 import http.client
 import http.server
 import json
@@ -14,7 +14,7 @@ TOKEN = "operations"
 
 
 def gif(number, frames=6, side=64):
-    """An animation that no other number gives: coloured bars that move. LZW without compression (GIF89a, appendix F)."""
+    """An animation of moving coloured bars, different for each number. LZW without compression (GIF89a, appendix F)."""
     rng = random.Random(number)
     out = [b"GIF89a", struct.pack("<HHBBB", side, side, 0xA2, 0, 0)]
     out += [bytes(rng.randrange(256) for _ in range(3)) for _ in range(8)]
@@ -28,7 +28,7 @@ def gif(number, frames=6, side=64):
 
 
 def _lzw(pixels):
-    """Codes of four bits throughout: a clear code (8) comes before the table would need five."""
+    """Codes of four bits: a clear code (8) precedes the point at which the table would need five."""
     codes = []
     for start in range(0, len(pixels), 6):
         codes += [8, *pixels[start:start + 6]]
@@ -147,7 +147,7 @@ class Server:
         return answer.status, json.loads(answer.body)
 
     def metrics(self):
-        """Samples by their names with labels."""
+        """Samples by name and labels."""
         values = {}
         for line in self.ask("/metrics").body.decode().splitlines():
             if not line.startswith("#"):
@@ -182,7 +182,7 @@ class Client:
 
 
 def is_whole_mp4(body):
-    """Whether the boxes on the top level are those of a finished file and fill it exactly."""
+    """Whether the top-level boxes are those of a finished file and fill it exactly."""
     names, position = [], 0
     while position + 8 <= len(body):
         size, name = struct.unpack(">I4s", body[position:position + 8])
@@ -204,4 +204,4 @@ def find_gifreel(given):
     for path in [given] if given else [root + "/.build/release/gifreel", root + "/.build/debug/gifreel"]:
         if os.access(path, os.X_OK):
             return path
-    raise SystemExit("There is no gifreel to run: build it (scripts/run does), or name it with --gifreel.")
+    raise SystemExit("gifreel is not built. Run scripts/run, or name an executable with --gifreel.")

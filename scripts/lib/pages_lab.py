@@ -1,4 +1,4 @@
-"""What scripts/check-pages works with: GIFs, an origin, a server, tabs, and what a reader does there."""
+"""The parts of scripts/check-pages: GIFs, an origin, a server, tabs and the actions of a visitor."""
 import base64
 import contextlib
 import http.server
@@ -16,7 +16,7 @@ LOOP = b"\x21\xff\x0bNETSCAPE2.0\x03\x01"
 
 
 def square(loops, frames=4, delay=10, width=320, height=180):
-    """A GIF with a square that moves; `loops` is its count, None for none. Its first frame is red where no other is."""
+    """A GIF with a square that moves; `loops` is its count, None for none. Only its first frame has a red area."""
     images = [gifs.image(0, 0, width, height, gifs.fill(width, height, 2), delay)]
     for at in range(1, frames):
         images.append(gifs.image(0, 0, width, height, gifs.fill(width, height, 3 + at % 2), delay))
@@ -67,7 +67,7 @@ def origin(files):
 
 @contextlib.contextmanager
 def gifreel(path, *settings):
-    """A server with a cache of its own; yields its address."""
+    """Starts a server with its own cache and yields its address."""
     with tempfile.TemporaryDirectory(prefix="gifreel-pages-") as folder:
         port_file = os.path.join(folder, "port")
         given = [
@@ -87,7 +87,7 @@ def gifreel(path, *settings):
 
 
 class Checks:
-    """Counts, and says, what holds and what does not."""
+    """Prints and counts the results of checks."""
 
     def __init__(self, only):
         self.passed = 0
@@ -104,7 +104,7 @@ class Checks:
 
 
 class Tab:
-    """A page with the wishes of its reader."""
+    """A page with the preferences of its visitor."""
 
     def __init__(self, browser, size="desktop", scheme="light", still=False):
         self.page = browser.open()
@@ -128,7 +128,7 @@ class Tab:
 
 
 def drop(page, data, name="dropped.gif", how="drop"):
-    """Drops, pastes or chooses a file as a reader would."""
+    """Drops, pastes or chooses a file like a visitor."""
     text = base64.b64encode(data).decode()
     page.evaluate(f"""(() => {{
         const bytes = Uint8Array.from(atob('{text}'), (c) => c.charCodeAt(0));
@@ -157,13 +157,13 @@ def text(page, name):
 
 
 def wait_for_video(page):
-    """Until a new result is shown and its video plays."""
+    """Waits until a new result is shown and its video plays."""
     page.wait_for(DONE)
     page.wait_for("document.getElementById('mp4').currentTime > 0")
 
 
 def red(browser, page):
-    """Which part of what the video's place shows is the red of the first frame."""
+    """The share of red, which only the first frame has, in the area of the video."""
     box = page.evaluate("(({ x, y, width, height }) => ({ x, y, width, height, scale: 1 }))(video.getBoundingClientRect())")
     picture = page.command("Page.captureScreenshot", {"format": "png", "clip": box})["data"]
     with_picture = browser.open()

@@ -1,15 +1,15 @@
-"""What /proc tells of a process."""
+"""Readings from /proc."""
 import os
 
 
 def descriptors(pid):
-    """Open descriptors but those of stored renditions, which the cache keeps open for the hits to come, in bounded tables."""
+    """Open descriptors without those of stored renditions, which the cache holds open for later hits in bounded tables."""
     count = 0
     for number in os.listdir(f"/proc/{pid}/fd"):
         path = f"/proc/{pid}/fd/{number}"
         try:
-            # One that was published has a name, whatever it was called when it was opened.
-            is_stored = any(place in os.readlink(path) for place in ("/objects/", "/staging/#")) and os.stat(path).st_nlink > 0
+            # A published file has a link, even if it was opened without a name.
+            is_stored = any(folder in os.readlink(path) for folder in ("/objects/", "/staging/#")) and os.stat(path).st_nlink > 0
             count += not is_stored
         except OSError:
             pass  # Closed meanwhile.

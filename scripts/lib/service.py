@@ -1,10 +1,10 @@
-"""A Gifreel of a script's own: started on a free loopback port with a cache in a temporary directory, filled, measured, ended.
+"""A Gifreel on a free loopback port with a cache in a temporary directory, to be filled and measured.
 
     with service.Service(binary) as gifreel:
         path, body = gifreel.upload(service.noise_gif(64, 64, 10))
         print(gifreel.cpu(), gifreel.resident())
 
-Python's standard library, nothing else. Every wait has a deadline.
+Standard library only. Every wait has a deadline.
 """
 
 import http.client
@@ -24,11 +24,11 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Missing(Exception):
-    """A program that a check needs is not there; the message says which, and how to get it."""
+    """The error for a missing program; its message names the program and its package."""
 
 
 def binary(named=None):
-    """The path of the gifreel to run: the one named, else the release that scripts/run builds."""
+    """The path of the gifreel to run: the named one, or the release that scripts/run builds."""
     found = pathlib.Path(named) if named else ROOT / ".build/release/gifreel"
     if not os.access(found, os.X_OK):
         raise Missing(MISSING)
@@ -44,7 +44,7 @@ def program(name, package=None):
 
 
 def noise_gif(width, height, frames, seed=1):
-    """A GIF of random pixels, which hardly compress: as a rule of thumb its MP4 has half a byte a pixel and frame."""
+    """A GIF of random pixels, which hardly compress: its MP4 has about half a byte per pixel and frame."""
     chance = random.Random(seed)
     out = bytearray(b"GIF89a" + struct.pack("<HHBBB", width, height, 0xF7, 0, 0))
     for index in range(256):
@@ -57,7 +57,7 @@ def noise_gif(width, height, frames, seed=1):
 
 
 def _codes(pixels):
-    """LZW without a dictionary: codes of nine bits, and a clear code before they would have to grow."""
+    """LZW without a dictionary: codes of nine bits, and a clear code before they would become longer."""
     bits = count = 0
     out = bytearray()
     for start in range(0, len(pixels), 254):
@@ -121,7 +121,7 @@ class Service:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
 
     def upload(self, gif):
-        """Has a GIF converted; the path of its MP4, and its bytes."""
+        """Converts a GIF. Returns the path of its MP4 and its bytes."""
         connection = self.connect(120)
         connection.request("POST", "/mp4", gif)
         answer = connection.getresponse()
@@ -147,7 +147,7 @@ class Service:
 
 
 def cpu_of(pid):
-    """Seconds of processor time of a process and all below it."""
+    """Seconds of processor time of a process and its descendants."""
     total = 0
     todo = [pid]
     while todo:

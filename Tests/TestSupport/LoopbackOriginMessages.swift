@@ -1,15 +1,15 @@
-/// How a ``LoopbackOrigin`` answers: bytes and events in order.
+/// An answer of a ``LoopbackOrigin``: bytes and events in order.
 package struct LoopbackAnswer: Sendable {
     package enum Step: Sendable {
         case send([UInt8])
-        /// Sends the same bytes over and over, until the other side closes.
+        /// Sends the same bytes repeatedly until the other side closes.
         case sendForever([UInt8])
         /// Sends one byte each interval, until the other side closes.
         case trickle([UInt8], every: Duration)
         /// Does nothing until the other side closes.
         case hang
         case wait(until: LoopbackGate)
-        /// Lets go what waits at the gate: all steps before are done.
+        /// Opens the gate; all steps before this one are done.
         case open(LoopbackGate)
         case pause(Duration)
         /// Ends the connection with RST.
@@ -25,7 +25,7 @@ package struct LoopbackAnswer: Sendable {
         self.keepsAlive = keepsAlive
     }
 
-    /// A head, with the body's length unless the fields tell one, and a body.
+    /// A head and a body. The head declares the body's length unless the fields do.
     package static func response(
         _ status: String = "200 OK", _ fields: [String] = [], body: [UInt8] = [], declaresLength: Bool = true
     ) -> LoopbackAnswer {
@@ -49,17 +49,17 @@ package struct LoopbackAnswer: Sendable {
         response("\(code) Moved", ["Location: \(location)"])
     }
 
-    /// Bytes as they are, then the connection's end.
+    /// Bytes verbatim, then the end of the connection.
     package static func raw(_ text: String, _ body: [UInt8] = [], then steps: [Step] = []) -> LoopbackAnswer {
         LoopbackAnswer(steps: [.send(Array(text.utf8) + body)] + steps)
     }
 
-    /// This answer, once `gate` is open.
+    /// This answer, delayed until `gate` is open.
     package func after(_ gate: LoopbackGate) -> LoopbackAnswer {
         LoopbackAnswer(steps: [.wait(until: gate)] + steps, keepsAlive: keepsAlive)
     }
 
-    /// The answer to a request with this entity tag: 304 where `If-None-Match` names it, else `body`.
+    /// The answer to a request with this entity tag: 304 if `If-None-Match` names it, else `body`.
     package static func tagged(_ etag: String, _ body: [UInt8], _ request: LoopbackRequest) -> LoopbackAnswer {
         if request.headers["if-none-match"] == etag {
             return response("304 Not Modified", ["ETag: \(etag)"], declaresLength: false).keptAlive()
@@ -69,5 +69,41 @@ package struct LoopbackAnswer: Sendable {
 
     private func keptAlive() -> LoopbackAnswer {
         LoopbackAnswer(steps: steps, keepsAlive: true)
+    }
+}
+
+/// A request as a ``LoopbackOrigin`` received it.
+package struct LoopbackRequest: Sendable {
+    package let method: String
+    /// Path and query.
+    package let target: String
+    package let path: String
+    /// The part after the question mark; empty without one.
+    package let query: String
+    /// Header fields by lower-case name; of repeated fields the last.
+    package let headers: [String: String]
+    /// The number of requests for its path, including this one.
+    package private(set) var number = 0
+
+    init?(head: String) {
+        let lines = head.split(separator: "\r\n")
+        let parts = lines.first?.split(separator: " ") ?? []
+        guard parts.count == 3 else { return nil }
+        method = String(parts[0])
+        target = String(parts[1])
+        path = String(target.prefix { $0 != "?" })
+        query = String(target.dropFirst(path.count + 1))
+        var headers: [String: String] = [:]
+        for line in lines.dropFirst() {
+            guard let colon = line.firstIndex(of: ":") else { continue }
+            headers[line[..<colon].lowercased()] = String(line[line.index(after: colon)...].drop { $0 == " " })
+        }
+        self.headers = headers
+    }
+
+    func numbered(_ number: Int) -> LoopbackRequest {
+        var copy = self
+        copy.number = number
+        return copy
     }
 }
