@@ -72,7 +72,7 @@ let package = Package(
         .target(
             name: "Logs", dependencies: ["SystemIO", .product(name: "Logging", package: "swift-log")], swiftSettings: strict),
 
-        // The table of settings, their reader and the documents made from it.
+        // The table of settings, their reader and the documents generated from it.
         .target(
             name: "Settings",
             dependencies: [

@@ -15,7 +15,7 @@ package final class FaultProxy: Sendable {
         case reset
         /// Forwards no further byte in this direction, and leaves the connection open, also after the faults have changed.
         case stall
-        /// Sends these bytes in place of those that follow, then ends the connection with FIN.
+        /// Sends these bytes instead of those that follow, then ends the connection with FIN.
         case garbage([UInt8])
     }
 

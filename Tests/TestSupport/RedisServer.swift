@@ -28,16 +28,16 @@ package final class RedisServer: Sendable {
         var all = ["--unixsocket", folder.path + "/redis.sock", "--bind", "127.0.0.1", "--dir", folder.path]
         all += ["--save", "", "--appendonly", isDurable ? "yes" : "no", "--appendfsync", "always"]
         if usesTLS {
-            let made = try ChildProcess(
+            let openssl = try ChildProcess(
                 URL(filePath: "/usr/bin/openssl"),
                 [
                     "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", folder.path + "/key.pem", "-out",
                     folder.path + "/certificate.pem", "-days", "2", "-subj", "/CN=gifreel", "-addext",
                     "subjectAltName=IP:127.0.0.1",
                 ])
-            try await waitUntil("openssl ends") { !made.isRunning }
+            try await waitUntil("openssl ends") { !openssl.isRunning }
             guard FileManager.default.fileExists(atPath: folder.path + "/certificate.pem") else {
-                throw LoopbackFailure(operation: "openssl: \(made.log)", code: 0)
+                throw LoopbackFailure(operation: "openssl: \(openssl.log)", code: 0)
             }
             all += ["--port", "0", "--tls-port", String(port), "--tls-auth-clients", "no"]
             all += ["--tls-cert-file", folder.path + "/certificate.pem", "--tls-key-file", folder.path + "/key.pem"]

@@ -46,15 +46,15 @@ package struct ByteMutator {
     package mutating func mutate(_ input: [UInt8]) -> [UInt8] {
         var input = input
         for _ in 0..<Int.random(in: 1...4, using: &random) where !input.isEmpty {
-            let place = Int.random(in: 0..<input.count, using: &random)
+            let position = Int.random(in: 0..<input.count, using: &random)
             let byte = telling.randomElement(using: &random) ?? 0
             switch Int.random(in: 0..<4, using: &random) {
-            case 0: input[place] = byte
-            case 1: input.remove(at: place)
-            case 2: input.insert(byte, at: place)
+            case 0: input[position] = byte
+            case 1: input.remove(at: position)
+            case 2: input.insert(byte, at: position)
             default:
-                let end = min(input.count, place + Int.random(in: 1...8, using: &random))
-                input.insert(contentsOf: input[place..<end], at: Int.random(in: 0...input.count, using: &random))
+                let end = min(input.count, position + Int.random(in: 1...8, using: &random))
+                input.insert(contentsOf: input[position..<end], at: Int.random(in: 0...input.count, using: &random))
             }
         }
         return input

@@ -34,9 +34,9 @@ class CrashLoad:
             return answer
         fault = f"status {answer.status}" if answer.status != 200 else answer.fault()
         if not fault:
-            made_of, version = durations(answer.body)
-            if made_of - 2 != source:
-                fault = f"made of source {made_of - 2}"
+            found, version = durations(answer.body)
+            if found - 2 != source:
+                fault = f"the rendition of source {found - 2}"
             elif not floor <= version - 2 <= ceiling:
                 fault = f"version {version - 2}, not in {floor}…{ceiling}"
         if fault:

@@ -56,9 +56,9 @@ def full_disk(options):
 def brim(options, folder, cache, origin):
     server = Server(options.gifreel, folder)
     stored = {i: server.get(f"/mp4/{origin.url(f'/{i}.gif')}").body for i in range(20)}
-    room = os.statvfs(cache)
+    space = os.statvfs(cache)
     with open(os.path.join(cache, "filler"), "wb") as filler:
-        os.posix_fallocate(filler.fileno(), 0, room.f_bavail * room.f_frsize)
+        os.posix_fallocate(filler.fileno(), 0, space.f_bavail * space.f_frsize)
     hits, misses, end, number = [], [], time.monotonic() + 10, 1000
     while time.monotonic() < end:
         for i in stored:
@@ -88,7 +88,7 @@ def brim(options, folder, cache, origin):
         server.get(f"/mp4/{origin.url(f'/{i}.gif')}").headers.get("cache-status") == "gifreel; hit" for i in stored if i)
     good &= report(
         recovered < 20 and purged == 1 and kept == len(stored) - 1,
-        f"purged on the full disk: {purged}; stored again {recovered * 1000:.0f} ms after there was room, without a restart; "
+        f"purged on the full disk: {purged}; stored again {recovered * 1000:.0f} ms after space became available, without a restart; "
         f"{kept} of {len(stored) - 1} old objects still hits")
     server.kill()
     return good
@@ -100,7 +100,7 @@ def eviction(options):
     origin = Origin(lambda path: (200, gif([5, 6, 7], side, side, noise(side, side)), {"Cache-Control": "max-age=86400"}))
     with temporary() as folder:
         server = Server(options.gifreel, folder, cache__max_bytes=f"{limit}B", transcode__workers=2)
-        state = {"made": 0, "bytes": 0, "wrong": 0, "streams": 0}
+        state = {"stored": 0, "bytes": 0, "wrong": 0, "streams": 0}
         urls, sizes, disk_sizes = [], [], []
         stopping = threading.Event()
         end = time.monotonic() + min(60, options.seconds)
@@ -111,7 +111,7 @@ def eviction(options):
                 url = origin.url(f"/{number}.gif")
                 answer = request(server.port, f"/mp4,quality=100/{url}")
                 state["wrong"] += answer.status != 200 or bool(answer.fault())
-                state["made"] += 1
+                state["stored"] += 1
                 state["bytes"] += len(answer.body)
                 urls.append(url)
                 number += 4
@@ -162,6 +162,6 @@ def eviction(options):
     over = max(max(sizes), max(disk_sizes)) / limit
     return report(
         over <= 1.02 and state["wrong"] == 0 and statistics["evictions"] > 0,
-        f"limit {limit >> 20} MiB: {state['made']} objects of {state['bytes'] >> 20} MiB stored, {statistics['evictions']} "
+        f"limit {limit >> 20} MiB: {state['stored']} objects of {state['bytes'] >> 20} MiB stored, {statistics['evictions']} "
         f"evicted, {state['streams']} slow readers; largest {max(sizes) / limit * 100:.1f} % by the cache's count, "
         f"{max(disk_sizes) / limit * 100:.1f} % on disk ({len(sizes)} samples); {state['wrong']} wrong answers")

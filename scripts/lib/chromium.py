@@ -72,10 +72,10 @@ class Browser:
         command = [path, *FLAGS, f"--user-data-dir={self._profile}", *flags, "about:blank"]
         if os.geteuid() == 0:
             command.insert(1, "--no-sandbox")  # Chromium's own sandbox refuses to start as root
-        place = f"import os, sys; os.dup2({theirs_in}, 3); os.dup2({theirs_out}, 4); os.execv(sys.argv[1], sys.argv[1:])"
+        relay = f"import os, sys; os.dup2({theirs_in}, 3); os.dup2({theirs_out}, 4); os.execv(sys.argv[1], sys.argv[1:])"
         self._log = open(os.path.join(self._profile, "log"), "wb")
         self._process = subprocess.Popen(
-            [sys.executable, "-c", place, *command], stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log,
+            [sys.executable, "-c", relay, *command], stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log,
             pass_fds=(theirs_in, theirs_out), start_new_session=True)
         os.close(theirs_in)
         os.close(theirs_out)

@@ -1,7 +1,7 @@
 // Runs in the browser for scripts/check-browser: compares the frames of an MP4 with those of its GIF.
 "use strict";
 
-/** The GIF as the browser's own decoder has it: sizes, and when each frame begins and how long it lasts, in seconds. */
+/** The GIF as the browser decodes it: sizes, and the start and duration of each frame, in seconds. */
 async function openGIF(url) {
     const data = await (await fetch(url)).arrayBuffer();
     const decoder = new ImageDecoder({ data, type: "image/gif" });
@@ -23,7 +23,7 @@ async function openGIF(url) {
     return gif;
 }
 
-/** A canvas to draw frames on and read them from, in the size given. */
+/** A canvas of a size, to draw frames on and read them from. */
 function sheet(width, height) {
     const context = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true });
     return {
@@ -44,10 +44,10 @@ async function gifPixels(gif, index, sheet) {
 }
 
 /**
- * What the video shows, in the size of the GIF, from the planes that were decoded, by the colour tags that the browser read.
+ * The video's picture in the size of the GIF, from the decoded planes, converted according to the colour tags that the browser read.
  *
- * Not from a canvas: where Chromium has no GPU it paints by libyuv, whose BT.709 takes 2 for 2.112 where Cb makes blue, so that a
- * saturated yellow comes out ten levels off, whoever encoded it.
+ * A canvas would not do: without a GPU, Chromium paints with libyuv, whose BT.709 uses 2 instead of 2.112 as the factor of Cb for
+ * blue. A saturated yellow is then ten levels off with every encoder.
  */
 async function videoPixels(video, width, height) {
     const frame = new VideoFrame(video);
@@ -71,7 +71,7 @@ async function videoPixels(video, width, height) {
     return pixels;
 }
 
-/** The mean distance of each channel, and the mean signed one. */
+/** The mean absolute difference of each channel, and the mean signed one. */
 function distance(a, b) {
     const sums = [0, 0, 0], signed = [0, 0, 0];
     for (let at = 0; at < a.length; at += 4) {
@@ -85,7 +85,7 @@ function distance(a, b) {
     return { mean: sums.map(sum => sum / count), bias: signed.map(sum => sum / count) };
 }
 
-/** The same of the means over squares of eight pixels: what is left is no loss of detail but a wrong colour or place. */
+/** The same for the means over squares of eight pixels: a difference is a wrong colour or position and not a loss of detail. */
 function squares(a, b, width, height) {
     const columns = Math.ceil(width / 8), count = columns * Math.ceil(height / 8);
     const sums = Array.from({ length: 3 }, () => new Float64Array(count));
@@ -117,7 +117,7 @@ async function openVideo(url) {
     return { video, first: await first };
 }
 
-/** Shows the picture of a time, and returns the time its sample begins at, as the browser has it. */
+/** Seeks to a time and returns the start time of the sample that the browser shows. */
 async function seek(video, time) {
     const shown = new Promise(done => video.requestVideoFrameCallback((_, frame) => done(frame.mediaTime)));
     const seeked = new Promise(done => video.addEventListener("seeked", done, { once: true }));
@@ -126,16 +126,15 @@ async function seek(video, time) {
     return Promise.race([shown, new Promise((_, fail) => setTimeout(fail, 5000, new Error(`no picture at ${time} s`)))]);
 }
 
-/** Up to `most` of the numbers below `count`: the first, the last, and others at even distances. */
+/** Up to `most` of the numbers below `count`, evenly spaced, including the first and the last. */
 function sample(count, most) {
     if (count <= most) return [...Array(count).keys()];
     return [...Array(most).keys()].map(index => Math.round(index * (count - 1) / (most - 1)));
 }
 
 /**
- * Compares times and pictures: each sampled GIF frame with what the video shows right after the frame begins and right before
- * it ends. Chromium rounds the time it seeks to a key frame by to the track's unit, a hundredth of a second: hence six
- * milliseconds before the end.
+ * Compares times and pictures: each sampled frame of the GIF with the video's picture right after the frame begins and six
+ * milliseconds before it ends. Chromium rounds a time it seeks to to the track's unit, a hundredth of a second.
  */
 async function comparePictures(gifURL, videoURL, most) {
     const gif = await openGIF(gifURL);
@@ -172,8 +171,8 @@ async function comparePictures(gifURL, videoURL, most) {
 }
 
 /**
- * Plays in a loop, and tells of each picture shown how far it is from the GIF's at that time, and of each seam how long
- * the last picture stood and when the first came.
+ * Plays in a loop. Reports the difference of each picture from the GIF's at that time, and for each seam how long the last
+ * picture was shown and when the first one appeared.
  */
 async function playLoop(gifURL, videoURL, seams) {
     const gif = await openGIF(gifURL);

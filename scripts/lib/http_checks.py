@@ -30,8 +30,8 @@ def hits(path, arguments):
     ok = True
     with service.Service(path) as gifreel:
         for name in arguments.sizes.split(","):
-            place, body = gifreel.upload(service.noise_gif(*SIZES[name]))
-            with urllib.request.urlopen(gifreel.url(place)) as answer:
+            target, body = gifreel.upload(service.noise_gif(*SIZES[name]))
+            with urllib.request.urlopen(gifreel.url(target)) as answer:
                 tag = answer.headers["ETag"]
             with Nginx(body) as nginx:
                 with urllib.request.urlopen(nginx.url()) as answer:
@@ -45,7 +45,7 @@ def hits(path, arguments):
                 }
                 for scene, (mine, other) in scenes.items():
                     rounds = [
-                        [_cost(gifreel, place, mine, arguments.seconds), _cost(nginx, "/file.mp4", other, arguments.seconds)]
+                        [_cost(gifreel, target, mine, arguments.seconds), _cost(nginx, "/file.mp4", other, arguments.seconds)]
                         for _ in range(arguments.rounds)
                     ]
                     cost = statistics.median(ours[0] / theirs[0] for ours, theirs in rounds)
@@ -75,10 +75,10 @@ def log(path, arguments):
             service.Service(path, {"log.level": "info"}, log=nowhere) as with_log, \
             service.Service(path, {"log.level": "notice"}, log=nowhere) as without:
         gif = service.noise_gif(*SIZES["20k"])
-        place, _ = with_log.upload(gif)
+        target, _ = with_log.upload(gif)
         without.upload(gif)
         for _ in range(arguments.rounds):
-            costs = [_cost(server, place, BROWSER, arguments.seconds)[0] for server in (with_log, without)]
+            costs = [_cost(server, target, BROWSER, arguments.seconds)[0] for server in (with_log, without)]
             ratios.append(costs[0] / costs[1])
     cost = statistics.median(ratios) - 1
     print(f"the access log costs {cost:.1%} of a hit's processor time (goal: under 10 %)")
@@ -89,12 +89,12 @@ def encodes(path, arguments):
     """The 99th percentile of hits while two encodes run, against that of an idle server."""
     ratios = []
     with service.Service(path, {"log.level": "notice"}) as gifreel:
-        place, _ = gifreel.upload(service.noise_gif(*SIZES["20k"]))
+        target, _ = gifreel.upload(service.noise_gif(*SIZES["20k"]))
         for _ in range(arguments.rounds):
-            idle = load.hits(gifreel.url(place), arguments.seconds, connections=16, threads=1)
+            idle = load.hits(gifreel.url(target), arguments.seconds, connections=16, threads=1)
             busy = load.Encodes(gifreel)
             time.sleep(0.5)
-            under = load.hits(gifreel.url(place), arguments.seconds, connections=16, threads=1)
+            under = load.hits(gifreel.url(target), arguments.seconds, connections=16, threads=1)
             busy.close()
             ratios.append(under.p99 / idle.p99)
             print(f"p99 {idle.p99:.2f} ms idle, {under.p99:.2f} ms beside two encodes ({busy.done} done)", flush=True)
@@ -108,12 +108,12 @@ def slow(path, arguments):
     load.raise_descriptor_limit(arguments.clients + 500)
     settings = {"log.level": "notice", "server.head_timeout": "5m", "server.idle_timeout": "5m"}
     with service.Service(path, settings) as gifreel:
-        place, _ = gifreel.upload(service.noise_gif(*SIZES["20k"]))
+        target, _ = gifreel.upload(service.noise_gif(*SIZES["20k"]))
         large, _ = gifreel.upload(service.noise_gif(*SIZES["2m"]))
-        before = [load.hits(gifreel.url(place), arguments.seconds, 16, 1) for _ in range(arguments.rounds)]
+        before = [load.hits(gifreel.url(target), arguments.seconds, 16, 1) for _ in range(arguments.rounds)]
         crowd = load.SlowClients(gifreel.port, large, arguments.clients)
         time.sleep(2)
-        during = [load.hits(gifreel.url(place), arguments.seconds, 16, 1) for _ in range(arguments.rounds)]
+        during = [load.hits(gifreel.url(target), arguments.seconds, 16, 1) for _ in range(arguments.rounds)]
         held = crowd.held()
         crowd.close()
     ratio = statistics.median(one.p99 for one in during) / statistics.median(one.p99 for one in before)
@@ -126,13 +126,13 @@ def idle(path, arguments):
     """The memory of 1,000 connections that are idle after one request."""
     load.raise_descriptor_limit(2000)
     with service.Service(path) as gifreel:
-        place, _ = gifreel.upload(service.noise_gif(*SIZES["20k"]))
-        load.hits(gifreel.url(place), 1)
+        target, _ = gifreel.upload(service.noise_gif(*SIZES["20k"]))
+        load.hits(gifreel.url(target), 1)
         time.sleep(1)
         before = gifreel.resident()
         connections = [gifreel.connect() for _ in range(1000)]
         for one in connections:
-            one.request("GET", place)
+            one.request("GET", target)
             one.getresponse().read()
         time.sleep(2)
         more = gifreel.resident() - before
@@ -145,13 +145,13 @@ def idle(path, arguments):
 def descriptors(path, arguments):
     """A server that may open 64 files, and 150 clients at once: each client is answered."""
     with service.Service(path, {"server.threads": 2, "log.level": "notice"}, descriptors=64) as gifreel:
-        place, body = gifreel.upload(service.noise_gif(*SIZES["20k"]))
+        target, body = gifreel.upload(service.noise_gif(*SIZES["20k"]))
         good = []
 
         def ask():
             connection = gifreel.connect(60)
             try:
-                connection.request("GET", place)
+                connection.request("GET", target)
                 if connection.getresponse().read() == body:
                     good.append(1)
             except OSError as error:
@@ -200,8 +200,8 @@ def drain(path, arguments):
     ok = True
     for turn in range(arguments.rounds):
         with service.Service(path, {"log.level": "notice"}) as gifreel:
-            place, body = gifreel.upload(service.noise_gif(*SIZES["200k"]))
-            clients = load.KeepAliveClients(gifreel, place, body, 32)
+            target, body = gifreel.upload(service.noise_gif(*SIZES["200k"]))
+            clients = load.KeepAliveClients(gifreel, target, body, 32)
             clients.wait_for(2000)
             conversion = threading.Thread(target=gifreel.upload, args=(service.noise_gif(320, 320, 10),))
             conversion.start()

@@ -64,9 +64,9 @@ CASES = [
 def nginx(path, arguments):
     """Sends each request to both servers and compares the answers."""
     with service.Service(path) as gifreel:
-        place, body = gifreel.upload(service.noise_gif(64, 64, 10))
+        path, body = gifreel.upload(service.noise_gif(64, 64, 10))
         with Nginx(body, more="if_modified_since before;") as other:
-            ours, theirs = _Server(gifreel.port, place), _Server(other.port, "/file.mp4")
+            ours, theirs = _Server(gifreel.port, path), _Server(other.port, "/file.mp4")
             different = 0
             for name, text, *count in CASES:
                 mine, yours = (server.ask(text, *count) for server in (ours, theirs))
