@@ -37,15 +37,19 @@ class Origin(http.server.BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         if path == "/slow.gif":
             self.over.wait(60)
-        body = self.files.get(path)
+        # The server under test may have disconnected meanwhile.
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self.answer(self.files.get(path))
+
+    def answer(self, body):
         if body is None:
-            return self.send_error(404)
+            self.send_error(404)
+            return
         self.send_response(200)
         self.send_header("Content-Type", "image/gif")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            self.wfile.write(body)
+        self.wfile.write(body)
 
     def log_message(self, *_):
         pass
