@@ -30,6 +30,9 @@ package struct LinkedLibraries: Sendable {
             hasEncoder: { $0.traits.encoder.map { avcodec_find_encoder_by_name($0) != nil } ?? true })
     }
 
+    /// Whether libavcodec has the encoder of a codec.
+    package static func has(_ codec: VideoCodec) -> Bool { avcodec_find_encoder_by_name(codec.traits.encoder) != nil }
+
     /// Checks the libraries, once before the first job. An encoder that is not required may be missing; its format is then refused.
     ///
     /// - Throws: ``Outdated`` for the first that is too old, ``TranscodeError/encoderMissing(_:)``.

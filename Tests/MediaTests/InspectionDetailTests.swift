@@ -87,7 +87,7 @@ import Testing
 
     private func video() throws -> (bytes: [UInt8], claim: OutputClaim) {
         let made = try Converted(GIFBuilder.animation(frames: 6))
-        return (made.bytes, OutputClaim(.mp4, made.result))
+        return (made.bytes, OutputClaim(Transcoder(), made.result))
     }
 
     /// The offset of a box' content.

@@ -29,13 +29,13 @@ struct OutputInspectionTests {
         guard let mp4 = try? Converted(GIFBuilder.animation(frames: 6)) else {
             return ([], OutputClaim(format: .mp4, bytes: 0, width: 0, height: 0))
         }
-        return (mp4.bytes, OutputClaim(.mp4, mp4.result))
+        return (mp4.bytes, OutputClaim(Transcoder(), mp4.result))
     }()
 
     @Test func everyOutputPassesItsOwnInspection() throws {
         for output in OutputFormat.allCases {
             let made = try Converted(GIFBuilder.animation(frames: 6), Transcoder(output: output))
-            #expect(try flaw(made.bytes, OutputClaim(output, made.result)) == nil, "\(output)")
+            #expect(try flaw(made.bytes, OutputClaim(Transcoder(output: output), made.result)) == nil, "\(output)")
         }
     }
 
@@ -46,7 +46,7 @@ struct OutputInspectionTests {
         options.time.speed = 101
         let made = try Converted(
             builder.finish(), Transcoder(options: options, limits: MediaLimits(duration: 1 << 40)))
-        let claim = OutputClaim(.mp4, made.result)
+        let claim = OutputClaim(Transcoder(), made.result)
         #expect(claim.duration > 1 << 32)
         #expect(try flaw(made.bytes, claim) == nil)
         var wrong = claim

@@ -33,7 +33,7 @@ import Testing
                         width: optional(), height: optional(),
                         fit: SizeOptions.Fit.allCases.randomElement(using: &numbers) ?? .fill),
                     time: TimeOptions(speed: number(), ceiling: optional(), start: number(), end: optional(), loops: number()),
-                    frame: number()),
+                    frame: number(), codec: VideoCodec.allCases.randomElement(using: &numbers) ?? .av1),
                 limits: MediaLimits(
                     side: number(), canvasPixels: number(), totalPixels: number(), pixelsPerByte: number(), frames: number(),
                     duration: number()),
@@ -92,7 +92,8 @@ import Testing
         case .incomplete: .corrupt(.noCanvas)
         case .corrupt: .tooLarge(.frames, value: 1 << 40, maximum: 9)
         case .tooLarge: .encoderMissing(.webp)
-        case .encoderMissing: .failed(.mux, code: -28)
+        case .encoderMissing: .codecMissing(.av1)
+        case .codecMissing: .failed(.mux, code: -28)
         case .failed: .outOfMemory
         case .outOfMemory: .startPastEnd(start: 500, duration: 300)
         case .startPastEnd: nil

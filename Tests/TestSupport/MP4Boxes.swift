@@ -20,6 +20,12 @@ package struct MP4Boxes: Sendable {
     package private(set) var hasEditList = false
     /// `colr`: primaries, transfer, matrix and whether the range is full.
     package private(set) var color: [Int] = []
+    /// The kind of the sample entry: `avc1` or `av01`.
+    package private(set) var codec = ""
+    /// The content of `av1C`, where there is one.
+    package private(set) var av1Configuration: [UInt8] = []
+    /// Whether there are composition offsets.
+    package var hasOffsets: Bool { !offsets.isEmpty }
     /// From `avcC`: profile and level.
     package private(set) var profile = 0
     package private(set) var level = 0
@@ -84,9 +90,10 @@ package struct MP4Boxes: Sendable {
     }
 
     private mutating func readSampleEntry(_ content: ArraySlice<UInt8>) throws {
-        guard let entry = try Self.boxes(content).first, entry.kind == "avc1", entry.content.count > 78 else {
+        guard let entry = try Self.boxes(content).first, ["avc1", "av01"].contains(entry.kind), entry.content.count > 78 else {
             throw Malformed()
         }
+        codec = entry.kind
         let data = Array(entry.content)
         width = Self.integer(data, 24, 2)
         height = Self.integer(data, 26, 2)
@@ -95,6 +102,7 @@ package struct MP4Boxes: Sendable {
             if box.kind == "colr", data.starts(with: "nclx".utf8) {
                 color = [Self.integer(data, 4, 2), Self.integer(data, 6, 2), Self.integer(data, 8, 2), Int(data[10] >> 7)]
             }
+            if box.kind == "av1C" { av1Configuration = data }
             if box.kind == "avcC" { (profile, level) = (Int(data[1]), Int(data[3])) }
         }
     }

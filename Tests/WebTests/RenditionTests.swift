@@ -34,7 +34,7 @@ import Testing
 
     @Test(
         arguments: [
-            ("quality=60,bg=FFFFFF,speed=1.0,loops=1,start=0.00,fit=contain", "mp4"),
+            ("quality=60,bg=FFFFFF,speed=1.0,loops=1,start=0.00,fit=contain,codec=h264", "mp4"), ("codec=av1", "mp4,codec=av1"),
             ("speed=0.5000", "mp4,speed=0.5"), ("speed=2.00049", "mp4,speed=2"), ("speed=1.2345", "mp4,speed=1.235"),
             ("fps=29.97", "mp4,fps=29.97"), ("fps=060", "mp4,fps=60"), ("start=1.005,end=02.5", "mp4,end=2.5,start=1.01"),
             ("width=0480", "mp4,width=480"), ("bg=ABCDEF", "mp4,bg=abcdef"), ("end=0.01", "mp4,end=0.01"),
@@ -59,6 +59,21 @@ import Testing
         }
     }
 
+    @Test func anObjectIsNamedForTheVersionOfItsCodec() throws {
+        let (plain, explicit) = (try made(.mp4, ""), try made(.mp4, "codec=h264"))
+        #expect(plain == explicit && plain.encoderVersion == explicit.encoderVersion)
+        #expect(plain.encoderVersion == "x264-5")
+        #expect(try made(.mp4, "codec=av1").encoderVersion.hasPrefix("aom-"))
+    }
+
+    @Test func anUnknownCodecIsRefusedByNameOfTheOption() {
+        for value in ["vp9", "AV1", "", "h265"] {
+            let refusal = refusal(.mp4, "codec=\(value)")
+            #expect(refusal?.code == "bad_option")
+            #expect(refusal?.detail == "The option “codec” must be h264 or av1.")
+        }
+    }
+
     @Test func framesAreCountedFromZero() throws {
         for value in ["-1", "1.5", "", "9999999999"] { #expect(refusal(.png, "frame=\(value)")?.code == "bad_option") }
         #expect(try canonical(.png, "frame=999999999") == "png,frame=999999999")
@@ -66,14 +81,14 @@ import Testing
 
     @Test(
         arguments: [
-            (Rendition.Format.mp4, ["frame"]), (.jpg, ["speed", "fps", "start", "end", "loops"]),
-            (.webp, ["bg", "speed", "fps", "start", "end", "loops"]),
-            (.png, ["bg", "quality", "speed", "fps", "start", "end", "loops"]),
+            (Rendition.Format.mp4, ["frame"]), (.jpg, ["codec", "speed", "fps", "start", "end", "loops"]),
+            (.webp, ["bg", "codec", "speed", "fps", "start", "end", "loops"]),
+            (.png, ["bg", "codec", "quality", "speed", "fps", "start", "end", "loops"]),
             (.json, RenditionOption.allCases.map(\.rawValue)),
-            (.html, []),
+            (.html, ["codec"]),
         ])
     func whatHasNoEffectOnAFormatIsRefusedByName(_ format: Rendition.Format, _ names: [String]) {
-        let value = ["fit": "contain", "bg": "ffffff", "start": "1"]
+        let value = ["fit": "contain", "bg": "ffffff", "start": "1", "codec": "av1"]
         for option in RenditionOption.allCases.map(\.rawValue) {
             let refusal = refusal(format, "\(option)=\(value[option] ?? "10")")
             if names.contains(option) {

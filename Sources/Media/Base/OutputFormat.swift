@@ -2,7 +2,7 @@
 ///
 /// ``OutputFormat/traits`` describes each case.
 package enum OutputFormat: UInt8, Sendable, CaseIterable {
-    /// H.264 in MP4.
+    /// A video in MP4.
     case mp4 = 1
     /// One frame as JPEG.
     case jpg
@@ -12,6 +12,14 @@ package enum OutputFormat: UInt8, Sendable, CaseIterable {
     case webp
     /// The facts of the animation: the delays of its frames, two bytes each.
     case facts
+}
+
+/// The codec of a video. The raw value crosses the process border.
+///
+/// ``VideoCodec/traits`` describes each case.
+package enum VideoCodec: UInt8, Sendable, CaseIterable {
+    case h264 = 1
+    case av1
 }
 
 /// A group of the options of ``TranscodeOptions``.
@@ -29,4 +37,5 @@ package struct OptionGroups: OptionSet, Sendable {
     package static let time = OptionGroups(rawValue: 8)
     /// The frame of a poster.
     package static let frame = OptionGroups(rawValue: 16)
+    package static let codec = OptionGroups(rawValue: 32)
 }

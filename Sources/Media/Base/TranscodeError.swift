@@ -12,6 +12,8 @@ package enum TranscodeError: Error, Equatable, Sendable {
     case tooLarge(MediaLimits.Name, value: Int, maximum: Int)
     /// libavcodec lacks the encoder of the format.
     case encoderMissing(OutputFormat)
+    /// libavcodec lacks the encoder of the codec.
+    case codecMissing(VideoCodec)
     /// libavcodec, libavformat or the output failed; `code` is its AVERROR.
     case failed(Stage, code: Int32)
     /// The requested part begins at or after the end of the animation; both in hundredths of a second.
@@ -78,6 +80,7 @@ extension TranscodeError: CustomStringConvertible {
             "The GIF is too large: the \(name.phrase) is \(value), and the limit is \(maximum)."
         case .encoderMissing(.mp4): "libx264 is missing from libavcodec."
         case .encoderMissing(let format): "The encoder for \(format) is missing from libavcodec."
+        case .codecMissing(let codec): "The encoder for \(codec) is missing from libavcodec."
         case .startPastEnd(let start, let duration):
             "The start, \(Self.seconds(start)) s, is not before the GIF's end, which is at \(Self.seconds(duration)) s."
         case .failed(let stage, let code): "The conversion failed while \(stage.phrase) (code \(code))."

@@ -8,16 +8,19 @@ package struct TranscodeOptions: Sendable, Hashable {
     package var time: TimeOptions
     /// The 0-based index of the frame that a poster shows. An index past the end selects the last frame.
     package var frame: Int
+    /// The codec of an MP4. The other formats have one of their own.
+    package var codec: VideoCodec
 
     package init(
         quality: Int = 60, background: RGB = .white, size: SizeOptions = SizeOptions(), time: TimeOptions = TimeOptions(),
-        frame: Int = 0
+        frame: Int = 0, codec: VideoCodec = .h264
     ) {
         self.quality = quality
         self.background = background
         self.size = size
         self.time = time
         self.frame = frame
+        self.codec = codec
     }
 }
 

@@ -41,10 +41,25 @@ extension OutputFormat {
     }
 }
 
+extension OutputFormat {
+    /// The codec of the format with the options; nil for a format without that option.
+    func codec(_ options: TranscodeOptions) -> VideoCodec? {
+        traits.options.contains(.codec) ? options.codec : nil
+    }
+
+    /// The version of the encoder that the options select.
+    package func version(_ options: TranscodeOptions) -> String {
+        codec(options)?.traits.version ?? traits.version
+    }
+
+    /// The expected processor time of a conversion with the options, in multiples of that to H.264.
+    package func cost(_ options: TranscodeOptions) -> Int { codec(options)?.traits.cost ?? 1 }
+}
+
 extension OutputTraits {
     fileprivate static let mp4 = OutputTraits(
-        name: "mp4", mediaType: "video/mp4", kind: .video, options: [.size, .background, .quality, .time],
-        version: H264Settings.version, encoder: H264Encoder.name, isRequired: true, make: VideoOutput.convert,
+        name: "mp4", mediaType: "video/mp4", kind: .video, options: [.size, .background, .quality, .time, .codec],
+        version: H264Settings.version, encoder: VideoCodec.h264.traits.encoder, isRequired: true, make: VideoOutput.convert,
         inspect: MP4Inspection.inspect)
     fileprivate static let jpg = OutputTraits(
         name: "jpg", mediaType: "image/jpeg", kind: .poster, options: [.size, .background, .quality, .frame],

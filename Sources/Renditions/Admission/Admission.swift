@@ -6,15 +6,19 @@ internal import Synchronization
 /// nothing.
 ///
 /// It bounds jobs (being fetched, waiting for a worker, or running) and the bytes of sources in memory; a source that is still
-/// being fetched counts with the largest allowed size. Background work gets at most half of the slots. One origin gets at most
+/// being fetched counts with the largest allowed size. A job takes as many slots as it is expected to cost more than a conversion
+/// to H.264, and one that costs more than a limit allows is admitted alone. Background work gets at most half of the slots. One origin gets at most
 /// three quarters of them while its sources are being fetched, so that a slow origin does not block the others.
 ///
 /// Any thread; the lock is held for a few additions.
 package final class Admission: Sendable {
     private struct State {
+        /// Slots taken.
         var jobs = 0
+        /// Those of background work.
         var background = 0
         var bytes = 0
+        /// Slots by the origin of a fetch.
         var fetching: [Origin: Int] = [:]
         var limits: Limits
     }
@@ -60,21 +64,31 @@ package final class Admission: Sendable {
     /// - Parameters:
     ///   - origin: The origin of the fetch; nil for an upload.
     ///   - bytes: The largest size that the source may have.
+    ///   - cost: The slots that the job takes; see ``Rendition/cost``.
     /// - Throws: ``RenditionError/overloaded(cause:)`` if a limit is reached.
-    func admit(_ origin: Origin?, bytes: Int, urgency: Urgency) throws(RenditionError) -> AdmissionSlot {
+    func admit(_ origin: Origin?, bytes: Int, cost: Int = 1, urgency: Urgency) throws(RenditionError) -> AdmissionSlot {
         let isAdmitted = state.withLock { state in
             let limits = state.limits
-            guard state.jobs < limits.jobs, state.bytes == 0 || state.bytes + bytes <= limits.bytes else { return false }
-            if urgency.isBackground, state.background >= limits.jobsInBackground { return false }
-            if let origin, state.fetching[origin, default: 0] >= limits.jobsPerOrigin { return false }
-            state.jobs += 1
+            guard Self.fits(cost, beside: state.jobs, in: limits.jobs),
+                state.bytes == 0 || state.bytes + bytes <= limits.bytes
+            else { return false }
+            if urgency.isBackground, !Self.fits(cost, beside: state.background, in: limits.jobsInBackground) { return false }
+            if let origin, !Self.fits(cost, beside: state.fetching[origin, default: 0], in: limits.jobsPerOrigin) {
+                return false
+            }
+            state.jobs += cost
             state.bytes += bytes
-            if urgency.isBackground { state.background += 1 }
-            if let origin { state.fetching[origin, default: 0] += 1 }
+            if urgency.isBackground { state.background += cost }
+            if let origin { state.fetching[origin, default: 0] += cost }
             return true
         }
         guard isAdmitted else { throw .overloaded(cause: nil) }
-        return AdmissionSlot(self, origin, bytes: bytes, isBackground: urgency.isBackground)
+        return AdmissionSlot(self, origin, bytes: bytes, cost: cost, isBackground: urgency.isBackground)
+    }
+
+    /// Whether a job has room beside others. Where there are none, it does, so that no limit keeps a job out without end.
+    private static func fits(_ cost: Int, beside taken: Int, in limit: Int) -> Bool {
+        taken + cost <= limit || (taken == 0 && limit > 0)
     }
 
     /// Whether a slot is free.
@@ -83,19 +97,19 @@ package final class Admission: Sendable {
     /// Slots taken and bytes accounted for.
     var load: (jobs: Int, bytes: Int) { state.withLock { ($0.jobs, $0.bytes) } }
 
-    fileprivate func fetchEnded(_ origin: Origin?, unusedBytes: Int) {
+    fileprivate func fetchEnded(_ origin: Origin?, cost: Int, unusedBytes: Int) {
         state.withLock { state in
             state.bytes -= unusedBytes
             guard let origin, let count = state.fetching[origin] else { return }
-            state.fetching[origin] = count > 1 ? count - 1 : nil
+            state.fetching[origin] = count > cost ? count - cost : nil
         }
     }
 
-    fileprivate func release(bytes: Int, isBackground: Bool) {
+    fileprivate func release(bytes: Int, cost: Int, isBackground: Bool) {
         state.withLock { state in
-            state.jobs -= 1
+            state.jobs -= cost
             state.bytes -= bytes
-            if isBackground { state.background -= 1 }
+            if isBackground { state.background -= cost }
         }
     }
 }
@@ -108,11 +122,13 @@ package final class AdmissionSlot: Sendable {
     }
 
     private let admission: Admission
+    private let cost: Int
     private let isBackground: Bool
     private let state: Mutex<State>
 
-    fileprivate init(_ admission: Admission, _ origin: Admission.Origin?, bytes: Int, isBackground: Bool) {
+    fileprivate init(_ admission: Admission, _ origin: Admission.Origin?, bytes: Int, cost: Int, isBackground: Bool) {
         self.admission = admission
+        self.cost = cost
         self.isBackground = isBackground
         state = Mutex(State(origin: origin, bytes: bytes))
     }
@@ -120,15 +136,15 @@ package final class AdmissionSlot: Sendable {
     /// Records that the source has been fetched and how large it is, at most the size that was admitted.
     func sourceArrived(bytes: Int) {
         state.withLock { state in
-            admission.fetchEnded(state.origin, unusedBytes: state.bytes - bytes)
+            admission.fetchEnded(state.origin, cost: cost, unusedBytes: state.bytes - bytes)
             state = State(origin: nil, bytes: bytes)
         }
     }
 
     deinit {
         state.withLock { state in
-            admission.fetchEnded(state.origin, unusedBytes: 0)
-            admission.release(bytes: state.bytes, isBackground: isBackground)
+            admission.fetchEnded(state.origin, cost: cost, unusedBytes: 0)
+            admission.release(bytes: state.bytes, cost: cost, isBackground: isBackground)
         }
     }
 }

@@ -36,7 +36,8 @@ package struct Converter: Sendable {
             throw .invalidOption(name: "format", reason: "cannot be produced by a conversion")
         }
         let job = WorkerJob(
-            transcoder: Transcoder(output: output, options: rendition.options, limits: limits), allowance: allowance)
+            transcoder: Transcoder(output: output, options: rendition.options, limits: limits),
+            allowance: allowance.times(rendition.cost))
         flight.markQueued()
         let file = try stage { () throws(CacheError) in try cache.stage(expecting: Int64(source.count)) }
         if let report = try await run(job, source, into: file, flight) {
@@ -68,7 +69,7 @@ package struct Converter: Sendable {
             return report
         } catch {
             if case .rejected(.failed(_, let code)) = error, code == -ENOSPC, !file.isInMemory { return nil }
-            let failure = RenditionError.conversionFailed(error, allowance: allowance)
+            let failure = RenditionError.conversionFailed(error, allowance: job.allowance)
             meter.conversionFailed(error, failure)
             throw failure
         }

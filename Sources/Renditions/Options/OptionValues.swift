@@ -58,6 +58,17 @@ extension SizeOptions.Fit {
     }
 }
 
+extension VideoCodec {
+    /// The codecs whose encoders are present.
+    static let offered = allCases.filter(LinkedLibraries.has)
+
+    /// Nil where the codec is unknown or not offered.
+    init?(name: String) {
+        guard let codec = Self.offered.first(where: { $0.traits.name == name }) else { return nil }
+        self = codec
+    }
+}
+
 extension RGB {
     /// Parses `RRGGBB`.
     init?(hex: String) {

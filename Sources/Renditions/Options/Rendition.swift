@@ -25,7 +25,10 @@ package struct Rendition: Sendable, Hashable {
     }
 
     /// The version of the encoder, which the bytes depend on beside the source and the canonical text.
-    package var encoderVersion: String { format.output?.traits.version ?? "" }
+    package var encoderVersion: String { format.output?.version(options) ?? "" }
+
+    /// The expected processor time of a conversion, in multiples of that to H.264.
+    package var cost: Int { format.output?.cost(options) ?? 1 }
 
     /// Sets an option from its text. The caller calls ``check()`` after the last option.
     ///

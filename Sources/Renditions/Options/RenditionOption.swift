@@ -3,6 +3,7 @@ internal import Media
 /// The options of renditions (docs/api.md), sorted by name, which is their order in canonical texts.
 package enum RenditionOption: String, Sendable, CaseIterable {
     case bg
+    case codec
     case end
     case fit
     case fps
@@ -14,11 +15,12 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     case start
     case width
 
-    /// Whether the option has an effect on renditions of the format. A page has the options of its video and its poster.
+    /// Whether the option has an effect on renditions of the format. A page has the options of its video and its poster, but for the
+    /// codec: it names every one that is stored.
     package func applies(to format: Rendition.Format) -> Bool {
         switch format {
         case .output(let output): output.traits.options.contains(group)
-        case .html: true
+        case .html: self != .codec
         case .gif: false
         }
     }
@@ -31,6 +33,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         case .quality: .quality
         case .speed, .fps, .start, .end, .loops: .time
         case .frame: .frame
+        case .codec: .codec
         }
     }
 
@@ -38,6 +41,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     private var expectation: String {
         switch self {
         case .bg: "must be a colour of six hexadecimal digits"
+        case .codec: "must be \(VideoCodec.offered.map(\.traits.name).joined(separator: " or "))"
         case .end, .start: "must be a number of seconds, at most 86400"
         case .fit: "must be contain, cover or fill"
         case .fps: "must be a number from 1 to 60"
@@ -56,6 +60,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     func read(_ text: String, into options: inout TranscodeOptions) throws(RenditionError) {
         switch self {
         case .bg: options.background = try required(RGB(hex: text))
+        case .codec: options.codec = try required(VideoCodec(name: text))
         case .end: options.time.end = try required(DecimalText.scaled(text, by: 100), 0...8_640_000)
         case .fit: options.size.fit = try required(SizeOptions.Fit(name: text))
         case .fps:
@@ -75,6 +80,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         let defaults = TranscodeOptions()
         switch self {
         case .bg: return options.background == defaults.background ? nil : options.background.hex
+        case .codec: return options.codec == defaults.codec ? nil : options.codec.traits.name
         case .end: return options.time.end.map { DecimalText.text($0, by: 100) }
         case .fit: return options.size.fit == defaults.size.fit ? nil : options.size.fit.name
         case .fps: return options.time.ceiling.map { DecimalText.text($0, by: TimeOptions.thousand) }
@@ -94,6 +100,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     func copy(from source: TranscodeOptions, to options: inout TranscodeOptions) {
         switch self {
         case .bg: options.background = source.background
+        case .codec: options.codec = source.codec
         case .end: options.time.end = source.time.end
         case .fit: options.size.fit = source.size.fit
         case .fps: options.time.ceiling = source.time.ceiling

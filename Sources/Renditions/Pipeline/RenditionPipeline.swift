@@ -82,7 +82,8 @@ package struct RenditionPipeline: Sendable {
         try request.allowance.use()
         let (result, joined) = try await state.uploadFlights.value(for: request.id, urgency: request.urgency) {
             flight async throws(RenditionError) in
-            let slot = try state.admission.admit(nil, bytes: request.source.count, urgency: flight.turn.urgency)
+            let slot = try state.admission.admit(
+                nil, bytes: request.source.count, cost: request.rendition.cost, urgency: flight.turn.urgency)
             defer { withExtendedLifetime(slot) {} }
             let production = Production(request.rendition, of: request.source, epoch: cache.epoch(for: nil))
             let result = try await produce(production, flight)
@@ -153,7 +154,8 @@ package struct RenditionPipeline: Sendable {
         if let stored, case .fresh = cache.freshness(of: stored) { return RenditionResult(stored, .hit) }
         try state.failures.check(request.key, of: request.source)
         let slot = try state.admission.admit(
-            Admission.Origin(request.source), bytes: policy.maxSourceBytes, urgency: flight.turn.urgency)
+            Admission.Origin(request.source), bytes: policy.maxSourceBytes, cost: request.rendition.cost,
+            urgency: flight.turn.urgency)
         defer { withExtendedLifetime(slot) {} }
         guard let sharing else { return try await runLocally(request, stored, slot, flight) }
         return try await sharing.runOnOneNode(request) { () async throws(RenditionError) in

@@ -81,7 +81,7 @@ package struct JobSupervisor: Sendable {
         guard let result = reply?.result else { throw .crashed(exit) }
         guard result.isInRange else { throw .invalidOutput(.outOfRange) }
         do throws(OutputFlaw) {
-            try OutputInspection.inspect(output, as: OutputClaim(job.transcoder.output, result), limit: job.allowance.output)
+            try OutputInspection.inspect(output, as: OutputClaim(job.transcoder, result), limit: job.allowance.output)
         } catch {
             throw .invalidOutput(error)
         }

@@ -27,6 +27,15 @@ package struct WorkerJob: Sendable, Equatable {
             self.output = output
             self.wall = wall ?? 2 * cpu
         }
+
+        /// The allowance of a conversion that is expected to cost `cost` times as much as one to H.264.
+        package func times(_ cost: Int) -> Allowance {
+            var scaled = self
+            // Each setting is at most a day, so that neither product overflows.
+            scaled.cpu *= cost
+            scaled.wall *= cost
+            return scaled
+        }
     }
 
     package init(transcoder: Transcoder, allowance: Allowance = Allowance(), fault: WorkerFault? = nil) {

@@ -121,6 +121,7 @@ extension TranscodeOptions {
         coder.optionalNumber(&time.end)
         coder.number(&time.loops)
         coder.number(&frame)
+        coder.value(&codec)
     }
 }
 
@@ -178,6 +179,7 @@ extension TranscodeError {
         case failed
         case outOfMemory
         case startPastEnd
+        case codecMissing
     }
 
     fileprivate func write(_ coder: inout FieldCoder) {
@@ -193,6 +195,7 @@ extension TranscodeError {
         case .corrupt(let flaw): write(.corrupt, Int(flaw.rawValue))
         case .tooLarge(let name, let value, let maximum): write(.tooLarge, Int(name.rawValue), value, maximum)
         case .encoderMissing(let format): write(.encoderMissing, Int(format.rawValue))
+        case .codecMissing(let codec): write(.codecMissing, Int(codec.rawValue))
         case .failed(let stage, let code): write(.failed, Int(stage.rawValue), Int(code))
         case .outOfMemory: write(.outOfMemory)
         case .startPastEnd(let start, let duration): write(.startPastEnd, start, duration)
@@ -213,6 +216,7 @@ extension TranscodeError {
             guard fields[2] >= 0, fields[3] >= 0 else { return nil }
             found = MediaLimits.Name(rawValue: detail).map { .tooLarge($0, value: fields[2], maximum: fields[3]) }
         case .encoderMissing: found = OutputFormat(rawValue: detail).map { .encoderMissing($0) }
+        case .codecMissing: found = VideoCodec(rawValue: detail).map { .codecMissing($0) }
         case .failed:
             guard let number = Int32(exactly: fields[2]) else { return nil }
             found = Stage(rawValue: detail).map { .failed($0, code: number) }

@@ -77,7 +77,7 @@ extension Problem {
             case .notAGIF: (415, "not_a_gif")
             case .incomplete, .corrupt: (422, "corrupt_gif")
             case .tooLarge: (422, "too_large")
-            case .encoderMissing, .failed, .outOfMemory, .startPastEnd: (422, "transcode_failed")
+            case .encoderMissing, .codecMissing, .failed, .outOfMemory, .startPastEnd: (422, "transcode_failed")
             }
         self.init(status, code, error.description)
     }

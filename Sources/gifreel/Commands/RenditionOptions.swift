@@ -33,6 +33,9 @@ struct RenditionOptions: ParsableArguments {
     @Option(help: "1 to 20: repetitions of the animation in the file. Default: 1.")
     var loops: String?
 
+    @Option(help: "h264 (default) or av1, in mp4.")
+    var codec: String?
+
     @Option(help: "The frame of a poster, counted from 0. Default: 0.")
     var frame: String?
 
@@ -41,7 +44,7 @@ struct RenditionOptions: ParsableArguments {
         let all: [(name: String, value: String?)] = [
             ("width", width), ("height", height), ("fit", fit), ("bg", bg), ("quality", quality), ("speed", speed),
             ("fps", fps),
-            ("start", start), ("end", end), ("loops", loops), ("frame", frame),
+            ("start", start), ("end", end), ("loops", loops), ("frame", frame), ("codec", codec),
         ]
         return all.compactMap { option in option.value.map { (name: option.name, value: $0) } }
     }

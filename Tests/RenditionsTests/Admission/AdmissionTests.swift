@@ -55,6 +55,33 @@ import Testing
         withExtendedLifetime((background, foreground)) {}
     }
 
+    @Test func aCostlyJobTakesAsManySlotsAsItCosts() throws {
+        let admission = Admission(jobs: 7, bytes: 1000)
+        var slots = try (0..<2).map { _ in try admission.admit(origin(), bytes: 1, cost: 3, urgency: .visitor) }
+        #expect(admission.load == (6, 2))
+        #expect(throws: RenditionError.overloaded(cause: nil)) {
+            try admission.admit(nil, bytes: 1, cost: 3, urgency: .visitor)
+        }
+        slots.append(try admission.admit(nil, bytes: 1, urgency: .visitor))
+        #expect(admission.load == (7, 3) && !admission.hasCapacity)
+        slots.removeFirst()
+        #expect(admission.load == (4, 2))
+        slots = []
+        #expect(admission.load == (0, 0))
+    }
+
+    @Test(arguments: [Urgency.visitor, .prewarm]) func aJobThatCostsMoreThanALimitIsAdmittedAlone(_ urgency: Urgency) throws {
+        let admission = Admission(jobs: 2, bytes: 1000)
+        var slots = [try admission.admit(origin(), bytes: 1, cost: 3, urgency: urgency)]
+        for cost in [1, 3] {
+            #expect(throws: RenditionError.overloaded(cause: nil)) {
+                try admission.admit(origin(), bytes: 1, cost: cost, urgency: urgency)
+            }
+        }
+        slots = []
+        #expect(admission.load == (0, 0) && slots.isEmpty)
+    }
+
     @Test func aSlowOriginLeavesAQuarterOfTheSlots() throws {
         let admission = Admission(jobs: 40, bytes: 1000)
         let slow = fill(admission, try origin(), count: 40)

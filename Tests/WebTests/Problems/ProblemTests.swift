@@ -130,6 +130,9 @@ import Testing
         conversion(
             .rejected(.encoderMissing(.mp4)), 422, "transcode_failed", "libx264 is missing from libavcodec."),
         conversion(
+            .rejected(.codecMissing(.av1)), 422, "transcode_failed",
+            "The encoder for av1 is missing from libavcodec."),
+        conversion(
             .rejected(.failed(.mux, code: -5)), 422, "transcode_failed",
             "The conversion failed while muxing (code -5)."),
         conversion(
@@ -236,6 +239,7 @@ import Testing
         case .corrupt: "corrupt"
         case .tooLarge: "tooLarge"
         case .encoderMissing: "encoderMissing"
+        case .codecMissing: "codecMissing"
         case .failed: "failed"
         case .startPastEnd: "startPastEnd"
         case .outOfMemory: "outOfMemory"

@@ -27,6 +27,8 @@ package struct OutputClaim: Sendable, Equatable {
     var samples = 0
     /// Complete frames of the source.
     var frames = 0
+    /// Of a video.
+    var codec: VideoCodec?
 }
 
 extension OutputClaim {
@@ -38,10 +40,12 @@ extension OutputClaim {
     }
 
     /// The part of a worker's result that describes its file.
-    package init(_ format: OutputFormat, _ result: TranscodeResult) {
+    package init(_ transcoder: Transcoder, _ result: TranscodeResult) {
         self.init(
-            format: format, bytes: result.bytes, width: result.width, height: result.height, duration: result.duration,
-            timescale: result.timescale, samples: result.samples, frames: result.frames)
+            format: transcoder.output, bytes: result.bytes, width: result.width, height: result.height,
+            duration: result.duration,
+            timescale: result.timescale, samples: result.samples, frames: result.frames,
+            codec: transcoder.output.codec(transcoder.options))
     }
 }
 

@@ -1,5 +1,5 @@
-/// Inspects an MP4 (ISO/IEC 14496-12): `ftyp`, `moov` and `mdat` fill the file in this order, and the one track is H.264
-/// of the claimed size, duration and samples, all of which lie in `mdat`.
+/// Inspects an MP4 (ISO/IEC 14496-12): `ftyp`, `moov` and `mdat` fill the file in this order, and the one track has
+/// the claimed codec, size, duration and samples, all of which lie in `mdat`.
 enum MP4Inspection {
     /// The largest index that is read, in bytes; the index of a million samples has half of this.
     private static let largestIndex = 64 << 20
@@ -73,19 +73,47 @@ enum MP4Inspection {
         }
     }
 
-    /// `stsd`: one entry, `avc1`, of the claimed size (§8.5.2, §12.1.3; ISO/IEC 14496-15 §5.4).
+    /// `stsd`: one entry of the claimed codec and size (§8.5.2, §12.1.3).
     private static func inspectEntry(_ box: MP4Box, _ claim: OutputClaim) throws(OutputFlaw) {
+        let kind: String
+        switch claim.codec {
+        case .h264: kind = "avc1"
+        case .av1: kind = "av01"
+        case nil: throw .wrongCodec
+        }
         var (_, content) = try box.versioned()
         guard try content.number(4) == 1 else { throw .wrongCodec }
         let entries = try MP4Box.all(in: content)
-        guard entries.count == 1, let entry = entries.first, entry.kind == "avc1" else { throw .wrongCodec }
+        guard entries.count == 1, let entry = entries.first, entry.kind == kind else { throw .wrongCodec }
         var fields = entry.content
         try fields.skip(24)
         guard try fields.number(2) == claim.width, try fields.number(2) == claim.height else { throw .wrongSize }
         try fields.skip(50)
-        var configuration = try MP4Box.only("avcC", in: try MP4Box.all(in: fields)).content
-        // Version 1, and High profile.
+        let boxes = try MP4Box.all(in: fields)
+        if kind == "avc1" {
+            try inspectH264(try MP4Box.only("avcC", in: boxes).content)
+        } else {
+            try inspectAV1(try MP4Box.only("av1C", in: boxes).content)
+        }
+    }
+
+    /// `avcC`: version 1, and High profile (ISO/IEC 14496-15 §5.3.3.1).
+    private static func inspectH264(_ configuration: ByteReader) throws(OutputFlaw) {
+        var configuration = configuration
         guard try configuration.number(1) == 1, try configuration.number(1) == 100 else { throw .wrongCodec }
+    }
+
+    /// `av1C`: version 1, Main profile and tier, 4:2:0 of 8 bits, and one sequence header (AV1 Codec ISO Media File Format
+    /// Binding §2.3.3; AV1 Bitstream §5.3).
+    private static func inspectAV1(_ configuration: ByteReader) throws(OutputFlaw) {
+        var configuration = configuration
+        guard try configuration.number(1) == 0x81, try configuration.number(1) >> 5 == 0 else { throw .wrongCodec }
+        // Tier, high bit depth, twelve bits, monochrome, and subsampling of both axes, before the position of chroma samples.
+        guard try configuration.number(1) >> 2 == 0b000011, try configuration.number(1) == 0 else { throw .wrongCodec }
+        // A unit of type 1 that has a size field of one byte and no extension.
+        guard try configuration.number(1) == 0x0a else { throw .wrongCodec }
+        let size = try configuration.number(1)
+        guard size < 0x80, size > 0, configuration.count == size else { throw .malformed }
     }
 
     /// `stts`: the samples' durations come to the whole (§8.6.1.2).

@@ -1,6 +1,6 @@
 internal import CAV
 
-/// Writes one H.264 track into an MP4 whose index comes first, through libavformat.
+/// Writes one video track into an MP4 whose index comes first, through libavformat.
 ///
 /// Decoding times are the frames' own times in order, so the sample durations are exactly the frames' and their sum is
 /// exactly the animation's. Where B-frames make decoding run ahead of showing, the composition offsets are signed
@@ -26,6 +26,8 @@ struct MP4Muxer: ~Copyable {
     private var newest: Int64 = 0
     /// Times of the frames whose packets have not come out of the encoder yet, oldest first.
     private var times = TimeQueue()
+    /// Whether the track is H.264, whose packets are byte streams with start codes, in another order than they are shown.
+    private let isH264: Bool
 
     /// Opens the container and writes its head.
     ///
@@ -62,8 +64,10 @@ struct MP4Muxer: ~Copyable {
         }
         context.pointee.avoid_negative_ts = 0
         stream.pointee.time_base = AVRational(num: 1, den: Int32(timescale))
+        let isH264: Bool
         do {
             try describe(stream.pointee.codecpar)
+            isH264 = stream.pointee.codecpar.pointee.codec_id == AV_CODEC_ID_H264
             try Self.writeHeader(context, timescale)
         } catch {
             FileOutput.free(io)
@@ -74,6 +78,7 @@ struct MP4Muxer: ~Copyable {
         self.stream = stream
         self.output = output
         self.timescale = timescale
+        self.isH264 = isH264
         stored = repeats ? [] : nil
     }
 
@@ -113,11 +118,18 @@ struct MP4Muxer: ~Copyable {
 
     /// Takes the next packet in decoding order. Its contents are moved away.
     mutating func append(_ packet: UnsafeMutablePointer<AVPacket>) throws(TranscodeError) {
-        if isFirst { dropUserData(packet) }
+        if isFirst && isH264 { dropUserData(packet) }
         isFirst = false
         guard let copy = av_packet_alloc() else { throw .outOfMemory }
         av_packet_move_ref(copy, packet)
-        copy.pointee.dts = times.popFirst() - Self.decodingLead
+        let time = times.popFirst()
+        if isH264 {
+            copy.pointee.dts = time - Self.decodingLead
+        } else {
+            // Temporal units are decoded and shown in the same order. Without composition offsets, libavformat writes no `ctts`.
+            copy.pointee.pts = time
+            copy.pointee.dts = time
+        }
         copy.pointee.stream_index = 0
         waiting.append(copy)
         while waiting.count > 1 && waiting[0].pointee.pts < newest {
@@ -168,8 +180,8 @@ struct MP4Muxer: ~Copyable {
             defer { av_packet_unref(copy) }
             let bytes = UnsafeMutableBufferPointer(start: data, count: packet.size)
             try output.read(at: packet.position, into: UnsafeMutableRawBufferPointer(bytes))
-            // The track was described by start codes, so the muxer expects them.
-            guard AnnexB.replaceLengths(bytes) else { throw .failed(.mux, code: gifreel_averror(EILSEQ)) }
+            // An H.264 track was described by start codes, so the muxer expects them.
+            guard !isH264 || AnnexB.replaceLengths(bytes) else { throw .failed(.mux, code: gifreel_averror(EILSEQ)) }
             copy.pointee.pts = packet.presentation + time
             copy.pointee.dts = packet.decoding + time
             copy.pointee.duration = packet.duration

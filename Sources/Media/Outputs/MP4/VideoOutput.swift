@@ -1,35 +1,42 @@
 internal import CAV
 internal import Glibc
 
-/// Writes an H.264 video in MP4: samples ▸ encoder ▸ muxer.
+/// Writes a video in MP4: samples ▸ encoder ▸ muxer.
 enum VideoOutput: OutputMaker {
     /// Bytes of a source up to which its MP4 may be larger without a second attempt.
     static let smallSource = 10_000
-    /// x264's coarsest rate factor.
-    private static let coarsestRateFactor = 51.0
 
     static func make<Decoder: AnimationDecoder & ~Copyable>(
         _ transcoder: Transcoder, _ decoder: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
     ) throws(TranscodeError) -> TranscodeResult {
         let summary = try AnimationSummary(scanning: bytes, by: decoder, limits: transcoder.limits)
-        let options = transcoder.options
-        var settings = H264Settings(
-            rateFactor: H264Settings.rateFactor(quality: options.quality), threads: transcoder.threads)
-        settings.hasOneKeyframe = options.time.loops > 1
+        switch transcoder.options.codec {
+        case .h264:
+            return try attempt(transcoder, decoder, bytes, summary, H264Settings(transcoder), to: descriptor)
+        case .av1:
+            let content = try PictureContent(ofFirstFrame: bytes, by: decoder, limits: transcoder.limits)
+            return try attempt(transcoder, decoder, bytes, summary, AV1Settings(transcoder, content), to: descriptor)
+        }
+    }
+
+    /// Writes an MP4 with the settings. If it is too large, writes it once more with coarser ones.
+    private static func attempt<Decoder: AnimationDecoder & ~Copyable, Settings: EncoderSettings>(
+        _ transcoder: Transcoder, _ decoder: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary,
+        _ settings: Settings, to descriptor: Int32
+    ) throws(TranscodeError) -> TranscodeResult {
         var meter = NoMeter()
         let result = try encode(transcoder, decoder, bytes, summary, settings, to: descriptor, &meter)
         // Every round may be as large as the GIF.
-        let excess = Double(result.bytes) / Double(bytes.count * options.time.loops)
-        guard bytes.count > smallSource, let steps = H264Settings.coarserSteps(excess: excess) else { return result }
+        let excess = Double(result.bytes) / Double(bytes.count * transcoder.options.time.loops)
+        guard bytes.count > smallSource, let coarser = settings.coarser(excess: excess) else { return result }
         guard ftruncate(descriptor, 0) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
-        settings.rateFactor = min(coarsestRateFactor, settings.rateFactor + steps)
-        return try encode(transcoder, decoder, bytes, summary, settings, to: descriptor, &meter)
+        return try encode(transcoder, decoder, bytes, summary, coarser, to: descriptor, &meter)
     }
 
     /// Writes an MP4 with the settings.
-    static func encode<Decoder: AnimationDecoder & ~Copyable>(
+    static func encode<Decoder: AnimationDecoder & ~Copyable, Settings: EncoderSettings>(
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary,
-        _ settings: H264Settings, to descriptor: Int32, _ meter: inout some StageMeter
+        _ settings: Settings, to descriptor: Int32, _ meter: inout some StageMeter
     ) throws(TranscodeError) -> TranscodeResult {
         let options = transcoder.options
         let source = try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: options)
@@ -38,7 +45,7 @@ enum VideoOutput: OutputMaker {
         var settings = settings
         settings.timescale = timeline.timescale
         let shortest = summary.delays.map { FrameClock.shownDelay(Int($0)) }.min() ?? 1
-        var encoder = try H264Encoder(
+        var encoder = try VideoEncoder(
             width: source.width, height: source.height, shortestFrame: timeline.shortestSample(shortest), settings: settings)
         meter.worked(at: .encode)
         var muxer = try MP4Muxer(
@@ -80,8 +87,8 @@ enum VideoOutput: OutputMaker {
     }
 
     /// The next sample, its picture in the encoder's planes: from the thread, where there is one.
-    private static func next<Decoder: AnimationDecoder & ~Copyable>(
-        _ source: SampleSource<Decoder>, _ thread: SampleThread<Decoder>?, into encoder: inout H264Encoder,
+    private static func next<Decoder: AnimationDecoder & ~Copyable, Settings: EncoderSettings>(
+        _ source: SampleSource<Decoder>, _ thread: SampleThread<Decoder>?, into encoder: inout VideoEncoder<Settings>,
         _ meter: inout some StageMeter
     ) throws(TranscodeError) -> Sample? {
         if let thread { return try thread.next(into: encoder.planes()) }
@@ -90,7 +97,7 @@ enum VideoOutput: OutputMaker {
 }
 
 extension Transcoder {
-    /// Makes the MP4 once, on one thread, and measures each stage.
+    /// Makes an MP4 of H.264 once, on one thread, and measures each stage.
     ///
     /// It reads the thread's clock after each step, which takes some hundred nanoseconds.
     ///
@@ -104,8 +111,10 @@ extension Transcoder {
         var meter = CostMeter()
         let summary = try AnimationSummary(scanning: gif, by: GIFReader.self, limits: limits)
         meter.worked(at: .scan)
-        let settings = H264Settings(rateFactor: H264Settings.rateFactor(quality: options.quality), threads: 1)
-        let result = try VideoOutput.encode(self, GIFReader.self, gif, summary, settings, to: descriptor, &meter)
+        var transcoder = self
+        transcoder.threads = 1
+        let settings = H264Settings(transcoder)
+        let result = try VideoOutput.encode(transcoder, GIFReader.self, gif, summary, settings, to: descriptor, &meter)
         return meter.finished(bytes: result.bytes)
     }
 }

@@ -1,16 +1,35 @@
 internal import CAV
 
-/// Encodes 4:2:0 frames at exact times by libx264 behind libavcodec. Packets come out in decoding order.
-///
-/// The planes of ``planes`` persist from frame to frame, so only what changed needs to be written.
-/// Not thread-safe; the encoder starts threads of its own where `threads` is above 1.
-struct H264Encoder: ~Copyable {
-    /// The encoder's name in libavcodec.
-    static let name = "libx264"
+/// The settings of a video encoder of libavcodec: the part in which codecs differ.
+protocol EncoderSettings: Sendable {
+    static var codec: VideoCodec { get }
+    /// Whether frames may leave the encoder in another order than the one in which they are shown.
+    static var reordersFrames: Bool { get }
 
+    /// Encoder threads at most.
+    var threads: Int { get }
+    /// Units a second of the times that frames are given.
+    var timescale: Int { get set }
+
+    /// Sets everything that is the codec's own. Size, pixel format and colours are set already.
+    ///
+    /// - Parameter shortestFrame: The shortest time a frame is shown, in units of ``timescale``; the level follows from it.
+    func configure(_ context: UnsafeMutablePointer<AVCodecContext>, shortestFrame: Int)
+
+    /// The settings for another attempt at a file that is larger than its source by the factor `excess`; nil for none.
+    func coarser(excess: Double) -> Self?
+}
+
+/// Encodes 4:2:0 frames of 8 bits at exact times by an encoder of libavcodec. Packets come out in decoding order.
+///
+/// The planes of ``planes()`` persist from frame to frame, so only what changed needs to be written.
+/// Not thread-safe; the encoder starts threads of its own where `threads` is above 1.
+struct VideoEncoder<Settings: EncoderSettings>: ~Copyable {
     private let context: UnsafeMutablePointer<AVCodecContext>
     private let frame: UnsafeMutablePointer<AVFrame>
     private let packet: UnsafeMutablePointer<AVPacket>
+    /// The number of frames so far.
+    private var index: Int64 = 0
 
     /// Opens the encoder.
     ///
@@ -18,11 +37,16 @@ struct H264Encoder: ~Copyable {
     ///   - width: Even, in pixels.
     ///   - height: Even, in pixels.
     ///   - shortestFrame: The shortest time a frame is shown, in units of the settings' timescale; the level follows from it.
-    /// - Throws: ``TranscodeError/encoderMissing(_:)``, ``TranscodeError/failed(_:code:)`` or `outOfMemory`.
-    init(width: Int, height: Int, shortestFrame: Int, settings: H264Settings) throws(TranscodeError) {
-        let parts = Parts()
+    /// - Throws: ``TranscodeError/codecMissing(_:)``, ``TranscodeError/failed(_:code:)`` or `outOfMemory`.
+    init(width: Int, height: Int, shortestFrame: Int, settings: Settings) throws(TranscodeError) {
+        guard let codec = avcodec_find_encoder_by_name(Settings.codec.traits.encoder) else {
+            throw .codecMissing(Settings.codec)
+        }
+        let parts = EncoderParts(codec)
         do {
-            try parts.open(width: width, height: height, shortestFrame: shortestFrame, settings: settings)
+            try parts.open(codec, width: width, height: height) {
+                settings.configure($0, shortestFrame: shortestFrame)
+            }
         } catch {
             parts.free()
             throw error
@@ -37,7 +61,7 @@ struct H264Encoder: ~Copyable {
     }
 
     deinit {
-        Parts(context: context, frame: frame, packet: packet).free()
+        EncoderParts(context: context, frame: frame, packet: packet).free()
     }
 
     /// The planes for the next frame. They hold the frame before.
@@ -55,7 +79,8 @@ struct H264Encoder: ~Copyable {
     mutating func encode(at time: Int, _ sink: (UnsafeMutablePointer<AVPacket>) throws(TranscodeError) -> Void)
         throws(TranscodeError)
     {
-        frame.pointee.pts = Int64(time)
+        frame.pointee.pts = Settings.reordersFrames ? Int64(time) : index
+        index += 1
         frame.pointee.pict_type = time == 0 ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
         let sent = avcodec_send_frame(context, frame)
         guard sent >= 0 else { throw .library(.encode, code: sent) }
@@ -89,7 +114,7 @@ struct H264Encoder: ~Copyable {
 }
 
 /// The parts of an encoder while it is being opened.
-private struct Parts {
+private struct EncoderParts {
     var context: UnsafeMutablePointer<AVCodecContext>?
     var frame: UnsafeMutablePointer<AVFrame>?
     var packet: UnsafeMutablePointer<AVPacket>?
@@ -103,22 +128,26 @@ private struct Parts {
         self.packet = packet
     }
 
-    init() {
-        context = avcodec_find_encoder_by_name(H264Encoder.name).flatMap { avcodec_alloc_context3($0) }
+    init(_ codec: UnsafePointer<AVCodec>) {
+        context = avcodec_alloc_context3(codec)
         frame = av_frame_alloc()
         packet = av_packet_alloc()
     }
 
-    func open(width: Int, height: Int, shortestFrame: Int, settings: H264Settings) throws(TranscodeError) {
-        guard let codec = avcodec_find_encoder_by_name(H264Encoder.name) else { throw .encoderMissing(.mp4) }
+    func open(
+        _ codec: UnsafePointer<AVCodec>, width: Int, height: Int, configure: (UnsafeMutablePointer<AVCodecContext>) -> Void
+    ) throws(TranscodeError) {
         guard let context, let frame else { throw .outOfMemory }
-        let budget = EncoderBudget(pixels: width * height, threads: settings.threads)
-        describe(context, width: width, height: height, shortestFrame: shortestFrame, settings)
-        context.pointee.thread_count = Int32(budget.threads)
-        av_opt_set(context.pointee.priv_data, "preset", H264Settings.preset, 0)
-        av_opt_set_double(context.pointee.priv_data, "crf", settings.rateFactor, 0)
-        let options = settings.allOptions + ":rc-lookahead=\(budget.lookahead)" + InstructionSet.option
-        av_opt_set(context.pointee.priv_data, "x264-params", options, 0)
+        context.pointee.width = Int32(width)
+        context.pointee.height = Int32(height)
+        context.pointee.pix_fmt = AV_PIX_FMT_YUV420P
+        context.pointee.sample_aspect_ratio = AVRational(num: 1, den: 1)
+        context.pointee.color_range = AVCOL_RANGE_MPEG
+        context.pointee.colorspace = AVCOL_SPC_BT709
+        context.pointee.color_primaries = AVCOL_PRI_BT709
+        context.pointee.color_trc = AVCOL_TRC_BT709
+        context.pointee.flags |= AV_CODEC_FLAG_GLOBAL_HEADER
+        configure(context)
         let opened = avcodec_open2(context, codec, nil)
         guard opened >= 0 else { throw .library(.openEncoder, code: opened) }
 
@@ -128,24 +157,6 @@ private struct Parts {
         frame.pointee.color_range = AVCOL_RANGE_MPEG
         frame.pointee.colorspace = AVCOL_SPC_BT709
         guard av_frame_get_buffer(frame, 0) >= 0 else { throw .outOfMemory }
-    }
-
-    private func describe(
-        _ context: UnsafeMutablePointer<AVCodecContext>, width: Int, height: Int, shortestFrame: Int, _ settings: H264Settings
-    ) {
-        context.pointee.width = Int32(width)
-        context.pointee.height = Int32(height)
-        context.pointee.pix_fmt = AV_PIX_FMT_YUV420P
-        context.pointee.time_base = AVRational(num: 1, den: Int32(settings.timescale))
-        // x264 takes the level from this rate, not from the time base.
-        context.pointee.framerate = AVRational(num: Int32(settings.timescale), den: Int32(max(1, shortestFrame)))
-        context.pointee.sample_aspect_ratio = AVRational(num: 1, den: 1)
-        context.pointee.color_range = AVCOL_RANGE_MPEG
-        context.pointee.colorspace = AVCOL_SPC_BT709
-        context.pointee.color_primaries = AVCOL_PRI_BT709
-        context.pointee.color_trc = AVCOL_TRC_BT709
-        context.pointee.profile = 100  // High; the constant's name changed with FFmpeg 6.1
-        context.pointee.flags |= AV_CODEC_FLAG_GLOBAL_HEADER
     }
 
     func free() {

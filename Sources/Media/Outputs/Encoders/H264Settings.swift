@@ -2,7 +2,10 @@ internal import CAV
 internal import Glibc
 
 /// The settings of x264. `docs/benchmarks.md` has the measurements behind them.
-package struct H264Settings: Sendable, Equatable {
+package struct H264Settings: EncoderSettings, Equatable {
+    static let codec = VideoCodec.h264
+    static let reordersFrames = true
+
     /// x264's constant rate factor: lower is better and larger.
     package var rateFactor: Double
     /// Encoder threads at most; see ``EncoderBudget/threads``.
@@ -11,11 +14,12 @@ package struct H264Settings: Sendable, Equatable {
     package var timescale = FrameClock.timescale
     /// Whether only the first frame is an IDR picture. Two IDR pictures in a row, the last of one round and the first of the next,
     /// would have to differ in their `idr_pic_id` (ITU-T H.264 §7.4.3), and rounds are copies.
-    package var hasOneKeyframe = false
+    package var hasOneKeyframe: Bool
 
-    package init(rateFactor: Double, threads: Int) {
-        self.rateFactor = rateFactor
-        self.threads = threads
+    init(_ transcoder: Transcoder) {
+        rateFactor = Self.rateFactor(quality: transcoder.options.quality)
+        threads = transcoder.threads
+        hasOneKeyframe = transcoder.options.time.loops > 1
     }
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
@@ -48,6 +52,29 @@ package struct H264Settings: Sendable, Equatable {
         let distance = Double(quality - 60)
         return distance >= 0 ? 22.3 - distance * 0.3 : 22.3 - distance * 0.4
     }
+
+    func configure(_ context: UnsafeMutablePointer<AVCodecContext>, shortestFrame: Int) {
+        let budget = EncoderBudget(pixels: Int(context.pointee.width) * Int(context.pointee.height), threads: threads)
+        context.pointee.time_base = AVRational(num: 1, den: Int32(timescale))
+        // x264 takes the level from this rate, not from the time base.
+        context.pointee.framerate = AVRational(num: Int32(timescale), den: Int32(max(1, shortestFrame)))
+        context.pointee.profile = 100  // High; the constant's name changed with FFmpeg 6.1
+        context.pointee.thread_count = Int32(budget.threads)
+        av_opt_set(context.pointee.priv_data, "preset", Self.preset, 0)
+        av_opt_set_double(context.pointee.priv_data, "crf", rateFactor, 0)
+        let options = allOptions + ":rc-lookahead=\(budget.lookahead)" + InstructionSet.option
+        av_opt_set(context.pointee.priv_data, "x264-params", options, 0)
+    }
+
+    func coarser(excess: Double) -> H264Settings? {
+        guard let steps = Self.coarserSteps(excess: excess) else { return nil }
+        var settings = self
+        settings.rateFactor = min(Self.coarsestRateFactor, rateFactor + steps)
+        return settings
+    }
+
+    /// x264's coarsest rate factor.
+    private static let coarsestRateFactor = 51.0
 
     /// How many steps of the rate factor to go coarser for a file that is too large, by the factor `excess`; nil where it is not
     /// too large, or where ``mostSteps`` do not get there.

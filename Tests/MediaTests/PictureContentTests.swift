@@ -1,0 +1,33 @@
+import TestSupport
+import Testing
+
+@testable import Media
+
+@Suite("The content of the first frame decides which tools the encoder uses") struct PictureContentTests {
+    private func isScreen(_ width: Int = 64, _ height: Int = 64, _ index: (_ x: Int, _ y: Int) -> Int) throws -> Bool {
+        var builder = GIFBuilder(width: width, height: height)
+        let pixels = (0..<width * height).map { UInt8(index($0 % width, $0 / width)) }
+        builder.add(GIFBuilder.Frame(width: width, height: height, pixels: pixels))
+        let gif = builder.finish()
+        return try gif.withUnsafeBytes {
+            try PictureContent(ofFirstFrame: $0, by: GIFReader.self, limits: MediaLimits()).isScreen
+        }
+    }
+
+    @Test func flatAndDrawnPicturesAreScreens() throws {
+        #expect(try isScreen { _, _ in 1 })
+        #expect(try isScreen { x, y in (x / 8 + y / 8) % 2 })
+        #expect(try isScreen(33, 17) { x, _ in x / 5 % 3 })
+        #expect(try isScreen(1, 1) { _, _ in 0 })
+    }
+
+    @Test func ditheredPicturesAreNot() throws {
+        #expect(try !isScreen { x, y in (x + y) % 2 })
+        #expect(try !isScreen { x, y in (x * 7 + y * 13) % 4 })
+    }
+
+    @Test func halfOfTheBlocksDecide() throws {
+        #expect(try isScreen { x, y in y < 32 ? 0 : (x + y) % 2 })
+        #expect(try !isScreen { x, y in y < 16 ? 0 : (x + y) % 2 })
+    }
+}
