@@ -37,6 +37,7 @@ import Testing
         case .quality: [["7", "07"], ["8"], ["60"]]
         case .loops: [["2", "02"], ["3"], ["1"]]
         case .frame: [["5", "05"], ["6"], ["0"]]
+        case .codec: [["av1"], ["h264"]]
         }
     }
 
