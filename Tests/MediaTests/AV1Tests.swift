@@ -26,6 +26,12 @@ import Testing
         #expect(av1.boxes.top == h264.boxes.top)
     }
 
+    @Test(.enabled(if: AV1Tests.available), arguments: [100, 101, 1500, 65_535])
+    func framesMayLastLongerThanASecond(_ delay: Int) throws {
+        let video = try made(GIFBuilder.animation(frames: 3, delay: delay))
+        #expect(video.boxes.durations == [delay, delay, delay])
+    }
+
     @Test(.enabled(if: AV1Tests.available)) func syncSamplesAreThoseOfTheH264() throws {
         let gif = GIFBuilder.animation(frames: 260, width: 16, height: 16, delay: 2)
         let sync = try made(gif).boxes.samples.map(\.isSync)

@@ -38,8 +38,10 @@ struct AV1Settings: EncoderSettings, Equatable {
     }
 
     func configure(_ context: UnsafeMutablePointer<AVCodecContext>, shortestFrame: Int) {
-        // Frames are counted, not timed: the level follows from the shortest one, and the bytes depend on pictures alone.
-        context.pointee.time_base = AVRational(num: Int32(clamping: max(1, shortestFrame)), den: Int32(timescale))
+        // Frames are counted, not timed: the level follows from the shortest one, and the bytes depend on pictures alone. libaom
+        // takes no time base of more than a second.
+        let unit = min(max(1, shortestFrame), timescale)
+        context.pointee.time_base = AVRational(num: Int32(unit), den: Int32(timescale))
         context.pointee.profile = 0  // Main; the constant's name changed with FFmpeg 6.1
         context.pointee.thread_count = 1
         context.pointee.gop_size = Self.longestGroup
