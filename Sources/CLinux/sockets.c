@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/filter.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
@@ -238,6 +239,66 @@ int clinux_adopt(int fd) {
     return fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
+int clinux_refuse_handshakes(int listener) {
+    enum { flags_offset = 13, syn = 0x02, ack = 0x10 };
+    // The filter of a TCP socket sees packets from the TCP header on.
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, flags_offset),
+        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, syn | ack),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, syn, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, 0),
+        BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+    };
+    const struct sock_fprog program = {.len = sizeof code / sizeof code[0], .filter = code};
+    return setsockopt(listener, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+}
+
+/// A question to the kernel about TCP sockets.
+typedef struct {
+    struct nlmsghdr header;
+    struct inet_diag_req_v2 request;
+} diag_query;
+
+/// The first message of its answer.
+typedef struct {
+    struct nlmsghdr header;
+    struct inet_diag_msg message;
+    char attributes[1024];
+} diag_answer;
+
+/// Asks the kernel, and returns the type of the first message of its answer, or -1.
+static int ask(const diag_query *query, diag_answer *answer) {
+    int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    if (netlink < 0) return -1;
+    // The kernel answers before send(2) returns.
+    ssize_t count = send(netlink, query, sizeof *query, 0);
+    if (count > 0) count = recv(netlink, answer, sizeof *answer, MSG_DONTWAIT);
+    close(netlink);
+    if (count < (ssize_t)sizeof answer->header) return -1;
+    if (answer->header.nlmsg_type != SOCK_DIAG_BY_FAMILY) return answer->header.nlmsg_type;
+    return count < (ssize_t)(sizeof answer->header + sizeof answer->message) ? -1 : SOCK_DIAG_BY_FAMILY;
+}
+
+int clinux_has_handshakes(int listener) {
+    struct sockaddr_storage own = {0};
+    socklen_t length = sizeof own;
+    if (getsockname(listener, (struct sockaddr *)&own, &length) != 0) return -1;
+    if (own.ss_family != AF_INET && own.ss_family != AF_INET6) return 0;
+    diag_query query = {
+        .header = {
+            .nlmsg_len = sizeof query, .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+        .request = {.sdiag_family = (uint8_t)own.ss_family, .sdiag_protocol = IPPROTO_TCP, .idiag_states = 1 << TCP_SYN_RECV},
+    };
+    query.request.id.idiag_sport =
+        own.ss_family == AF_INET ? ((struct sockaddr_in *)&own)->sin_port : ((struct sockaddr_in6 *)&own)->sin6_port;
+    diag_answer answer;
+    switch (ask(&query, &answer)) {
+    case SOCK_DIAG_BY_FAMILY: return 1;
+    case NLMSG_DONE: return 0;
+    default: return -1;
+    }
+}
+
 // MARK: - Transfer
 
 ssize_t clinux_recv(int fd, void *buffer, size_t count) {
@@ -270,10 +331,7 @@ int clinux_unacknowledged(int fd) {
 
 /// Asks the kernel for the socket whose local end is `peer` and whose remote end is `own`.
 static int find_socket(const struct sockaddr_storage *peer, const struct sockaddr_storage *own, struct inet_diag_msg *found) {
-    struct {
-        struct nlmsghdr header;
-        struct inet_diag_req_v2 request;
-    } query = {
+    diag_query query = {
         .header = {.nlmsg_len = sizeof query, .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST},
         .request = {.sdiag_protocol = IPPROTO_TCP, .idiag_states = ~0u},
     };
@@ -298,19 +356,8 @@ static int find_socket(const struct sockaddr_storage *peer, const struct sockadd
     } else {
         return -1;
     }
-    int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-    if (netlink < 0) return -1;
-    struct {
-        struct nlmsghdr header;
-        struct inet_diag_msg message;
-        char attributes[1024];
-    } answer;
-    // The kernel answers before send(2) returns.
-    ssize_t count = send(netlink, &query, sizeof query, 0);
-    if (count > 0) count = recv(netlink, &answer, sizeof answer, MSG_DONTWAIT);
-    close(netlink);
-    if (count < (ssize_t)(sizeof answer.header + sizeof answer.message)) return -1;
-    if (answer.header.nlmsg_type != SOCK_DIAG_BY_FAMILY) return -1;
+    diag_answer answer;
+    if (ask(&query, &answer) != SOCK_DIAG_BY_FAMILY) return -1;
     *found = answer.message;
     return 0;
 }

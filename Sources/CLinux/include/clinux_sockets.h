@@ -62,6 +62,12 @@ int clinux_local_address(int fd, clinux_address *address);
 int clinux_is_listening(int fd);
 /// Makes `fd` non-blocking and closed on exec. Returns 0, or -1 with errno.
 int clinux_adopt(int fd);
+/// Makes a listening TCP socket discard the first packet of new handshakes (SO_ATTACH_FILTER); those that have begun proceed. The
+/// filter acts on the socket itself, so on all processes that hold it. Returns 0, or -1 with errno.
+int clinux_refuse_handshakes(int listener);
+/// Whether handshakes with the local port of a TCP socket have begun and are not complete (sock_diag(7)). Returns 1 or 0, or -1 if
+/// the kernel does not tell.
+int clinux_has_handshakes(int listener);
 
 /// recv(2). Returns a count, or -1 with errno.
 ssize_t clinux_recv(int fd, void *buffer, size_t count);

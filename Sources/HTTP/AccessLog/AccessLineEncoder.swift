@@ -1,6 +1,6 @@
 internal import SystemIO
 
-/// Encodes the lines of the access log. It works on bytes, because at full load it encodes a line for every request.
+/// An encoder for the lines of the access log. It works on bytes, because at full load it encodes a line for every request.
 struct AccessLineEncoder {
     private let format: HTTPAccessLogWriter.Format
     private let includesClientFields: Bool
@@ -32,7 +32,7 @@ struct AccessLineEncoder {
         output.append(byte: 10)
     }
 
-    /// Appends a line that tells how many requests are missing.
+    /// Appends a line with the number of requests that are missing.
     func append(lost: Int) {
         switch format {
         case .text:

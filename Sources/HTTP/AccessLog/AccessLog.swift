@@ -2,8 +2,8 @@ internal import CLinux
 internal import Synchronization
 internal import SystemIO
 
-/// Carries batches from the loops to the observer's thread. Its queue is bounded: where it is full, a batch is dropped and its
-/// requests are counted, because a log must not delay responses. Any thread.
+/// A bounded queue of batches from the loops to the observer's thread. If it is full, a batch is dropped and its requests are
+/// counted, because a log must not delay responses. Any thread.
 final class AccessLog: Sendable {
     private struct State {
         var batches: [HTTPAccessBatch] = []
@@ -11,7 +11,7 @@ final class AccessLog: Sendable {
         var isClosed = false
     }
 
-    /// The maximum number of queued batches: some 32,000 requests.
+    /// The maximum number of queued batches: about 32,000 requests.
     private static let capacity = 64
 
     private let observer: any HTTPObserver
@@ -75,7 +75,7 @@ final class AccessLog: Sendable {
     }
 }
 
-/// Collects a loop's finished requests into batches. It belongs to one loop thread.
+/// A collector of a loop's finished requests, which it batches. It belongs to one loop thread.
 final class AccessRecorder {
     /// Requests per full batch.
     static let batchSize = 512

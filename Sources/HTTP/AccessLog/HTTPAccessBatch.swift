@@ -1,6 +1,6 @@
 package import SystemIO
 
-/// Receives finished requests.
+/// An observer of finished requests.
 package protocol HTTPObserver: Sendable {
     /// Receives the requests that have been answered or aborted since the last call.
     ///
@@ -17,15 +17,15 @@ package struct HTTPAccessRecord: ~Copyable {
     package let time: Int
     /// Microseconds from the complete head to the last byte that the kernel accepted.
     package let duration: Int
-    /// Status of the response; 0 where the client left before the response.
+    /// Status of the response; 0 if the client left before the response.
     package let status: Int
     /// Bytes of the response's body that the kernel accepted.
     package let bytes: Int
     /// Whether the kernel accepted the whole response.
     package let isComplete: Bool
-    /// The method; empty where the request line could not be parsed. Like the other bytes here, it is valid during the call.
+    /// The method; empty if the request line could not be parsed. Like the other bytes here, it is valid during the call.
     package let method: UnsafeRawBufferPointer
-    /// The target; empty where the request line could not be parsed.
+    /// The target; empty if the request line could not be parsed.
     package let target: UnsafeRawBufferPointer
     package let requestID: UnsafeRawBufferPointer
     /// The response's `Cache-Status`; empty without one.

@@ -1,14 +1,14 @@
 internal import Synchronization
 package import SystemIO
 
-/// Writes the access log: one line per request, in batches.
+/// An observer that writes the access log: one line per request, in batches.
 ///
 /// Text has these columns, with `-` for an empty one:
-/// `time client "method target" status bytes milliseconds id "cache status"`, and a last one, `cut`, where the client did not
-/// take the whole answer. JSON has one object per line with the same names. With the fields of clients, `"referer"` and
+/// `time client "method target" status bytes milliseconds id "cache status"`, and a last one, `cut`, if the client did not
+/// receive the whole response. JSON has one object per line with the same names. With the fields of clients, `"referer"` and
 /// `"user agent"` follow the cache status.
 ///
-/// The lines go through a ``LineWriter``: where they cannot be written fast enough they are dropped and counted.
+/// The lines go through a ``LineWriter``: if they cannot be written fast enough they are dropped and counted.
 package final class HTTPAccessLogWriter: HTTPObserver {
     /// The form of a line.
     package enum Format: Sendable {
@@ -23,7 +23,7 @@ package final class HTTPAccessLogWriter: HTTPObserver {
     /// - Parameters:
     ///   - includesClientFields: Whether lines have `Referer` and `User-Agent`.
     ///   - capacity: Bytes of lines that may wait to be written.
-    /// - Throws: ``SystemError`` where the descriptor is not open.
+    /// - Throws: ``SystemError`` if the descriptor is not open.
     package init(
         duplicating descriptor: Int32, format: Format, includesClientFields: Bool = false, capacity: Int = 4 << 20
     ) throws(SystemError) {

@@ -17,7 +17,7 @@ package struct ClientList: Sendable {
         hasUnixSocket = false
     }
 
-    /// Parses addresses, blocks (`10.0.0.0/8`) and `unix`, which stands for every process that may use the Unix socket.
+    /// Parses addresses, blocks (`10.0.0.0/8`) and `unix`, which includes every process that may use the Unix socket.
     ///
     /// - Throws: The first entry that is none of these.
     init(parsing entries: [String]) throws(Malformed) {
@@ -32,7 +32,7 @@ package struct ClientList: Sendable {
 
     /// Parses entries as ``init(parsing:)`` does.
     ///
-    /// - Returns: Nil where an entry is none of these.
+    /// - Returns: Nil if an entry is none of these.
     package init?(_ entries: [String]) {
         guard let list = try? ClientList(parsing: entries) else { return nil }
         self = list
@@ -43,7 +43,7 @@ package struct ClientList: Sendable {
 
     /// Whether the client is on the list.
     ///
-    /// - Parameter client: An address such as ``HTTPRequest/clientAddress``; nil stands for a Unix socket.
+    /// - Parameter client: An address such as ``HTTPRequest/clientAddress``; nil means a Unix socket.
     package func contains(_ client: IPAddress?) -> Bool {
         guard let client else { return hasUnixSocket }
         return blocks.contains { $0.contains(client) }

@@ -15,7 +15,7 @@ struct TrustedProxies: Sendable {
     struct Origin {
         /// The client's address; nil for a Unix socket whose peer is not trusted.
         var client: IPAddress?
-        /// The list elements, counted from the end, that trusted proxies added; nil where the peer is not trusted.
+        /// The list elements, counted from the end, that trusted proxies added; nil if the peer is not trusted.
         var trustedElements: Int?
     }
 
@@ -23,7 +23,7 @@ struct TrustedProxies: Sendable {
     /// without that field in `X-Forwarded-For`.
     ///
     /// The fields are read from their end, since only what trusted proxies added can be believed. An element without an
-    /// address (`unknown`, an obfuscated name) ends the search: nothing vouches for the elements before it.
+    /// address (`unknown`, an obfuscated name) ends the search: the elements before it may be forged.
     func origin(peer: IPAddress?, head: RequestHead) -> Origin {
         guard !proxies.isEmpty, proxies.contains(peer) else { return Origin(client: peer) }
         var hops: [IPAddress?] = []
@@ -44,9 +44,9 @@ struct TrustedProxies: Sendable {
     }
 
     /// The scheme by which the client reached the outermost trusted proxy: `proto` of `Forwarded`, or without that field
-    /// `X-Forwarded-Proto`, of the element that names the client. Nil where the fields tell none.
+    /// `X-Forwarded-Proto`, of the element that names the client. Nil if the fields name none.
     ///
-    /// - Parameter trustedElements: From ``Origin``; at least one element is trusted where the peer is.
+    /// - Parameter trustedElements: From ``Origin``; at least one element is trusted if the peer is.
     static func scheme(_ head: RequestHead, trustedElements: Int) -> HTTPScheme? {
         var schemes: [HTTPScheme?] = []
         if head.has(.forwarded) {
@@ -82,7 +82,7 @@ struct TrustedProxies: Sendable {
     }
 }
 
-/// The scheme of the URL that a client asked.
+/// The scheme of the URL that a client requested.
 package enum HTTPScheme: String, Sendable {
     case http, https
 

@@ -1,4 +1,4 @@
-/// Ids of requests: the client's own where that is usable, else a generated one.
+/// Ids of requests: the client's own if it is usable, else a generated one.
 enum RequestID {
     /// Whether a client's id is short, and harmless in a log line and in a header field.
     static func isUsable(_ bytes: UnsafeRawBufferPointer) -> Bool {
@@ -23,6 +23,7 @@ enum RequestID {
         }
     }
 
+    /// The digits of a number as text.
     static func text(_ number: UInt64) -> String {
         withUnsafeTemporaryAllocation(byteCount: length, alignment: 1) { buffer in
             guard let base = buffer.baseAddress else { return "" }

@@ -2,8 +2,8 @@ internal import CLinux
 internal import Glibc
 internal import SystemIO
 
-/// An epoll instance. It passes tokens to the kernel, not pointers, so that a report for a closed connection can be told from one
-/// for its successor.
+/// An epoll instance. It passes tokens to the kernel, not pointers, so that a report for a closed connection can be distinguished
+/// from one for its successor.
 final class Poller: Sendable {
     private let descriptor: SharedDescriptor
 
@@ -14,7 +14,7 @@ final class Poller: Sendable {
     }
 
     /// Watches for input, output and hang-up, and reports changes only (edge-triggered), so that a connection needs no further
-    /// call. Returns false where the kernel refuses.
+    /// call. Returns false if the kernel refuses.
     func addConnection(_ number: Int32, token: UInt64) -> Bool {
         let interest = clinux_event_in | clinux_event_out | clinux_event_hangup_read | clinux_event_edge
         return clinux_epoll_add(descriptor.number, number, interest, token) == 0
@@ -65,7 +65,7 @@ struct Readiness: OptionSet {
     static let broken: Readiness = [Readiness(rawValue: clinux_event_hangup), Readiness(rawValue: clinux_event_error)]
 }
 
-/// Wakes a thread that waits in its poller (eventfd(2)). Any thread.
+/// A signal that wakes a thread that waits in its poller (eventfd(2)). Any thread.
 final class Wakeup: Sendable {
     private let descriptor: SharedDescriptor
 

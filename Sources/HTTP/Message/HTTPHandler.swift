@@ -1,4 +1,4 @@
-/// Answers requests.
+/// A handler of requests.
 package protocol HTTPHandler: Sendable {
     /// Decides about a request whose head has arrived.
     ///
@@ -20,9 +20,9 @@ package enum HTTPReply {
     case receive(any HTTPBodySink)
 }
 
-/// Receives a request's body while it arrives. All calls come from the connection's loop thread, in order.
+/// A receiver of a request's body while it arrives. All calls come from the connection's loop thread, in order.
 package protocol HTTPBodySink: AnyObject {
-    /// The maximum number of bytes. A longer body gets 413: before anything is read where `Content-Length` tells, else as soon
+    /// The maximum number of bytes. A longer body gets 413: before anything is read if `Content-Length` exceeds it, else as soon
     /// as the count exceeds it.
     var limit: Int { get }
 
@@ -49,7 +49,7 @@ package struct HTTPBodyRefusal: Error, Sendable {
     }
 }
 
-/// Sends a streamed body piece by piece. One task at a time writes to it.
+/// A writer that sends a streamed body piece by piece. One task at a time writes to it.
 package struct HTTPBodyWriter: Sendable {
     private let mailbox: LoopMailbox
     private let token: ConnectionToken

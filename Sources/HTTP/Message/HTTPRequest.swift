@@ -5,7 +5,7 @@ package import SystemIO
 package struct HTTPRequest: ~Copyable {
     private let head: UnsafePointer<RequestHead>
     private let generatedID: UInt64
-    /// The client's address: the peer's, or the one that a trusted proxy tells; nil on a Unix socket that is not trusted.
+    /// The client's address: the peer's, or the one that a trusted proxy reports; nil on a Unix socket that is not trusted.
     package let clientAddress: IPAddress?
     private let trustedElements: Int?
 
@@ -27,18 +27,18 @@ package struct HTTPRequest: ~Copyable {
     /// The bytes of ``target``, valid as long as the request.
     package var targetBytes: UnsafeRawBufferPointer { head.pointee.targetBytes }
 
-    /// The authority: host and port, of which only the syntax was checked. Nil where a client of HTTP/1.0 sent none.
+    /// The authority: host and port, of which only the syntax was checked. Nil if a client of HTTP/1.0 sent none.
     package var host: String? {
         head.pointee.authority.isEmpty ? nil : String(decoding: head.pointee.authorityBytes, as: UTF8.self)
     }
 
-    /// The scheme that the client used, which a trusted proxy tells (`Forwarded` or `X-Forwarded-Proto`); `http` otherwise.
+    /// The scheme that the client used, as reported by a trusted proxy (`Forwarded` or `X-Forwarded-Proto`); `http` otherwise.
     package var scheme: HTTPScheme {
         guard let trustedElements else { return .http }
         return TrustedProxies.scheme(head.pointee, trustedElements: trustedElements) ?? .http
     }
 
-    /// The request's id, which the response repeats: the client's `X-Request-Id` where that consists of up to 64 letters, digits,
+    /// The request's id, which the response repeats: the client's `X-Request-Id` if it consists of up to 64 letters, digits,
     /// `-`, `_`, `.` and `:`, else a generated one.
     package var id: String {
         if generatedID == 0, let given = head.pointee.first(.requestID) { return String(decoding: given, as: UTF8.self) }

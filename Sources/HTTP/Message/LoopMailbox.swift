@@ -1,7 +1,7 @@
 internal import Synchronization
 internal import SystemIO
 
-/// Carries messages from other threads to a loop, in order, and wakes the loop. Each waiting connection has at most one message
+/// A queue of messages from other threads to a loop, which it wakes. Each waiting connection has at most one message
 /// in progress, which bounds the queue.
 final class LoopMailbox: Sendable {
     enum Message: Sendable {
@@ -29,7 +29,7 @@ final class LoopMailbox: Sendable {
         wakeup = try Wakeup()
     }
 
-    /// Queues a message. Returns false where the loop has ended and will not read it.
+    /// Queues a message. Returns false if the loop has ended and will not read it.
     @discardableResult
     func post(_ message: Message) -> Bool {
         let (isAccepted, wasEmpty) = state.withLock { state in
@@ -61,7 +61,7 @@ final class LoopMailbox: Sendable {
     }
 }
 
-/// Names a connection of a loop: its descriptor, and a generation that tells it from an earlier connection with the same one.
+/// The identity of a connection of a loop: its descriptor, and a generation that distinguishes it from earlier connections with the same descriptor.
 struct ConnectionToken: Sendable, Hashable {
     let descriptor: Int32
     /// Never 0.

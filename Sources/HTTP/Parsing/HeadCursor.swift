@@ -28,7 +28,7 @@ struct HeadCursor {
         return start..<position
     }
 
-    /// Skips CRLF. Returns false where it is incomplete.
+    /// Skips CRLF. Returns false if it is incomplete.
     mutating func skipLineEnd() throws(HTTPProtocolError) -> Bool {
         guard let first = next else { return false }
         guard first == 13 else { throw first == 10 ? .bareLineFeed : .malformedField }
@@ -38,7 +38,7 @@ struct HeadCursor {
         return true
     }
 
-    /// Skips `HTTP/` DIGIT `.` DIGIT (RFC 9112 section 2.3). Returns nil where it is incomplete.
+    /// Skips `HTTP/` DIGIT `.` DIGIT (RFC 9112 section 2.3). Returns nil if it is incomplete.
     mutating func skipVersion() throws(HTTPProtocolError) -> (major: UInt8, minor: UInt8)? {
         if bytes.count - position >= 8, ByteWord(bytes, at: position).equals("HTTP/1.1") {
             position += 8
@@ -61,7 +61,7 @@ struct HeadCursor {
         return (bytes[position + 5] - 0x30, bytes[position + 7] - 0x30)
     }
 
-    /// Skips a field's value up to its CR, and returns its range without the blanks around it; nil where the line is
+    /// Skips a field's value up to its CR, and returns its range without the blanks around it; nil if the line is
     /// incomplete.
     mutating func skipFieldValue() throws(HTTPProtocolError) -> Range<Int>? {
         while position < bytes.count, bytes[position].isBlank { position += 1 }

@@ -18,9 +18,9 @@ struct RequestHead {
     var methodRange = 0..<0
     /// The range of the request target; of an absolute-form, the part behind the authority (RFC 9112 section 3.2.2).
     var target = 0..<0
-    /// The range of the authority: of an absolute-form, else of the `Host` field. Empty where HTTP/1.0 sent neither.
+    /// The range of the authority: of an absolute-form, else of the `Host` field. Empty if HTTP/1.0 sent neither.
     var authority = 0..<0
-    /// Whether the target was an absolute-form without a path, which stands for `/`, or for `*` with OPTIONS.
+    /// Whether the target was an absolute-form without a path, which means `/`, or `*` with OPTIONS.
     var hasEmptyPath = false
     /// 0 for HTTP/1.0, else 1.
     var minorVersion: UInt8 = 1
@@ -90,10 +90,10 @@ struct RequestHead {
 }
 
 extension RequestHead {
-    /// The method as sent; empty where the request line could not be parsed.
+    /// The method as sent; empty if the request line could not be parsed.
     var methodBytes: UnsafeRawBufferPointer { bytes.slice(methodRange) }
 
-    /// The target in origin-form or asterisk-form; empty where the request line could not be parsed.
+    /// The target in origin-form or asterisk-form; empty if the request line could not be parsed.
     var targetBytes: UnsafeRawBufferPointer {
         guard hasEmptyPath else { return bytes.slice(target) }
         return method == .options ? ("*" as StaticString).bytes : ("/" as StaticString).bytes

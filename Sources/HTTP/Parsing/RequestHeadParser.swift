@@ -23,7 +23,7 @@ struct RequestHeadParser: Sendable {
         return true
     }
 
-    /// `method SP request-target SP HTTP-version CRLF`. Returns false where it is incomplete.
+    /// `method SP request-target SP HTTP-version CRLF`. Returns false if it is incomplete.
     private func parseRequestLine(
         _ cursor: inout HeadCursor, into head: inout RequestHead
     ) throws(HTTPProtocolError) -> Bool {
@@ -53,7 +53,7 @@ struct RequestHeadParser: Sendable {
         return true
     }
 
-    /// `*( field-name ":" OWS field-value OWS CRLF ) CRLF`. Returns false where it is incomplete.
+    /// `*( field-name ":" OWS field-value OWS CRLF ) CRLF`. Returns false if it is incomplete.
     private func parseFields(_ cursor: inout HeadCursor, into head: inout RequestHead) throws(HTTPProtocolError) -> Bool {
         while true {
             guard let first = cursor.next else { return false }

@@ -53,7 +53,7 @@ extension RequestHead {
     }
 
     /// Whether `Range` applies: `If-Range` is missing or names the current representation (RFC 9110 section 13.1.5). A date
-    /// names it only where it is equal and old enough to be a strong validator (section 8.8.2.2).
+    /// names it only if it is equal and old enough to be a strong validator (section 8.8.2.2).
     func allowsRange(_ validators: Validators, now: Int) -> Bool {
         guard let value = first(.ifRange) else { return true }
         if value.first == UInt8(ascii: "\"") || value.starts(with: ("W/" as StaticString).bytes) {
@@ -94,7 +94,7 @@ final class Validators: Sendable {
         lastModifiedText = Array(HTTPDate.format(lastModified).utf8)
     }
 
-    /// The date in a field's value; nil where that is not a date.
+    /// The date in a field's value; nil if that is not a date.
     func date(_ value: UnsafeRawBufferPointer, now: Int) -> Int? {
         if lastModifiedText.withUnsafeBytes({ value.equals($0) }) { return lastModified }
         return HTTPDate.parse(String(decoding: value, as: UTF8.self), now: now)

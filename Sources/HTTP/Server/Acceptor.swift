@@ -3,7 +3,7 @@ internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
-/// Accepts a loop's connections, at a pace that follows their arrival and within the server's limit.
+/// The part of a loop that accepts connections, at a pace that follows their arrival and within the server's limit.
 final class Acceptor {
     private let poller: Poller
     private let limit: ConnectionLimit
@@ -22,7 +22,7 @@ final class Acceptor {
     ///
     /// - Parameters:
     ///   - turn: The number of the loop's turn.
-    ///   - closeIdle: Closes idle connections; returns false where there is none.
+    ///   - closeIdle: Closes idle connections; returns false if there is none.
     ///   - start: Takes over a connection.
     /// - Returns: Whether more connections may wait.
     func accept(
@@ -74,10 +74,28 @@ final class Acceptor {
         }
     }
 
-    /// Stops listening. Closing a listener resets the connections in its backlog, so these are accepted first.
+    // MARK: - The end
+
+    /// Whether connections are still accepted.
+    var isOpen: Bool { !listeners.isEmpty }
+
+    /// Makes new clients fail to connect. Those that have begun to connect are accepted until ``close(_:)``: closing a listener
+    /// resets the connections in its backlog, and those whose handshake is not complete.
+    func refuseNewClients() {
+        resume()
+        for listener in listeners { listener.refuseNewClients() }
+    }
+
+    /// Whether all clients that have begun to connect were accepted or wait in the backlog.
+    var isSettled: Bool {
+        !isPaused && !listeners.contains { $0.mayHaveHandshakes }
+    }
+
+    /// Accepts what is in the backlog and stops listening.
     ///
     /// - Parameter acceptAll: Accepts what waits at the listener with this index.
     func close(_ acceptAll: (Int) -> Void) {
+        guard isOpen else { return }
         resume()
         for index in listeners.indices { acceptAll(index) }
         if isPaused { limit.resume() } else { poller.remove(listeners) }

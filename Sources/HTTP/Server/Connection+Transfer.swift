@@ -45,7 +45,7 @@ extension Connection {
     /// Bytes that a connection may move in one turn before the others get theirs.
     static let turnBudget = 2 * 1024 * 1024
 
-    /// Sends a head, and `body` behind it where that is in memory. The rest of the head becomes the first of the connection's
+    /// Sends a head, and then `body`, if that is in memory. The rest of the head becomes the first of the connection's
     /// segments; the rest of `body` stays in `body`.
     func sendHead(_ bytes: UnsafeRawBufferPointer, with body: inout Segment?, isFollowed: Bool) -> SendProgress {
         let sent: Int
@@ -94,7 +94,7 @@ extension Connection {
         return isWritable ? .outOfBudget : .blocked
     }
 
-    /// Sends an interim response. Returns false where the socket does not accept all of it, which is so short that only a
+    /// Sends an interim response. Returns false if the socket does not accept all of it, which is so short that only a
     /// broken connection refuses it.
     func sendContinue() -> Bool {
         let line: StaticString = "HTTP/1.1 100 Continue\r\n\r\n"
@@ -109,7 +109,7 @@ extension Connection {
         sentBytes - max(0, Int(clinux_unacknowledged(token.descriptor)))
     }
 
-    /// Sends bytes from memory. Returns the number accepted, or -1 where the connection is broken.
+    /// Sends bytes from memory. Returns the number accepted, or -1 if the connection is broken.
     private func send(_ bytes: UnsafeRawBufferPointer, isFollowed: Bool) -> Int {
         var done = 0
         while done < bytes.count {
@@ -127,7 +127,7 @@ extension Connection {
         return done
     }
 
-    /// Sends two pieces from memory in one call. Returns the number of bytes accepted, or -1 where the connection is broken.
+    /// Sends two pieces from memory in one call. Returns the number of bytes accepted, or -1 if the connection is broken.
     private func sendBoth(
         _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer, isFollowed: Bool
     ) -> Int {
@@ -145,7 +145,7 @@ extension Connection {
         }
     }
 
-    /// Sends a part of a file from the page cache, up to one turn's budget. Returns the number of bytes accepted, or -1 where
+    /// Sends a part of a file from the page cache, up to one turn's budget. Returns the number of bytes accepted, or -1 if
     /// the connection or the file is broken.
     private func sendFile(_ file: SharedDescriptor, _ range: Range<Int>) -> Int {
         var offset = Int64(range.lowerBound)

@@ -100,7 +100,7 @@ final class Connection {
         if keptHead.isEmpty { keptHead = Array(head.bytes.slice(0..<head.length)) }
     }
 
-    /// Parses the kept head again and calls `body` with it. Returns false where no head was kept.
+    /// Parses the kept head again and calls `body` with it. Returns false if no head was kept.
     func withKeptHead(_ parser: RequestHeadParser, _ body: (RequestHead) -> Void) -> Bool {
         let kept = keptHead
         keptHead = []
@@ -117,7 +117,7 @@ final class Connection {
 struct Exchange {
     /// When the head was complete, in nanoseconds of the loop's clock; 0 while no exchange is in progress.
     var started: UInt64 = 0
-    /// The generated id of the request; 0 where the client's own is used.
+    /// The generated id of the request; 0 if the client's own is used.
     var generatedID: UInt64 = 0
     /// Status of the response; 0 until it is known.
     var status = 0

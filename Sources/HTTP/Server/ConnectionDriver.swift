@@ -1,6 +1,6 @@
 internal import CLinux
 
-/// Moves a loop's connections through their phases. It belongs to one loop thread and never blocks.
+/// The state machine that moves a loop's connections through their phases. It belongs to one loop thread and never blocks.
 ///
 /// Collaborators do the work of a phase and report its result: ``RequestReader``, ``RequestDispatcher``, ``BodyReceiver``,
 /// ``ResponseWriter`` and ``ConnectionTimeouts``. The driver alone decides which phase follows, and when a connection is closed.
@@ -378,7 +378,7 @@ final class ConnectionDriver {
         }
     }
 
-    /// Closes a connection after its last response. Where the client has sent more than was read, closing at once would make
+    /// Closes a connection after its last response. If the client has sent more than was read, closing at once would make
     /// the kernel send a reset, which may destroy the response on its way (RFC 9112 section 9.6).
     private func end(_ connection: Connection) {
         if connection.body != nil || connection.hasPipelined || connection.isReadable || !connection.unread.isEmpty {

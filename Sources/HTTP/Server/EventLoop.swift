@@ -8,9 +8,19 @@ internal import SystemIO
 final class EventLoop {
     /// How long a connection must have been idle to be closed in favor of a new one.
     private static let expendableAfter: UInt64 = 1_000_000_000
-    /// How long a connection may stay idle after listening has stopped. A request that was sent to it before that would be lost
-    /// if it were closed at once; within this time it is answered, with `Connection: close`.
+    /// How long a connection may stay idle after draining has begun. A request that was sent to it before that would be lost if
+    /// it were closed at once; within this time it is answered, with `Connection: close`.
     private static let idleGrace: UInt64 = 500_000_000
+    /// How long listening goes on at least after draining has begun: handshakes that another processor begins at that moment
+    /// become visible within it.
+    private static let settlingTime: UInt64 = 10_000_000
+
+    /// The times of a drain, in nanoseconds of the loop's clock.
+    private struct Drain {
+        let start: UInt64
+        /// When all connections are closed.
+        var end: UInt64
+    }
 
     private let settings: LoopSettings
     private let mailbox: LoopMailbox
@@ -24,8 +34,8 @@ final class EventLoop {
     private var turn: UInt64 = 0
     /// When the deadlines are checked next.
     private var nextSweep: UInt64 = 0
-    /// When idle connections, and then all others, are closed; nil while the server accepts requests.
-    private var drain: (idle: UInt64, all: UInt64)?
+    /// Nil while the server accepts requests.
+    private var drain: Drain?
 
     init(_ parts: LoopParts) {
         settings = parts.settings
@@ -40,7 +50,7 @@ final class EventLoop {
     /// Serves until the server is drained or stopped.
     func run() {
         var reports = Poller.Reports()
-        while drain == nil || connections.count > 0 {
+        while drain == nil || acceptor.isOpen || connections.count > 0 {
             poller.wait(&reports, timeout: timeout)
             clock.update()
             turn &+= 1
@@ -50,7 +60,7 @@ final class EventLoop {
             driver.serveQueued()
             driver.sendStaged()
             // A connection that has ended lets another one be accepted.
-            if acceptor.isPaused, drain == nil, driver.closedCount != closedBefore { acceptor.resume() }
+            if acceptor.isPaused, driver.closedCount != closedBefore { acceptor.resume() }
             if clock.now >= nextSweep { sweep() }
             if turn % ThreadScheduling.turnsBetweenUpdates == 0 { scheduling.update() }
         }
@@ -63,7 +73,7 @@ final class EventLoop {
         if driver.hasQueued { return 0 }
         // A loop that was busy updates its scheduling before it sleeps.
         let isAsleep = connections.count == 0 && !acceptor.isPaused && !scheduling.isBusy && !driver.hasUnlogged
-        if isAsleep { return -1 }
+        if isAsleep, drain == nil { return -1 }
         return Int32(clamping: (nextSweep - min(nextSweep, clock.now)) / 1_000_000 + 1)
     }
 
@@ -119,7 +129,7 @@ final class EventLoop {
         return mayHaveMore
     }
 
-    /// Closes the connections that have been idle longest. Returns false where none has been idle for long.
+    /// Closes the connections that have been idle longest. Returns false if none has been idle for long.
     private func closeLongestIdle() -> Bool {
         let limit = clock.now - min(clock.now, Self.expendableAfter)
         let idle = connections.filter { $0.isIdle && $0.idleSince <= limit }.sorted { $0.idleSince < $1.idleSince }
@@ -142,38 +152,42 @@ final class EventLoop {
         if isContended || drain != nil { sweepSoon() }
         let now = clock.now
         for connection in connections.filter({ $0.deadline <= now }) { driver.expire(connection) }
-        if let drain { closeDrained(drain) }
+        if let drain { proceed(drain) }
         if isContended { _ = closeLongestIdle() }
-        if drain == nil { acceptor.resume() }
+        acceptor.resume()
         driver.flushLog()
         scheduling.update()
     }
 
     // MARK: - Draining
 
-    /// Stops listening and lets the requests in progress end.
+    /// Refuses new clients and lets the requests in progress end.
     ///
     /// - Parameter timeout: Nanoseconds until the remaining connections are closed.
     private func startDraining(within timeout: UInt64) {
         driver.startDraining()
         let end = clock.now + timeout
-        if let drain {
-            self.drain = (min(drain.idle, end), min(drain.all, end))
+        if let earlier = drain {
+            drain = Drain(start: earlier.start, end: min(earlier.end, end))
         } else {
-            acceptor.close { index in while accept(from: index) {} }
-            drain = (min(clock.now + Self.idleGrace, end), end)
+            acceptor.refuseNewClients()
+            drain = Drain(start: clock.now, end: end)
         }
-        if let drain { closeDrained(drain) }
-        sweepSoon()
+        if let drain { proceed(drain) }
+        nextSweep = min(nextSweep, clock.now + Self.settlingTime)
     }
 
-    /// Closes the connections whose time has passed.
-    private func closeDrained(_ drain: (idle: UInt64, all: UInt64)) {
+    /// Stops listening when all clients that had begun to connect are accepted, and closes the connections whose time has passed.
+    private func proceed(_ drain: Drain) {
         let now = clock.now
-        if now >= drain.all {
-            for connection in connections.filter({ _ in true }) { driver.close(connection) }
-        } else if now >= drain.idle {
-            for connection in connections.filter(\.isIdle) { driver.close(connection) }
+        let isOver = now >= drain.end
+        let mayClose = now >= drain.start + Self.settlingTime && acceptor.isOpen
+        if isOver || mayClose && (now >= drain.start + settings.handshakeTimeout || acceptor.isSettled) {
+            acceptor.close { index in while accept(from: index) {} }
         }
+        let expired = connections.filter { connection in
+            isOver || connection.isIdle && now >= max(connection.idleSince, drain.start) + Self.idleGrace
+        }
+        for connection in expired { driver.close(connection) }
     }
 }

@@ -1,6 +1,6 @@
 internal import SystemIO
 
-/// Makes access log entries from a loop's exchanges. It belongs to one loop thread.
+/// A recorder of a loop's exchanges, from which it creates entries of the access log. It belongs to one loop thread.
 final class ExchangeRecorder {
     private let batches: AccessRecorder
     private let proxies: TrustedProxies

@@ -18,7 +18,7 @@ package struct HTTPServerConfiguration: Sendable {
     package var usesSocketActivation = true
     /// Loop threads, 1…256. Default: processors online.
     package var threads = Processors.available
-    /// Connections open at the same time, 1…1,000,000. At the limit the connections that have been idle longest are closed; where
+    /// Connections open at the same time, 1…1,000,000. At the limit the connections that have been idle longest are closed; if
     /// none is idle, new ones wait in the kernel's backlog. Default 8192.
     package var maxConnections = 8192
     /// Time for a whole request head, from its first byte, or from the connection's start for the first one. Default 10 s.
@@ -27,11 +27,13 @@ package struct HTTPServerConfiguration: Sendable {
     package var idleTimeout = Duration.seconds(75)
     /// Time that ``HTTPServer/drain()`` gives open connections to end. Default 20 s.
     package var drainTimeout = Duration.seconds(20)
+    /// Time after the start of draining in which clients that have begun to connect are still accepted. Default 500 ms.
+    package var handshakeTimeout = Duration.milliseconds(500)
     /// Bytes of a request head, 256…1 MiB; more gets 431. Default 32 KiB.
     package var maxHeadBytes = 32 * 1024
     /// Bytes of a request target, 128 or more and at most ``maxHeadBytes``; more gets 414. Default 16 KiB.
     package var maxTargetBytes = 16 * 1024
-    /// Bytes of a body without a sink that are read and dropped to keep the connection; it is closed where more follow.
+    /// Bytes of a body without a sink that are read and dropped to keep the connection; it is closed if more follow.
     /// Default 64 KiB.
     package var maxDiscardedBytes = 64 * 1024
     /// Bytes of a body, whatever its sink allows; more gets 413. Default 64 MiB.
@@ -70,6 +72,7 @@ package struct HTTPServerConfiguration: Sendable {
         try check("head_timeout", headTimeout > .zero, "must be longer than 0")
         try check("idle_timeout", idleTimeout > .zero, "must be longer than 0")
         try check("drain_timeout", drainTimeout >= .zero, "must not be negative")
+        try check("handshake_timeout", handshakeTimeout >= .zero, "must not be negative")
         try check("max_head_bytes", (256...1 << 20).contains(maxHeadBytes), "must be between 256 and 1048576")
         let targets = 128...maxHeadBytes
         try check("max_target_bytes", targets.contains(maxTargetBytes), "must be between 128 and max_head_bytes")

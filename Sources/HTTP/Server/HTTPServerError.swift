@@ -2,7 +2,7 @@ internal import CLinux
 internal import Glibc
 package import SystemIO
 
-/// Why the server could not start.
+/// The reason why the server could not start.
 package enum HTTPServerError: Error, Sendable, Equatable, CustomStringConvertible {
     /// A setting is out of range. `problem` continues a sentence that starts with the setting's name.
     case invalidSetting(name: String, problem: String)

@@ -1,5 +1,6 @@
 internal import CLinux
 internal import Glibc
+internal import Synchronization
 internal import SystemIO
 
 /// A listening socket. It is closed, and its Unix path removed, with the last reference.
@@ -8,21 +9,47 @@ final class Listener: Sendable {
     let endpoint: HTTPEndpoint
     /// Whether several loops accept from it, so that a connection should wake only one of them.
     let isShared: Bool
-    /// Whether this process removes the path in ``endpoint``.
-    private let ownsPath: Bool
+    /// Whether this process has opened the socket, so that no other process accepts from it.
+    private let isOwn: Bool
+    /// Whether the path in ``endpoint`` is still to be removed.
+    private let ownsPath: Atomic<Bool>
 
     /// The longest queue of connections not yet accepted; the kernel caps it at `net.core.somaxconn`.
     private static let backlog: Int32 = 4096
 
-    private init(_ number: Int32, _ endpoint: HTTPEndpoint, isShared: Bool, ownsPath: Bool = false) {
+    private init(_ number: Int32, _ endpoint: HTTPEndpoint, isShared: Bool, isOwn: Bool = true) {
         descriptor = SharedDescriptor(OwnedDescriptor(taking: number))
         self.endpoint = endpoint
         self.isShared = isShared
-        self.ownsPath = ownsPath
+        self.isOwn = isOwn
+        ownsPath = Atomic(isOwn)
     }
 
     deinit {
-        if ownsPath, case .unix(let path) = endpoint { unlink(path) }
+        removePath()
+    }
+
+    /// Makes new clients fail to connect. Clients that have begun to connect can still be accepted.
+    ///
+    /// An inherited socket stays as it is: systemd holds it too, and its clients wait for the next process.
+    func refuseNewClients() {
+        guard isOwn else { return }
+        switch endpoint {
+        // If the kernel refuses the filter, new clients connect until the socket is closed.
+        case .tcp: _ = clinux_refuse_handshakes(descriptor.number)
+        case .unix: removePath()
+        }
+    }
+
+    /// Whether clients may have begun to connect that cannot be accepted yet.
+    var mayHaveHandshakes: Bool {
+        isOwn && clinux_has_handshakes(descriptor.number) != 0
+    }
+
+    /// Removes the path of a Unix socket, once: a later file of that name belongs to another server.
+    private func removePath() {
+        guard case .unix(let path) = endpoint, ownsPath.exchange(false, ordering: .relaxed) else { return }
+        unlink(path)
     }
 
     /// One socket per loop, all on the same port, over which the kernel distributes the connections (SO_REUSEPORT). For port 0
@@ -43,7 +70,7 @@ final class Listener: Sendable {
         return listeners
     }
 
-    /// Fails where another process listens on the port. SO_REUSEPORT lets any process of the same user join a port, so a second
+    /// Fails if another process listens on the port. SO_REUSEPORT lets any process of the same user join a port, so a second
     /// server would silently receive half of the first one's connections; a bind without it fails.
     private static func refuseTakenPort(_ address: clinux_address, endpoint: String) throws(HTTPServerError) {
         var address = address
@@ -70,7 +97,7 @@ final class Listener: Sendable {
             number = clinux_listen_unix(path, backlog, modeBits, groupNumber)
         }
         guard number >= 0 else { throw .listening(at: "unix:\(path)") }
-        return Listener(number, .unix(path: path), isShared: true, ownsPath: true)
+        return Listener(number, .unix(path: path), isShared: true)
     }
 
     private static func isLeftover(_ path: String) -> Bool {
@@ -85,7 +112,7 @@ final class Listener: Sendable {
         for number in activation.descriptors {
             guard clinux_is_listening(number) != 0 else { throw .notAListeningSocket(number) }
             guard clinux_adopt(number) == 0 else { throw .system(.last("fcntl")) }
-            listeners.append(Listener(number, endpoint(of: number), isShared: true))
+            listeners.append(Listener(number, endpoint(of: number), isShared: true, isOwn: false))
         }
         return listeners
     }

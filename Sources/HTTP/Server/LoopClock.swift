@@ -30,7 +30,7 @@ final class LoopClock {
 }
 
 extension Duration {
-    /// The duration in nanoseconds, 0 where it is negative, and at most some 290 years.
+    /// The duration in nanoseconds, 0 if it is negative, and at most about 290 years.
     var nanoseconds: UInt64 {
         let (seconds, attoseconds) = components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }

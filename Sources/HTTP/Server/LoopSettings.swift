@@ -14,6 +14,7 @@ struct LoopSettings: Sendable {
     let headTimeout: UInt64
     let idleTimeout: UInt64
     let drainTimeout: UInt64
+    let handshakeTimeout: UInt64
     let bodyTimeout: UInt64
     let bodyRateWindow: UInt64
     /// Bytes that a body must move in one window.
@@ -43,6 +44,7 @@ struct LoopSettings: Sendable {
         headTimeout = configuration.headTimeout.nanoseconds
         idleTimeout = configuration.idleTimeout.nanoseconds
         drainTimeout = configuration.drainTimeout.nanoseconds
+        handshakeTimeout = configuration.handshakeTimeout.nanoseconds
         bodyTimeout = configuration.bodyTimeout.nanoseconds
         bodyRateWindow = configuration.bodyRateWindow.nanoseconds
         bodyBytesPerWindow = configuration.minBodyRate * Int(bodyRateWindow / 1_000_000) / 1000

@@ -3,7 +3,7 @@ internal import CLinux
 /// Finds out whether a client that has closed its sending half still waits for its response.
 ///
 /// A FIN arrives both from a client that has sent everything and reads on (`shutdown(SHUT_WR)`; it must get its response) and
-/// from one that has closed its socket (work for it must not occupy the queue). Three things distinguish them:
+/// from one that has closed its socket (work for it must not occupy the queue). Three signs distinguish them:
 ///
 /// - A closed Unix socket reports a hang-up.
 /// - The kernel knows the sockets of this machine, such as those of a proxy in front of the server (sock_diag(7)).
@@ -17,7 +17,7 @@ struct PeerProbe {
 
     private enum Finding {
         case isClosed, isOpen
-        /// Only a reset would tell.
+        /// Only a reset would show it.
         case isUnknown
     }
 
@@ -44,7 +44,7 @@ struct PeerProbe {
         return false
     }
 
-    /// Asks the kernel about the other end of a connection. Takes some ten microseconds.
+    /// Asks the kernel about the other end of a connection. Takes about ten microseconds.
     private func find(_ connection: Connection) -> Finding {
         guard looksUpLocalPeers else { return .isUnknown }
         switch clinux_peer_is_closed(connection.token.descriptor) {

@@ -1,4 +1,4 @@
-/// Starts exchanges and passes their requests to the handler. It belongs to one loop thread.
+/// The part of a loop that starts exchanges and passes their requests to the handler. It belongs to one loop thread.
 final class RequestDispatcher {
     private let handler: any HTTPHandler
     private let proxies: TrustedProxies

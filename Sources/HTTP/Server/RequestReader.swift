@@ -37,7 +37,7 @@ final class RequestReader {
     /// Whether ``drainArrivals(_:)`` must precede the next ``readAhead(_:)``.
     var isFull: Bool { arrivals.isFull }
 
-    /// Reads the start of a connection's next request, to be served with those of the other connections. Returns false where the
+    /// Reads the start of a connection's next request, to be served with those of the other connections. Returns false if the
     /// connection has ended.
     func readAhead(_ connection: Connection) -> Bool {
         switch connection.receive(into: arrivals.freeSpace) {

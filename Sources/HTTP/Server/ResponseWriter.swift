@@ -1,12 +1,12 @@
 internal import CLinux
 internal import SystemIO
 
-/// Encodes responses and starts to send them. It belongs to one loop thread.
+/// An encoder of responses, which also starts to send them. It belongs to one loop thread.
 ///
 /// Most responses are *staged*: they are encoded into one buffer and sent together at the end of the turn's second step, so
 /// that the kernel's code for sending stays in the processor's instruction cache (see ``EventLoop``).
 final class ResponseWriter {
-    /// What became of a response.
+    /// The state of a response after ``write(_:_:_:)``.
     enum Outcome {
         /// ``sendStaged(_:)`` sends it.
         case staged
@@ -18,7 +18,7 @@ final class ResponseWriter {
     /// A complete response that waits for ``sendStaged(_:)``.
     private struct StagedResponse {
         let connection: Connection
-        /// Head, and body where that is short; in ``output``.
+        /// The head, followed by a short body; in ``output``.
         let bytes: Range<Int>
         /// The rest of the body, in memory.
         let body: Segment?

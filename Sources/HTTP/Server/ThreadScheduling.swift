@@ -11,10 +11,10 @@ struct ThreadScheduling {
     static let turnsBetweenUpdates: UInt64 = 256
 
     private var utilization: LoopUtilization
-    /// False where an administrator has chosen the policy (`CPUSchedulingPolicy=`), which then stays.
+    /// False if an administrator has chosen the policy (`CPUSchedulingPolicy=`), which then remains in effect.
     private let isDefault: Bool
 
-    /// Belongs to the calling thread.
+    /// The scheduling of the calling thread.
     init() {
         isDefault = clinux_has_default_scheduling() != 0
         utilization = LoopUtilization(now: LoopClock.monotonic(), processorTime: clinux_thread_cpu_time())
@@ -25,7 +25,7 @@ struct ThreadScheduling {
 
     /// Measures the load and sets the policy. A system that forbids this leaves the policy as it is.
     mutating func update() {
-        // Both clocks are read now: the loop's clock stands at the start of the turn, so the turn's work would count twice.
+        // Both clocks are read now: the loop's clock was read at the start of the turn, so the turn's work would count twice.
         let hasChanged = utilization.update(now: LoopClock.monotonic(), processorTime: clinux_thread_cpu_time())
         guard hasChanged, isDefault else { return }
         _ = clinux_use_batch_scheduling(utilization.isBusy ? 1 : 0)
@@ -35,7 +35,7 @@ struct ThreadScheduling {
 /// Decides whether a loop is busy: its thread used more than a fifth of a processor since the last update, and from then on
 /// more than a tenth.
 ///
-/// A value without a thread of its own, so that it can be tested; clock and processor time are passed in nanoseconds.
+/// A value that reads no clock itself, so that tests can choose the times; clock and processor time are in nanoseconds.
 struct LoopUtilization {
     /// The share of a processor at which a loop becomes busy, and the one below which it ceases to be.
     static let busy = 0.2

@@ -14,6 +14,11 @@ import Testing
         ("10.0.0.1", ["Forwarded: for=6.6.6.6, for=\"[2001:db8::1]:4711\";proto=http"], "2001:db8::1"),
         ("10.0.0.1", ["Forwarded: proto=http;For=1.2.3.4", "X-Forwarded-For: 6.6.6.6"], "1.2.3.4"),
         ("10.0.0.1", ["Forwarded: for=_hidden"], "10.0.0.1"),
+        ("10.0.0.1", ["X-Forwarded-For: 2001:db8::1"], "2001:db8::1"),
+        ("10.0.0.1", ["X-Forwarded-For: [2001:db8::1"], "10.0.0.1"),
+        ("10.0.0.1", ["X-Forwarded-For: ::ffff:1.2.3.4"], "1.2.3.4"),
+        ("10.0.0.1", ["Forwarded: for=\""], "10.0.0.1"),
+        ("10.0.0.1", ["Forwarded: for="], "10.0.0.1"),
         ("10.0.0.1", [], "10.0.0.1"),
         ("9.9.9.9", ["X-Forwarded-For: 1.2.3.4"], "9.9.9.9"),
         ("9.9.9.9", ["Forwarded: for=1.2.3.4"], "9.9.9.9"),
@@ -55,6 +60,25 @@ import Testing
             #expect(trusting.origin(peer: nil, head: head).client?.description == "1.2.3.4")
             #expect(other.origin(peer: nil, head: head).client == nil)
         }
+    }
+
+    @Test func clientsOfOneNetworkAreLimitedTogether() throws {
+        func network(_ text: String) throws -> ClientNetwork { ClientNetwork(try #require(IPAddress(text))) }
+        #expect(try network("2001:db8:1:2::1") == network("2001:db8:1:2:ffff::9"))
+        #expect(try network("2001:db8:1:2::1") != network("2001:db8:1:3::1"))
+        #expect(try network("1.2.3.4") != network("1.2.3.5"))
+        #expect(try network("::ffff:1.2.3.4") == network("1.2.3.4"))
+        // An IPv6 network whose number is that of an IPv4 address.
+        #expect(try network("::102:304:0:0:0:1") != network("1.2.3.4"))
+    }
+
+    @Test func emptyListContainsNoClient() throws {
+        #expect(!ClientList().contains(IPAddress("127.0.0.1")))
+        #expect(!ClientList().contains(nil))
+        let list = try #require(ClientList(["unix", "10.0.0.0/8"]))
+        #expect(list.contains(nil) && list.contains(IPAddress("10.1.2.3")))
+        #expect(!list.contains(IPAddress("::ffff:11.1.2.3")))
+        #expect(ClientList(["10.0.0.0/33"]) == nil)
     }
 
     @Test func malformedEntryIsNamed() {

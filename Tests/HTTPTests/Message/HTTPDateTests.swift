@@ -27,9 +27,16 @@ import Testing
         #expect(HTTPDate.parse("Sun Nov 06 08:49:37 1994", now: Self.now) == 784_111_777)
     }
 
+    @Test func leapSecondIsTheFirstOneOfTheNextMinute() {
+        #expect(HTTPDate.parse("Sat, 31 Dec 2016 23:59:60 GMT", now: Self.now) == 1_483_228_800)
+    }
+
     @Test func twoDigitYearIsAtMostFiftyYearsAhead() {
         #expect(HTTPDate.parse("Friday, 01-Jan-60 00:00:00 GMT", now: Self.now) == 2_840_140_800)
         #expect(HTTPDate.parse("Friday, 01-Jan-80 00:00:00 GMT", now: Self.now) == 315_532_800)
+        // In 2023, the year 73 is exactly 50 years ahead.
+        #expect(HTTPDate.parse("Sunday, 01-Jan-73 00:00:00 GMT", now: Self.now) == 3_250_368_000)
+        #expect(HTTPDate.parse("Tuesday, 01-Jan-74 00:00:00 GMT", now: Self.now) == 126_230_400)
     }
 
     @Test(arguments: [
@@ -37,6 +44,8 @@ import Testing
         "Sun, 06 Nov 1994 24:00:00 GMT", "Sun, 06 Nov 1994 08:49 GMT", "Sun, 06 Nvo 1994 08:49:37 GMT",
         "Sun, -6 Nov 1994 08:49:37 GMT", "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 94 08:49:37 GMT", ",", "Sun,",
         "Sun, 00 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-1994 08:49:37 GMT", "Sun Nov 6 08:49:37 94",
+        "Sun, 06 Nov 1994 08:60:37 GMT", "Sun, 06 Nov 1994 08:49:61 GMT", "Sun, 06 Nov 1994 8:49:37 GMT",
+        "Sunday, 06-Nov-94 08:49:37 CET", "Sunday Nov 6 08:49:37 1994", "Sun Nov 6 08:49:37 1994 GMT",
     ])
     func malformedDateIsRefused(text: String) {
         #expect(HTTPDate.parse(text, now: Self.now) == nil)

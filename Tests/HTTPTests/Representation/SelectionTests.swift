@@ -74,6 +74,7 @@ import Testing
 
     @Test(arguments: [
         ("\"a\"", true), ("\"\"", true), ("a", false), ("W/\"a\"", false), ("\"a\"b\"", false), ("\"a b\"", false),
+        ("\"\u{7F}\"", false), ("\"!é\"", true), ("\"", false),
     ])
     func strongTagsAreRecognized(tag: String, isStrong: Bool) {
         #expect(EntityTag.isStrong(tag) == isStrong)

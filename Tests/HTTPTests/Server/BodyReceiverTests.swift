@@ -121,6 +121,35 @@ import Testing
         #expect(sink.isAborted)
     }
 
+    @Test(arguments: ["Content-Length: 5\r\n\r\nabcde", "Transfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n"])
+    func bodyOfExactlyTheLimitIsReceived(text: String) throws {
+        let test = try Receiver { $0.maxBodyBytes = 5 }
+        let sink = Sink(limit: 5)
+        let parts = text.split(separator: "\r\n\r\n", maxSplits: 1)
+        guard case .receiving = try test.start(sink, String(parts[0])) else {
+            Issue.record("not started")
+            return
+        }
+        try test.pair.send(Array(parts[1].utf8))
+        guard case .complete = test.receiver.receive(test.connection) else {
+            Issue.record("not complete")
+            return
+        }
+        #expect(sink.bytes == Array("abcde".utf8))
+    }
+
+    @Test func bytesOfABodyUseUpTheTurn() throws {
+        let test = try Receiver()
+        _ = try test.start(Sink(), "Content-Length: 3000")
+        try test.pair.send([UInt8](repeating: 1, count: 2000))
+        let before = test.connection.budget
+        guard case .progress = test.receiver.receive(test.connection) else {
+            Issue.record("no progress")
+            return
+        }
+        #expect(test.connection.budget == before - 2000)
+    }
+
     @Test func chunksOverTheLimitFail() throws {
         let test = try Receiver()
         let sink = Sink(limit: 5)
@@ -180,6 +209,34 @@ import Testing
         }
         #expect(test.connection.unread == Array("GET".utf8))
         #expect(test.connection.body == nil && test.connection.phase == .reading)
+    }
+
+    @Test func unwantedChunksUpToTheLimitAreDiscarded() throws {
+        let test = try Receiver { $0.maxDiscardedBytes = 100 }
+        test.connection.body = BodyDecoder(.chunked)
+        test.receiver.startDiscarding(test.connection)
+        #expect(test.connection.phase == .discarding)
+        try test.pair.send(Array("64\r\n".utf8) + [UInt8](repeating: 0, count: 100) + Array("\r\n0\r\n\r\n".utf8))
+        guard case .complete = test.receiver.discard(test.connection) else {
+            Issue.record("not complete")
+            return
+        }
+        #expect(test.connection.discarded == 100)
+    }
+
+    @Test func malformedUnwantedBodyCannotBeDiscarded() throws {
+        let test = try Receiver()
+        test.connection.body = BodyDecoder(.chunked)
+        test.receiver.startDiscarding(test.connection)
+        guard case .nothing = test.receiver.discard(test.connection) else {
+            Issue.record("something")
+            return
+        }
+        try test.pair.send(Array("x\r\n".utf8))
+        guard case .failed(HTTPProtocolError.malformedChunk) = test.receiver.discard(test.connection) else {
+            Issue.record("not failed")
+            return
+        }
     }
 
     @Test func discardingIsLimited() throws {

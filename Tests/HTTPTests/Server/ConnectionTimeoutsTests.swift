@@ -99,6 +99,44 @@ import Testing
         #expect(timeouts.judge(pair.connection) == .continue)
     }
 
+    @Test func bytesBeforeTheWindowDoNotCountForItsRate() throws {
+        let pair = try SocketPair(sendBuffer: 1 << 20)
+        let timeouts = try timeouts()
+        pair.connection.phase = .sending
+        pair.connection.sentBytes = 500
+        timeouts.watchSending(pair.connection)
+        pair.connection.sentBytes = 699
+        #expect(timeouts.judge(pair.connection) == .reset)
+        timeouts.watchSending(pair.connection)
+        pair.connection.sentBytes = 899
+        #expect(timeouts.judge(pair.connection) == .continue)
+        #expect(pair.connection.deadline == clock.now + 2 * Self.second)
+    }
+
+    @Test func bytesThatTheClientHasNotAcknowledgedDoNotCount() throws {
+        let pair = try SocketPair(sendBuffer: 1 << 20)
+        let timeouts = try timeouts()
+        pair.connection.phase = .sending
+        timeouts.watchSending(pair.connection)
+        pair.connection.outgoing = [Segment([UInt8](repeating: 1, count: 10_000))]
+        #expect(pair.connection.sendOutgoing() == .done)
+        #expect(timeouts.judge(pair.connection) == .reset)
+        #expect(pair.readAll().count == 10_000)
+        #expect(timeouts.judge(pair.connection) == .continue)
+    }
+
+    @Test func clientOfAStreamedBodyIsNotProbed() throws {
+        let pair = try SocketPair()
+        let timeouts = try timeouts()
+        pair.connection.phase = .streaming
+        pair.connection.exchange.allowsInterim = true
+        #expect(!timeouts.hasLeft(pair.connection))
+        #expect(timeouts.judge(pair.connection) == .continue)
+        // An interim response within the body would corrupt it.
+        #expect(pair.readAll().isEmpty)
+        #expect(pair.connection.deadline > clock.now)
+    }
+
     @Test func phasesThatOnlyReadAreClosed() throws {
         let connection = try SocketPair().connection
         let timeouts = try timeouts()

@@ -1,9 +1,13 @@
+import Glibc
+import SystemIO
+import TestSupport
 import Testing
 
 @testable import HTTP
 
-/// The end of a server.
 @Suite("A server drains") struct DrainingTests {
+    private static var socketPath: String { "/tmp/http-tests-\(getpid())-\(UInt32.random(in: .min ... .max)).sock" }
+
     @Test func requestsInProgressAreAnsweredAndIdleConnectionsClosed() async throws {
         let gate = Shared(false)
         let requests = Shared(0)
@@ -81,6 +85,72 @@ import Testing
             let isClosed = try await onThread { client.isClosed() }
             #expect(isClosed)
             try await cancelled.wait { $0 }
+        }
+    }
+
+    @Test func clientWhoseHandshakeHasBegunIsServed() async throws {
+        let path = Self.socketPath
+        let configure: (inout HTTPServerConfiguration) -> Void = {
+            $0.unixPath = path
+            $0.threads = 1
+            $0.handshakeTimeout = .seconds(20)
+        }
+        try await withServer(configure: configure) { server, port in
+            let slow = try UnfinishedHandshake(port: port)
+            async let end: Void = server.drain()
+            // The server refuses clients of the port before those of the path.
+            try await waitUntil("the socket's path to be removed") { access(path, F_OK) != 0 }
+            async let refused = onThread { try? RawClient(port: port) }
+            try await onThread {
+                let answer = try slow.finish().request("GET /file HTTP/1.1\r\nHost: h\r\n\r\n")
+                #expect(answer.body == StubHandler.content)
+                #expect(answer["Connection"] == "close")
+            }
+            let isRefused = try await refused == nil
+            #expect(isRefused)
+            await end
+        }
+    }
+
+    @Test func clientThatNeverFinishesItsHandshakeIsGivenUp() async throws {
+        let configure: (inout HTTPServerConfiguration) -> Void = { $0.handshakeTimeout = .milliseconds(100) }
+        try await withServer(configure: configure) { server, port in
+            let silent = try UnfinishedHandshake(port: port)
+            await server.drain()
+            #expect(server.counters.acceptedConnections == 0)
+            withExtendedLifetime(silent) {}
+        }
+    }
+
+    @Test func clientsOfAUnixSocketThatHaveConnectedAreServed() async throws {
+        let path = Self.socketPath
+        let gate = Shared(false)
+        let handler = ClosureHandler { _ in
+            .later {
+                await gate.waitUntilOpen()
+                return HTTPResponse(status: 204)
+            }
+        }
+        // The second client waits in the backlog, because the limit is reached.
+        let configure: (inout HTTPServerConfiguration) -> Void = {
+            $0.unixPath = path
+            $0.threads = 1
+            $0.maxConnections = 1
+            $0.handshakeTimeout = .seconds(20)
+        }
+        try await withServer(handler, configure: configure) { server, _ in
+            let clients = try await onThread {
+                let clients = [try RawClient(path: path), try RawClient(path: path)]
+                for client in clients { try client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n") }
+                return clients
+            }
+            try await waitUntil("the first client to be accepted") { server.counters.acceptedConnections == 1 }
+            async let end: Void = server.drain()
+            try await waitUntil("the socket's path to be removed") { access(path, F_OK) != 0 }
+            gate.update { $0 = true }
+            let statuses = try await onThread { try clients.map { try $0.response().status } }
+            #expect(statuses == [204, 204])
+            await end
         }
     }
 

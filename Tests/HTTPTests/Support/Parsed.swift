@@ -42,8 +42,10 @@ struct Parsed: Equatable {
 }
 
 /// Calls `body` with the head of a GET of `/` that has these fields.
-func withHead<Value>(_ fields: String..., method: String = "GET", _ body: (RequestHead) throws -> Value) throws -> Value {
-    let text = "\(method) / HTTP/1.1\r\nHost: h\r\n" + fields.map { $0 + "\r\n" }.joined() + "\r\n"
+func withHead<Value>(
+    _ fields: String..., method: String = "GET", version: String = "1.1", _ body: (RequestHead) throws -> Value
+) throws -> Value {
+    let text = "\(method) / HTTP/\(version)\r\nHost: h\r\n" + fields.map { $0 + "\r\n" }.joined() + "\r\n"
     return try Array(text.utf8).withUnsafeBytes { bytes in
         var head = RequestHead()
         guard try RequestHeadParser().parse(bytes, into: &head) else { throw HTTPProtocolError.malformedField }

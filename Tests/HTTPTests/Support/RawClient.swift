@@ -60,6 +60,12 @@ final class RawClient {
         guard connect(to: &address) == 0 else { throw Failure(description: "connect: \(errno)") }
     }
 
+    /// Uses a socket that is connected.
+    init(connected socket: consuming OwnedDescriptor) {
+        descriptor = socket.release()
+        setDeadline(seconds: 10)
+    }
+
     deinit {
         close(descriptor)
     }
