@@ -1,4 +1,4 @@
-#include "clinux_heap.h"
+#include "clinux_process.h"
 
 #include <malloc.h>
 #include <stdint.h>

@@ -106,7 +106,8 @@ ssize_t clinux_receive_message(int socket, void *bytes, size_t capacity, int *de
     return received;
 }
 
-int clinux_close_from(int first) {
+/// Closes every descriptor from `first` on.
+static int close_from(int first) {
 #ifdef SYS_close_range
     if (syscall(SYS_close_range, (unsigned)first, ~0U, 0) == 0) {
         return 0;
@@ -137,7 +138,7 @@ int clinux_keep_only(const int *descriptors, int count) {
             return -1;
         }
     }
-    return clinux_close_from(3 + count);
+    return close_from(3 + count);
 }
 
 int clinux_use_null_device(void) {

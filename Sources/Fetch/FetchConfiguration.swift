@@ -49,7 +49,7 @@ package struct FetchConfiguration: Sendable {
 
     package init() {}
 
-    /// The decision which sources may be fetched, as far as URLs tell.
+    /// The decision which URLs may be fetched, before any address is known.
     package var sourcePolicy: SourcePolicy {
         SourcePolicy(
             patterns: allow,

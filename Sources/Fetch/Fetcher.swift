@@ -16,10 +16,10 @@ package enum FetcherSetupError: Error, Equatable, Sendable, CustomStringConverti
     }
 }
 
-/// Fetches GIFs over HTTP.
+/// An HTTP client that fetches GIFs.
 ///
 /// One dedicated thread drives all transfers; callers only wait. Every connection, also after a redirect, is checked against
-/// the allowed sources, ports and addresses when it is made.
+/// the allowed sources, ports and addresses when it is opened.
 package final class Fetcher: Sendable {
     private let context: FetchContext
     private let loop: TransferLoop
@@ -83,7 +83,7 @@ package final class Fetcher: Sendable {
     ///
     /// Any thread.
     ///
-    /// - Throws: ``FetchConfigurationError`` if a setting cannot work; the previous configuration then stays in force.
+    /// - Throws: ``FetchConfigurationError`` if a setting cannot work; the previous configuration then stays in effect.
     package func reconfigure(_ configuration: FetchConfiguration) throws(FetchConfigurationError) {
         try configuration.validate()
         context.replaceSettings(configuration)
@@ -92,7 +92,7 @@ package final class Fetcher: Sendable {
 
     /// Sets where this process listens. Nothing is fetched from there, whatever the settings allow.
     ///
-    /// - Parameter endpoints: Addresses and ports. `0.0.0.0` and `::` stand for all addresses of the machine.
+    /// - Parameter endpoints: Addresses and ports. `0.0.0.0` and `::` mean all addresses of the machine.
     package func avoid(_ endpoints: [(address: IPAddress, port: Int)]) {
         context.ownEndpoints.set(endpoints)
     }

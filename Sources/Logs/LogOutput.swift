@@ -3,7 +3,7 @@ internal import SystemIO
 
 /// The service's log: one line per event on standard error, as text or as JSON.
 ///
-/// Lines go through a ``LineWriter``, so that a logging call never blocks and never fails, whatever becomes of standard error.
+/// Lines go through a ``LineWriter``, so that a logging call never blocks and never fails, whatever happens to standard error.
 package final class LogOutput: Sendable {
     /// The form of a line.
     package enum Format: Sendable {
@@ -16,7 +16,7 @@ package final class LogOutput: Sendable {
     private let format: Format
     private let writer: LineWriter?
 
-    /// A log on `descriptor`, of which it uses a duplicate. Where the descriptor is closed, every line is discarded.
+    /// A log on `descriptor`, of which it uses a duplicate. If the descriptor is closed, every line is discarded.
     ///
     /// - Parameter descriptor: Standard error by default.
     package init(format: Format, descriptor: Int32 = 2) {
@@ -47,7 +47,7 @@ package final class LogOutput: Sendable {
     }
 }
 
-/// Formats events and hands the lines to a ``LineWriter``.
+/// A log handler that formats events and passes the lines to a ``LineWriter``.
 private struct LineLogHandler: LogHandler {
     let writer: LineWriter?
     let format: LogOutput.Format

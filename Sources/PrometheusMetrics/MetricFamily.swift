@@ -41,3 +41,52 @@ package struct MetricFamily: Sendable, Equatable {
         }
     }
 }
+
+/// A value that its owner counts and that is read when metrics are collected.
+package struct MetricSample: Sendable {
+    let family: MetricFamily
+    let labels: MetricLabels
+    let value: Double
+
+    /// - Parameters:
+    ///   - family: A counter or a gauge.
+    ///   - labels: Names and values that identify the series within the family.
+    package init(_ family: MetricFamily, _ value: Double, _ labels: [(String, String)] = []) {
+        self.family = family
+        self.labels = MetricLabels(labels)
+        self.value = value
+    }
+
+    package init(_ family: MetricFamily, _ value: some BinaryInteger, _ labels: [(String, String)] = []) {
+        self.init(family, Double(value), labels)
+    }
+}
+
+/// The labels of one series as the text between the braces: `route="mp4",status="200"`.
+struct MetricLabels: Sendable, Hashable, Comparable {
+    let text: String
+
+    init(_ pairs: [(String, String)]) {
+        text = pairs.map { "\($0)=\"\(Self.escaped($1))\"" }.joined(separator: ",")
+    }
+
+    /// The labels with another one, such as `le` of a bucket.
+    func adding(_ name: String, _ value: String) -> String {
+        text.isEmpty ? "\(name)=\"\(value)\"" : "\(text),\(name)=\"\(value)\""
+    }
+
+    /// Escapes backslashes, quotes and line ends, as both formats require.
+    private static func escaped(_ value: String) -> String {
+        guard value.contains(where: { $0 == "\\" || $0 == "\"" || $0.isNewline }) else { return value }
+        return value.reduce(into: "") { text, character in
+            switch character {
+            case "\\": text += "\\\\"
+            case "\"": text += "\\\""
+            case _ where character.isNewline: text += "\\n"
+            default: text.append(character)
+            }
+        }
+    }
+
+    static func < (left: MetricLabels, right: MetricLabels) -> Bool { left.text < right.text }
+}

@@ -2,7 +2,7 @@ internal import Glibc
 
 /// Read and write loops over descriptors. They repeat a call that a signal interrupted and continue after a partial transfer.
 package enum DescriptorIO {
-    /// Writes all of `bytes`. Blocks, also on a non-blocking descriptor, for which it waits until that takes more.
+    /// Writes all of `bytes`. Blocks, also on a non-blocking descriptor: it then waits until that is writable.
     ///
     /// SIGPIPE must be blocked or ignored on the calling thread, so that a closed pipe is an error and not a signal.
     ///
@@ -14,7 +14,7 @@ package enum DescriptorIO {
 
     /// Writes all of `bytes` as ``write(_:to:)`` does.
     ///
-    /// - Parameter written: Grows by the number of bytes that were written, also where this throws.
+    /// - Parameter written: Grows by the number of bytes that were written, also if this throws.
     package static func write(
         _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, written: inout Int
     ) throws(SystemError) {
@@ -67,7 +67,7 @@ package enum DescriptorIO {
         }
     }
 
-    /// Writes all of `bytes` to a file from `offset` on, as the form for memory does.
+    /// Writes all of `bytes` to a file from `offset` on, as the overload for buffers does.
     package static func write(_ bytes: [UInt8], to descriptor: Int32, at offset: Int) throws(SystemError) {
         try bytes.withUnsafeBytes { buffer in
             Result { () throws(SystemError) in try write(buffer, to: descriptor, at: offset) }

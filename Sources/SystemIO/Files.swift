@@ -59,7 +59,7 @@ package enum Files {
         try bytes.withUnsafeBytes { buffer in Result { () throws(FileError) in try write(buffer, to: path) } }.get()
     }
 
-    /// Creates a directory and those above it, where they do not exist.
+    /// Creates a directory and those above it, if they do not exist.
     package static func createDirectory(_ path: String) throws(FileError) {
         if mkdir(path, 0o777) == 0 { return }
         var code = errno
@@ -100,7 +100,7 @@ package enum Files {
     }
 }
 
-/// A file to which bytes are appended. Not thread-safe.
+/// A file to which bytes are appended. It belongs to one thread.
 package struct AppendedFile: ~Copyable {
     private let path: String
     private let descriptor: OwnedDescriptor

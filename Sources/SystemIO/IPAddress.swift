@@ -120,7 +120,7 @@ package struct AddressRange: Hashable, Sendable {
     /// The number of leading bits that are fixed.
     package let prefixLength: Int
 
-    /// Parses `address/bits`, or an address as a block of one. Nil where bits beyond the prefix are set, which is usually a mistake.
+    /// Parses `address/bits`, or an address as a block of one. Nil if bits beyond the prefix are set, which is usually a mistake.
     package init?(_ text: String) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let address = IPAddress(String(parts[0])) else { return nil }

@@ -2,12 +2,12 @@ internal import CLinux
 internal import Glibc
 internal import Synchronization
 
-/// Writes lines to a descriptor on a thread of its own, with a bounded queue in front of it.
+/// A writer of lines to a descriptor, with a bounded queue and a thread of its own.
 ///
-/// A caller never waits for the output: ``append(_:)`` copies the lines into the queue and returns. Where the queue is full,
-/// because the reader of a pipe stalls, the lines are dropped. Where a write fails, because the disk is full or the pipe is
-/// closed, the lines of that write are dropped. Dropped lines are counted, and the first write that succeeds afterwards comes
-/// with one line that tells how many are missing.
+/// A caller never waits for the output: ``append(_:)`` copies the lines into the queue and returns. If the queue is full,
+/// because the reader of a pipe stalls, the lines are dropped. If a write fails, because the disk is full or the pipe is
+/// closed, the lines of that write are dropped. Dropped lines are counted, and the first write that succeeds afterwards
+/// adds one line with the number of missing lines.
 ///
 /// Any thread.
 package final class LineWriter: Sendable {
@@ -36,7 +36,7 @@ package final class LineWriter: Sendable {
     ///   - descriptor: An open descriptor. The writer shares it and never changes its flags.
     ///   - capacity: Bytes that may be queued.
     ///   - name: The thread's name in `top`, at most 15 bytes.
-    ///   - notice: The line, with its line feed, that tells the reader how many lines are missing.
+    ///   - notice: Creates the line, with its line feed, that reports the number of missing lines.
     package init(
         _ descriptor: SharedDescriptor, capacity: Int = 1 << 20, name: String,
         notice: @escaping @Sendable (_ dropped: Int) -> [UInt8]
@@ -55,7 +55,7 @@ package final class LineWriter: Sendable {
 
     /// A writer on a duplicate of `number`, such as standard error.
     ///
-    /// - Throws: ``SystemError`` where the descriptor is not open.
+    /// - Throws: ``SystemError`` if the descriptor is not open.
     package convenience init(
         duplicating number: Int32, capacity: Int = 1 << 20, name: String,
         notice: @escaping @Sendable (_ dropped: Int) -> [UInt8]
@@ -67,7 +67,7 @@ package final class LineWriter: Sendable {
     /// Lines dropped since the start.
     package var droppedLines: Int { state.withLock { $0.dropped } }
 
-    /// Queues lines, or drops all of them where the queue has no room for them.
+    /// Queues lines, or drops all of them if they do not fit into the queue.
     ///
     /// - Parameter lines: One or more whole lines, each with its line feed.
     package func append(_ lines: UnsafeRawBufferPointer) {
@@ -98,7 +98,7 @@ package final class LineWriter: Sendable {
         state.withLock { $0.isClosing = true }
         wakeup.signal()
         guard hasEnded.wait(for: limit) else { return false }
-        // A second caller finds the same.
+        // A second caller gets the same result.
         hasEnded.signal()
         return true
     }
@@ -110,7 +110,7 @@ package final class LineWriter: Sendable {
     private func run() {
         if clinux_has_default_scheduling() != 0 { _ = clinux_use_batch_scheduling(1) }
         var output = LineOutput(descriptor)
-        // Dropped lines that the reader has not been told of.
+        // Dropped lines that no line has reported yet.
         var missing = 0
         var lines: [UInt8] = []
         while true {
@@ -129,7 +129,7 @@ package final class LineWriter: Sendable {
 
     /// Moves the queue into `lines`, whose storage becomes that of the queue.
     private func takeQueue(into lines: inout [UInt8]) -> (overflow: Int, isClosing: Bool) {
-        // A long queue is rare, and its memory is better returned.
+        // A long queue is rare, so its memory is returned.
         lines.removeAll(keepingCapacity: lines.capacity <= Self.storageLimit)
         return state.withLock { state in
             swap(&state.queue, &lines)
@@ -139,7 +139,7 @@ package final class LineWriter: Sendable {
     }
 }
 
-/// The descriptor of a ``LineWriter``, and whether it stands within a line. It belongs to the writer's thread.
+/// The descriptor of a ``LineWriter``, and whether the last write ended within a line. It belongs to the writer's thread.
 private struct LineOutput {
     private let descriptor: SharedDescriptor
     private let bytesPerWrite: Int
@@ -176,7 +176,7 @@ private struct LineOutput {
         }
     }
 
-    /// The end of the last line that fits into one write, or of the first one where that does not fit.
+    /// The end of the last line that fits into one write, or of the first one if that does not fit.
     private func end(of lines: UnsafeRawBufferPointer, from start: Int) -> Int {
         guard lines.count - start > bytesPerWrite else { return lines.count }
         let feed = UInt8(ascii: "\n")

@@ -16,7 +16,7 @@ package struct SystemThread: Sendable {
 
     private let handle: pthread_t
 
-    /// Runs `body` in a new thread. Returns nil where the system has no more threads.
+    /// Runs `body` in a new thread. Returns nil if the system has no more threads.
     ///
     /// - Parameter name: The name that `top` shows, at most 15 bytes.
     package static func start(name: String, _ body: @escaping @Sendable () -> Void) -> SystemThread? {

@@ -37,7 +37,7 @@ package final class WorkThreads: @unchecked Sendable {
 
     /// Queues `work` for the threads, which take it in order of arrival.
     ///
-    /// - Returns: False where the queue is full or closed; `work` then does not run.
+    /// - Returns: False if the queue is full or closed; `work` then does not run.
     package func submit(_ work: @escaping Work) -> Bool {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
@@ -47,7 +47,7 @@ package final class WorkThreads: @unchecked Sendable {
         return true
     }
 
-    /// Runs `work` on one of the threads, and returns its result; nil where the queue is full or closed. Suspends without blocking.
+    /// Runs `work` on one of the threads, and returns its result; nil if the queue is full or closed. Suspends without blocking.
     package func run<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result? {
         await withCheckedContinuation { continuation in
             if !submit({ continuation.resume(returning: work()) }) { continuation.resume(returning: nil) }

@@ -55,6 +55,7 @@ import Testing
         #expect(!Files.isDirectory(path + "/file"))
         let error = #expect(throws: FileError.self) { try Files.createDirectory(path + "/file") }
         #expect(error?.code == ENOTDIR)
+        #expect(throws: FileError.self) { try Files.createDirectory(path + "/file/below") }
         #expect(Files.areSame(path, folder.path + "/a/../a/b/c"))
         #expect(!Files.areSame(path, folder.path))
         #expect(!Files.areSame(path + "/none", path + "/none"))
@@ -63,6 +64,15 @@ import Testing
     @Test(arguments: [("a/b/c", "a/b"), ("c", "."), ("/c", "/"), ("/", "/"), ("a/b/", "a"), ("/a/b", "/a"), ("", ".")])
     func theDirectoryOfAPath(path: String, directory: String) {
         #expect(Files.directory(of: path) == directory)
+    }
+
+    @Test func hardLinksAreTheSameFile() throws {
+        let folder = try Folder()
+        try Files.write("x", to: folder.path + "/a")
+        try Files.write("x", to: folder.path + "/b")
+        #expect(link(folder.path + "/a", folder.path + "/c") == 0)
+        #expect(Files.areSame(folder.path + "/a", folder.path + "/c"))
+        #expect(!Files.areSame(folder.path + "/a", folder.path + "/b"))
     }
 
     @Test func anAppendedFileGrowsAndTellsItsLastByte() throws {

@@ -110,6 +110,41 @@ extension Pipe {
         #expect(writer.droppedLines == 2)
     }
 
+    @Test func linesThatFillTheQueueExactlyAreKept() throws {
+        let pipe = try Pipe()
+        let writer = try writer(pipe.writeEnd, capacity: 4)
+        writer.append(Array("abc\n".utf8))
+        #expect(pipe.read(count: 4) == "abc\n")
+        writer.append(Array("abcd\n".utf8))
+        #expect(writer.droppedLines == 1)
+        writer.append([])
+        writer.append(Array("x\n".utf8))
+        #expect(pipe.read(count: 12) == "x\nmissing 1\n")
+        #expect(writer.close(within: .seconds(10)))
+    }
+
+    @Test func lineThatWasCutOffIsEndedBeforeTheNextOne() throws {
+        var ends: [Int32] = [0, 0]
+        try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+        let number = ends[0]
+        let writer = LineWriter(
+            SharedDescriptor(OwnedDescriptor(taking: number)), capacity: 4 << 20, name: "test-log"
+        ) {
+            Array("missing \($0)\n".utf8)
+        }
+        writer.append([UInt8](repeating: UInt8(ascii: "x"), count: 2 << 20) + [UInt8(ascii: "\n")])
+        // The reader leaves in the middle of the line.
+        var buffer = [UInt8](repeating: 0, count: 1000)
+        #expect(read(ends[1], &buffer, buffer.count) > 0)
+        close(ends[1])
+        try blockUntil("the line to be lost") { writer.droppedLines == 1 }
+        let pipe = try Pipe()
+        #expect(dup2(pipe.writeEnd, number) == number)
+        writer.append(Array("c\n".utf8))
+        #expect(pipe.read(count: 13) == "\nmissing 1\nc\n")
+        #expect(writer.close(within: .seconds(10)))
+    }
+
     @Test func aStalledReaderBlocksNoCaller() throws {
         let pipe = try Pipe()
         let writer = try writer(pipe.writeEnd, capacity: 100_000)

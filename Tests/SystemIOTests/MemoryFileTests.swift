@@ -3,7 +3,7 @@ import Glibc
 import SystemIO
 import Testing
 
-@Suite("Sealed memory files") struct MemoryFileTests {
+@Suite("A sealed memory file never changes") struct MemoryFileTests {
     @Test func aSealedFileHasItsContentsAndRefusesWrites() throws {
         var file = try MemoryFile(name: "test")
         try Array("GIF".utf8).withUnsafeBytes { try file.append($0) }

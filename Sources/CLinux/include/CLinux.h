@@ -4,7 +4,6 @@
 // Functions that Glibc's Swift module lacks, one header per concern.
 #include "clinux_confinement.h"
 #include "clinux_files.h"
-#include "clinux_heap.h"
 #include "clinux_process.h"
 #include "clinux_sockets.h"
 

@@ -25,9 +25,6 @@ int clinux_send_message(int socket, const void *bytes, size_t count, const int *
 /// surplus descriptors are closed. Returns the message's length, 0 at the end, or -1 with errno (EMSGSIZE if it was truncated).
 ssize_t clinux_receive_message(int socket, void *bytes, size_t capacity, int *descriptors, int *descriptor_count);
 
-/// Closes every descriptor from `first` on.
-int clinux_close_from(int first);
-
 /// Redirects standard input and output to /dev/null. Returns 0, or -1 with errno.
 int clinux_use_null_device(void);
 
@@ -102,5 +99,21 @@ void clinux_reset_signals(void);
 
 /// Decrements a semaphore, waiting up to `nanoseconds` by the monotonic clock (sem_clockwait(3)). Returns 0, or -1 with errno.
 int clinux_semaphore_wait(sem_t *semaphore, int64_t nanoseconds);
+
+// MARK: - The heap of the calling process
+
+/// Makes malloc use one arena. Arenas of threads would reserve address space, which RLIMIT_AS counts.
+void clinux_use_one_arena(void);
+
+/// Makes malloc serve its next `bytes` (up to 480 MB) from one contiguous area. Reserves address space; the kernel commits memory
+/// on first use.
+void clinux_reserve_heap(size_t bytes);
+
+/// Requests large pages (MADV_HUGEPAGE) for the first `bytes` of that area: one page fault instead of 512, at the cost of memory
+/// that stays unused.
+void clinux_use_large_pages(size_t bytes);
+
+/// Returns free memory at the end of the heap to the kernel.
+void clinux_trim_heap(void);
 
 #endif

@@ -10,7 +10,7 @@ package enum AddressRefusal: Hashable, Sendable {
     case itself
 }
 
-/// Decides which addresses and ports may be connected to.
+/// The rules for the addresses and ports that may be connected to.
 ///
 /// A pure value that looks nothing up. The transfer checks the address that it is about to connect to, so a second DNS lookup
 /// cannot return another address than the checked one.

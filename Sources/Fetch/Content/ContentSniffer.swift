@@ -1,4 +1,4 @@
-/// Recognizes a GIF by its first bytes, never by a name or a declared type.
+/// The recognition of a GIF by its first bytes, never by a name or a declared type.
 package enum ContentSniffer {
     package enum Judgement: Hashable, Sendable {
         /// The content begins with the signature of a GIF.

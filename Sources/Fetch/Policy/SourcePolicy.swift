@@ -1,8 +1,8 @@
-/// Decides which sources may be fetched, as far as their URLs tell: `sources.allow`, `sources.ports` and, for hosts that are
-/// addresses, `sources.allow_private`.
+/// The rules for the URLs that may be fetched: `sources.allow`, `sources.ports` and, for hosts that are addresses,
+/// `sources.allow_private`.
 ///
 /// ``refusal(of:)`` neither blocks nor looks anything up, so it also applies to sources whose renditions are cached: a source
-/// that a reload forbids is refused at once. The addresses behind a *name* are known only when a connection is made. After
+/// that a reload forbids is refused at once. The addresses behind a *name* are known only when a connection is opened. After
 /// `sources.allow_private` was narrowed, a rendition of a source at a private name is therefore still served until the origin
 /// has to be asked again; then it is refused like any other. A purge of the name's prefix removes it earlier.
 package struct SourcePolicy: Sendable {

@@ -57,7 +57,7 @@ package struct EasyHandle: ~Copyable {
         errorText.pointee != 0 ? String(cString: errorText) : String(cString: curl_easy_strerror(code))
     }
 
-    /// Throws where libcurl has refused to set `option`.
+    /// Throws if libcurl has refused to set `option`.
     static func check(_ code: CURLcode, _ option: CURLoption) throws(FetchError) {
         guard code == CURLE_OK else { throw .exhausted(cause: "curl_easy_setopt(\(option.rawValue)) failed: \(code.rawValue)") }
     }

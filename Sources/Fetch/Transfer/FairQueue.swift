@@ -1,4 +1,4 @@
-/// Admits operations up to a limit in total and per key, and queues the rest up to further limits. A pure value.
+/// A queue that admits operations up to a limit in total and per key, and queues the rest up to further limits. A pure value.
 ///
 /// Operations are admitted in the order of their arrival, but those whose key is at its limit are skipped, so that one slow
 /// key does not block the others.

@@ -59,7 +59,7 @@ package struct FetchCounters: Sendable {
     package fileprivate(set) var waiting = 0
 }
 
-/// Counts what a fetcher does. Any thread.
+/// The counters of a fetcher. Any thread.
 final class FetchMetrics: Sendable {
     private let counters = Mutex(FetchCounters())
 

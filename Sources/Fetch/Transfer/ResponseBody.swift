@@ -8,7 +8,7 @@ struct FetchedBody {
     let sha256: [UInt8]
 }
 
-/// Receives the body of a source: recognizes, counts, hashes and stores its bytes.
+/// The receiver of a source's body: it recognizes, counts, hashes and stores the bytes.
 ///
 /// The memory file is created after the first bytes were recognized, so that responses of other kinds need none.
 struct BodySink: ~Copyable {
@@ -80,7 +80,7 @@ struct BodySink: ~Copyable {
     }
 }
 
-/// Detects a response that arrives too slowly: fewer than `rate` bytes per second over a whole window of time.
+/// A detector of responses that arrive too slowly: fewer than `rate` bytes per second over a whole window of time.
 ///
 /// Windows follow one another, so a stall is detected after one to two of them. The first one begins with the response: before
 /// that, only the time limit of the whole fetch applies.

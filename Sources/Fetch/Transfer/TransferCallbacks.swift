@@ -5,7 +5,7 @@ internal import Glibc
 // that they were set for.
 
 extension Transfer {
-    /// Makes libcurl call this transfer for `easy`, which must not outlive it.
+    /// Sets the callbacks of `easy`, which must not outlive this transfer.
     func receiveCallbacks(of easy: borrowing EasyHandle) throws(FetchError) {
         let context = Unmanaged.passUnretained(self).toOpaque()
         try EasyHandle.check(ccurl_set_write(easy.raw, bodyCallback, context), CURLOPT_WRITEFUNCTION)

@@ -1,7 +1,7 @@
 internal import CCurl
 
-/// Drives all fetches: admits them, sends their requests, follows redirects and enforces time limits. Only the transfer loop's
-/// thread uses it.
+/// The driver of all fetches: it admits them, sends their requests, follows redirects and enforces time limits. Only the
+/// transfer loop's thread uses it.
 final class TransferDriver {
     private let context: FetchContext
     private let sockets = SocketTable()
