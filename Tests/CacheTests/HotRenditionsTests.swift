@@ -6,7 +6,7 @@ import Testing
 
 @testable import Cache
 
-@Suite("Renditions in memory: used without a disk, and never after a purge") struct HotRenditionsTests {
+@Suite("Renditions in memory are used without a disk, and never after a purge") struct HotRenditionsTests {
     private let purges = PurgeLog()
     private let content = ContentDigest(digest: SourceDigest(of: [1]).digest)
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Cache
 
-/// A small world of objects, aliases and URLs, so that random lines often concern the same ones.
+/// Random lines about a few objects, aliases and URLs, so that they often concern the same ones.
 private struct RandomLines {
     private var random: RandomRecords
     private let objects: [ObjectID]

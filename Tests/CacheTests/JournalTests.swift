@@ -29,12 +29,12 @@ import Testing
         #expect(zip(written, written.dropFirst()).allSatisfy { $0.sequence < $1.sequence })
         for limit in [1, 100, 5_000, 1 << 20] {
             var read: [JournalLine] = []
-            var place: Int64 = 0
-            while place < journal.end {
-                let (some, next) = try journal.read(from: place, limit: limit)
-                #expect(next > place)
+            var offset: Int64 = 0
+            while offset < journal.end {
+                let (some, next) = try journal.read(from: offset, limit: limit)
+                #expect(next > offset)
                 read += some
-                place = next
+                offset = next
             }
             #expect(read == written)
         }

@@ -138,20 +138,20 @@ struct Measurements {
 
     /// Creates the files and the journal of a full cache without syncs.
     private func fill(_ directory: TemporaryDirectory) throws {
-        let place = try CacheDirectory(path: directory.path)
-        var journal = try Journal.open(in: place)
+        let folder = try CacheDirectory(path: directory.path)
+        var journal = try Journal.open(in: folder)
         let bytes = noise(1000, seed: 3)
         let content = ContentDigest(digest: SourceDigest(of: bytes).digest)
         for number in 0..<objectCount {
             let url = "https://a/\(number)"
-            let staged = try place.objects.createStaged()
+            let staged = try folder.objects.createStaged()
             try #require(bytes.withUnsafeBytes { write(staged.number, $0.baseAddress, $0.count) } == bytes.count)
-            try place.objects.link(staged, as: .test(url), "mp4", replacing: false)
+            try folder.objects.link(staged, as: .test(url), "mp4", replacing: false)
             let record = ObjectRecord(
                 id: .test(url), fileExtension: "mp4", length: 1000, content: content, created: 5,
                 facts: Array(repeating: 7, count: 60))
             _ = try journal.append([.object(record), .alias(.test(url), .test(url))], durable: false)
         }
-        place.unlock()
+        folder.unlock()
     }
 }

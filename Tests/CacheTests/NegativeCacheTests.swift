@@ -1,4 +1,5 @@
 import Cache
+import Synchronization
 import Testing
 
 @Suite("Failures are remembered for their lifetime, and not beyond a purge") struct NegativeCacheTests {
@@ -24,6 +25,31 @@ import Testing
         clock.advance(seconds.upperBound - seconds.lowerBound + 2)
         #expect(cache.failure(for: key) == nil)
         #expect(cache.count == 0)
+    }
+
+    @Test func aFailureEndsWithTheLastNanosecondOfItsLifetime() {
+        let time = Atomic<UInt64>(1_000_000_000_000)
+        let clock = CacheClock(unixSeconds: { 0 }, monotonicNanoseconds: { time.load(ordering: .relaxed) })
+        let cache = NegativeCache<Int>(clock: clock)
+        remember(cache, .missing)
+        #expect(cache.failure(for: key)?.remaining == 60)
+        time.add(1, ordering: .relaxed)
+        // Rounded up, so that a client that waits so long finds it ended.
+        #expect(cache.failure(for: key)?.remaining == 60)
+        time.add(59_999_999_998, ordering: .relaxed)
+        #expect(cache.failure(for: key)?.remaining == 1)
+        time.add(1, ordering: .relaxed)
+        #expect(cache.failure(for: key) == nil)
+    }
+
+    @Test func aLaterFailureReplacesAnEarlierOne() {
+        let cache = NegativeCache<Int>(clock: clock.cacheClock)
+        remember(cache, .unusable)
+        cache.remember(500, for: key, sourceURL: "https://a/1", lifetime: .missing, since: cache.epoch)
+        #expect(cache.failure(for: key)?.failure == 500)
+        #expect(cache.failure(for: key)?.remaining == 60)
+        #expect(cache.count == 1)
+        #expect(cache.failure(for: .test("https://a/2")) == nil)
     }
 
     @Test func transientFailuresEndAtDifferentTimes() {

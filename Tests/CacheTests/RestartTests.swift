@@ -117,8 +117,8 @@ import Testing
         var journal = try directory.contents("journal")
         let lines = journal.split(separator: 10)
         // The header, then one line per object and alias; the line of the second object is damaged.
-        let place = lines[0].count + lines[1].count + lines[2].count + 3 + 40
-        journal[place] ^= 1
+        let offset = lines[0].count + lines[1].count + lines[2].count + 3 + 40
+        journal[offset] ^= 1
         try directory.write(journal, to: "journal")
         let after = try Cache.open(directory)
         defer { after.close() }

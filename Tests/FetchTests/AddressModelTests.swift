@@ -90,7 +90,7 @@ import Testing
         for _ in 0..<800 {
             let pattern = text(["a", "b", "*"], 4)
             let label = text(["a", "b"], 6)
-            // Alone at the start, a star stands for several labels.
+            // At the start and followed by a dot, a star matches several labels.
             guard let glob = HostGlob("x." + String(pattern) + ".test"), let host = HostName("x." + String(label) + ".test")
             else {
                 continue

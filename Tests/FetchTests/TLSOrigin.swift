@@ -1,6 +1,6 @@
 import Glibc
 
-/// An HTTPS origin on 127.0.0.1 with a certificate of its own making: the `openssl` tool, run for one test.
+/// An HTTPS origin on 127.0.0.1 with a self-signed certificate: the `openssl` tool, run for one test.
 ///
 /// Its certificate is for the address 127.0.0.1, not for the name `localhost`.
 final class TLSOrigin: Sendable {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Logs
 
-@Suite("Log lines as text and as JSON") struct LogOutputTests {
+@Suite("An event is one log line, as text or as JSON") struct LogOutputTests {
     /// What a log writes while `body` uses its logger.
     private func lines(_ format: LogOutput.Format, _ body: (Logger) -> Void) throws -> String {
         var ends: [Int32] = [0, 0]

@@ -2,7 +2,7 @@ import CoreMetrics
 import PrometheusMetrics
 import Testing
 
-@Suite("Metrics in the Prometheus and OpenMetrics formats") struct ExpositionTests {
+@Suite("Metrics are written in the Prometheus and OpenMetrics formats") struct ExpositionTests {
     private static let requests = MetricFamily("app_requests_total", .counter, "Requests.")
     private static let times = MetricFamily("app_wait_seconds", .histogram([0.1, 1]), "Waiting.")
     private static let load = MetricFamily("app_load", .gauge, "Load\\now.")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PrometheusMetrics
 
-@Suite("Instruments of swift-metrics") struct InstrumentTests {
+@Suite("Instruments of swift-metrics count and measure") struct InstrumentTests {
     private func text(_ body: (PrometheusRegistry) -> Void) -> String {
         let registry = PrometheusRegistry([])
         body(registry)

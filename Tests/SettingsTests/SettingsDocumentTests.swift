@@ -3,7 +3,7 @@ import Testing
 
 @testable import Settings
 
-@Suite("Documents made from the table of settings") struct SettingsDocumentTests {
+@Suite("Documents derive from the table of settings") struct SettingsDocumentTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
 

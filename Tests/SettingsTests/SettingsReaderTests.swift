@@ -3,7 +3,7 @@ import Testing
 
 @testable import Settings
 
-@Suite("Reading settings") final class SettingsReaderTests {
+@Suite("Settings are read from flags, environment, file and defaults, in this order") final class SettingsReaderTests {
     private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("settings-\(UUID().uuidString)")
 
     init() throws {
@@ -161,7 +161,7 @@ import Testing
     }
 }
 
-@Suite("Quantities") struct QuantityTests {
+@Suite("Quantities have a unit and one canonical text") struct QuantityTests {
     @Test func sizesAndTimesAreWrittenAsTheyAreRead() {
         for text in ["0B", "1B", "1KiB", "1500MiB", "10GiB", "3TiB"] {
             #expect(ByteCount(settingText: text)?.settingText == text)
@@ -179,7 +179,7 @@ import Testing
     }
 }
 
-@Suite("The plan of a reload") struct ReloadPlanTests {
+@Suite("A reload applies live settings and names those that need a restart") struct ReloadPlanTests {
     @Test func liveSettingsChangeAndOthersKeepTheirValue() {
         var old = Settings()
         old.mounts["a"] = Settings.Mount()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Settings
 
-@Suite("The table of settings") struct SettingsTableTests {
+@Suite("Every row of the table of settings is complete and works") struct SettingsTableTests {
     /// The full names of all properties, read by reflection: `server.publicURL` is `server.public_url`.
     private func propertyNames() -> [String] {
         var settings = Settings()

@@ -19,7 +19,7 @@ private final class Pipe {
         close(writeEnd)
     }
 
-    /// The next bytes, up to `count`; fewer at the end, or where none come for ten seconds.
+    /// The next bytes, up to `count`; fewer at the end, or if none come for ten seconds.
     func read(count: Int) -> String {
         var text: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65_536)
@@ -35,7 +35,7 @@ private final class Pipe {
 }
 
 extension Pipe {
-    /// The next line without its line feed; empty where none comes for ten seconds.
+    /// The next line without its line feed; empty if none comes for ten seconds.
     fileprivate func readLine() -> String {
         var line = ""
         while true {
@@ -102,7 +102,7 @@ extension Pipe {
         }
         writer.append(Array("a\nb\n".utf8))
         try blockUntil("two dropped lines") { writer.droppedLines == 2 }
-        // The same descriptor now stands for a pipe, as if the disk had room again.
+        // The same descriptor now leads to a pipe, like a disk that has free space again.
         #expect(dup2(pipe.writeEnd, number) == number)
         writer.append(Array("c\n".utf8))
         #expect(pipe.read(count: 12) == "missing 2\nc\n")

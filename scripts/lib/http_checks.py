@@ -191,8 +191,14 @@ def activation(path, arguments):
             print(f"no answer: {error}")
         process.terminate()
         status = process.wait(30)
-    print(f"answers on a socket it was passed: {ok}, exit status {status}")
-    return ok and status == 0
+        # The socket outlives the server: clients wait in its backlog for the next process.
+        try:
+            socket.create_connection(listening.getsockname(), 0.5).close()
+            is_open = True
+        except OSError:
+            is_open = False
+    print(f"answers on the passed socket: {ok}, exit status {status}, still accepts clients afterwards: {is_open}")
+    return ok and status == 0 and is_open
 
 
 def drain(path, arguments):

@@ -3,11 +3,11 @@
     import SystemIO
 #endif
 
-/// What must hold of the URLs of sources and of all that is compared with them, whatever text they are made of.
+/// The invariants of source URLs and of the patterns and settings that they are compared with, for any text.
 ///
-/// The fuzzer looks for bytes for which it does not. It is compiled into the fuzzer together with the parsers themselves.
+/// The fuzzer searches for bytes that violate one. This file is compiled into it together with the parsers.
 enum URLInvariants {
-    /// The first invariant that does not hold, in words; nil where all do.
+    /// The first invariant that does not hold, in words; nil if all do.
     ///
     /// - Parameter bytes: A URL; behind a line feed a `Location`, and behind another one a setting's text.
     static func violation(_ bytes: UnsafeRawBufferPointer) -> String? {
@@ -29,12 +29,12 @@ enum URLInvariants {
         return lines.count > 2 ? setting(String(decoding: lines[2], as: UTF8.self), url) : nil
     }
 
-    /// The canonical form is one that every reader understands alike.
+    /// All parsers read the canonical form in the same way.
     private static func shape(_ url: SourceURL) -> String? {
         let text = url.canonical
         guard text.utf8.count <= SourceURL.maxLength else { return "too long" }
         guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "\\") && $0 != UInt8(ascii: "#") }) else {
-            return "a character that stands in no URL"
+            return "a character that no URL contains"
         }
         guard text.hasPrefix("\(url.scheme.rawValue)://"), (1...65535).contains(url.port), url.path.hasPrefix("/") else {
             return "parts"
@@ -51,7 +51,7 @@ enum URLInvariants {
         return nil
     }
 
-    /// What is canonical stays as it is, part by part.
+    /// The canonical form parses as itself, part by part.
     private static func sameAgain(_ url: SourceURL) -> String? {
         do throws(SourceURLError) {
             let again = try SourceURL(url.canonical)
@@ -64,7 +64,7 @@ enum URLInvariants {
         }
     }
 
-    /// A pattern made of a URL matches it, unless what stands behind encoded slashes could lead out of it.
+    /// The pattern with the text of a URL matches that URL, unless its encoded slashes could lead out of the path.
     private static func itsOwnPattern(_ url: SourceURL) -> String? {
         let text = url.canonical.prefix { $0 != "?" }
         guard !text.contains("*") else { return nil }
@@ -75,20 +75,20 @@ enum URLInvariants {
         return pattern.matches(url) == (!isHidden || url.path == "/") ? nil : "its own pattern: \(text)"
     }
 
-    /// Settings are read or refused, and mean no more than they say.
+    /// A setting parses or is refused, and matches nothing beyond its text.
     private static func setting(_ text: String, _ url: SourceURL?) -> String? {
         _ = TranslationPrefix(text)
         if let range = AddressRange(text), AddressRange(range.description) != range { return "range \(range)" }
         if let address = IPAddress(text), IPAddress(address.description) != address { return "address \(address)" }
         guard let url, let pattern = SourcePattern(text), pattern.matches(url) else { return nil }
-        // What matches with a path matches without one too: a longer pattern never opens more.
+        // A pattern with a path never matches more than the same pattern without one.
         let rest = text.firstRange(of: "://").map { text[$0.upperBound...] } ?? text[...]
         guard let wide = SourcePattern(String(rest.prefix { $0 != "/" })), wide.matches(url) else { return "pattern \(text)" }
         return nil
     }
 }
 
-/// Where the fuzzer of URLs begins.
+/// The first inputs of the fuzzer.
 enum URLSeeds {
     static let all: [[UInt8]] = [
         "http://example.com/a.gif?v=2", "HTTPS://User@EXAMPLE.com:443/a/../b.gif#x", "http://127.1/", "http://0x7f.0.0.1:8080/",

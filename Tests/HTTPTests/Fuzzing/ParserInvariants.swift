@@ -7,7 +7,7 @@
 ///
 /// It is compiled into the fuzzer together with the parsers themselves, and so imports nothing else.
 enum ParserInvariants {
-    /// The first invariant that does not hold, in words; nil where all do.
+    /// The first invariant that does not hold, in words; nil if all do.
     static func violation(_ bytes: UnsafeRawBufferPointer) -> String? {
         if let violation = words(bytes) { return violation }
         var head = RequestHead()
@@ -132,8 +132,8 @@ enum ParserInvariants {
                     switch try decoder.next(piece, at: &position) {
                     case .data(let range): decoded.data += Array(piece.slice(range))
                     case .needsMore: break pieces
-                    case .end(let place):
-                        decoded.end = start + place
+                    case .end(let position):
+                        decoded.end = start + position
                         return decoded
                     }
                 }

@@ -47,10 +47,10 @@ import Testing
     @Test func writerOfABodyLearnsThatItsLoopHasEnded() async throws {
         let mailbox = try LoopMailbox()
         let writer = HTTPBodyWriter(mailbox: mailbox, token: Self.token)
-        async let queued: Void = writer.write([1])
+        let queued = Task { try await writer.write([1]) }
         try await waitUntil("the piece to be queued") { isReadable(mailbox.wakeup.number) }
         mailbox.close()
-        await #expect(throws: HTTPClientLeft.self) { try await queued }
+        await #expect(throws: HTTPClientLeft.self) { try await queued.value }
         await #expect(throws: HTTPClientLeft.self) { try await writer.write([2]) }
         try await writer.write([])
     }

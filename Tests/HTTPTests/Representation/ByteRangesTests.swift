@@ -49,7 +49,7 @@ import Testing
         #expect(ranges("bytes=-1", length: 0) == .unsatisfiable)
     }
 
-    /// The bytes that a set of ranges selects, computed byte by byte; nil where no range overlaps the representation.
+    /// The bytes that a set of ranges selects, computed byte by byte; nil if no range overlaps the representation.
     private func model(_ set: [(first: Int?, last: Int?)], length: Int) -> Set<Int>? {
         var selected: Set<Int> = []
         for (first, last) in set {

@@ -178,10 +178,10 @@ import Testing
                 #expect(given["X-Request-Id"] == "ab-12.x_y:z")
                 #expect(given.text.hasSuffix(" ab-12.x_y:z"))
                 for bad in ["a b", "<x>", String(repeating: "x", count: 65), ""] {
-                    let made = try client.request("GET /echo HTTP/1.1\r\nHost: h\r\nX-Request-Id: \(bad)\r\n\r\n")
-                    let id = try #require(made["X-Request-Id"])
+                    let replaced = try client.request("GET /echo HTTP/1.1\r\nHost: h\r\nX-Request-Id: \(bad)\r\n\r\n")
+                    let id = try #require(replaced["X-Request-Id"])
                     #expect(id.count == 16 && id != bad)
-                    #expect(made.text.hasSuffix(id))
+                    #expect(replaced.text.hasSuffix(id))
                 }
             }
         }

@@ -28,7 +28,7 @@ func withServer(
     await server.stop()
 }
 
-/// A handler made of a closure.
+/// A handler that calls a closure.
 struct ClosureHandler: HTTPHandler {
     let body: @Sendable (borrowing HTTPRequest) -> HTTPReply
 

@@ -1,0 +1,140 @@
+import TestSupport
+import Testing
+
+@testable import Cache
+
+@Suite("Housekeeping reads at a bounded rate, frees disk space, and rewrites the journal beside changes")
+struct HousekeepingTests {
+    private static let second: UInt64 = 1_000_000_000
+
+    let directory: TemporaryDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory(inMemory: true)
+    }
+
+    // MARK: Scrubbing
+
+    @Test func scrubbingIsCreditedForTheTimeThatPasses() {
+        var progress = ScrubProgress()
+        // The first call only starts the clock.
+        #expect(!progress.credit(1_000_000, now: 5 * Self.second))
+        #expect(progress.credit(1_000_000, now: 5 * Self.second + Self.second / 2))
+        #expect(progress.credit == 500_000)
+        progress.spend(800_000, through: 7)
+        #expect(progress.credit == -300_000 && progress.cursor == 7)
+        // A larger file than the credit is paid for before the next one.
+        #expect(!progress.credit(1_000_000, now: 5 * Self.second + Self.second * 3 / 4))
+        #expect(progress.credit(1_000_000, now: 6 * Self.second))
+        #expect(progress.credit == 200_000)
+    }
+
+    @Test func creditIsLimitedToOneSecond() {
+        var progress = ScrubProgress()
+        _ = progress.credit(1_000_000, now: 0)
+        #expect(progress.credit(1_000_000, now: 3600 * Self.second))
+        #expect(progress.credit == 1_000_000)
+        // A clock that goes back credits nothing.
+        progress.spend(1_000_000, through: 1)
+        #expect(!progress.credit(1_000_000, now: 10 * Self.second))
+    }
+
+    @Test func passIsFollowedByADayOfRest() {
+        var progress = ScrubProgress()
+        _ = progress.credit(1000, now: 0)
+        #expect(progress.credit(1000, now: Self.second))
+        progress.spend(1, through: 9)
+        progress.endPass(now: Self.second)
+        #expect(progress.cursor == 0)
+        #expect(!progress.credit(1000, now: 86_400 * Self.second))
+        #expect(progress.credit(1000, now: 86_401 * Self.second))
+    }
+
+    // MARK: Free space
+
+    @Test(.enabled(if: SmallDisk.isPossible, "needs the right to mount"))
+    func evictionLeavesAMarginAboveTheMinimum() async throws {
+        let disk = try #require(SmallDisk(on: directory.path, bytes: 16 << 20))
+        var configuration = CacheConfiguration.test(directory)
+        configuration.minFreeBytes = 4 << 20
+        let cache = try Cache(configuration: configuration)
+        defer { cache.close() }
+        for number in UInt64(0)..<40 { try await cache.put(noise(100_000, seed: number), url: "https://a/\(number)") }
+        // Slightly more than required: the next publishes would reach the minimum.
+        disk.fill(leaving: 4 << 20 + 100 << 10)
+        try await waitUntil("eviction") { disk.free >= 4 << 20 + 400 << 10 }
+        #expect((1...10).contains(cache.statistics().evictions))
+        _ = consume disk
+    }
+
+    // MARK: Revalidation
+
+    @Test func markCoversOlderAliasesAndSurvivesARestart() throws {
+        let folder = try CacheDirectory(path: directory.path)
+        let mark = RevalidationMark(folder)
+        #expect(!mark.covers(aliasSequence: 0))
+        try mark.set(100, in: folder)
+        #expect(mark.covers(aliasSequence: 99) && !mark.covers(aliasSequence: 100))
+        // It never moves back.
+        try mark.set(50, in: folder)
+        #expect(mark.covers(aliasSequence: 99))
+        let reopened = RevalidationMark(folder)
+        #expect(reopened.covers(aliasSequence: 49))
+        try mark.set(200, in: folder)
+        reopened.reload(from: folder)
+        #expect(reopened.covers(aliasSequence: 199) && !reopened.covers(aliasSequence: 200))
+    }
+
+    @Test(arguments: ["", "x\n", "12x\n", "99999999999999999999\n"])
+    func damagedMarkCoversNothing(text: String) throws {
+        let folder = try CacheDirectory(path: directory.path)
+        try RevalidationMark(folder).set(7, in: folder)
+        try directory.write(Array(text.utf8), to: "revalidate")
+        #expect(!RevalidationMark(folder).covers(aliasSequence: 0))
+    }
+
+    // MARK: The journal
+
+    @Test func changesDuringARewriteOfTheJournalAreKept() async throws {
+        let cache = try Cache.open(directory)
+        try await cache.put([1], url: "https://a/")
+        try await cache.put([2], url: "https://b/")
+        for number in 0..<2000 {
+            _ = await cache.renew(
+                .test("https://a/"), validators: Validators(), fetchedAt: Int64(number), freshFor: 0,
+                epoch: cache.epoch(for: "https://a/"))
+        }
+        try await waitUntil("the comparison of files and rows") { !cache.store.needsReconciliation }
+        let before = try directory.contents("journal").count
+        // The condition is asked between two parts of the copy, while other changes go on.
+        let store = cache.store
+        var hasChanged = false
+        store.compactJournal(floor: 1000) {
+            if !hasChanged {
+                hasChanged = true
+                _ = store.applyPurge(.url("https://b/")) {}
+            }
+            return false
+        }
+        #expect(hasChanged)
+        #expect(try directory.contents("journal").count < before)
+        cache.close()
+        try directory.remove("index.sqlite")
+        let rebuilt = try Store(path: directory.path, readers: 1)
+        rebuilt.catchUp()
+        #expect(rebuilt.aliasRow(.test("https://a/"))?.record.fetchedAt == 1999)
+        #expect(rebuilt.aliasRow(.test("https://b/")) == nil)
+        rebuilt.close()
+    }
+
+    @Test func rewriteThatIsInterruptedLeavesTheJournalAsItWas() async throws {
+        let cache = try Cache.open(directory)
+        for number in 0..<20 { try await cache.put([UInt8(number)], url: "https://a/\(number)") }
+        try await waitUntil("the comparison of files and rows") { !cache.store.needsReconciliation }
+        let before = try directory.contents("journal")
+        cache.store.compactJournal(floor: 0) { true }
+        #expect(try directory.contents("journal") == before)
+        #expect(!directory.files("").contains(JournalCompaction.fileName))
+        cache.close()
+    }
+}
