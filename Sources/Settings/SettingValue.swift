@@ -133,7 +133,7 @@ package struct SettingsError: Error, Sendable, Equatable, CustomStringConvertibl
     ///   - name: The setting's full name.
     ///   - value: The value as it was written.
     ///   - expectation: What a value must be; continues “must be”.
-    ///   - origin: Where the value comes from, if known.
+    ///   - origin: The source of the value, if known.
     package static func wrongValue(
         _ name: String, _ value: String, _ expectation: String, origin: String? = nil
     ) -> SettingsError {

@@ -4,7 +4,7 @@ internal import Yams
 
 /// The settings of a YAML file, as text.
 struct SettingsFile {
-    /// Where a setting stands in the file, and its texts: one, or several for a list.
+    /// The position of a setting in the file, and its texts: one, or several for a list.
     struct Entry {
         var origin: String
         var texts: [String]

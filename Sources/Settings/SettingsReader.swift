@@ -4,7 +4,7 @@ internal import Foundation
 /// Reads settings from flags, environment variables and a file, in this order of precedence.
 package struct SettingsReader {
     private let reader: ConfigReader
-    /// Where each setting gets its value, by full name; settings that keep their default are missing.
+    /// The source of each setting's value, by full name; settings that keep their default are missing.
     private let origins: [String: String]
     private let ignoredVariables: [String]
 

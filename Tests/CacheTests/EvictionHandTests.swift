@@ -38,25 +38,33 @@ import Testing
         return objects.map(\.sequence)
     }
 
+    private func expect(
+        _ hand: inout EvictionHand, _ wanted: Int64, _ visited: VisitedObjects = VisitedObjects(), except: Set<Int64> = [],
+        selects expected: [Int64], _ location: SourceLocation = #_sourceLocation
+    ) throws {
+        let selected = try select(&hand, wanted, visited, except: except)
+        #expect(selected == expected, sourceLocation: location)
+    }
+
     @Test func handContinuesWhereItStopped() throws {
         try addObjects(5)
         var hand = EvictionHand(at: 0)
-        #expect(try select(&hand, 20) == [1, 2])
+        try expect(&hand, 20, selects: [1, 2])
         #expect(hand.position == 2)
-        #expect(try select(&hand, 11) == [3, 4])
+        try expect(&hand, 11, selects: [3, 4])
         var restarted = EvictionHand(at: hand.position)
-        #expect(try select(&restarted, 1) == [5])
+        try expect(&restarted, 1, selects: [5])
     }
 
     @Test func handStartsAgainAtTheOldestObject() throws {
         try addObjects(3)
         var hand = EvictionHand(at: 2)
         // The rows of selected objects are still there; they are not selected twice.
-        #expect(try select(&hand, 1000) == [3, 1, 2])
-        #expect(try select(&hand, 10, except: [1, 2, 3]).isEmpty)
+        try expect(&hand, 1000, selects: [3, 1, 2])
+        try expect(&hand, 10, except: [1, 2, 3], selects: [])
         var damaged = EvictionHand(at: -7)
         #expect(damaged.position == 0)
-        #expect(try select(&damaged, 10) == [1])
+        try expect(&damaged, 10, selects: [1])
     }
 
     @Test func objectsThatAreAllInUseAreSelectedInTheSecondRound() throws {
@@ -64,7 +72,7 @@ import Testing
         let visited = VisitedObjects()
         for sequence in Int64(1)...4 { visited.note(try object(sequence)) }
         var hand = EvictionHand(at: 2)
-        #expect(try select(&hand, 10, visited) == [3])
+        try expect(&hand, 10, visited, selects: [3])
         #expect(hand.position == 3)
     }
 
@@ -93,7 +101,7 @@ import Testing
         visited.beginLap()
         visited.note(object)
         hand = EvictionHand(at: 0)
-        #expect(try select(&hand, 10, visited) == [2])
+        try expect(&hand, 10, visited, selects: [2])
         visited.note(object)
         #expect(visited.clear(1))
     }

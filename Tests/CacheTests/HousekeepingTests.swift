@@ -5,8 +5,6 @@ import Testing
 
 @Suite("Housekeeping reads at a bounded rate, frees disk space, and rewrites the journal beside changes")
 struct HousekeepingTests {
-    private static let second: UInt64 = 1_000_000_000
-
     let directory: TemporaryDirectory
 
     init() throws {
@@ -15,39 +13,48 @@ struct HousekeepingTests {
 
     // MARK: Scrubbing
 
+    /// Whether `progress` allows reading `seconds` after the start, at a rate in bytes per second.
+    private func mayRead(_ progress: inout ScrubProgress, _ rate: Int64, after seconds: Double) -> Bool {
+        progress.credit(rate, now: UInt64(seconds * 1_000_000_000))
+    }
+
     @Test func scrubbingIsCreditedForTheTimeThatPasses() {
         var progress = ScrubProgress()
         // The first call only starts the clock.
-        #expect(!progress.credit(1_000_000, now: 5 * Self.second))
-        #expect(progress.credit(1_000_000, now: 5 * Self.second + Self.second / 2))
+        let first = mayRead(&progress, 1_000_000, after: 5)
+        let second = mayRead(&progress, 1_000_000, after: 5.5)
+        #expect(!first && second)
         #expect(progress.credit == 500_000)
         progress.spend(800_000, through: 7)
         #expect(progress.credit == -300_000 && progress.cursor == 7)
-        // A larger file than the credit is paid for before the next one.
-        #expect(!progress.credit(1_000_000, now: 5 * Self.second + Self.second * 3 / 4))
-        #expect(progress.credit(1_000_000, now: 6 * Self.second))
-        #expect(progress.credit == 200_000)
+        // The next file is read after the larger one is paid for.
+        let third = mayRead(&progress, 1_000_000, after: 5.75)
+        let fourth = mayRead(&progress, 1_000_000, after: 6.25)
+        #expect(!third && fourth)
+        #expect(progress.credit == 450_000)
     }
 
     @Test func creditIsLimitedToOneSecond() {
         var progress = ScrubProgress()
-        _ = progress.credit(1_000_000, now: 0)
-        #expect(progress.credit(1_000_000, now: 3600 * Self.second))
-        #expect(progress.credit == 1_000_000)
+        _ = mayRead(&progress, 1_000_000, after: 0)
+        let later = mayRead(&progress, 1_000_000, after: 3600)
+        #expect(later && progress.credit == 1_000_000)
         // A clock that goes back credits nothing.
         progress.spend(1_000_000, through: 1)
-        #expect(!progress.credit(1_000_000, now: 10 * Self.second))
+        let back = mayRead(&progress, 1_000_000, after: 10)
+        #expect(!back && progress.credit == 0)
     }
 
-    @Test func passIsFollowedByADayOfRest() {
+    @Test func aPassIsFollowedByADayOfRest() {
         var progress = ScrubProgress()
-        _ = progress.credit(1000, now: 0)
-        #expect(progress.credit(1000, now: Self.second))
+        _ = mayRead(&progress, 10_000, after: 0)
+        let first = mayRead(&progress, 10_000, after: 1)
         progress.spend(1, through: 9)
-        progress.endPass(now: Self.second)
-        #expect(progress.cursor == 0)
-        #expect(!progress.credit(1000, now: 86_400 * Self.second))
-        #expect(progress.credit(1000, now: 86_401 * Self.second))
+        progress.endPass(now: 1_000_000_000)
+        #expect(first && progress.cursor == 0)
+        let resting = mayRead(&progress, 10_000, after: 86_400)
+        let rested = mayRead(&progress, 10_000, after: 86_401)
+        #expect(!resting && rested)
     }
 
     // MARK: Free space

@@ -26,7 +26,7 @@ final class BodyStream {
         }
     }
 
-    /// Appends a piece to `segments`. Returns false where the previous one is not sent yet; `continuation` is then not used.
+    /// Appends a piece to `segments`. Returns false if the previous one is not sent yet; `continuation` is then not used.
     func append(
         _ bytes: [UInt8], _ continuation: CheckedContinuation<Bool, Never>, to segments: inout [Segment]
     ) -> Bool {

@@ -131,7 +131,7 @@ struct SocketActivation {
     /// The descriptors passed, from 3 on.
     let descriptors: Range<Int32>
 
-    /// Reads the environment: `LISTEN_FDS` counts only where `LISTEN_PID` is this process.
+    /// Reads the environment: `LISTEN_FDS` applies only if `LISTEN_PID` is this process.
     init(environment: (String) -> String? = SocketActivation.variable, process: Int32 = getpid()) {
         let first: Int32 = 3
         guard let pid = environment("LISTEN_PID").flatMap({ Int32($0) }), pid == process,

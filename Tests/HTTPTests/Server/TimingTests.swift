@@ -76,7 +76,9 @@ import Testing
             try await waitUntil("the connection to be accepted and closed") {
                 server.counters.acceptedConnections > 0 && server.counters.openConnections == 0
             }
-            _ = client
+            // An orderly end would let the kernel send the rest for minutes.
+            let isReset = try await onThread { client.isReset() }
+            #expect(isReset)
         }
     }
 

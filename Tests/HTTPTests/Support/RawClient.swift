@@ -155,6 +155,16 @@ final class RawClient {
     /// Whether the server closes, sending nothing more.
     func isClosed() -> Bool { buffer.isEmpty && fill() == 0 }
 
+    /// Whether the connection ends with a reset, after what has arrived before.
+    func isReset() -> Bool {
+        var chunk = [UInt8](repeating: 0, count: 65536)
+        while true {
+            let count = recv(descriptor, &chunk, chunk.count, 0)
+            let code = errno
+            if count <= 0 { return count < 0 && code == ECONNRESET }
+        }
+    }
+
     /// Reads exactly `count` bytes.
     func read(count: Int) throws -> [UInt8] {
         while buffer.count < count { try fillOrThrow() }
