@@ -118,16 +118,18 @@ import Testing
         test.acceptor.close { _ in Issue.record("accepted") }
     }
 
-    @Test func handshakeThatHasBegunIsAwaited() throws {
-        let test = try Fixture(limit: 10)
-        let slow = try UnfinishedHandshake(port: test.port)
-        test.acceptor.refuseNewClients()
-        #expect(!test.acceptor.isSettled)
-        let client = try slow.finish()
-        #expect(test.acceptor.isSettled)
-        test.accept()
-        #expect(test.accepted.count == 1)
-        withExtendedLifetime(client) {}
+    @Test func handshakeThatHasBegunIsAwaited() async throws {
+        try await onThread {
+            let test = try Fixture(limit: 10)
+            let slow = try UnfinishedHandshake(port: test.port)
+            test.acceptor.refuseNewClients()
+            #expect(!test.acceptor.isSettled)
+            let client = try slow.finish()
+            #expect(test.acceptor.isSettled)
+            test.accept()
+            #expect(test.accepted.count == 1)
+            withExtendedLifetime(client) {}
+        }
     }
 }
 

@@ -27,7 +27,7 @@ final class RawClient {
     private var buffer: [UInt8] = []
 
     /// Connects to a loopback port, IPv4 or IPv6. Reads give up after `timeout` seconds.
-    init(port: Int, ipv6: Bool = false, timeout: Int = 10, receiveBuffer: Int32? = nil) throws {
+    init(port: Int, ipv6: Bool = false, timeout: Int = 30, receiveBuffer: Int32? = nil) throws {
         descriptor = socket(ipv6 ? AF_INET6 : AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         if var receiveBuffer {
             setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, socklen_t(MemoryLayout<Int32>.size))
@@ -53,7 +53,7 @@ final class RawClient {
     /// Connects to a Unix socket.
     init(path: String) throws {
         descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-        setDeadline(seconds: 10)
+        setDeadline(seconds: 30)
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
@@ -63,7 +63,7 @@ final class RawClient {
     /// Uses a socket that is connected.
     init(connected socket: consuming OwnedDescriptor) {
         descriptor = socket.release()
-        setDeadline(seconds: 10)
+        setDeadline(seconds: 30)
     }
 
     deinit {

