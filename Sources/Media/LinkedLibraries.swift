@@ -33,6 +33,9 @@ package struct LinkedLibraries: Sendable {
     /// Whether libavcodec has the encoder of a codec.
     package static func has(_ codec: VideoCodec) -> Bool { avcodec_find_encoder_by_name(codec.traits.encoder) != nil }
 
+    /// The formats whose encoders are present. The others are not offered.
+    package static let offered = OutputFormat.allCases.filter(present.hasEncoder)
+
     /// Checks the libraries, once before the first job. An encoder that is not required may be missing; its format is then refused.
     ///
     /// - Throws: ``Outdated`` for the first that is too old, ``TranscodeError/encoderMissing(_:)``.

@@ -40,6 +40,41 @@ import Testing
         #expect(try server.request("GET", address.replacingOccurrences(of: ".\(format)", with: ".mp4")).status == 404)
     }
 
+    @Test(arguments: [("webm", "video/webm"), ("avif", "image/avif")])
+    func moreVideosAreMadeStoredAndListed(_ format: String, _ type: String) throws {
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+        defer { origin.stop() }
+        let server = try GifreelProcess(["mounts.media.origin=\(origin.url("/"))", "admin.token=secret"])
+        let made = try server.request("GET", "/\(format),speed=2/\(origin.url("/a.gif"))")
+        #expect(made.status == 200 && made["content-type"] == type && made["cache-status"] == "gifreel; fwd=miss; stored")
+        #expect(made.body.starts(with: format == "webm" ? [0x1a, 0x45, 0xdf, 0xa3] : [0, 0, 0, 36] + Array("ftypavis".utf8)))
+        let range = try server.request("GET", "/\(format),speed=2/\(origin.url("/a.gif"))", headers: ["Range: bytes=0-1"])
+        #expect(range.status == 206 && range.body == Array(made.body.prefix(2)))
+        let swapped = try server.request("GET", "/media/a.\(format)?speed=2")
+        #expect(swapped.status == 200 && swapped.body == made.body)
+        let posted = try server.request("POST", "/\(format),speed=2", body: gif)
+        let address = try #require(posted["content-location"])
+        #expect(posted.body == made.body && address.hasSuffix(".\(format)"))
+        let stored = try server.request("GET", address)
+        #expect(stored.body == made.body && stored["content-type"] == type)
+        #expect(try server.request("GET", "/\(format),bg=000000/\(origin.url("/a.gif"))").status == 400)
+        // Prewarmed with default options, it is listed with its size.
+        let entry = "{\"url\":\"\(origin.url("/a.gif"))\",\"format\":\"\(format)\"}"
+        let list = try server.request(
+            "POST", "/prewarm", headers: ["Authorization: Bearer secret", "Content-Type: application/x-ndjson"],
+            body: Array(entry.utf8))
+        #expect(list.status == 202)
+        func facts() throws -> [String: Any] {
+            let document = try json(try server.request("GET", "/json/\(origin.url("/a.gif"))"))
+            return try #require((document["renditions"] as? [String: Any])?[format] as? [String: Any])
+        }
+        try blockUntil("the prewarmed rendition is listed") { try facts()["bytes"] != nil }
+        let listed = try facts()
+        let size = format == "webm" ? [34, 22] : [33, 21]
+        #expect(listed["width"] as? Int == size[0] && listed["height"] as? Int == size[1])
+        #expect(listed["duration"] as? Double == 0.42)
+    }
+
     @Test func framesPastTheEndAreOneCacheEntry() throws {
         let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }, "/b.gif": { _ in .ok(gif) }])
         defer { origin.stop() }

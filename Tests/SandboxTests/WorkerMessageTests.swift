@@ -33,7 +33,8 @@ import Testing
                         width: optional(), height: optional(),
                         fit: SizeOptions.Fit.allCases.randomElement(using: &numbers) ?? .fill),
                     time: TimeOptions(speed: number(), ceiling: optional(), start: number(), end: optional(), loops: number()),
-                    frame: number(), codec: VideoCodec.allCases.randomElement(using: &numbers) ?? .av1),
+                    frame: number(), codec: VideoCodec.allCases.randomElement(using: &numbers) ?? .av1,
+                    preset: TranscodeOptions.Preset.allCases.randomElement(using: &numbers)),
                 limits: MediaLimits(
                     side: number(), canvasPixels: number(), totalPixels: number(), pixelsPerByte: number(), frames: number(),
                     duration: number()),

@@ -28,6 +28,41 @@ package enum FFmpeg {
         return stride(from: 0, to: output.count / size * size, by: size).map { Array(output[$0..<$0 + size]) }
     }
 
+    /// The decoded frames of a VP9 video with alpha as R, G, B, A, rows from the top, each sample once.
+    package static func framesWithAlpha(of file: URL, width: Int, height: Int) throws -> [[UInt8]] {
+        // FFmpeg's own decoder leaves alpha out.
+        let output = [UInt8](
+            try run([
+                "ffmpeg", "-nostdin", "-v", "error", "-c:v", "libvpx-vp9", "-i", file.path, "-vsync", "0", "-sws_flags",
+                "accurate_rnd+full_chroma_int+neighbor", "-f", "rawvideo", "-pix_fmt", "rgba", "-",
+            ]))
+        let size = width * height * 4
+        return stride(from: 0, to: output.count / size * size, by: size).map { Array(output[$0..<$0 + size]) }
+    }
+
+    /// The luma planes of a stream's decoded pictures.
+    package static func lumaPlanes(of file: URL, width: Int, height: Int) throws -> [[UInt8]] {
+        let output = [UInt8](
+            try run([
+                "ffmpeg", "-nostdin", "-v", "error", "-i", file.path, "-vsync", "0", "-vf", "extractplanes=y", "-f", "rawvideo",
+                "-pix_fmt", "gray", "-",
+            ]))
+        let size = width * height
+        return stride(from: 0, to: output.count / size * size, by: size).map { Array(output[$0..<$0 + size]) }
+    }
+
+    /// The times of a file's packets in seconds, as ffprobe prints them.
+    package static func packetTimes(of file: URL) throws -> [Double] {
+        let output = try run(["ffprobe", "-v", "error", "-show_entries", "packet=pts_time", "-of", "csv=p=0", file.path])
+        return String(decoding: output, as: UTF8.self).split(whereSeparator: { ",\n".contains($0) }).compactMap { Double($0) }
+    }
+
+    /// The duration of a file in seconds.
+    package static func duration(of file: URL) throws -> Double {
+        let output = try run(["ffprobe", "-v", "error", "-show_entries", "format=duration", "-of", "csv=p=0", file.path])
+        return Double(String(decoding: output, as: UTF8.self).filter { !$0.isWhitespace }) ?? 0
+    }
+
     /// A still picture as R, G, B, A words, rows from the top, straight alpha.
     package static func picture(_ file: URL) throws -> [UInt32] {
         let output = try run(["ffmpeg", "-nostdin", "-v", "error", "-i", file.path, "-f", "rawvideo", "-pix_fmt", "rgba", "-"])

@@ -1,3 +1,4 @@
+import Media
 import Renditions
 import Testing
 
@@ -81,14 +82,16 @@ import Testing
 
     @Test(
         arguments: [
-            (Rendition.Format.mp4, ["frame"]), (.jpg, ["codec", "speed", "fps", "start", "end", "loops"]),
-            (.webp, ["bg", "codec", "speed", "fps", "start", "end", "loops"]),
-            (.png, ["bg", "codec", "quality", "speed", "fps", "start", "end", "loops"]),
+            (Rendition.Format.mp4, ["frame", "preset"]), (.output(.webm), ["bg", "codec", "frame"]),
+            (.output(.avif), ["bg", "codec", "frame", "preset"]),
+            (.jpg, ["codec", "speed", "fps", "start", "end", "loops", "preset"]),
+            (.webp, ["bg", "codec", "speed", "fps", "start", "end", "loops", "preset"]),
+            (.png, ["bg", "codec", "quality", "speed", "fps", "start", "end", "loops", "preset"]),
             (.json, RenditionOption.allCases.map(\.rawValue)),
-            (.html, ["codec"]),
+            (.html, ["codec", "preset"]),
         ])
     func whatHasNoEffectOnAFormatIsRefusedByName(_ format: Rendition.Format, _ names: [String]) {
-        let value = ["fit": "contain", "bg": "ffffff", "start": "1", "codec": "av1"]
+        let value = ["preset": "sticker", "fit": "contain", "bg": "ffffff", "start": "1", "codec": "av1"]
         for option in RenditionOption.allCases.map(\.rawValue) {
             let refusal = refusal(format, "\(option)=\(value[option] ?? "10")")
             if names.contains(option) {

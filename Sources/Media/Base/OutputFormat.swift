@@ -4,6 +4,10 @@
 package enum OutputFormat: UInt8, Sendable, CaseIterable {
     /// A video in MP4.
     case mp4 = 1
+    /// VP9 in WebM, with alpha where the source is transparent.
+    case webm
+    /// An image sequence of AV1, or a still image of a still source; with alpha where the source is transparent.
+    case avif
     /// One frame as JPEG.
     case jpg
     /// One frame as PNG.
@@ -38,4 +42,5 @@ package struct OptionGroups: OptionSet, Sendable {
     /// The frame of a poster.
     package static let frame = OptionGroups(rawValue: 16)
     package static let codec = OptionGroups(rawValue: 32)
+    package static let preset = OptionGroups(rawValue: 64)
 }

@@ -10,10 +10,21 @@ package struct TranscodeOptions: Sendable, Hashable {
     package var frame: Int
     /// The codec of an MP4. The other formats have one of their own.
     package var codec: VideoCodec
+    /// The rules of a place where a WebM is to be used; nil for none.
+    package var preset: Preset?
+
+    /// Rules that a file has to keep. The raw value crosses the process border.
+    package enum Preset: UInt8, Sendable, CaseIterable {
+        /// A video sticker of a messenger; see ``StickerRules``.
+        case sticker = 1
+
+        /// The longer side of the picture in pixels, whatever the canvas has.
+        var longerSide: Int { 512 }
+    }
 
     package init(
         quality: Int = 60, background: RGB = .white, size: SizeOptions = SizeOptions(), time: TimeOptions = TimeOptions(),
-        frame: Int = 0, codec: VideoCodec = .h264
+        frame: Int = 0, codec: VideoCodec = .h264, preset: Preset? = nil
     ) {
         self.quality = quality
         self.background = background
@@ -21,6 +32,7 @@ package struct TranscodeOptions: Sendable, Hashable {
         self.time = time
         self.frame = frame
         self.codec = codec
+        self.preset = preset
     }
 }
 
@@ -31,7 +43,6 @@ package struct SizeOptions: Sendable, Hashable {
     /// In pixels; nil: from the width and the aspect ratio, or the canvas' height.
     package var height: Int?
     package var fit: Fit
-
     /// How a picture is fitted into a box of another aspect ratio. The raw value crosses the process border.
     package enum Fit: UInt8, Sendable, CaseIterable {
         /// The whole picture, inside the box.

@@ -21,7 +21,7 @@ package struct OutputTraits: Sendable {
     /// bytes that come out.
     package let version: String
     /// The encoder's name in libavcodec; nil where none is needed.
-    let encoder: String?
+    package let encoder: String?
     /// Whether the program refuses to start without the encoder.
     let isRequired: Bool
     let make: @Sendable (Transcoder, UnsafeRawBufferPointer, Int32) throws(TranscodeError) -> TranscodeResult
@@ -33,6 +33,8 @@ extension OutputFormat {
     package var traits: OutputTraits {
         switch self {
         case .mp4: .mp4
+        case .webm: .webm
+        case .avif: .avif
         case .jpg: .jpg
         case .png: .png
         case .webp: .webp
@@ -61,6 +63,14 @@ extension OutputTraits {
         name: "mp4", mediaType: "video/mp4", kind: .video, options: [.size, .background, .quality, .time, .codec],
         version: H264Settings.version, encoder: VideoCodec.h264.traits.encoder, isRequired: true, make: VideoOutput.convert,
         inspect: MP4Inspection.inspect)
+    fileprivate static let webm = OutputTraits(
+        name: "webm", mediaType: "video/webm", kind: .video, options: [.size, .quality, .time, .preset],
+        version: VP9Settings.version, encoder: VP9Settings.encoder, isRequired: false, make: WebMOutput.convert,
+        inspect: WebMInspection.inspect)
+    fileprivate static let avif = OutputTraits(
+        name: "avif", mediaType: "image/avif", kind: .video, options: [.size, .quality, .time],
+        version: AVIFSettings.version, encoder: AVIFSettings.encoder, isRequired: false, make: AVIFOutput.convert,
+        inspect: AVIFInspection.inspect)
     fileprivate static let jpg = OutputTraits(
         name: "jpg", mediaType: "image/jpeg", kind: .poster, options: [.size, .background, .quality, .frame],
         version: PosterEncoder.version, encoder: PosterCodec.jpeg.encoder, isRequired: true, make: JPEGOutput.convert,

@@ -34,6 +34,18 @@ package struct Canvas: ~Copyable {
         body(UnsafeRawBufferPointer(start: pixels, count: width * height * 4))
     }
 
+    /// Whether a pixel in the rectangle is not opaque, on a canvas of the format ``PixelFormat/rgba``.
+    ///
+    /// - Parameter rectangle: Inside the canvas; nil for all of it.
+    func hasTransparency(in rectangle: Rectangle?) -> Bool {
+        let area = rectangle ?? Rectangle(x: 0, y: 0, width: width, height: height)
+        for y in area.y..<area.maxY {
+            let row = pixels + (y * width + area.x)
+            for x in 0..<area.width where row[x] < PixelFormat.opaque { return true }
+        }
+        return false
+    }
+
     /// Disposes of the previous frame and draws the decoder's frame.
     ///
     /// - Parameters:

@@ -45,6 +45,24 @@ package struct PictureGeometry: Sendable, Equatable {
         isIdentity = source == canvas && size == (width, height)
     }
 
+    /// The geometry that a preset or the size options decide. A preset may enlarge the picture.
+    init(width: Int, height: Int, options: TranscodeOptions) {
+        guard let side = options.preset?.longerSide else {
+            self.init(width: width, height: height, options: options.size)
+            return
+        }
+        self.init(wholeOfWidth: width, height: height, longerSide: side)
+    }
+
+    /// The whole canvas, enlarged or reduced.
+    private init(wholeOfWidth width: Int, height: Int, longerSide: Int) {
+        let longer = max(width, height)
+        source = Rectangle(x: 0, y: 0, width: width, height: height)
+        self.width = Self.scale(width, by: longerSide, over: longer)
+        self.height = Self.scale(height, by: longerSide, over: longer)
+        isIdentity = longer == longerSide
+    }
+
     /// The size reduced to fit into the box, with its aspect ratio; never enlarged.
     private static func contained(
         _ size: (width: Int, height: Int), in box: (width: Int, height: Int)

@@ -12,6 +12,15 @@ struct PixelConverter {
         var lumaStride: Int
         var cbStride: Int
         var crStride: Int
+        /// Of the same size as luma; nil where every pixel is opaque.
+        var alpha: AlphaPlane?
+    }
+
+    /// Alpha of a picture: 255 is opaque.
+    struct AlphaPlane {
+        var samples: UnsafeMutablePointer<UInt8>
+        /// Bytes from one row to the next.
+        var stride: Int
     }
 
     /// Converts the rectangle of `canvas`, which must be of the format ``PixelFormat/yuv(background:)``.

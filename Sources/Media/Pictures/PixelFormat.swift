@@ -6,6 +6,17 @@ package enum PixelFormat: Sendable {
     /// Transparent pixels are the background.
     case yuv(background: RGB)
 
+    /// The smallest word of the format ``rgba`` that is opaque.
+    static let opaque: UInt32 = 0xff00_0000
+
+    /// A pixel of the format ``rgba`` as one of the format ``yuv(background:)``, without its alpha.
+    static func yuv(_ word: UInt32) -> UInt32 {
+        packYUV(
+            RGB(
+                red: UInt8(truncatingIfNeeded: word), green: UInt8(truncatingIfNeeded: word >> 8),
+                blue: UInt8(truncatingIfNeeded: word >> 16)))
+    }
+
     /// An opaque pixel of the colour.
     func pack(_ color: RGB) -> UInt32 {
         switch self {

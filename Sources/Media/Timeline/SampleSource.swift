@@ -3,9 +3,13 @@
 /// A frame becomes no sample if it looks like the previous one, lies outside the requested part or exceeds the frame rate. Not
 /// thread-safe.
 final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
-    /// The size of the video in pixels; both sides are even.
+    /// The size of the planes in pixels; both sides are even.
     let width: Int
     let height: Int
+    /// The part of the canvas that is shown, and its size without the pixel that an odd side gets.
+    let geometry: PictureGeometry
+    /// Whether the planes have one of alpha. Otherwise transparent pixels show the background.
+    let hasAlpha: Bool
     /// Frames read so far.
     private(set) var frames = 0
     /// Samples given so far.
@@ -13,20 +17,35 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
 
     private var decoder: Decoder
     private var canvas: Canvas
-    private let scaler: VideoScaler?
+    private let converter: Converter
     private var timeline: Timeline
     private var clock = FrameClock()
     /// The area in which the planes differ from the canvas: all of it at first, later the changes of dropped frames.
     private var area: Rectangle
 
-    /// - Parameter bytes: The whole file. It must stay valid for the lifetime of the source.
+    private enum Converter {
+        case identity
+        case scaler(VideoScaler)
+        case alpha(AlphaConverter)
+    }
+
+    /// - Parameters:
+    ///   - bytes: The whole file. It must stay valid for the lifetime of the source.
+    ///   - hasAlpha: Whether transparent pixels stay transparent.
     init(
-        _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary, limits: MediaLimits, options: TranscodeOptions
+        _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary, limits: MediaLimits, options: TranscodeOptions,
+        hasAlpha: Bool = false
     ) throws(TranscodeError) {
-        let geometry = PictureGeometry(width: summary.width, height: summary.height, options: options.size)
+        geometry = PictureGeometry(width: summary.width, height: summary.height, options: options)
+        self.hasAlpha = hasAlpha
         decoder = try Decoder(bytes, limits: limits)
-        canvas = try Canvas(width: summary.width, height: summary.height, format: .yuv(background: options.background))
-        scaler = geometry.isIdentity ? nil : try VideoScaler(geometry)
+        canvas = try Canvas(
+            width: summary.width, height: summary.height, format: hasAlpha ? .rgba : .yuv(background: options.background))
+        if hasAlpha {
+            converter = .alpha(try AlphaConverter(geometry))
+        } else {
+            converter = geometry.isIdentity ? .identity : .scaler(try VideoScaler(geometry))
+        }
         timeline = Timeline(options.time)
         width = geometry.evenWidth
         height = geometry.evenHeight
@@ -60,15 +79,18 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
             guard hasChanged || samples == 0 || timeline.isOverdue(time) else { continue }
             samples += 1
             timeline.note(time)
-            let whole = Rectangle(x: 0, y: 0, width: width, height: height)
-            return Sample(time: time, area: scaler == nil ? changed : whole)
+            if case .identity = converter { return Sample(time: time, area: changed) }
+            return Sample(time: time, area: Rectangle(x: 0, y: 0, width: width, height: height))
         }
         return nil
     }
 
     private func convert(_ area: Rectangle, into planes: PixelConverter.Planes) throws(TranscodeError) -> Bool {
-        if let scaler { return try scaler.convert(canvas, area, into: planes) }
-        return PixelConverter.convert(canvas, area, into: planes)
+        switch converter {
+        case .identity: PixelConverter.convert(canvas, area, into: planes)
+        case .scaler(let scaler): try scaler.convert(canvas, area, into: planes)
+        case .alpha(let converter): try converter.convert(canvas, area, into: planes)
+        }
     }
 }
 

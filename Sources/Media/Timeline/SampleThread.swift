@@ -11,6 +11,8 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
     private let luma: SamplePlane
     private let cb: SamplePlane
     private let cr: SamplePlane
+    /// Empty where the source has no alpha.
+    private let alpha: SamplePlane
     private var outcome: Result<Sample?, TranscodeError> = .success(nil)
 
     private let ready = Semaphore()
@@ -22,12 +24,14 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
     init?(_ source: SampleSource<Decoder>) {
         guard let luma = try? SamplePlane(width: source.width, height: source.height),
             let cb = try? SamplePlane(width: source.width / 2, height: source.height / 2),
-            let cr = try? SamplePlane(width: source.width / 2, height: source.height / 2)
+            let cr = try? SamplePlane(width: source.width / 2, height: source.height / 2),
+            let alpha = try? SamplePlane(width: source.hasAlpha ? source.width : 0, height: source.hasAlpha ? source.height : 0)
         else { return nil }
         self.source = source
         self.luma = luma
         self.cb = cb
         self.cr = cr
+        self.alpha = alpha
         thread = SystemThread.start(name: "gifreel-decode") { self.run() }
         if thread == nil { return nil }
     }
@@ -53,7 +57,8 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
     private var own: PixelConverter.Planes {
         PixelConverter.Planes(
             luma: luma.samples, cb: cb.samples, cr: cr.samples, lumaStride: luma.stride, cbStride: cb.stride,
-            crStride: cr.stride)
+            crStride: cr.stride,
+            alpha: source.hasAlpha ? PixelConverter.AlphaPlane(samples: alpha.samples, stride: alpha.stride) : nil)
     }
 
     private func run() {
@@ -95,6 +100,11 @@ extension PixelConverter.Planes {
         guard columns > 0, bottom > top else { return }
         for y in top..<bottom {
             (luma + y * lumaStride + left).update(from: other.luma + y * other.lumaStride + left, count: columns)
+        }
+        if let alpha, let from = other.alpha {
+            for y in top..<bottom {
+                (alpha.samples + y * alpha.stride + left).update(from: from.samples + y * from.stride + left, count: columns)
+            }
         }
         for y in top / 2..<bottom / 2 {
             (cb + y * cbStride + left / 2).update(from: other.cb + y * other.cbStride + left / 2, count: columns / 2)

@@ -69,6 +69,20 @@ extension VideoCodec {
     }
 }
 
+extension TranscodeOptions.Preset {
+    init?(name: String) {
+        guard let preset = Self.allCases.first(where: { $0.name == name }) else { return nil }
+        self = preset
+    }
+
+    /// The name in options.
+    var name: String {
+        switch self {
+        case .sticker: "sticker"
+        }
+    }
+}
+
 extension RGB {
     /// Parses `RRGGBB`.
     init?(hex: String) {

@@ -49,6 +49,12 @@ package struct Rendition: Sendable, Hashable {
         if options.size.fit != .contain && (options.size.width == nil || options.size.height == nil) {
             throw .invalidOption(name: RenditionOption.fit.rawValue, reason: "has an effect only with both width and height")
         }
+        if options.preset != nil {
+            // The preset decides these.
+            for option in [RenditionOption.width, .height, .fit, .loops] where option.text(in: options) != nil {
+                throw .invalidOption(name: option.rawValue, reason: "has no effect beside a preset")
+            }
+        }
         if let end = options.time.end, end <= options.time.start {
             throw .invalidOption(name: RenditionOption.end.rawValue, reason: "must be later than the start")
         }

@@ -23,6 +23,12 @@ extension Rendition {
         /// The formats that can be requested by name.
         package static let allCases = OutputFormat.allCases.map(Format.output) + [.html]
 
+        /// The formats that this program can produce: libavcodec has their encoders.
+        package static let offered = LinkedLibraries.offered.map(Format.output) + [.html]
+
+        /// The encoder that libavcodec must have for the format; nil if it needs none.
+        package var encoder: String? { output?.traits.encoder }
+
         private static let byName = Dictionary(uniqueKeysWithValues: (allCases + [.gif]).map { ($0.rawValue, $0) })
 
         package init?(rawValue: String) {

@@ -10,6 +10,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     case frame
     case height
     case loops
+    case preset
     case quality
     case speed
     case start
@@ -20,7 +21,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     package func applies(to format: Rendition.Format) -> Bool {
         switch format {
         case .output(let output): output.traits.options.contains(group)
-        case .html: self != .codec
+        case .html: self != .codec && self != .preset
         case .gif: false
         }
     }
@@ -34,6 +35,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         case .speed, .fps, .start, .end, .loops: .time
         case .frame: .frame
         case .codec: .codec
+        case .preset: .preset
         }
     }
 
@@ -48,6 +50,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         case .frame: "must be a whole number from 0 on"
         case .height, .width: "must be a whole number from 2 to 4096"
         case .loops: "must be a whole number from 1 to 20"
+        case .preset: "must be sticker"
         case .quality: "must be a whole number from 1 to 100"
         case .speed: "must be a number from 0.1 to 10"
         }
@@ -68,6 +71,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         case .frame: options.frame = try required(DecimalText.whole(text))
         case .height: options.size.height = try required(DecimalText.whole(text), 2...4096)
         case .loops: options.time.loops = try required(DecimalText.whole(text), 1...20)
+        case .preset: options.preset = try required(TranscodeOptions.Preset(name: text))
         case .quality: options.quality = try required(DecimalText.whole(text), 1...100)
         case .speed: options.time.speed = try required(DecimalText.scaled(text, by: TimeOptions.thousand), 100...10_000)
         case .start: options.time.start = try required(DecimalText.scaled(text, by: 100), 0...8_640_000)
@@ -87,6 +91,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         case .frame: return options.frame == defaults.frame ? nil : String(options.frame)
         case .height: return options.size.height.map(String.init)
         case .loops: return options.time.loops == defaults.time.loops ? nil : String(options.time.loops)
+        case .preset: return options.preset?.name
         case .quality: return options.quality == defaults.quality ? nil : String(options.quality)
         case .speed:
             return options.time.speed == defaults.time.speed
@@ -107,6 +112,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         case .frame: options.frame = source.frame
         case .height: options.size.height = source.size.height
         case .loops: options.time.loops = source.time.loops
+        case .preset: options.preset = source.preset
         case .quality: options.quality = source.quality
         case .speed: options.time.speed = source.time.speed
         case .start: options.time.start = source.time.start

@@ -122,6 +122,7 @@ extension TranscodeOptions {
         coder.number(&time.loops)
         coder.number(&frame)
         coder.value(&codec)
+        coder.optionalValue(&preset)
     }
 }
 

@@ -9,7 +9,7 @@ internal import SystemIO
 /// It starts no conversion. A rendition counts as stored whatever URL it was produced for.
 struct FactsComposer: Sendable {
     /// The formats that the document lists.
-    private static let formats = Rendition.Format.allCases.filter(\.isSentAsStored)
+    private static let formats = Rendition.Format.offered.filter(\.isSentAsStored)
 
     let cache: Cache
 

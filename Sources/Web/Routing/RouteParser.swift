@@ -5,9 +5,16 @@ internal import Renditions
 /// Parses request targets. A pure function of the target and the mounts.
 package struct RouteParser: Sendable {
     package let mounts: [String: Mount]
+    private let offered: [Rendition.Format]
 
     package init(mounts: [String: Mount]) {
+        self.init(mounts: mounts, offered: Rendition.Format.offered)
+    }
+
+    /// - Parameter offered: The formats that can be produced.
+    init(mounts: [String: Mount], offered: [Rendition.Format]) {
         self.mounts = mounts
+        self.offered = offered
     }
 
     /// Parses a target.
@@ -42,6 +49,7 @@ package struct RouteParser: Sendable {
         }
         let words = first.split(separator: ",", omittingEmptySubsequences: false)
         if let word = words.first, let format = Rendition.Format.named(word) {
+            try checkOffer(format)
             return try rendition(format, options: words.dropFirst(), rest: rest, query: query, hasBody: hasBody, fields: fields)
         }
         if let mount = mounts[String(first)] {
@@ -72,9 +80,15 @@ package struct RouteParser: Sendable {
             "There is no resource at this path. A rendition is at /{format}/{source}, with one of the formats \(formatNames).")
     }
 
-    private static let formatNames = Rendition.Format.allCases.map(\.rawValue).joined(separator: ", ")
+    private static let formatNames = Rendition.Format.offered.map(\.rawValue).joined(separator: ", ")
 
     // MARK: Renditions
+
+    private func checkOffer(_ format: Rendition.Format) throws(Problem) {
+        guard !offered.contains(format), let encoder = format.encoder else { return }
+        throw .notFound(
+            "The format “\(format.rawValue)” is not available here: the encoder \(encoder) is missing from libavcodec.")
+    }
 
     private func rendition(
         _ format: Rendition.Format, options: ArraySlice<Substring>, rest: Substring, query: Substring, hasBody: Bool,
@@ -143,6 +157,7 @@ package struct RouteParser: Sendable {
         else {
             throw .notFound("A path of a mount ends in .gif, or in the name of a format: \(Self.formatNames).")
         }
+        try checkOffer(format)
         let isGIF = path[dot...].lowercased() == ".gif"
         var reader = OptionReader(format: format)
         let forwarded = try Self.readQuery(query.dropFirst(), of: mount, called: name, into: &reader)

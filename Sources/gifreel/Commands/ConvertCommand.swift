@@ -23,7 +23,7 @@ struct ConvertCommand: ParsableCommand {
     @Option(name: .customLong("to"), help: "Write the results to this directory, which is created if it does not exist.")
     var directory: String?
 
-    @Option(help: "mp4, jpg, png, webp or json. Default: the extension of OUT; mp4 with --to and on standard output.")
+    @Option(help: "mp4, webm, avif, jpg, png, webp or json. Default: the extension of OUT; mp4 with --to or standard output.")
     var format: String?
 
     @OptionGroup(title: "Options of the rendition") var options: RenditionOptions
@@ -93,7 +93,7 @@ struct ConvertCommand: ParsableCommand {
     /// standard output is `mp4`.
     private func request(_ plan: ConvertPlan) throws(Problem) -> (Rendition, OutputFormat) {
         let path = plan.files.first?.output ?? "-"
-        let names = Rendition.Format.allCases.filter { $0.output != nil }.map(\.rawValue).joined(separator: ", ")
+        let names = Rendition.Format.offered.filter { $0.output != nil }.map(\.rawValue).joined(separator: ", ")
         guard let name = format ?? (path == "-" ? "mp4" : Self.pathExtension(path)) else {
             throw .badRequest("The name “\(path)” has no extension; give --format with one of \(names).")
         }

@@ -77,7 +77,7 @@ struct PrewarmCommand: ParsableCommand {
     @Option(help: "Writes all outcomes to this file, as CSV if its name ends in .csv, otherwise as JSON.")
     var report: String?
 
-    private static let formatNames = Rendition.Format.allCases.filter { $0.output != nil }.map(\.rawValue).joined(
+    private static let formatNames = Rendition.Format.offered.filter { $0.output != nil }.map(\.rawValue).joined(
         separator: ", ")
 
     func validate() throws {

@@ -39,12 +39,16 @@ struct RenditionOptions: ParsableArguments {
     @Option(help: "The frame of a poster, counted from 0. Default: 0.")
     var frame: String?
 
+    @Option(help: "sticker: a WebM by the rules for video stickers (512 pixels, 3 s, 30 frames per second, 256 KB).")
+    var preset: String?
+
     /// Those that are given, by name.
     var pairs: [(name: String, value: String)] {
         let all: [(name: String, value: String?)] = [
             ("width", width), ("height", height), ("fit", fit), ("bg", bg), ("quality", quality), ("speed", speed),
             ("fps", fps),
             ("start", start), ("end", end), ("loops", loops), ("frame", frame), ("codec", codec),
+            ("preset", preset),
         ]
         return all.compactMap { option in option.value.map { (name: option.name, value: $0) } }
     }

@@ -20,7 +20,7 @@ struct SignCommand: ParsableCommand {
     @Option(name: .customLong("set"), help: "Sets a setting, such as --set signing.keys=…. Can be repeated.")
     var settings: [String] = []
 
-    @Option(help: "The format of the rendition: \(Rendition.Format.allCases.map(\.rawValue).joined(separator: ", ")).")
+    @Option(help: "The format of the rendition: \(Rendition.Format.offered.map(\.rawValue).joined(separator: ", ")).")
     var format = "mp4"
 
     @Option(help: "When the signature expires: a time from now (90s, 1h, 7d) or Unix seconds. Default: never.")
@@ -56,7 +56,7 @@ struct SignCommand: ParsableCommand {
     private func path(_ keys: SigningKeys) throws(SettingsError) -> String {
         guard let format = Rendition.Format.named(format) else {
             throw SettingsError(
-                "There is no format “\(format)”; give one of \(Rendition.Format.allCases.map(\.rawValue).joined(separator: ", "))."
+                "There is no format “\(format)”; give one of \(Rendition.Format.offered.map(\.rawValue).joined(separator: ", "))."
             )
         }
         var reader = OptionReader(format: format)

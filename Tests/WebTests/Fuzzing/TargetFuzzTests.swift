@@ -38,6 +38,7 @@ import Testing
         case .loops: [["2", "02"], ["3"], ["1"]]
         case .frame: [["5", "05"], ["6"], ["0"]]
         case .codec: [["av1"], ["h264"]]
+        case .preset: [["sticker"]]
         }
     }
 
@@ -98,6 +99,9 @@ import Testing
             }
             let hasBothSides = [RenditionOption.width, .height].allSatisfy { side in options.contains { $0.0 == side } }
             if !hasBothSides { options.removeAll { $0.0 == .fit } }
+            if options.contains(where: { $0.0 == .preset }) {
+                options.removeAll { [.width, .height, .fit, .loops].contains($0.0) }
+            }
             let path = ["a.gif", "b.gif", "a.gif?quality=7", "a.gif,quality=7"].randomElement(using: &random) ?? ""
             let url = "http://a.test/\(path)"
             let texts = options.map { "\($0.0.rawValue)=\(Self.spellings($0.0)[$0.1].randomElement(using: &random) ?? "")" }

@@ -29,6 +29,8 @@ package struct OutputClaim: Sendable, Equatable {
     var frames = 0
     /// Of a video.
     var codec: VideoCodec?
+    /// The raw loop count of the source; nil without one, 0 for endless.
+    var loopCount: Int?
 }
 
 extension OutputClaim {
@@ -37,6 +39,7 @@ extension OutputClaim {
         FactRange.bytes.contains(bytes) && FactRange.side.contains(width) && FactRange.side.contains(height)
             && FactRange.duration.contains(duration) && FactRange.timescale.contains(timescale)
             && FactRange.frames.contains(samples) && FactRange.frames.contains(frames)
+            && loopCount.map(FactRange.loopCount.contains) ?? true
     }
 
     /// The part of a worker's result that describes its file.
@@ -45,7 +48,7 @@ extension OutputClaim {
             format: transcoder.output, bytes: result.bytes, width: result.width, height: result.height,
             duration: result.duration,
             timescale: result.timescale, samples: result.samples, frames: result.frames,
-            codec: transcoder.output.codec(transcoder.options))
+            codec: transcoder.output.codec(transcoder.options), loopCount: result.loopCount)
     }
 }
 

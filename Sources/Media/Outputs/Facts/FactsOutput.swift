@@ -15,7 +15,7 @@ enum FactsOutput: OutputMaker {
         if summary.hasTransparency || summary.isBrokenOff {
             var walk = try FrameWalk<Decoder>(bytes, limits: transcoder.limits)
             while try walk.next() {
-                isTransparent = isTransparent || walk.canvas.hasTransparency
+                isTransparent = isTransparent || walk.canvas.hasTransparency(in: nil)
                 if isTransparent && !summary.isBrokenOff { break }
             }
             guard walk.frames > 0 else { throw .incomplete }
@@ -39,13 +39,5 @@ enum FactsOutput: OutputMaker {
     /// Inspects a worker's file: two bytes per frame. Every value is a valid delay.
     static func inspect(_ bytes: OutputBytes, _ claim: OutputClaim) throws(OutputFlaw) {
         guard bytes.count == 2 * claim.frames else { throw .wrongLength }
-    }
-}
-
-extension Canvas {
-    /// Whether some pixel of a canvas of the format ``PixelFormat/rgba`` is transparent.
-    var hasTransparency: Bool {
-        for index in 0..<width * height where pixels[index] == 0 { return true }
-        return false
     }
 }

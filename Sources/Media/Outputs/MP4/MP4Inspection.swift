@@ -1,12 +1,10 @@
 /// Inspects an MP4 (ISO/IEC 14496-12): `ftyp`, `moov` and `mdat` fill the file in this order, and the one track has
 /// the claimed codec, size, duration and samples, all of which lie in `mdat`.
 enum MP4Inspection {
-    /// The largest index that is read, in bytes; the index of a million samples has half of this.
-    private static let largestIndex = 64 << 20
-
     static func inspect(_ bytes: OutputBytes, _ claim: OutputClaim) throws(OutputFlaw) {
-        let outline = try Outline(bytes)
-        let tracks = try MP4Box.all(in: outline.index).filter { $0.kind == "trak" }
+        let outline = try MP4Outline(bytes)
+        guard outline.parts.map(\.kind) == ["ftyp", "moov", "mdat"] else { throw .missingPart }
+        let tracks = try MP4Box.all(in: try outline.contents(of: "moov")).filter { $0.kind == "trak" }
         guard tracks.count == 1, let track = tracks.first else { throw .missingPart }
         let media = try track.child("mdia")
         try inspectHeader(try media.child("mdhd"), claim)
@@ -15,46 +13,11 @@ enum MP4Inspection {
         let table = try information.child("stbl").children()
         try inspectEntry(try MP4Box.only("stsd", in: table), claim)
         try inspectTimes(try MP4Box.only("stts", in: table), claim)
-        try MP4SampleTable(table, samples: claim.samples).inspect(within: outline.data)
-    }
-
-    /// The positions of the parts.
-    private struct Outline {
-        var index: ByteReader
-        var data: Range<Int>
-
-        init(_ bytes: OutputBytes) throws(OutputFlaw) {
-            var parts: [(kind: String, range: Range<Int>)] = []
-            var position = 0
-            while position < bytes.count {
-                // At most the few expected parts, so the loop is short for any file.
-                guard position + 16 <= bytes.count, parts.count < 8 else { throw .malformed }
-                var head = try bytes.read(position..<position + 16)
-                var size = try head.number(4)
-                let kind = String(decoding: try head.take(4), as: UTF8.self)
-                if parts.isEmpty && kind != "ftyp" { throw .wrongSignature }
-                var begin = position + 8
-                if size == 1 {
-                    // A size of 64 bits, whose first would make it negative.
-                    guard try head.number(1) == 0 else { throw .malformed }
-                    size = try head.number(7)
-                    begin += 8
-                }
-                guard size >= begin - position, size <= bytes.count - position else { throw .malformed }
-                parts.append((kind, begin..<position + size))
-                position += size
-            }
-            guard parts.filter({ $0.kind != "free" }).map(\.kind) == ["ftyp", "moov", "mdat"] else { throw .missingPart }
-            guard let moov = parts.first(where: { $0.kind == "moov" })?.range,
-                let mdat = parts.first(where: { $0.kind == "mdat" })?.range, moov.count <= MP4Inspection.largestIndex
-            else { throw .malformed }
-            index = try bytes.read(moov)
-            data = mdat
-        }
+        try MP4SampleTable(table, samples: claim.samples).inspect(within: try outline.range(of: "mdat"))
     }
 
     /// `mdhd`: timescale and duration (§8.4.2).
-    private static func inspectHeader(_ box: MP4Box, _ claim: OutputClaim) throws(OutputFlaw) {
+    static func inspectHeader(_ box: MP4Box, _ claim: OutputClaim) throws(OutputFlaw) {
         var (version, content) = try box.versioned()
         try content.skip(version == 1 ? 16 : 8)
         let timescale = try content.number(4)
@@ -64,7 +27,7 @@ enum MP4Inspection {
     }
 
     /// `dref`: all data lies in this file (§8.7.2), so that no player fetches anything.
-    private static func inspectReferences(_ box: MP4Box) throws(OutputFlaw) {
+    static func inspectReferences(_ box: MP4Box) throws(OutputFlaw) {
         var (_, content) = try box.versioned()
         try content.skip(4)
         for reference in try MP4Box.all(in: content) {
@@ -117,7 +80,7 @@ enum MP4Inspection {
     }
 
     /// `stts`: the samples' durations come to the whole (§8.6.1.2).
-    private static func inspectTimes(_ box: MP4Box, _ claim: OutputClaim) throws(OutputFlaw) {
+    static func inspectTimes(_ box: MP4Box, _ claim: OutputClaim) throws(OutputFlaw) {
         var (_, content) = try box.versioned()
         var samples = 0
         var duration = 0

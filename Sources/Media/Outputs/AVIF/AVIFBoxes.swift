@@ -1,0 +1,24 @@
+/// Writes boxes of the ISO base media file format (ISO/IEC 14496-12 §4.2).
+enum AVIFBoxes {
+    static func box(_ kind: String, _ contents: [UInt8]...) -> [UInt8] {
+        let contents = contents.flatMap { $0 }
+        return number(contents.count + 8, 4) + Array(kind.utf8) + contents
+    }
+
+    /// A box with version and flags.
+    static func full(_ kind: String, version: UInt8 = 0, flags: Int = 0, _ contents: [UInt8]...) -> [UInt8] {
+        box(kind, [version] + number(flags, 3) + contents.flatMap { $0 })
+    }
+
+    /// A number of so many bytes, most significant first.
+    static func number(_ value: Int, _ count: Int) -> [UInt8] {
+        (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * (count - 1 - $0))) }
+    }
+
+    static func zeros(_ count: Int) -> [UInt8] { Array(repeating: 0, count: count) }
+
+    static func text(_ value: String) -> [UInt8] { Array(value.utf8) }
+
+    /// The matrix that changes nothing (§6.2.2).
+    static let unityMatrix: [UInt8] = [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x4000_0000].flatMap { number($0, 4) }
+}

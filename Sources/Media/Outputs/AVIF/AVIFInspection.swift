@@ -1,0 +1,222 @@
+/// Inspects an AVIF: the boxes that ``AVIFWriter`` writes and no others, which fill the file; AV1 items and tracks of the claimed
+/// size, duration and pictures, all of which lie in `mdat`; and as many plays as the source has.
+enum AVIFInspection {
+    static func inspect(_ bytes: OutputBytes, _ claim: OutputClaim) throws(OutputFlaw) {
+        let outline = try MP4Outline(bytes)
+        let isSequence = claim.samples != 1
+        let parts = isSequence ? ["ftyp", "meta", "moov", "mdat"] : ["ftyp", "meta", "mdat"]
+        guard outline.parts.map(\.kind) == parts else { throw .missingPart }
+        var brands = try outline.contents(of: "ftyp")
+        guard brands.skip(isSequence ? "avis\0\0\0\0avif" : "avif\0\0\0\0avif") else { throw .wrongSignature }
+        let data = try outline.range(of: "mdat")
+        let meta = MP4Box(kind: "meta", content: try outline.contents(of: "meta"))
+        let hasAlpha = try AVIFItemInspection.inspect(meta, within: data, claim)
+        if isSequence {
+            try inspectMovie(try outline.contents(of: "moov"), within: data, hasAlpha: hasAlpha, claim)
+        } else {
+            guard claim.duration == 0 else { throw .wrongDuration }
+        }
+    }
+
+    private static func inspectMovie(
+        _ movie: ByteReader, within data: Range<Int>, hasAlpha: Bool, _ claim: OutputClaim
+    ) throws(OutputFlaw) {
+        let boxes = try MP4Box.all(in: movie)
+        guard boxes.map(\.kind) == ["mvhd", "trak"] + (hasAlpha ? ["trak"] : []) else { throw .missingPart }
+        var header = try boxes[0].versioned()
+        guard header.version == 1 else { throw .malformed }
+        try header.content.skip(16)
+        guard try header.content.number(4) == claim.timescale else { throw .wrongDuration }
+        let shown = try header.content.take(8)
+        for (index, track) in boxes.dropFirst().enumerated() {
+            try inspectTrack(track, isAlpha: index == 1, shown: shown, within: data, claim)
+        }
+    }
+
+    /// - Parameter shown: How long the sequence is played, as coded.
+    private static func inspectTrack(
+        _ track: MP4Box, isAlpha: Bool, shown: ArraySlice<UInt8>, within data: Range<Int>, _ claim: OutputClaim
+    ) throws(OutputFlaw) {
+        let parts = try track.children()
+        guard parts.map(\.kind) == (isAlpha ? ["tkhd", "tref", "edts", "mdia"] : ["tkhd", "edts", "mdia"]) else {
+            throw .missingPart
+        }
+        var head = try parts[0].versioned()
+        guard head.version == 1 else { throw .malformed }
+        try head.content.skip(16)
+        guard try head.content.number(4) == (isAlpha ? 2 : 1) else { throw .malformed }
+        try head.content.skip(4)
+        guard try head.content.take(8) == shown else { throw .wrongDuration }
+        try head.content.skip(16 + 36)
+        guard try head.content.number(4) == claim.width << 16, try head.content.number(4) == claim.height << 16 else {
+            throw .wrongSize
+        }
+        if isAlpha {
+            var reference = try parts[1].child("auxl").content
+            guard try reference.number(4) == 1, reference.isAtEnd else { throw .malformed }
+        }
+        try inspectEdits(try MP4Box.only("edts", in: parts).child("elst"), shown: shown, claim)
+        try inspectMedia(try MP4Box.only("mdia", in: parts), isAlpha: isAlpha, within: data, claim)
+    }
+
+    /// `elst`: one edit of the whole sequence, which repeats unless the source is played once.
+    private static func inspectEdits(
+        _ box: MP4Box, shown: ArraySlice<UInt8>, _ claim: OutputClaim
+    ) throws(OutputFlaw) {
+        var content = box.content
+        // Version 1; the flags say whether the edit repeats.
+        guard try content.number(1) == 1, try content.number(3) == (claim.loopCount == nil ? 0 : 1),
+            try content.number(4) == 1, try content.number(1) == 0, try content.number(7) == claim.duration,
+            try content.number(1) == 0, try content.number(7) == 0, try content.number(4) == 0x10000, content.isAtEnd
+        else { throw .wrongDuration }
+        if claim.loopCount == 0 {
+            guard shown.allSatisfy({ $0 == 0xff }) else { throw .wrongDuration }
+        } else {
+            // Several rounds in the file make fewer plays of it.
+            var whole = ByteReader(shown)
+            guard try whole.number(1) == 0 else { throw .wrongDuration }
+            let (plays, rest) = try whole.number(7).quotientAndRemainder(dividingBy: max(1, claim.duration))
+            guard rest == 0, (1...(claim.loopCount ?? 0) + 1).contains(plays) else { throw .wrongDuration }
+        }
+    }
+
+    private static func inspectMedia(
+        _ media: MP4Box, isAlpha: Bool, within data: Range<Int>, _ claim: OutputClaim
+    ) throws(OutputFlaw) {
+        try MP4Inspection.inspectHeader(try media.child("mdhd"), claim)
+        var handler = try media.child("hdlr").versioned().content
+        try handler.skip(4)
+        guard handler.skip(isAlpha ? "auxv" : "pict") else { throw .malformed }
+        let information = try media.child("minf")
+        try MP4Inspection.inspectReferences(try information.child("dinf").child("dref"))
+        let table = try information.child("stbl").children()
+        try inspectEntry(try MP4Box.only("stsd", in: table), isAlpha: isAlpha, claim)
+        try MP4Inspection.inspectTimes(try MP4Box.only("stts", in: table), claim)
+        try inspectKeys(try MP4Box.only("stss", in: table), claim)
+        try MP4SampleTable(table, samples: claim.samples).inspect(within: data)
+    }
+
+    /// `stsd`: one entry, `av01`, of the claimed size.
+    private static func inspectEntry(_ box: MP4Box, isAlpha: Bool, _ claim: OutputClaim) throws(OutputFlaw) {
+        var (_, content) = try box.versioned()
+        guard try content.number(4) == 1 else { throw .wrongCodec }
+        let entries = try MP4Box.all(in: content)
+        guard entries.count == 1, let entry = entries.first, entry.kind == "av01" else { throw .wrongCodec }
+        var fields = entry.content
+        try fields.skip(24)
+        guard try fields.number(2) == claim.width, try fields.number(2) == claim.height else { throw .wrongSize }
+        try fields.skip(50)
+        let properties = try MP4Box.all(in: fields)
+        try inspectConfiguration(try MP4Box.only("av1C", in: properties), isAlpha: isAlpha)
+        if isAlpha { try inspectAlphaType(try MP4Box.only("auxi", in: properties)) }
+    }
+
+    /// `stss`: ascending numbers of pictures from the first on.
+    private static func inspectKeys(_ box: MP4Box, _ claim: OutputClaim) throws(OutputFlaw) {
+        var (_, content) = try box.versioned()
+        let count = try content.number(4)
+        guard content.count == 4 * count else { throw .malformed }
+        var last = 0
+        for _ in 0..<count {
+            let number = try content.number(4)
+            guard last > 0 ? number > last : number == 1, number <= claim.samples else { throw .wrongSampleCount }
+            last = number
+        }
+        guard last > 0 else { throw .missingPart }
+    }
+
+    /// `av1C`: Main profile, 8 bit, 4:2:0, and monochrome where it is alpha (AV1 in ISO-BMFF §2.3).
+    static func inspectConfiguration(_ box: MP4Box, isAlpha: Bool) throws(OutputFlaw) {
+        var content = box.content
+        guard content.count == 4, try content.number(1) == 0x81, try content.number(1) >> 5 == 0,
+            try content.number(1) & 0x7c == (isAlpha ? 0x1c : 0x0c), try content.number(1) == 0
+        else { throw .wrongCodec }
+    }
+
+    /// The type of an auxiliary picture: alpha (ISO/IEC 23008-12 §6.5.8, §7.5.3).
+    static func inspectAlphaType(_ box: MP4Box) throws(OutputFlaw) {
+        var (_, content) = try box.versioned()
+        guard content.skip(AVIFWriter.alphaType + "\0"), content.isAtEnd else { throw .malformed }
+    }
+}
+
+/// Inspects the still image of an AVIF (ISO/IEC 23008-12 §6, §9): one item of colours and at most one of alpha.
+enum AVIFItemInspection {
+    /// Returns whether there is alpha.
+    static func inspect(_ meta: MP4Box, within data: Range<Int>, _ claim: OutputClaim) throws(OutputFlaw) -> Bool {
+        let boxes = try MP4Box.all(in: try meta.versioned().content)
+        let hasAlpha = boxes.contains { $0.kind == "iref" }
+        guard boxes.map(\.kind) == ["hdlr", "pitm", "iloc", "iinf"] + (hasAlpha ? ["iref"] : []) + ["iprp"] else {
+            throw .missingPart
+        }
+        let count = hasAlpha ? 2 : 1
+        var handler = try boxes[0].versioned().content
+        try handler.skip(4)
+        var primary = try boxes[1].versioned().content
+        guard handler.skip("pict"), try primary.number(2) == 1, primary.isAtEnd else { throw .malformed }
+        try inspectPlaces(boxes[2], count, within: data)
+        try inspectNames(boxes[3], count)
+        if hasAlpha { try inspectReference(boxes[4]) }
+        try inspectProperties(try MP4Box.only("iprp", in: boxes), hasAlpha: hasAlpha, claim)
+        return hasAlpha
+    }
+
+    /// `iloc`: each item is one part of the data (ISO/IEC 14496-12 §8.11.3).
+    private static func inspectPlaces(_ box: MP4Box, _ count: Int, within data: Range<Int>) throws(OutputFlaw) {
+        var (version, content) = try box.versioned()
+        guard version == 0, try content.number(2) == 0x4400, try content.number(2) == count else { throw .malformed }
+        for item in 1...count {
+            guard try content.number(2) == item, try content.number(2) == 0, try content.number(2) == 1 else {
+                throw .malformed
+            }
+            let begin = try content.number(4)
+            let length = try content.number(4)
+            guard length > 0, begin >= data.lowerBound, begin + length <= data.upperBound else { throw .strayingSamples }
+        }
+        guard content.isAtEnd else { throw .malformed }
+    }
+
+    /// `iinf`: the items are AV1.
+    private static func inspectNames(_ box: MP4Box, _ count: Int) throws(OutputFlaw) {
+        var (_, content) = try box.versioned()
+        guard try content.number(2) == count else { throw .malformed }
+        let entries = try MP4Box.all(in: content)
+        guard entries.count == count else { throw .malformed }
+        for (index, entry) in entries.enumerated() {
+            var (version, fields) = try entry.versioned()
+            guard entry.kind == "infe", version == 2, try fields.number(2) == index + 1, try fields.number(2) == 0,
+                fields.skip("av01")
+            else { throw .wrongCodec }
+        }
+    }
+
+    /// `iref`: the second item is the alpha of the first.
+    private static func inspectReference(_ box: MP4Box) throws(OutputFlaw) {
+        let references = try MP4Box.all(in: try box.versioned().content)
+        var content = try MP4Box.only("auxl", in: references).content
+        guard references.count == 1, try content.number(2) == 2, try content.number(2) == 1, try content.number(2) == 1,
+            content.isAtEnd
+        else { throw .malformed }
+    }
+
+    /// `iprp`: the properties and the items that have them, in the one order in which they are written.
+    private static func inspectProperties(_ box: MP4Box, hasAlpha: Bool, _ claim: OutputClaim) throws(OutputFlaw) {
+        let parts = try box.children()
+        guard parts.map(\.kind) == ["ipco", "ipma"] else { throw .missingPart }
+        let properties = try parts[0].children()
+        let kinds = ["ispe", "pixi", "av1C", "colr"] + (hasAlpha ? ["pixi", "av1C", "auxC"] : [])
+        guard properties.map(\.kind) == kinds else { throw .missingPart }
+        var size = try properties[0].versioned().content
+        guard try size.number(4) == claim.width, try size.number(4) == claim.height, size.isAtEnd else { throw .wrongSize }
+        try AVIFInspection.inspectConfiguration(properties[2], isAlpha: false)
+        var colors = properties[3].content
+        guard colors.skip("nclx"), colors.rest.elementsEqual([0, 1, 0, 13, 0, 1, 0]) else { throw .wrongCodec }
+        if hasAlpha {
+            try AVIFInspection.inspectConfiguration(properties[5], isAlpha: true)
+            try AVIFInspection.inspectAlphaType(properties[6])
+        }
+        let associations: [UInt8] = [0, 1, 4, 1, 2, 0x83, 4] + (hasAlpha ? [0, 2, 4, 1, 5, 0x86, 7] : [])
+        var list = try parts[1].versioned().content
+        guard try list.number(4) == (hasAlpha ? 2 : 1), list.rest.elementsEqual(associations) else { throw .malformed }
+    }
+}

@@ -1,0 +1,46 @@
+/// Writes an AVIF: a still image of a still source, else an image sequence; with alpha where the source is transparent.
+enum AVIFOutput: OutputMaker {
+    static func make<Decoder: AnimationDecoder & ~Copyable>(
+        _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
+    ) throws(TranscodeError) -> TranscodeResult {
+        let options = transcoder.options
+        let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
+        let hasAlpha = try TransparencyProbe.isTransparent(
+            bytes, by: Decoder.self, summary, limits: transcoder.limits, options: options)
+        let source = try SampleSource<Decoder>(
+            bytes, summary, limits: transcoder.limits, options: options, hasAlpha: hasAlpha)
+        let (width, height) = (source.geometry.width, source.geometry.height)
+        func encoder(_ plane: PlaneEncoder.Plane) throws(TranscodeError) -> PlaneEncoder {
+            let level = AVIFSettings.level(quality: options.quality)
+            return try PlaneEncoder(AVIFSettings.stream(plane, width: width, height: height, level: level))
+        }
+        var streams = PictureStreams(
+            color: try encoder(.color), alpha: hasAlpha ? try encoder(.monochromeAlpha) : nil, descriptor: descriptor,
+            payload: AV1Stream.withoutDelimiters)
+        try streams.encode(source, start: options.time.start, threads: transcoder.threads)
+        guard let color = AV1Stream(streams.firstColor, isMonochrome: false) else { throw .failed(.mux, code: 0) }
+        let alpha = AV1Stream(streams.firstAlpha, isMonochrome: true)
+        guard !hasAlpha || alpha != nil else { throw .failed(.mux, code: 0) }
+        let timeline = Timeline(options.time)
+        let count = streams.pictures.count
+        // A still image has no duration, and repeating it changes nothing.
+        let loops = count == 1 ? 1 : options.time.loops
+        let round = timeline.length(of: source.elapsed)
+        let writer = AVIFWriter(
+            width: width, height: height, timescale: timeline.timescale, color: color, alpha: alpha,
+            plays: plays(loopCount: summary.loopCount, rounds: loops))
+        let layout = writer.layout(streams.pictures, end: round, rounds: loops)
+        return TranscodeResult(
+            sourceWidth: summary.width, sourceHeight: summary.height, width: width, height: height, frames: source.frames,
+            samples: count * loops, duration: count == 1 ? 0 : round * loops, timescale: timeline.timescale,
+            loopCount: summary.loopCount, isTransparent: hasAlpha, bytes: try streams.assemble(layout))
+    }
+
+    /// How often a sequence is played, of which each play shows the animation `rounds` times; nil for endlessly.
+    ///
+    /// A loop count n means n repetitions after the first play, as in browsers; without one, an animation is played once.
+    static func plays(loopCount: Int?, rounds: Int) -> Int? {
+        guard let loopCount else { return 1 }
+        return loopCount == 0 ? nil : (loopCount + rounds) / rounds
+    }
+}

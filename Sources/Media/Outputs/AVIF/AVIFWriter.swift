@@ -1,0 +1,207 @@
+/// Arranges encoded pictures as an AVIF file (AV1 image file format 1.1; ISO/IEC 23008-12; ISO/IEC 14496-12).
+///
+/// One picture makes a still image. Several make an image sequence, of which the first is also a still image for readers that know
+/// no sequences. Its edit list says how often browsers play it, which libavformat's muxer and libavif before 1.0 cannot write:
+/// without it, browsers play it once.
+struct AVIFWriter {
+    /// A duration without end: all bits are set (ISO/IEC 14496-12 §8.3.2).
+    static let indefinite = -1
+    static let alphaType = "urn:mpeg:mpegB:cicp:systems:auxiliary:alpha"
+
+    /// A plane of the pictures: an item of the still image, and a track of the sequence.
+    private struct Plane {
+        let number: Int
+        let stream: AV1Stream
+        let packets: [Range<Int>]
+
+        var isAlpha: Bool { number == 2 }
+    }
+
+    let width: Int
+    let height: Int
+    /// Units per second.
+    let timescale: Int
+    let color: AV1Stream
+    /// Nil without alpha.
+    let alpha: AV1Stream?
+    /// How often the sequence is played; nil for endlessly.
+    let plays: Int?
+
+    /// Arranges the file.
+    ///
+    /// - Parameters:
+    ///   - pictures: In the order of showing.
+    ///   - end: When the last one ends, in units.
+    ///   - rounds: How often the sequence has the pictures. Their bytes are in the file once.
+    func layout(_ pictures: [EncodedPicture], end: Int, rounds: Int) -> FileLayout {
+        var planes = [Plane(number: 1, stream: color, packets: pictures.map(\.color))]
+        if let alpha { planes.append(Plane(number: 2, stream: alpha, packets: pictures.compactMap(\.alpha))) }
+        let isSequence = pictures.count * rounds > 1
+        let data = planes.reduce(0) { $0 + $1.packets.reduce(0) { $0 + $1.count } }
+        func head(_ offset: Int) -> [UInt8] {
+            fileType(isSequence: isSequence) + meta(planes, offset)
+                + (isSequence ? movie(planes, pictures, end: end, rounds: rounds, offset) : [])
+                + AVIFBoxes.number(data + 8, 4) + AVIFBoxes.text("mdat")
+        }
+        var layout = FileLayout()
+        // The length of the head does not depend on the positions in it.
+        layout.append(head(head(0).count))
+        for picture in pictures {
+            layout.append(packet: picture.color)
+            if let alpha = picture.alpha { layout.append(packet: alpha) }
+        }
+        return layout
+    }
+
+    private func fileType(isSequence: Bool) -> [UInt8] {
+        let brands = isSequence ? ["avif", "avis", "msf1", "iso8", "mif1", "miaf", "MA1B"] : ["avif", "mif1", "miaf", "MA1B"]
+        return AVIFBoxes.box(
+            "ftyp", AVIFBoxes.text(isSequence ? "avis" : "avif"), AVIFBoxes.zeros(4), brands.flatMap { AVIFBoxes.text($0) })
+    }
+
+    // MARK: Still image
+
+    /// The first picture as an item, with its alpha as an auxiliary one.
+    private func meta(_ planes: [Plane], _ offset: Int) -> [UInt8] {
+        let number = AVIFBoxes.number
+        let places = planes.flatMap { plane in
+            number(plane.number, 2) + number(0, 2) + number(1, 2) + number(offset + plane.packets[0].lowerBound, 4)
+                + number(plane.packets[0].count, 4)
+        }
+        let entries = planes.flatMap { plane in
+            AVIFBoxes.full(
+                "infe", version: 2, number(plane.number, 2), number(0, 2), AVIFBoxes.text("av01"),
+                AVIFBoxes.text(plane.isAlpha ? "Alpha\0" : "Color\0"))
+        }
+        let reference = AVIFBoxes.full("iref", AVIFBoxes.box("auxl", number(2, 2), number(1, 2), number(1, 2)))
+        return AVIFBoxes.full(
+            "meta", handler("pict"), AVIFBoxes.full("pitm", number(1, 2)),
+            AVIFBoxes.full("iloc", [0x44, 0x00], number(planes.count, 2), places),
+            AVIFBoxes.full("iinf", number(planes.count, 2), entries), planes.count > 1 ? reference : [],
+            properties(planes))
+    }
+
+    private func properties(_ planes: [Plane]) -> [UInt8] {
+        let number = AVIFBoxes.number
+        var boxes = [
+            AVIFBoxes.full("ispe", number(width, 4), number(height, 4)), AVIFBoxes.full("pixi", [3, 8, 8, 8]),
+            configuration(color), colors,
+        ]
+        // Positions of the properties from 1 on; 0x80 marks one that readers must understand.
+        var associations = number(1, 2) + [4, 1, 2, 0x80 | 3, 4]
+        if let alpha {
+            boxes += [
+                AVIFBoxes.full("pixi", [1, 8]), configuration(alpha),
+                AVIFBoxes.full("auxC", AVIFBoxes.text(Self.alphaType + "\0")),
+            ]
+            associations += number(2, 2) + [4, 1, 5, 0x80 | 6, 7]
+        }
+        return AVIFBoxes.box(
+            "iprp", AVIFBoxes.box("ipco", boxes.flatMap { $0 }), AVIFBoxes.full("ipma", number(planes.count, 4), associations))
+    }
+
+    /// `av1C` (AV1 in ISO-BMFF §2.3). The pictures themselves hold the sequence header.
+    private func configuration(_ stream: AV1Stream) -> [UInt8] {
+        let format = stream.tier << 7 | (stream.isMonochrome ? 0x10 : 0) | 0x0c
+        return AVIFBoxes.box("av1C", [0x81, UInt8(stream.profile << 5 | stream.level), UInt8(format), 0])
+    }
+
+    /// `colr`: BT.709 primaries and matrix, sRGB transfer, limited range (ITU-T H.273).
+    private var colors: [UInt8] {
+        AVIFBoxes.box(
+            "colr", AVIFBoxes.text("nclx"), AVIFBoxes.number(1, 2), AVIFBoxes.number(13, 2), AVIFBoxes.number(1, 2), [0])
+    }
+
+    private func handler(_ kind: String) -> [UInt8] {
+        AVIFBoxes.full("hdlr", AVIFBoxes.zeros(4), AVIFBoxes.text(kind), AVIFBoxes.zeros(12 + 1))
+    }
+
+    // MARK: Sequence
+
+    private func movie(
+        _ planes: [Plane], _ pictures: [EncodedPicture], end: Int, rounds: Int, _ offset: Int
+    ) -> [UInt8] {
+        let number = AVIFBoxes.number
+        let length = end * rounds
+        let shown = plays.map { $0 * length } ?? Self.indefinite
+        let header = AVIFBoxes.full(
+            "mvhd", version: 1, AVIFBoxes.zeros(16), number(timescale, 4), number(shown, 8), number(0x10000, 4),
+            number(0x100, 2), AVIFBoxes.zeros(10), AVIFBoxes.unityMatrix, AVIFBoxes.zeros(24), number(planes.count + 1, 4))
+        let times = times(pictures, end: end, rounds: rounds)
+        let keys = keys(pictures, rounds: rounds)
+        let tracks = planes.flatMap { plane in
+            let head = AVIFBoxes.full(
+                "tkhd", version: 1, flags: 1, AVIFBoxes.zeros(16), number(plane.number, 4), AVIFBoxes.zeros(4),
+                number(shown, 8), AVIFBoxes.zeros(16), AVIFBoxes.unityMatrix, number(width << 16, 4), number(height << 16, 4))
+            let reference = plane.isAlpha ? AVIFBoxes.box("tref", AVIFBoxes.box("auxl", number(1, 4))) : []
+            // Flag 1: the edit, which is the whole sequence, repeats until the track's duration is over (ISO/IEC 14496-12 §8.6.6).
+            let edits = AVIFBoxes.box(
+                "edts",
+                AVIFBoxes.full(
+                    "elst", version: 1, flags: plays == 1 ? 0 : 1, number(1, 4), number(length, 8), number(0, 8),
+                    number(0x10000, 4)))
+            let table = AVIFBoxes.box(
+                "stbl", description(plane), times, keys, places(plane, hasAlpha: planes.count > 1, rounds: rounds, offset))
+            let media = AVIFBoxes.box(
+                "mdia",
+                AVIFBoxes.full(
+                    "mdhd", version: 1, AVIFBoxes.zeros(16), number(timescale, 4), number(length, 8), number(0x55c4, 2),
+                    AVIFBoxes.zeros(2)), handler(plane.isAlpha ? "auxv" : "pict"),
+                AVIFBoxes.box(
+                    "minf", AVIFBoxes.full("vmhd", flags: 1, AVIFBoxes.zeros(8)),
+                    AVIFBoxes.box("dinf", AVIFBoxes.full("dref", number(1, 4), AVIFBoxes.full("url ", flags: 1))), table))
+            return AVIFBoxes.box("trak", head, reference, edits, media)
+        }
+        return AVIFBoxes.box("moov", header, tracks)
+    }
+
+    /// `stsd`: one AV1 entry; alpha says that it is.
+    private func description(_ plane: Plane) -> [UInt8] {
+        let number = AVIFBoxes.number
+        // References between pictures are free (`ccst`, ISO/IEC 23008-12 §7.2.3).
+        let constraints = AVIFBoxes.full("ccst", [0x7c, 0, 0, 0])
+        let entry = AVIFBoxes.box(
+            "av01", AVIFBoxes.zeros(6), number(1, 2), AVIFBoxes.zeros(16), number(width, 2), number(height, 2),
+            number(0x48_0000, 4), number(0x48_0000, 4), AVIFBoxes.zeros(4), number(1, 2), AVIFBoxes.zeros(32),
+            number(0x18, 2), number(0xffff, 2), configuration(plane.stream), plane.isAlpha ? [] : colors, constraints,
+            plane.isAlpha ? AVIFBoxes.full("auxi", AVIFBoxes.text(Self.alphaType + "\0")) : [])
+        return AVIFBoxes.full("stsd", number(1, 4), entry)
+    }
+
+    /// `stts`: the durations, equal ones together.
+    private func times(_ pictures: [EncodedPicture], end: Int, rounds: Int) -> [UInt8] {
+        let durations = pictures.indices.map { ($0 + 1 < pictures.count ? pictures[$0 + 1].time : end) - pictures[$0].time }
+        var runs: [(count: Int, duration: Int)] = []
+        for _ in 0..<rounds {
+            for duration in durations {
+                if runs.last?.duration == duration {
+                    runs[runs.count - 1].count += 1
+                } else {
+                    runs.append((1, duration))
+                }
+            }
+        }
+        let entries = runs.flatMap { AVIFBoxes.number($0.count, 4) + AVIFBoxes.number($0.duration, 4) }
+        return AVIFBoxes.full("stts", AVIFBoxes.number(runs.count, 4), entries)
+    }
+
+    /// `stss`: the pictures from which a decoder can start.
+    private func keys(_ pictures: [EncodedPicture], rounds: Int) -> [UInt8] {
+        let first = pictures.indices.filter { pictures[$0].isKey }
+        let all = (0..<rounds).flatMap { round in first.map { $0 + round * pictures.count + 1 } }
+        return AVIFBoxes.full("stss", AVIFBoxes.number(all.count, 4), all.flatMap { AVIFBoxes.number($0, 4) })
+    }
+
+    /// `stsz`, `stsc` and `stco`: where the pictures lie. Those of one plane alone follow each other; alpha lies between colours.
+    private func places(_ plane: Plane, hasAlpha: Bool, rounds: Int, _ offset: Int) -> [UInt8] {
+        let number = AVIFBoxes.number
+        let sizes = plane.packets.flatMap { number($0.count, 4) }
+        let chunks = hasAlpha ? plane.packets.map(\.lowerBound) : [plane.packets[0].lowerBound]
+        let positions = chunks.flatMap { number(offset + $0, 4) }
+        let perChunk = plane.packets.count / chunks.count
+        return AVIFBoxes.full(
+            "stsz", AVIFBoxes.zeros(4), number(plane.packets.count * rounds, 4), (0..<rounds).flatMap { _ in sizes })
+            + AVIFBoxes.full("stsc", number(1, 4), number(1, 4), number(perChunk, 4), number(1, 4))
+            + AVIFBoxes.full("stco", number(chunks.count * rounds, 4), (0..<rounds).flatMap { _ in positions })
+    }
+}

@@ -1,0 +1,118 @@
+internal import CAV
+internal import SystemIO
+
+/// Encoded packets at the front of an output file, where they wait until the size of the container's head is known.
+///
+/// Memory holds one packet at a time, however large the output becomes. The descriptor is borrowed. Not thread-safe.
+struct PacketSpool: ~Copyable {
+    private static let bufferSize = 64 * 1024
+
+    private let descriptor: Int32
+    /// The bytes appended so far.
+    private(set) var length = 0
+
+    /// - Parameter descriptor: An empty, seekable file open for reading and writing.
+    init(descriptor: Int32) {
+        self.descriptor = descriptor
+    }
+
+    /// Appends a packet. Returns its position, to which a ``FileLayout`` refers.
+    mutating func append(_ bytes: UnsafeRawBufferPointer) throws(TranscodeError) -> Range<Int> {
+        do throws(SystemError) {
+            try DescriptorIO.write(bytes, to: descriptor, at: length)
+        } catch {
+            throw .library(.write, code: gifreel_averror(error.code))
+        }
+        defer { length += bytes.count }
+        return length..<length + bytes.count
+    }
+
+    /// Writes the file: moves the packets to their final positions, then writes the bytes around them. Returns the file's length.
+    ///
+    /// - Precondition: The layout starts with bytes, then has every packet once in the order of the spool. Repetitions of packets
+    ///   come after all of these.
+    consuming func assemble(_ layout: FileLayout) throws(TranscodeError) -> Int {
+        do throws(SystemError) {
+            // Packets move towards the end, and repetitions lie behind the last packet. In reverse order, nothing is written over
+            // before it has been read.
+            var end = layout.length
+            for piece in layout.pieces.reversed() {
+                end -= piece.count
+                if case .packet(let range) = piece { try copy(range, to: end) }
+            }
+            for piece in layout.pieces {
+                if case .bytes(let bytes) = piece { try DescriptorIO.write(bytes, to: descriptor, at: end) }
+                end += piece.count
+            }
+            return end
+        } catch {
+            throw .library(.write, code: gifreel_averror(error.code))
+        }
+    }
+
+    /// Copies a part of the file to a later position, which it may overlap.
+    private func copy(_ range: Range<Int>, to target: Int) throws(SystemError) {
+        var left = range.count
+        while left > 0 {
+            let count = min(left, Self.bufferSize)
+            left -= count
+            let bytes = try DescriptorIO.read(count, from: descriptor, at: range.lowerBound + left)
+            guard bytes.count == count else { throw SystemError("pread", code: EIO) }
+            try DescriptorIO.write(bytes, to: descriptor, at: target + left)
+        }
+    }
+}
+
+/// The contents of a file in order: bytes in memory, and packets of a ``PacketSpool``.
+struct FileLayout {
+    enum Piece {
+        case bytes([UInt8])
+        case packet(Range<Int>)
+
+        var count: Int {
+            switch self {
+            case .bytes(let bytes): bytes.count
+            case .packet(let range): range.count
+            }
+        }
+    }
+
+    private(set) var pieces: [Piece] = []
+    /// The length of the file in bytes.
+    private(set) var length = 0
+
+    mutating func append(_ bytes: [UInt8]) {
+        guard !bytes.isEmpty else { return }
+        length += bytes.count
+        if case .bytes(let last) = pieces.last {
+            pieces[pieces.count - 1] = .bytes(last + bytes)
+        } else {
+            pieces.append(.bytes(bytes))
+        }
+    }
+
+    mutating func append(packet: Range<Int>) {
+        pieces.append(.packet(packet))
+        length += packet.count
+    }
+
+    mutating func append(_ other: FileLayout) {
+        for piece in other.pieces {
+            switch piece {
+            case .bytes(let bytes): append(bytes)
+            case .packet(let range): append(packet: range)
+            }
+        }
+    }
+}
+
+/// A picture of an animation after encoding.
+struct EncodedPicture {
+    /// When it is shown, in units of the timeline.
+    var time: Int
+    /// Whether a decoder can start here, in both planes.
+    var isKey: Bool
+    /// The positions of the packets in the ``PacketSpool``.
+    var color: Range<Int>
+    var alpha: Range<Int>?
+}

@@ -1,0 +1,48 @@
+/// The top-level boxes of an ISO base media file, which fill it exactly (ISO/IEC 14496-12 §4.2).
+struct MP4Outline {
+    /// The largest box other than data that is read, in bytes; the index of a million samples has half of this.
+    private static let largestBox = 64 << 20
+
+    /// The parts in order, without free space.
+    let parts: [(kind: String, range: Range<Int>)]
+    private let bytes: OutputBytes
+
+    /// - Throws: `wrongSignature` for a file that does not begin with `ftyp`; `malformed` if the parts do not fill the file.
+    init(_ bytes: OutputBytes) throws(OutputFlaw) {
+        var parts: [(kind: String, range: Range<Int>)] = []
+        var position = 0
+        while position < bytes.count {
+            // At most the few expected parts, so the loop is short for any file.
+            guard position + 16 <= bytes.count, parts.count < 8 else { throw .malformed }
+            var head = try bytes.read(position..<position + 16)
+            var size = try head.number(4)
+            let kind = String(decoding: try head.take(4), as: UTF8.self)
+            if parts.isEmpty && kind != "ftyp" { throw .wrongSignature }
+            var begin = position + 8
+            if size == 1 {
+                // A size of 64 bits, whose first would make it negative.
+                guard try head.number(1) == 0 else { throw .malformed }
+                size = try head.number(7)
+                begin += 8
+            }
+            guard size >= begin - position, size <= bytes.count - position else { throw .malformed }
+            parts.append((kind, begin..<position + size))
+            position += size
+        }
+        self.parts = parts.filter { $0.kind != "free" }
+        self.bytes = bytes
+    }
+
+    /// The range of the one part of a kind.
+    func range(of kind: String) throws(OutputFlaw) -> Range<Int> {
+        guard let part = parts.first(where: { $0.kind == kind }) else { throw .missingPart }
+        return part.range
+    }
+
+    /// The contents of a part, read into memory.
+    func contents(of kind: String) throws(OutputFlaw) -> ByteReader {
+        let range = try range(of: kind)
+        guard range.count <= Self.largestBox else { throw .malformed }
+        return try bytes.read(range)
+    }
+}

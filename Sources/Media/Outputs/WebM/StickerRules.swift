@@ -1,0 +1,45 @@
+internal import Glibc
+
+/// The limits that Telegram publishes for video stickers (https://core.telegram.org/stickers/webm-vp9-encoding): VP9 in WebM without
+/// sound, one side of exactly 512 pixels and the other no longer, at most 3 seconds, 30 frames per second and 256 KB.
+///
+/// The animation is enlarged or reduced, its end is cut off, frames that come too soon are dropped, and it is encoded in lower
+/// quality until it is small enough.
+struct StickerRules {
+    /// In hundredths of a second.
+    private static let duration = 300
+    /// In thousandths of frames per second.
+    private static let rate = 30_000
+    /// Kilobytes of 1000 bytes suit both readings of the limit.
+    static let bytes = 256_000
+
+    /// The options of the next attempt.
+    private(set) var options: TranscodeOptions
+    /// The quality level of the next attempt; higher is coarser.
+    private(set) var level: Int
+
+    init(_ options: TranscodeOptions) {
+        self.options = options
+        level = VP9Settings.level(quality: options.quality)
+        self.options.time.ceiling = min(options.time.ceiling ?? Self.rate, Self.rate)
+        // In the source's time, rounded down.
+        let longest = max(1, Self.duration * options.time.speed / TimeOptions.thousand)
+        self.options.time.end = min(options.time.end ?? .max, options.time.start + longest)
+    }
+
+    /// Chooses a coarser attempt after one that made a file of `bytes`; beyond the coarsest level, half the frames.
+    ///
+    /// - Returns: False where the file is small enough, or nothing can make it smaller.
+    mutating func adjust(after bytes: Int) -> Bool {
+        guard bytes > Self.bytes else { return false }
+        if level < VP9Settings.coarsestLevel {
+            // Ten levels halve the bytes, roughly; one more makes up for what that misses.
+            let excess = Double(bytes) / Double(Self.bytes)
+            level = min(VP9Settings.coarsestLevel, level + 1 + Int((10 * log2(excess)).rounded(.up)))
+            return true
+        }
+        let ceiling = options.time.ceiling ?? Self.rate
+        options.time.ceiling = ceiling / 2
+        return ceiling >= 2 * TimeOptions.thousand
+    }
+}

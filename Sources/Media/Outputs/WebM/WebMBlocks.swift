@@ -1,0 +1,130 @@
+/// Inspects the clusters of a WebM one after the other: each picture is at a later time than the one before, and the last ends when
+/// the video does.
+struct WebMBlocks {
+    let clock: WebMClock
+    let claim: OutputClaim
+    let hasAlpha: Bool
+
+    private var samples = 0
+    /// The time of the last block, and its duration where it has one.
+    private var time = -1
+    private var duration: Int?
+    /// The positions and times of the clusters that begin with a key picture.
+    private var keys: [(position: Int, time: Int)] = []
+
+    init(clock: WebMClock, claim: OutputClaim, hasAlpha: Bool) {
+        self.clock = clock
+        self.claim = claim
+        self.hasAlpha = hasAlpha
+    }
+
+    mutating func inspect(_ cluster: EBMLSpan, of bytes: OutputWindow, segment: Range<Int>) throws(OutputFlaw) {
+        var walk = EBMLWalk(bytes, cluster.range)
+        guard let first = try walk.next(), first.element == .timestamp else { throw .missingPart }
+        let start = try first.number(in: bytes)
+        var isFirst = true
+        while let part = try walk.next() {
+            let block = try Block(part, bytes, hasAlpha: hasAlpha)
+            let next = start + block.offset
+            guard next > time, samples < claim.samples else { throw .wrongSampleCount }
+            guard samples > 0 || (next == 0 && block.isKey) else { throw .wrongDuration }
+            // A player takes a block's time from the next one, so a duration must agree with it.
+            if let duration { guard time + duration == next else { throw .wrongDuration } }
+            if isFirst && block.isKey { keys.append((cluster.start - segment.lowerBound, next)) }
+            isFirst = false
+            samples += 1
+            time = next
+            duration = block.duration
+        }
+        guard !isFirst else { throw .malformed }
+    }
+
+    /// Checks what only the end tells.
+    func finish() throws(OutputFlaw) {
+        guard samples == claim.samples else { throw .wrongSampleCount }
+        guard let duration, time + duration == clock.ticks(claim.duration) else { throw .wrongDuration }
+    }
+
+    /// The index has every cluster that begins with a key picture, at its position and time.
+    func inspectCues(_ cues: EBMLSpan, of bytes: OutputWindow) throws(OutputFlaw) {
+        var walk = EBMLWalk(bytes, cues.range)
+        for key in keys {
+            guard let span = try walk.next(), span.element == .cuePoint else { throw .missingPart }
+            let point = try span.contents(of: bytes)
+            let place = try point.children(.cueTrackPositions)
+            guard try point.number(.cueTime) == key.time, try place.number(.cueTrack) == 1,
+                try place.number(.cueClusterPosition) == key.position, point.count == 2, place.count == 2
+            else { throw .malformed }
+        }
+        guard try walk.next() == nil else { throw .malformed }
+    }
+
+    /// A block: one picture.
+    private struct Block {
+        let offset: Int
+        let isKey: Bool
+        /// In ticks; nil for a block outside a group.
+        var duration: Int?
+
+        init(_ part: EBMLSpan, _ bytes: OutputWindow, hasAlpha: Bool) throws(OutputFlaw) {
+            switch part.element {
+            case .simpleBlock:
+                guard !hasAlpha else { throw .missingPart }
+                let flags: Int
+                (offset, flags) = try Self.head(part.range, bytes)
+                guard flags & 0x7f == 0 else { throw .malformed }
+                isKey = flags == 0x80
+            case .blockGroup:
+                var walk = EBMLWalk(bytes, part.range)
+                guard let block = try walk.next(), block.element == .block else { throw .missingPart }
+                let flags: Int
+                (offset, flags) = try Self.head(block.range, bytes)
+                guard flags == 0 else { throw .malformed }
+                var next = try walk.next()
+                if hasAlpha {
+                    guard let additions = next, additions.element == .blockAdditions else { throw .missingPart }
+                    try Self.inspectAlpha(additions, bytes)
+                    next = try walk.next()
+                }
+                guard let length = next, length.element == .blockDuration else { throw .missingPart }
+                duration = try length.number(in: bytes)
+                let reference = try walk.next()
+                guard reference == nil || reference?.element == .referenceBlock, try walk.next() == nil else {
+                    throw .malformed
+                }
+                isKey = reference == nil
+            default: throw .malformed
+            }
+        }
+
+        /// The time and the flags in front of a picture, which must be one of VP9.
+        private static func head(_ range: Range<Int>, _ bytes: OutputWindow) throws(OutputFlaw) -> (offset: Int, flags: Int) {
+            guard range.count >= 5 else { throw .malformed }
+            var head = try bytes.read(range.lowerBound..<range.lowerBound + 5)
+            guard try head.number(1) == 0x81 else { throw .malformed }
+            let offset = try head.number(2)
+            guard offset < 1 << 15 else { throw .malformed }
+            let flags = try head.number(1)
+            try inspectPicture(try head.number(1))
+            return (offset, flags)
+        }
+
+        /// The first byte of a picture or superframe: the frame marker, and profile 0 (VP9 bitstream specification §6.2).
+        private static func inspectPicture(_ first: Int) throws(OutputFlaw) {
+            guard first & 0xf0 == 0x80 else { throw .wrongCodec }
+        }
+
+        private static func inspectAlpha(_ additions: EBMLSpan, _ bytes: OutputWindow) throws(OutputFlaw) {
+            var walk = EBMLWalk(bytes, additions.range)
+            guard let more = try walk.next(), more.element == .blockMore, try walk.next() == nil else { throw .malformed }
+            var parts = EBMLWalk(bytes, more.range)
+            guard let number = try parts.next(), number.element == .blockAddID,
+                try number.number(in: bytes) == WebMWriter.alphaAddition,
+                let addition = try parts.next(), addition.element == .blockAdditional, !addition.range.isEmpty,
+                try parts.next() == nil
+            else { throw .malformed }
+            var first = try bytes.read(addition.range.lowerBound..<addition.range.lowerBound + 1)
+            try inspectPicture(try first.number(1))
+        }
+    }
+}

@@ -1,0 +1,100 @@
+/// Inspects a WebM (RFC 9559): one segment that fills the file, in which all parts have their sizes and follow each other as
+/// ``WebMWriter`` arranges them; one VP9 track of the claimed size; and blocks of the claimed number and times.
+enum WebMInspection {
+    static func inspect(_ file: OutputBytes, _ claim: OutputClaim) throws(OutputFlaw) {
+        let bytes = OutputWindow(file)
+        var walk = EBMLWalk(bytes, 0..<bytes.count)
+        guard let header = try walk.next(), header.element == .header else { throw .wrongSignature }
+        try inspectHeader(try header.contents(of: bytes))
+        guard let segment = try walk.next(), segment.element == .segment else { throw .missingPart }
+        guard try walk.next() == nil else { throw .malformed }
+        try inspectSegment(bytes, segment.range, claim)
+    }
+
+    private static func inspectHeader(_ contents: EBMLContents) throws(OutputFlaw) {
+        let expected: [(EBMLElement, Int)] = [
+            (.version, 1), (.readVersion, 1), (.maxIDLength, 4), (.maxSizeLength, 8), (.docTypeVersion, 4),
+            (.docTypeReadVersion, 2),
+        ]
+        for (element, value) in expected {
+            guard try contents.number(element) == value else { throw .wrongSignature }
+        }
+        guard try contents.only(.docType).rest.elementsEqual("webm".utf8), contents.count == expected.count + 1 else {
+            throw .wrongSignature
+        }
+    }
+
+    private static func inspectSegment(
+        _ bytes: OutputWindow, _ range: Range<Int>, _ claim: OutputClaim
+    ) throws(OutputFlaw) {
+        let clock = WebMClock(timescale: claim.timescale)
+        var walk = EBMLWalk(bytes, range)
+        let order: [EBMLElement] = [.seekHead, .info, .tracks, .cues]
+        var heads: [EBMLSpan] = []
+        for element in order {
+            guard let head = try walk.next(), head.element == element else { throw .missingPart }
+            heads.append(head)
+        }
+        try inspectSeekHead(try heads[0].contents(of: bytes), heads, segment: range)
+        try inspectInformation(try heads[1].contents(of: bytes), clock, claim)
+        let hasAlpha = try inspectTracks(try heads[2].contents(of: bytes), claim)
+        var blocks = WebMBlocks(clock: clock, claim: claim, hasAlpha: hasAlpha)
+        while let cluster = try walk.next() {
+            guard cluster.element == .cluster else { throw .malformed }
+            try blocks.inspect(cluster, of: bytes, segment: range)
+        }
+        try blocks.finish()
+        try blocks.inspectCues(heads[3], of: bytes)
+    }
+
+    /// The positions of the parts are those that they have.
+    private static func inspectSeekHead(
+        _ contents: EBMLContents, _ heads: [EBMLSpan], segment: Range<Int>
+    ) throws(OutputFlaw) {
+        guard contents.count == heads.count - 1 else { throw .malformed }
+        for (index, head) in heads.dropFirst().enumerated() {
+            let seek = try contents.children(.seek, at: index)
+            guard try seek.only(.seekID).rest.elementsEqual(head.element.bytes),
+                try seek.number(.seekPosition) == head.start - segment.lowerBound, seek.count == 2
+            else { throw .malformed }
+        }
+    }
+
+    private static func inspectInformation(
+        _ contents: EBMLContents, _ clock: WebMClock, _ claim: OutputClaim
+    ) throws(OutputFlaw) {
+        guard try contents.number(.timestampScale) == clock.scale else { throw .wrongDuration }
+        guard try contents.float(.duration) == Double(clock.ticks(claim.duration)) else { throw .wrongDuration }
+        _ = try contents.only(.muxingApp)
+        _ = try contents.only(.writingApp)
+        guard contents.count == 4 else { throw .malformed }
+    }
+
+    /// The one track: VP9 of the claimed size, without anything that a player would have to fetch or decrypt. Returns whether it has
+    /// alpha.
+    private static func inspectTracks(_ contents: EBMLContents, _ claim: OutputClaim) throws(OutputFlaw) -> Bool {
+        let entry = try contents.children(.trackEntry, at: 0)
+        guard contents.count == 1 else { throw .malformed }
+        guard try entry.number(.trackNumber) == 1, try entry.number(.trackType) == 1, try entry.number(.flagLacing) == 0
+        else { throw .malformed }
+        _ = try entry.number(.trackUID)
+        _ = try entry.only(.language)
+        guard try entry.only(.codecID).rest.elementsEqual("V_VP9".utf8) else { throw .wrongCodec }
+        let video = try entry.children(.video)
+        guard try video.number(.pixelWidth) == claim.width, try video.number(.pixelHeight) == claim.height else {
+            throw .wrongSize
+        }
+        let hasAlpha = video.has(.alphaMode)
+        if hasAlpha {
+            guard try video.number(.alphaMode) == 1, try entry.number(.maxBlockAdditionID) == WebMWriter.alphaAddition else {
+                throw .malformed
+            }
+        }
+        let colour = try video.children(.colour)
+        for element in [EBMLElement.matrixCoefficients, .range, .transferCharacteristics, .primaries] {
+            guard try colour.number(element) == 1 else { throw .wrongCodec }
+        }
+        guard entry.count == (hasAlpha ? 8 : 7), video.count == (hasAlpha ? 4 : 3), colour.count == 7 else { throw .malformed }
+        return hasAlpha
+    }
+}

@@ -1,0 +1,51 @@
+internal import CAV
+internal import Glibc
+
+/// Writes a VP9 video in WebM, with an alpha plane where the source is transparent.
+enum WebMOutput: OutputMaker {
+    static func make<Decoder: AnimationDecoder & ~Copyable>(
+        _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
+    ) throws(TranscodeError) -> TranscodeResult {
+        let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
+        guard transcoder.options.preset == .sticker else {
+            let level = VP9Settings.level(quality: transcoder.options.quality)
+            return try encode(transcoder, Decoder.self, bytes, summary, transcoder.options, level: level, to: descriptor)
+        }
+        var rules = StickerRules(transcoder.options)
+        while true {
+            let result = try encode(
+                transcoder, Decoder.self, bytes, summary, rules.options, level: rules.level, to: descriptor)
+            guard rules.adjust(after: result.bytes) else { return result }
+            guard ftruncate(descriptor, 0) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
+        }
+    }
+
+    private static func encode<Decoder: AnimationDecoder & ~Copyable>(
+        _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary,
+        _ options: TranscodeOptions, level: Int, to descriptor: Int32
+    ) throws(TranscodeError) -> TranscodeResult {
+        let hasAlpha = try TransparencyProbe.isTransparent(
+            bytes, by: Decoder.self, summary, limits: transcoder.limits, options: options)
+        let source = try SampleSource<Decoder>(
+            bytes, summary, limits: transcoder.limits, options: options, hasAlpha: hasAlpha)
+        let timeline = Timeline(options.time)
+        func encoder(_ plane: PlaneEncoder.Plane) throws(TranscodeError) -> PlaneEncoder {
+            try PlaneEncoder(VP9Settings.stream(plane, width: source.width, height: source.height, level: level))
+        }
+        var streams = PictureStreams(
+            color: try encoder(.color), alpha: hasAlpha ? try encoder(.alpha) : nil, descriptor: descriptor)
+        try streams.encode(source, start: options.time.start, threads: transcoder.threads)
+        let round = timeline.length(of: source.elapsed)
+        let loops = options.time.loops
+        // A still picture that is repeated is one picture of the whole time.
+        let rounds = streams.pictures.count == 1 ? 1 : loops
+        let writer = WebMWriter(
+            width: source.width, height: source.height, clock: WebMClock(timescale: timeline.timescale), hasAlpha: hasAlpha)
+        let samples = streams.pictures.count * rounds
+        let layout = writer.layout(streams.pictures, end: rounds == loops ? round : round * loops, rounds: rounds)
+        return TranscodeResult(
+            sourceWidth: summary.width, sourceHeight: summary.height, width: source.width, height: source.height,
+            frames: source.frames, samples: samples, duration: round * loops, timescale: timeline.timescale,
+            loopCount: summary.loopCount, isTransparent: hasAlpha, bytes: try streams.assemble(layout))
+    }
+}

@@ -1,0 +1,177 @@
+/// Arranges encoded pictures as a WebM file: one VP9 track, an index in front, and alpha as block additions.
+///
+/// libavformat's muxer writes times in milliseconds only, and its index at the end or in space that is reserved blindly.
+struct WebMWriter {
+    /// Alpha as the additional data of a block (RFC 9559 §5.1.4.1.28.4; WebM container guidelines, «alpha channel»).
+    static let alphaAddition = 1
+    /// Distance of a block from its cluster that 16 bits hold.
+    private static let longestCluster = 32_767
+    private static let application = "Gifreel"
+
+    let width: Int
+    let height: Int
+    let clock: WebMClock
+    let hasAlpha: Bool
+
+    /// Arranges the file.
+    ///
+    /// - Parameters:
+    ///   - pictures: In the order of showing; the first is a key picture at 0.
+    ///   - end: When the last one ends, in units of the timeline.
+    ///   - rounds: How often the pictures stand in the file.
+    func layout(_ pictures: [EncodedPicture], end: Int, rounds: Int) -> FileLayout {
+        var clusters: [Cluster] = []
+        for round in 0..<rounds {
+            for (index, picture) in pictures.enumerated() {
+                let following = index + 1 < pictures.count ? pictures[index + 1].time : end
+                let start = clock.ticks(round * end + picture.time)
+                let isLast = round == rounds - 1 && index == pictures.count - 1
+                if picture.isKey || start - (clusters.last?.time ?? 0) > Self.longestCluster {
+                    clusters.append(Cluster(time: start, isKey: picture.isKey))
+                }
+                let previous = index > 0 ? clock.ticks(round * end + pictures[index - 1].time) : 0
+                clusters[clusters.count - 1].append(
+                    block(
+                        picture, offset: start - clusters[clusters.count - 1].time,
+                        duration: clock.ticks(round * end + following) - start, distance: previous - start, isLast: isLast))
+            }
+        }
+        return file(clusters, duration: clock.ticks(rounds * end))
+    }
+
+    /// A group of blocks whose times are relative to its own.
+    private struct Cluster {
+        let time: Int
+        let isKey: Bool
+        private var blocks = FileLayout()
+
+        init(time: Int, isKey: Bool) {
+            self.time = time
+            self.isKey = isKey
+            blocks.append(EBML.number(.timestamp, time))
+        }
+
+        mutating func append(_ block: FileLayout) { blocks.append(block) }
+
+        var head: [UInt8] { EBML.head(.cluster, size: blocks.length) }
+        var length: Int { head.count + blocks.length }
+
+        func write(to layout: inout FileLayout) {
+            layout.append(head)
+            layout.append(blocks)
+        }
+    }
+
+    /// A block of one picture. Only a group can hold a duration, which the last one needs, and alpha.
+    private func block(
+        _ picture: EncodedPicture, offset: Int, duration: Int, distance: Int, isLast: Bool
+    ) -> FileLayout {
+        let isGroup = isLast || picture.alpha != nil
+        // Track 1, the time in the cluster, flags: 0x80 marks a key picture where no group does (§10.1, §10.2).
+        let flags: UInt8 = !isGroup && picture.isKey ? 0x80 : 0
+        let head: [UInt8] = [0x81, UInt8(truncatingIfNeeded: offset >> 8), UInt8(truncatingIfNeeded: offset), flags]
+        var block = FileLayout()
+        block.append(EBML.head(isGroup ? .block : .simpleBlock, size: head.count + picture.color.count) + head)
+        block.append(packet: picture.color)
+        guard isGroup else { return block }
+        if let alpha = picture.alpha {
+            let addition = EBML.number(.blockAddID, Self.alphaAddition) + EBML.head(.blockAdditional, size: alpha.count)
+            let more = EBML.head(.blockMore, size: addition.count + alpha.count) + addition
+            block.append(EBML.head(.blockAdditions, size: more.count + alpha.count) + more)
+            block.append(packet: alpha)
+        }
+        block.append(EBML.number(.blockDuration, duration))
+        if !picture.isKey { block.append(EBML.signed(.referenceBlock, distance)) }
+        var group = FileLayout()
+        group.append(EBML.head(.blockGroup, size: block.length))
+        group.append(block)
+        return group
+    }
+
+    private func file(_ clusters: [Cluster], duration: Int) -> FileLayout {
+        let body = clusters.reduce(0) { $0 + $1.length }
+        let information = info(duration: duration)
+        let tracks = tracks
+        let seekHead = seekHead(information.count, tracks.count)
+        // Positions are relative to the contents of the segment (§16). Those in the index depend on its own length, which may grow
+        // with them.
+        let before = seekHead.count + information.count + tracks.count
+        var cues = cues(clusters, from: before)
+        var length = 0
+        while cues.count != length {
+            length = cues.count
+            cues = self.cues(clusters, from: before + length)
+        }
+        let head = seekHead + information + tracks + cues
+        var layout = FileLayout()
+        layout.append(header + EBML.head(.segment, size: head.count + body) + head)
+        for cluster in clusters { cluster.write(to: &layout) }
+        return layout
+    }
+
+    private var header: [UInt8] {
+        EBML.element(
+            .header,
+            EBML.number(.version, 1) + EBML.number(.readVersion, 1) + EBML.number(.maxIDLength, 4)
+                + EBML.number(.maxSizeLength, 8) + EBML.text(.docType, "webm") + EBML.number(.docTypeVersion, 4)
+                + EBML.number(.docTypeReadVersion, 2))
+    }
+
+    /// The positions of the parts in front of the clusters, from the lengths of two of them.
+    private func seekHead(_ info: Int, _ tracks: Int) -> [UInt8] {
+        func entries(from start: Int) -> [UInt8] {
+            let positions = [
+                (EBMLElement.info, start), (.tracks, start + info), (.cues, start + info + tracks),
+            ]
+            // Positions of two bytes, whatever their value: the length of the entries then depends on nothing.
+            return positions.flatMap { element, position in
+                EBML.element(
+                    .seek,
+                    EBML.element(.seekID, element.bytes)
+                        + EBML.element(.seekPosition, [UInt8(position >> 8), UInt8(position & 0xff)]))
+            }
+        }
+        let length = EBML.element(.seekHead, entries(from: 0)).count
+        return EBML.element(.seekHead, entries(from: length))
+    }
+
+    private func info(duration: Int) -> [UInt8] {
+        EBML.element(
+            .info,
+            EBML.number(.timestampScale, clock.scale) + EBML.float(.duration, Double(duration))
+                + EBML.text(.muxingApp, Self.application) + EBML.text(.writingApp, Self.application))
+    }
+
+    private var tracks: [UInt8] {
+        // BT.709, limited range (ITU-T H.273).
+        let colour = EBML.element(
+            .colour,
+            EBML.number(.matrixCoefficients, 1) + EBML.number(.bitsPerChannel, 8)
+                + EBML.number(.chromaSubsamplingHorizontal, 1) + EBML.number(.chromaSubsamplingVertical, 1)
+                + EBML.number(.range, 1) + EBML.number(.transferCharacteristics, 1) + EBML.number(.primaries, 1))
+        let video = EBML.element(
+            .video,
+            EBML.number(.pixelWidth, width) + EBML.number(.pixelHeight, height)
+                + (hasAlpha ? EBML.number(.alphaMode, 1) : []) + colour)
+        let entry =
+            EBML.number(.trackNumber, 1) + EBML.number(.trackUID, 1) + EBML.number(.trackType, 1)
+            + EBML.number(.flagLacing, 0) + (hasAlpha ? EBML.number(.maxBlockAdditionID, Self.alphaAddition) : [])
+            + EBML.text(.language, "und") + EBML.text(.codecID, "V_VP9") + video
+        return EBML.element(.tracks, EBML.element(.trackEntry, entry))
+    }
+
+    /// The index: the clusters that begin with a key picture.
+    private func cues(_ clusters: [Cluster], from start: Int) -> [UInt8] {
+        var position = start
+        var points: [UInt8] = []
+        for cluster in clusters {
+            if cluster.isKey {
+                let place = EBML.number(.cueTrack, 1) + EBML.number(.cueClusterPosition, position)
+                points += EBML.element(
+                    .cuePoint, EBML.number(.cueTime, cluster.time) + EBML.element(.cueTrackPositions, place))
+            }
+            position += cluster.length
+        }
+        return EBML.element(.cues, points)
+    }
+}

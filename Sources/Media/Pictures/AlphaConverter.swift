@@ -1,0 +1,129 @@
+/// Writes a canvas with transparent pixels into 4:2:0 planes and a plane of alpha.
+///
+/// Alpha is straight: the colour planes hold colours under transparent pixels as well. Players that enlarge a picture mix
+/// neighbouring pixels, and chroma is shared by four, so these are the colours of the visible pixels beside them; see
+/// ``AlphaBlock``. Further away, where no player looks, samples stay as they were, which costs no bytes.
+///
+/// Works in blocks of 16 × 16 samples, of which those that a change touches are written. Not thread-safe.
+final class AlphaConverter {
+    private let geometry: PictureGeometry
+    /// Nil where the picture is a part of the canvas.
+    private let scaler: PictureScaler?
+    /// The scaled picture; of one pixel without a scaler.
+    private let scaled: HeapBuffer<UInt32>
+    private let block: AlphaBlock
+    /// The mean colour of each block's visible pixels, or what fills a block that has none.
+    private let colors: HeapBuffer<UInt32>
+    /// Whether a block has no visible pixel.
+    private let isEmpty: HeapBuffer<Bool>
+    private let columns: Int
+    private let rows: Int
+    private var isFirst = true
+
+    /// The colour under transparent pixels far from any other: black, with luma and chroma as in ``PixelFormat/yuv(background:)``.
+    private static let nothing: UInt32 = PixelFormat.yuv(0)
+    private static let side = AlphaBlock.side
+
+    init(_ geometry: PictureGeometry) throws(TranscodeError) {
+        self.geometry = geometry
+        let isCrop = geometry.source.width == geometry.width && geometry.source.height == geometry.height
+        scaler = isCrop ? nil : try PictureScaler(geometry.source, to: (geometry.width, geometry.height))
+        scaled = try HeapBuffer(count: isCrop ? 1 : geometry.width * geometry.height)
+        block = try AlphaBlock()
+        columns = (geometry.width + Self.side - 1) / Self.side
+        rows = (geometry.height + Self.side - 1) / Self.side
+        colors = try HeapBuffer(count: columns * rows)
+        colors.base.initialize(repeating: Self.nothing, count: columns * rows)
+        isEmpty = try HeapBuffer(count: columns * rows)
+        isEmpty.base.initialize(repeating: true, count: columns * rows)
+    }
+
+    /// Writes the picture if a part of it changed.
+    ///
+    /// - Parameters:
+    ///   - canvas: Of the format ``PixelFormat/rgba``.
+    ///   - rectangle: Outside of it the canvas is as it was in the call before; the first call takes all of it.
+    ///   - planes: With a plane of alpha. Hold what the call before wrote.
+    /// - Returns: Whether a part of the picture changed.
+    func convert(
+        _ canvas: borrowing Canvas, _ rectangle: Rectangle, into planes: PixelConverter.Planes
+    ) throws(TranscodeError) -> Bool {
+        let source = geometry.source
+        var area = (isFirst ? source : rectangle).intersection(source)
+        if area.isEmpty { return false }
+        area.x -= source.x
+        area.y -= source.y
+        var view = PixelView(
+            pixels: UnsafePointer(canvas.pixels + source.y * canvas.width + source.x), stride: canvas.width,
+            width: geometry.width, height: geometry.height)
+        if let scaler {
+            let pixels = scaled.base
+            try scaler.scale(canvas, into: pixels)
+            area = Rectangle(x: 0, y: 0, width: geometry.width, height: geometry.height)
+            view = PixelView(
+                pixels: UnsafePointer(pixels), stride: geometry.width, width: geometry.width, height: geometry.height)
+        }
+        defer { isFirst = false }
+        return write(view, area, into: planes)
+    }
+
+    private func write(_ view: PixelView, _ area: Rectangle, into planes: PixelConverter.Planes) -> Bool {
+        guard let alpha = planes.alpha else { return false }
+        var difference: UInt8 = 0
+        let left = area.x / Self.side
+        let right = (area.maxX + Self.side - 1) / Self.side
+        let top = area.y / Self.side
+        let bottom = (area.maxY + Self.side - 1) / Self.side
+        for row in top..<bottom {
+            for column in left..<right {
+                let index = row * columns + column
+                let mean = block.load(view, x: column * Self.side, y: row * Self.side)
+                difference |= block.storeAlpha(alpha)
+                isEmpty.base[index] = mean == nil
+                guard let mean else { continue }
+                colors.base[index] = mean
+                difference |= block.storeColors(planes)
+            }
+        }
+        // Blocks without a visible pixel take on the colour of those beside them.
+        for row in max(0, top - 1)..<min(rows, bottom + 1) {
+            for column in max(0, left - 1)..<min(columns, right + 1) where isEmpty.base[row * columns + column] {
+                let index = row * columns + column
+                let color = neighbours(row, column) ?? colors.base[index]
+                guard isFirst || Self.differs(color, colors.base[index]) else { continue }
+                colors.base[index] = color
+                block.fill(color, view, x: column * Self.side, y: row * Self.side)
+                difference |= block.storeColors(planes)
+            }
+        }
+        return difference != 0
+    }
+
+    /// The mean colour of the blocks around that have visible pixels; nil without one.
+    private func neighbours(_ row: Int, _ column: Int) -> UInt32? {
+        var sum = ColorSum()
+        for y in max(0, row - 1)...min(rows - 1, row + 1) {
+            for x in max(0, column - 1)...min(columns - 1, column + 1) where !isEmpty.base[y * columns + x] {
+                sum.add(colors.base[y * columns + x], weight: 1)
+            }
+        }
+        return sum.mean
+    }
+
+    /// Whether a new colour under transparent pixels is worth its bytes.
+    private static func differs(_ first: UInt32, _ second: UInt32) -> Bool {
+        func distance(_ shift: UInt32, _ mask: UInt32) -> Int {
+            abs(Int(first >> shift & mask) - Int(second >> shift & mask))
+        }
+        return distance(0, 0xff) > 16 || distance(8, 0xfff) > 16 << 4 || distance(20, 0xfff) > 16 << 4
+    }
+}
+
+/// The pixels of a picture in memory, R, G, B, A with straight alpha.
+struct PixelView {
+    let pixels: UnsafePointer<UInt32>
+    /// Pixels from one row to the next.
+    let stride: Int
+    let width: Int
+    let height: Int
+}

@@ -1,0 +1,175 @@
+import Glibc
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Media
+
+@Suite("WebM and AVIF of a worker are believed only byte by byte", .timeLimit(.minutes(3))) struct WebMInspectionTests {
+    private func flaw(_ bytes: [UInt8], _ claim: OutputClaim) throws -> OutputFlaw? {
+        var memory = try MemoryFile(name: "test")
+        try bytes.withUnsafeBytes { try memory.append($0) }
+        let file = try memory.seal()
+        do throws(OutputFlaw) {
+            try OutputInspection.inspect(file, as: claim, limit: 1 << 30)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private struct Made: CustomStringConvertible {
+        let format: OutputFormat
+        let bytes: [UInt8]
+        let claim: OutputClaim
+        let description: String
+
+        init(_ name: String, _ format: OutputFormat, _ gif: [UInt8], _ options: TranscodeOptions = TranscodeOptions()) throws {
+            let made = try Converted(gif, Transcoder(output: format, options: options))
+            self.format = format
+            bytes = made.bytes
+            claim = OutputClaim(format, made.result)
+            description = "\(name) \(format)"
+        }
+    }
+
+    private static let made: [Made] = {
+        var thirds = TranscodeOptions()
+        thirds.time = TimeOptions(speed: 3000, loops: 3)
+        let sources: [(String, [UInt8], TranscodeOptions)] = [
+            ("opaque", GIFBuilder.animation(frames: 6), TranscodeOptions()),
+            ("transparent", WebMTests.sprite(), TranscodeOptions()),
+            ("looped", WebMTests.sprite([7, 11], loop: 5), thirds),
+            ("still", GIFBuilder.animation(frames: 1), TranscodeOptions()),
+            ("transparent still", WebMTests.sprite([40], loop: nil), thirds),
+        ]
+        return sources.flatMap { name, gif, options in
+            [OutputFormat.webm, .avif].compactMap { try? Made(name, $0, gif, options) }
+        }
+    }()
+
+    @Test func trueFilesPass() throws {
+        #expect(Self.made.count == 10)
+        for made in Self.made { #expect(try flaw(made.bytes, made.claim) == nil, "\(made)") }
+    }
+
+    @Test func theClaimMustBeTrue() throws {
+        let paths: [WritableKeyPath<OutputClaim, Int>] = [\.bytes, \.width, \.height, \.duration, \.samples, \.timescale]
+        for made in Self.made {
+            for path in paths {
+                for change in [-1, 1] {
+                    // The one picture of a still image has no time.
+                    if path == \.timescale && made.format == .avif && made.claim.samples == 1 { continue }
+                    var lie = made.claim
+                    lie[keyPath: path] += change
+                    #expect(try flaw(made.bytes, lie) != nil, "\(made) \(path) \(change)")
+                }
+                for absurd in [Int.max, Int.min, 0] where made.claim[keyPath: path] != absurd {
+                    if path == \.timescale && made.format == .avif && made.claim.samples == 1 { continue }
+                    var lie = made.claim
+                    lie[keyPath: path] = absurd
+                    #expect(try flaw(made.bytes, lie) != nil, "\(made) \(path) \(absurd)")
+                }
+            }
+        }
+    }
+
+    @Test func theNumberOfPlaysMustBeThatOfTheSource() throws {
+        for made in Self.made where made.format == .avif && made.claim.samples > 1 {
+            for count in [nil, 0, 1] as [Int?] where count != made.claim.loopCount {
+                var lie = made.claim
+                lie.loopCount = count
+                if made.claim.loopCount == 5 && count == 1 { continue }
+                #expect(try flaw(made.bytes, lie) != nil, "\(made) \(String(describing: count))")
+            }
+        }
+    }
+
+    @Test func nothingMayFollowAndNothingMayBeMissing() throws {
+        for made in Self.made {
+            for extra in [[0], [0xec, 0x80], [0, 0, 0, 8, 0x66, 0x72, 0x65, 0x65]] as [[UInt8]] {
+                var claim = made.claim
+                claim.bytes += extra.count
+                let isFreeBox = made.format == .avif && extra.count == 8
+                if !isFreeBox { #expect(try flaw(made.bytes + extra, claim) != nil, "\(made)") }
+            }
+            for count in stride(from: 0, to: made.bytes.count, by: 7) {
+                var claim = made.claim
+                claim.bytes = count
+                #expect(try flaw(Array(made.bytes[..<count]), claim) != nil, "\(made) \(count)")
+            }
+        }
+    }
+
+    /// Damages every byte in front of the first picture in several ways. Whatever is found, the inspection comes to an end; most
+    /// bytes are found.
+    @Test func everyByteOfTheHeadCanBeDamaged() throws {
+        for made in Self.made {
+            let end = min(made.bytes.count, 1200)
+            var found = 0
+            var tried = 0
+            for index in 0..<end {
+                for value in [0xff, 0, made.bytes[index] ^ 1, made.bytes[index] ^ 0x80] where value != made.bytes[index] {
+                    var bytes = made.bytes
+                    bytes[index] = value
+                    tried += 1
+                    if try flaw(bytes, made.claim) != nil { found += 1 }
+                }
+            }
+            #expect(found > tried / 4, "\(made): \(found) of \(tried)")
+        }
+    }
+
+    private func position(of bytes: [UInt8], in file: [UInt8]) throws -> Int {
+        try #require(file.indices.first { file[$0...].starts(with: bytes) })
+    }
+
+    @Test(
+        "A changed element of a WebM is found",
+        arguments: [
+            ("V_VP9", OutputFlaw.wrongCodec), ("webm", .wrongSignature),
+        ])
+    func changedTextsAreFound(_ text: String, _ expected: OutputFlaw) throws {
+        let made = try #require(Self.made.first { $0.description == "transparent webm" })
+        var bytes = made.bytes
+        bytes[try position(of: Array(text.utf8), in: bytes)] ^= 1
+        #expect(try flaw(bytes, made.claim) == expected)
+    }
+
+    @Test(
+        "A changed part of a WebM is found",
+        arguments: [
+            // The scale of times; the first block's time; the number of its addition; the mode of alpha.
+            ([0x2a, 0xd7, 0xb1, 0x83], 4, OutputFlaw.wrongDuration), ([0x81, 0x00, 0x00, 0x00], 2, .wrongDuration),
+            ([0xee, 0x81, 0x01], 2, .malformed), ([0x53, 0xc0, 0x81], 3, .malformed),
+        ] as [([UInt8], Int, OutputFlaw)])
+    func changedNumbersAreFound(_ pattern: [UInt8], _ offset: Int, _ expected: OutputFlaw) throws {
+        let made = try #require(Self.made.first { $0.description == "transparent webm" })
+        var bytes = made.bytes
+        bytes[try position(of: pattern, in: bytes) + offset] ^= 2
+        #expect(try flaw(bytes, made.claim) == expected)
+    }
+
+    @Test(
+        "A changed box of an AVIF is found",
+        arguments: [
+            ("auxl", OutputFlaw.missingPart), ("auxC", .missingPart), ("av1C", .missingPart), ("elst", .missingPart),
+            ("auxv", .malformed), ("nclx", .wrongCodec), ("url ", .foreignData), ("moov", .missingPart), ("pitm", .missingPart),
+            ("stss", .missingPart), ("urn:mpeg", .malformed),
+        ])
+    func changedBoxesAreFound(_ kind: String, _ expected: OutputFlaw) throws {
+        let made = try #require(Self.made.first { $0.description == "transparent avif" })
+        var bytes = made.bytes
+        bytes[try position(of: Array(kind.utf8), in: bytes)] ^= 1
+        #expect(try flaw(bytes, made.claim) == expected)
+    }
+
+    @Test func itemsAndSamplesOutsideTheDataAreFound() throws {
+        let made = try #require(Self.made.first { $0.description == "transparent avif" })
+        for (kind, offset) in [("iloc", 4 + 8 + 6), ("stco", 12)] {
+            var bytes = made.bytes
+            bytes[try position(of: Array(kind.utf8), in: bytes) + offset] = 0x7f
+            #expect(try flaw(bytes, made.claim) == .strayingSamples, "\(kind)")
+        }
+    }
+}

@@ -1,0 +1,146 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Media
+
+@Suite("A WebM has the GIF's times, colours and transparency", .timeLimit(.minutes(3))) struct WebMTests {
+    /// A square that moves over a transparent canvas.
+    static func sprite(_ delays: [Int] = [10, 7, 40], width: Int = 64, height: Int = 48, loop: Int? = 0) -> [UInt8] {
+        var builder = GIFBuilder(width: width, height: height)
+        if let loop { builder.addLoop(loop) }
+        for (index, delay) in delays.enumerated() {
+            builder.add(GIFBuilder.Frame(width: 16, height: 16, color: 2)) {
+                ($0.x, $0.y) = (8 + index * 8 % max(1, width - 24), 9)
+                $0.delay = delay
+                $0.disposal = 2
+                $0.transparent = 7
+            }
+        }
+        return builder.finish()
+    }
+
+    private func frames(_ webm: Converted) throws -> [[UInt8]] {
+        try FFmpeg.framesWithAlpha(of: webm.file, width: webm.result.width, height: webm.result.height)
+    }
+
+    private func pixel(_ frame: [UInt8], _ webm: Converted, x: Int, y: Int) -> [Int] {
+        let offset = (y * webm.result.width + x) * 4
+        return frame[offset..<offset + 4].map(Int.init)
+    }
+
+    @Test("Every time is exact, also at other speeds", arguments: [1000, 500, 1500, 2000, 3000, 333, 10_000, 100, 2560])
+    func timesAreExact(_ speed: Int) throws {
+        let delays = [7, 30, 2, 11, 50]
+        let webm = try Converted(Self.sprite(delays), as: .webm) {
+            $0.time.speed = speed
+        }
+        let times = try FFmpeg.packetTimes(of: webm.file)
+        var expected = 0.0
+        #expect(times.count == delays.count)
+        for (time, delay) in zip(times, delays) {
+            // ffprobe prints microseconds.
+            #expect(abs(time - expected) < 0.000_001_1, "\(time) \(expected)")
+            expected += Double(delay * 10) / Double(speed)
+        }
+        #expect(abs(try FFmpeg.duration(of: webm.file) - expected) < 0.000_001_1)
+    }
+
+    @Test func ticksAreExactWhereNanosecondsAre() {
+        #expect(WebMClock(timescale: 100).scale == 1_000_000 && WebMClock(timescale: 100).ticks(7) == 70)
+        #expect(WebMClock(timescale: 1600).scale == 125_000 && WebMClock(timescale: 1600).ticks(1) == 5)
+        let thirds = WebMClock(timescale: 300)
+        #expect(thirds.scale == 1 && thirds.ticks(1) == 3_333_333 && thirds.ticks(2) == 6_666_667)
+        #expect(thirds.ticks(300 * 86_400) == 86_400_000_000_000)
+    }
+
+    @Test func transparentPixelsStayTransparentAndVisibleOnesKeepTheirColour() throws {
+        let webm = try Converted(Self.sprite(), as: .webm) { _ in }
+        #expect(webm.result.isTransparent)
+        let frames = try frames(webm)
+        #expect(frames.count == 3)
+        for (index, frame) in frames.enumerated() {
+            let left = 8 + index * 8
+            #expect(pixel(frame, webm, x: 2, y: 2)[3] < 3)
+            #expect(pixel(frame, webm, x: left - 3, y: 16)[3] < 6)
+            for (x, y) in [(left + 1, 10), (left + 8, 16), (left + 14, 23)] {
+                let color = pixel(frame, webm, x: x, y: y)
+                #expect(color[3] > 249 && color[0] > 235 && color[1] < 20 && color[2] < 20, "\(color)")
+            }
+        }
+    }
+
+    @Test func anOpaqueAnimationHasNoAlpha() throws {
+        let webm = try Converted(GIFBuilder.animation(), as: .webm) { _ in }
+        #expect(!webm.result.isTransparent)
+        let stream = try webm.stream()
+        #expect(stream["codec_name"] == "vp9" && stream["TAG:alpha_mode"] == nil && stream["pix_fmt"] == "yuv420p")
+        #expect(stream["color_space"] == "bt709" && stream["color_range"] == "tv" && stream["color_primaries"] == "bt709")
+    }
+
+    /// Edges become half transparent; their colour stays that of the visible side.
+    @Test("A resized picture has no dark or bright seam", arguments: [OutputFormat.webm, .avif])
+    func resizingLeavesNoSeam(_ format: OutputFormat) throws {
+        let gif = Self.sprite([20, 20], width: 96, height: 64)
+        let made = try Converted(gif, Transcoder(output: format, options: TranscodeOptions(size: SizeOptions(width: 36))))
+        #expect(made.result.isTransparent && made.result.width == 36 && made.result.height == 24)
+        guard format == .webm else { return }
+        for frame in try frames(made) {
+            var seen = 0
+            for offset in stride(from: 0, to: frame.count, by: 4) where frame[offset + 3] > 16 {
+                seen += 1
+                #expect(frame[offset] > 225 && frame[offset + 1] < 30 && frame[offset + 2] < 30)
+            }
+            #expect(seen >= 36)
+        }
+    }
+
+    @Test func aPartWithoutTransparentPixelsIsOpaque() throws {
+        var builder = GIFBuilder(width: 32, height: 32)
+        builder.add(GIFBuilder.Frame(width: 16, height: 32, color: 2)) { $0.delay = 10 }
+        builder.add(GIFBuilder.Frame(width: 32, height: 32, color: 3)) { $0.delay = 20 }
+        builder.add(GIFBuilder.Frame(width: 32, height: 32, color: 4)) { $0.delay = 20 }
+        let gif = builder.finish()
+        #expect(try Converted(gif, as: .webm) { _ in }.result.isTransparent)
+        #expect(try !Converted(gif, as: .webm) { $0.time.start = 10 }.result.isTransparent)
+        #expect(try Converted(gif, as: .webm) { $0.time.end = 10 }.result.isTransparent)
+    }
+
+    @Test(arguments: [2, 20]) func loopsRepeatThePictures(_ loops: Int) throws {
+        let once = try Converted(Self.sprite(), as: .webm) { _ in }
+        let many = try Converted(Self.sprite(), as: .webm) { $0.time.loops = loops }
+        #expect(many.result.duration == loops * once.result.duration && many.result.samples == loops * 3)
+        let times = try FFmpeg.packetTimes(of: many.file)
+        #expect(times.count == loops * 3)
+        for (index, time) in times.enumerated() {
+            #expect(abs(time - (Double(index / 3) * 0.57 + [0, 0.1, 0.17][index % 3])) < 0.000_01)
+        }
+        let decoded = try frames(many)
+        #expect(decoded.count == loops * 3)
+        for index in decoded.indices { #expect(decoded[index] == decoded[index % 3], "frame \(index)") }
+    }
+
+    @Test func aLongAnimationHasSeveralClustersAndKeyPictures() throws {
+        var builder = GIFBuilder(width: 16, height: 16)
+        for index in 0..<600 { builder.add(color: UInt8(index % 7), delay: 20) }
+        let webm = try Converted(builder.finish(), as: .webm) { _ in }
+        #expect(try FFmpeg.packetTimes(of: webm.file).count == 600)
+        let cluster: [UInt8] = [0x1f, 0x43, 0xb6, 0x75]
+        let clusters = webm.bytes.indices.filter { webm.bytes[$0...].starts(with: cluster) }
+        #expect(clusters.count >= 4)
+    }
+
+    @Test func theBytesAreTheSameEachTime() throws {
+        for format in [OutputFormat.webm, .avif] {
+            let first = try Converted(Self.sprite(), as: format) { _ in }
+            let second = try Converted(Self.sprite(), Transcoder(output: format, threads: 2))
+            #expect(first.bytes == second.bytes)
+        }
+    }
+
+    @Test(arguments: [OutputFormat.webm, .avif]) func qualityTradesBytes(_ format: OutputFormat) throws {
+        let gif = GIFBuilder.noise(frames: 3, width: 64, height: 64)
+        let sizes = try [1, 30, 60, 100].map { quality in try Converted(gif, as: format) { $0.quality = quality }.bytes.count }
+        #expect(sizes == sizes.sorted() && Set(sizes).count == 4, "\(sizes)")
+    }
+}
