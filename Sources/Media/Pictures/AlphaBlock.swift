@@ -1,34 +1,25 @@
-/// A block of up to 16 × 16 pixels on its way from colours with alpha to planes.
+/// A block of up to 4 × 4 pixels on its way from colours with alpha to planes.
 ///
-/// A transparent pixel gets the mean of the visible ones in the smallest square around it that has any: of 2, 4, 8 or 16 pixels.
-/// Chroma, which the pixels of a square of 2 share, is thereby that of the visible ones. Not thread-safe.
+/// A transparent pixel gets the mean of the visible ones in its square of 2 × 2, or else in the block. Chroma, which the pixels of a
+/// square share, is thereby that of the visible ones. Not thread-safe.
 final class AlphaBlock {
-    static let side = 16
+    static let side = 4
+    private static let count = side * side
 
     /// The position in the picture, and the size, both even. Blocks at the right and lower edge may be smaller than others.
     private var x = 0
     private var y = 0
     private var width = 0
     private var height = 0
-    /// Pixels of the format ``PixelFormat/yuv(background:)``, in rows of 16.
+    /// Pixels of the format ``PixelFormat/yuv(background:)``, in rows of 4.
     private let words: HeapBuffer<UInt32>
     private let alpha: HeapBuffer<UInt8>
-    /// The squares of 2 pixels, then those of 4, of 8 and of 16.
-    private let squares: HeapBuffer<ColorSum>
-    private let means: HeapBuffer<UInt32>
-    /// The first square of each size.
-    private static let levels = [0, 64, 80, 84]
 
     init() throws(TranscodeError) {
-        let count = Self.side * Self.side
-        words = try HeapBuffer(count: count)
-        alpha = try HeapBuffer(count: count)
-        squares = try HeapBuffer(count: 85)
-        means = try HeapBuffer(count: 85)
-        words.base.initialize(repeating: 0, count: count)
-        alpha.base.initialize(repeating: 0, count: count)
-        squares.base.initialize(repeating: ColorSum(), count: 85)
-        means.base.initialize(repeating: 0, count: 85)
+        words = try HeapBuffer(count: Self.count)
+        alpha = try HeapBuffer(count: Self.count)
+        words.base.initialize(repeating: 0, count: Self.count)
+        alpha.base.initialize(repeating: 0, count: Self.count)
     }
 
     /// Reads the block at a position. Beyond an odd edge, the last column or row is repeated.
@@ -52,14 +43,15 @@ final class AlphaBlock {
                 visible += 1
             }
         }
-        if visible > 0 && visible < width * height { fillTransparent() }
-        return sum.mean
+        guard let mean = sum.mean else { return nil }
+        if visible < width * height { fillTransparent(mean) }
+        return mean
     }
 
     /// Makes a block of one colour, without a change of ``alpha``.
     func fill(_ color: UInt32, _ view: PixelView, x: Int, y: Int) {
         place(view, x: x, y: y)
-        words.base.update(repeating: color, count: Self.side * Self.side)
+        words.base.update(repeating: color, count: Self.count)
     }
 
     private func place(_ view: PixelView, x: Int, y: Int) {
@@ -70,36 +62,25 @@ final class AlphaBlock {
     }
 
     /// Gives each transparent pixel the colour of the visible ones around it.
-    private func fillTransparent() {
-        squares.base.update(repeating: ColorSum(), count: 85)
-        for row in 0..<height {
-            for column in 0..<width {
-                let index = row * Self.side + column
-                let weight = UInt32(alpha.base[index])
-                if weight > 0 { squares.base[row / 2 * 8 + column / 2].add(words.base[index], weight: weight) }
-            }
-        }
-        for level in 1..<Self.levels.count {
-            let side = 16 >> (level + 1)
-            for index in 0..<side * side {
-                let first = Self.levels[level - 1] + index / side * 4 * side + index % side * 2
-                for part in [first, first + 1, first + 2 * side, first + 2 * side + 1] {
-                    squares.base[Self.levels[level] + index].add(squares.base[part])
-                }
-            }
-        }
-        // From the largest square to the smallest: one without a visible pixel takes the mean of the square around it.
-        for level in Self.levels.indices.reversed() {
-            let side = 16 >> (level + 1)
-            for index in 0..<side * side {
-                let around = level == 3 ? 84 : Self.levels[level + 1] + index / side / 2 * (side / 2) + index % side / 2
-                means.base[Self.levels[level] + index] =
-                    squares.base[Self.levels[level] + index].mean ?? means.base[around]
-            }
-        }
-        for row in 0..<height {
-            for column in 0..<width where alpha.base[row * Self.side + column] == 0 {
-                words.base[row * Self.side + column] = means.base[row / 2 * 8 + column / 2]
+    ///
+    /// - Parameter mean: That of the block's visible pixels.
+    private func fillTransparent(_ mean: UInt32) {
+        for top in stride(from: 0, to: height, by: 2) {
+            for left in stride(from: 0, to: width, by: 2) {
+                let first = top * Self.side + left
+                let square = (first, first + 1, first + Self.side, first + Self.side + 1)
+                var sum = ColorSum()
+                func add(_ index: Int) { sum.add(words.base[index], weight: UInt32(alpha.base[index])) }
+                add(square.0)
+                add(square.1)
+                add(square.2)
+                add(square.3)
+                let color = sum.mean ?? mean
+                func fill(_ index: Int) { if alpha.base[index] == 0 { words.base[index] = color } }
+                fill(square.0)
+                fill(square.1)
+                fill(square.2)
+                fill(square.3)
             }
         }
     }
@@ -153,7 +134,7 @@ final class AlphaBlock {
     }
 }
 
-/// The weighted sum of colours of the format ``PixelFormat/yuv(background:)``, of up to 256 pixels with weights up to 255.
+/// The weighted sum of colours of the format ``PixelFormat/yuv(background:)``, of up to 16 pixels with weights up to 255.
 struct ColorSum: BitwiseCopyable {
     private var luma: UInt32 = 0
     private var cb: UInt32 = 0
@@ -166,13 +147,6 @@ struct ColorSum: BitwiseCopyable {
         cb &+= (color >> 8 & 0xfff) &* weight
         cr &+= (color >> 20) &* weight
         self.weight &+= weight
-    }
-
-    mutating func add(_ other: ColorSum) {
-        luma &+= other.luma
-        cb &+= other.cb
-        cr &+= other.cr
-        weight &+= other.weight
     }
 
     /// The mean; nil without a colour.

@@ -2,9 +2,10 @@
 ///
 /// Alpha is straight: the colour planes hold colours under transparent pixels as well. Players that enlarge a picture mix
 /// neighbouring pixels, and chroma is shared by four, so these are the colours of the visible pixels beside them; see
-/// ``AlphaBlock``. Further away, where no player looks, samples stay as they were, which costs no bytes.
+/// ``AlphaBlock``. Further away, where no player looks, they are one grey: anything that follows the picture costs up to twice the
+/// bytes.
 ///
-/// Works in blocks of 16 × 16 samples, of which those that a change touches are written. Not thread-safe.
+/// Works in blocks of 4 × 4 samples, of which those that a change touches are written. Not thread-safe.
 final class AlphaConverter {
     private let geometry: PictureGeometry
     /// Nil where the picture is a part of the canvas.
@@ -20,8 +21,10 @@ final class AlphaConverter {
     private let rows: Int
     private var isFirst = true
 
-    /// The colour under transparent pixels far from any other: black, with luma and chroma as in ``PixelFormat/yuv(background:)``.
-    private static let nothing: UInt32 = PixelFormat.yuv(0)
+    /// The colour under transparent pixels far from any other, in the format ``PixelFormat/yuv(background:)``.
+    private static let nothing: UInt32 = PixelFormat.yuv(0x80_8080)
+    /// No colour: its chroma is out of range.
+    private static let unknown = UInt32.max
     private static let side = AlphaBlock.side
 
     init(_ geometry: PictureGeometry) throws(TranscodeError) {
@@ -77,10 +80,15 @@ final class AlphaConverter {
         for row in top..<bottom {
             for column in left..<right {
                 let index = row * columns + column
+                let wasVisible = !isEmpty.base[index]
                 let mean = block.load(view, x: column * Self.side, y: row * Self.side)
                 difference |= block.storeAlpha(alpha)
                 isEmpty.base[index] = mean == nil
-                guard let mean else { continue }
+                guard let mean else {
+                    // The samples are still those of the pixels that were here, so they are to be written in any case.
+                    if wasVisible { colors.base[index] = Self.unknown }
+                    continue
+                }
                 colors.base[index] = mean
                 difference |= block.storeColors(planes)
             }
@@ -89,8 +97,8 @@ final class AlphaConverter {
         for row in max(0, top - 1)..<min(rows, bottom + 1) {
             for column in max(0, left - 1)..<min(columns, right + 1) where isEmpty.base[row * columns + column] {
                 let index = row * columns + column
-                let color = neighbours(row, column) ?? colors.base[index]
-                guard isFirst || Self.differs(color, colors.base[index]) else { continue }
+                let color = neighbours(row, column) ?? Self.nothing
+                guard isFirst || color != colors.base[index] else { continue }
                 colors.base[index] = color
                 block.fill(color, view, x: column * Self.side, y: row * Self.side)
                 difference |= block.storeColors(planes)
@@ -108,14 +116,6 @@ final class AlphaConverter {
             }
         }
         return sum.mean
-    }
-
-    /// Whether a new colour under transparent pixels is worth its bytes.
-    private static func differs(_ first: UInt32, _ second: UInt32) -> Bool {
-        func distance(_ shift: UInt32, _ mask: UInt32) -> Int {
-            abs(Int(first >> shift & mask) - Int(second >> shift & mask))
-        }
-        return distance(0, 0xff) > 16 || distance(8, 0xfff) > 16 << 4 || distance(20, 0xfff) > 16 << 4
     }
 }
 

@@ -12,7 +12,7 @@ enum AVIFOutput: OutputMaker {
         let (width, height) = (source.geometry.width, source.geometry.height)
         func encoder(_ plane: PlaneEncoder.Plane) throws(TranscodeError) -> PlaneEncoder {
             let level = AVIFSettings.level(quality: options.quality)
-            return try PlaneEncoder(AVIFSettings.stream(plane, width: width, height: height, level: level))
+            return try PlaneEncoder(AVIFSettings.stream(plane, width: width, height: height, level: level, hasAlpha: hasAlpha))
         }
         var streams = PictureStreams(
             color: try encoder(.color), alpha: hasAlpha ? try encoder(.monochromeAlpha) : nil, descriptor: descriptor,
