@@ -25,10 +25,11 @@ import Testing
         let description: String
 
         init(_ name: String, _ format: OutputFormat, _ gif: [UInt8], _ options: TranscodeOptions = TranscodeOptions()) throws {
-            let made = try Converted(gif, Transcoder(output: format, options: options))
+            let transcoder = Transcoder(output: format, options: options)
+            let made = try Converted(gif, transcoder)
             self.format = format
             bytes = made.bytes
-            claim = OutputClaim(format, made.result)
+            claim = OutputClaim(transcoder, made.result)
             description = "\(name) \(format)"
         }
     }

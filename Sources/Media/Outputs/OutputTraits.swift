@@ -24,6 +24,8 @@ package struct OutputTraits: Sendable {
     package let encoder: String?
     /// Whether the program refuses to start without the encoder.
     let isRequired: Bool
+    /// The expected processor time of a conversion, in multiples of that to H.264.
+    var cost = 1
     let make: @Sendable (Transcoder, UnsafeRawBufferPointer, Int32) throws(TranscodeError) -> TranscodeResult
     let inspect: @Sendable (OutputBytes, OutputClaim) throws(OutputFlaw) -> Void
 }
@@ -55,7 +57,7 @@ extension OutputFormat {
     }
 
     /// The expected processor time of a conversion with the options, in multiples of that to H.264.
-    package func cost(_ options: TranscodeOptions) -> Int { codec(options)?.traits.cost ?? 1 }
+    package func cost(_ options: TranscodeOptions) -> Int { codec(options)?.traits.cost ?? traits.cost }
 }
 
 extension OutputTraits {
@@ -65,11 +67,11 @@ extension OutputTraits {
         inspect: MP4Inspection.inspect)
     fileprivate static let webm = OutputTraits(
         name: "webm", mediaType: "video/webm", kind: .video, options: [.size, .quality, .time, .preset],
-        version: VP9Settings.version, encoder: VP9Settings.encoder, isRequired: false, make: WebMOutput.convert,
+        version: VP9Settings.version, encoder: VP9Settings.encoder, isRequired: false, cost: 3, make: WebMOutput.convert,
         inspect: WebMInspection.inspect)
     fileprivate static let avif = OutputTraits(
         name: "avif", mediaType: "image/avif", kind: .video, options: [.size, .quality, .time],
-        version: AVIFSettings.version, encoder: AVIFSettings.encoder, isRequired: false, make: AVIFOutput.convert,
+        version: AVIFSettings.version, encoder: AVIFSettings.encoder, isRequired: false, cost: 3, make: AVIFOutput.convert,
         inspect: AVIFInspection.inspect)
     fileprivate static let jpg = OutputTraits(
         name: "jpg", mediaType: "image/jpeg", kind: .poster, options: [.size, .background, .quality, .frame],
