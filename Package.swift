@@ -42,13 +42,16 @@ let package = Package(
         // File descriptors and buffers, for all targets that move bytes.
         .target(name: "SystemIO", dependencies: ["CLinux"], swiftSettings: strict),
 
+        // Owners of libcurl's handles, shared by the HTTP clients.
+        .target(name: "Curl", dependencies: ["CCurl"], swiftSettings: strict),
+
         // The leaves, which do not import one another.
         .target(
             name: "Media", dependencies: ["CGIF", "CAV", "SystemIO"], swiftSettings: strict + libavHeaders,
             linkerSettings: libavArchives),
         .target(
             name: "Fetch",
-            dependencies: ["CCurl", "CLinux", "SystemIO", .product(name: "Crypto", package: "swift-crypto")],
+            dependencies: ["CCurl", "Curl", "CLinux", "SystemIO", .product(name: "Crypto", package: "swift-crypto")],
             swiftSettings: strict),
         .target(
             name: "Cache",
@@ -60,7 +63,7 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "SharedStore",
-            dependencies: ["CCurl", "CLinux", "SystemIO", .product(name: "Crypto", package: "swift-crypto")],
+            dependencies: ["CCurl", "Curl", "CLinux", "SystemIO", .product(name: "Crypto", package: "swift-crypto")],
             swiftSettings: strict),
         .target(name: "HTTP", dependencies: ["CLinux", "SystemIO"], swiftSettings: strict),
 
@@ -105,7 +108,8 @@ let package = Package(
         .target(
             name: "Prewarm",
             dependencies: [
-                "Renditions", "Sandbox", "Fetch", "Cache", "CCurl", "CLinux", "PrometheusMetrics", "SystemIO",
+                "Renditions", "Sandbox", "Fetch", "Cache", "Cluster", "CCurl", "Curl", "CLinux", "PrometheusMetrics",
+                "SystemIO",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -149,7 +153,7 @@ let package = Package(
             exclude: ["Fuzzing/Corpus", "Fuzzing/gif.dict"],
             swiftSettings: strict),
         .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "CLinux", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "FetchTests", dependencies: ["Fetch", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "FetchTests", dependencies: ["Fetch", "SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "CacheTests", dependencies: ["Cache", "TestSupport", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: strict),

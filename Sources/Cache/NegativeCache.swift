@@ -89,6 +89,8 @@ package enum NegativeLifetime: Sendable, Equatable {
     case transient
     /// The origin asked for a pause (`Retry-After`, RFC 9110 section 10.2.3): at least one second, at most five minutes.
     case retryAfter(seconds: Int64)
+    /// Another node has found the failure and remembers it for that long: at least one second, at most ten minutes.
+    case shared(seconds: Int64)
 
     /// The lifetime. A transient one differs from call to call.
     package func nanoseconds() -> UInt64 {
@@ -97,6 +99,7 @@ package enum NegativeLifetime: Sendable, Equatable {
         case .unusable: 600 * Self.second
         case .transient: 5 * Self.second + UInt64.random(in: 0...(5 * Self.second / 2))
         case .retryAfter(let seconds): UInt64(min(max(seconds, 1), 300)) * Self.second
+        case .shared(let seconds): UInt64(min(max(seconds, 1), 600)) * Self.second
         }
     }
 

@@ -15,7 +15,7 @@ package final class Cluster: Sendable {
     private let commandLink: RedisLink
     private let messageLink: RedisLink
     private let streamLink: RedisLink
-    private let breaker: CircuitBreaker
+    private let breaker: ClusterBreaker
     private let meter: ClusterMeter
     private let reporter: StateReporter
     private let memory: PurgeFile
@@ -23,22 +23,18 @@ package final class Cluster: Sendable {
     /// - Parameters:
     ///   - handlers: The local cache's part in purges.
     ///   - onEvent: Called once for each change that an operator should know, on any thread, which it must not block.
+    ///   - onFailure: Called when a node has found that a source fails, on any thread, which it must not block.
     ///   - onPrewarm: Called when entries of a prewarm list were added; ``SharedPrewarm/claim(_:)`` then finds them.
     package init(
         _ configuration: ClusterConfiguration, handlers: PurgeHandlers, timings: ClusterTimings = ClusterTimings(),
-        onEvent: @escaping @Sendable (ClusterEvent) -> Void, onPrewarm: @escaping @Sendable () -> Void = {}
+        onEvent: @escaping @Sendable (ClusterEvent) -> Void, onFailure: @escaping FailureHandler = { _, _, _ in },
+        onPrewarm: @escaping @Sendable () -> Void = {}
     ) {
         let time = SystemTime()
         let meter = ClusterMeter()
         let keys = ClusterKeys(name: configuration.name)
         let reporter = StateReporter(server: configuration.address.description, onChange: onEvent)
-        let breaker = CircuitBreaker(time: time) { state, error in
-            switch state {
-            case .closed: reporter.set(.breaker, nil)
-            case .open: reporter.set(.breaker, error ?? .breakerOpen)
-            case .halfOpen: break
-            }
-        }
+        let breaker = ClusterBreaker(time: time) { reporter.set(.breaker, $0) }
         let relay = NodeRelay()
         commandLink = RedisLink(
             configuration.address, name: "cluster-cmd", time: time,
@@ -83,7 +79,7 @@ package final class Cluster: Sendable {
             name: "\(configuration.node)-\(identity)", keys: keys,
             commands: GuardedCommands(commandLink, breaker, meter, time), stream: streamLink, memory: memory,
             handlers: handlers, timings: timings, time: time, meter: meter, onPrewarm: onPrewarm,
-            onFollow: { reporter.set(.stream, $0) }, onGap: { reporter.report(.revalidating) })
+            onFailure: onFailure, onFollow: { reporter.set(.stream, $0) }, onGap: { reporter.report(.revalidating) })
         relay.set(node)
         self.configuration = configuration
         self.breaker = breaker
@@ -132,13 +128,13 @@ package final class Cluster: Sendable {
     }
 
     /// Whether the node shares its work now.
-    package var isSharing: Bool { node.follower.isTakingPart && breaker.state != .open }
+    package var isSharing: Bool { node.follower.isTakingPart && breaker.phase == .closed }
 
     /// How the node stands to its cluster now.
     package var state: ClusterState {
         ClusterState(
             sharing: reporter.sharing, node: node.registry.name, server: configuration.address.description,
-            breaker: breaker.state, nodes: node.registry.knownNodes.count, leases: node.flights.heldCount,
+            breaker: breaker.phase, nodes: node.registry.knownNodes.count, leases: node.flights.heldCount,
             pendingPurges: meter.snapshot.purgesPending, position: node.follower.history.position)
     }
 

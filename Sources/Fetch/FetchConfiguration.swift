@@ -46,6 +46,8 @@ package struct FetchConfiguration: Sendable {
     package var loopName = "gifreel"
     /// A PEM file of certificate authorities to trust instead of the system's. Default: none.
     package var certificateAuthorities: String?
+    /// The buckets whose objects may be fetched, by name. Default: none.
+    package var buckets: [String: BucketAccess] = [:]
 
     package init() {}
 
@@ -86,5 +88,34 @@ package struct FetchConfiguration: Sendable {
 
     private static func isFieldText(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { (0x20...0x7e).contains($0) }
+    }
+}
+
+/// Where the objects of a bucket are, and how libcurl signs the requests for them (AWS Signature Version 4).
+package struct BucketAccess: Sendable, Equatable {
+    /// The values of `CURLOPT_AWS_SIGV4`, `CURLOPT_USERNAME` and `CURLOPT_PASSWORD`.
+    package struct Signature: Sendable, Equatable {
+        let scheme: String
+        let user: String
+        let password: String
+
+        package init(scheme: String, user: String, password: String) {
+            self.scheme = scheme
+            self.user = user
+            self.password = password
+        }
+    }
+
+    /// The URL of the bucket, with a slash at its end.
+    let root: String
+    /// Nil for a public bucket, whose objects are fetched without a signature.
+    let signature: Signature?
+    /// Header fields that belong to the signature, as `name: value`.
+    let fields: [String]
+
+    package init(root: String, _ signature: Signature?, fields: [String]) {
+        self.root = root
+        self.signature = signature
+        self.fields = fields
     }
 }

@@ -1,3 +1,5 @@
+package import Curl
+
 /// The reason why a source could not be fetched.
 ///
 /// ``publicDetail`` is for the client and names no address, no cause and nothing an origin sent; ``description`` is for the log.
@@ -114,3 +116,5 @@ extension FetchError: CustomStringConvertible {
         }
     }
 }
+
+extension FetchError: CurlError {}

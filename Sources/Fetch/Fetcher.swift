@@ -1,3 +1,4 @@
+internal import Curl
 internal import Synchronization
 package import SystemIO
 

@@ -94,11 +94,11 @@ package struct Setting: Sendable {
 
     /// A row for text or a flag of each mount.
     init<Value: SettingValue>(
-        mount name: String, _ path: any WritableKeyPath<Settings.Mount, Value> & Sendable, _ effect: Effect,
-        whenUnset: String? = nil, example: String? = nil, _ summary: String
+        mount name: String, _ path: any WritableKeyPath<Settings.Mount, Value> & Sendable, isSecret: Bool = false,
+        _ effect: Effect, whenUnset: String? = nil, example: String? = nil, _ summary: String
     ) where Value.Scalar: UnrangedScalar {
         self.init(
-            name: "mounts.*.\(name)", Access(mount: path), Rule(), effect, isSecret: false, unit: nil, whenUnset: whenUnset,
+            name: "mounts.*.\(name)", Access(mount: path), Rule(), effect, isSecret: isSecret, unit: nil, whenUnset: whenUnset,
             example: example, summary)
     }
 

@@ -107,8 +107,20 @@ package struct Settings: Sendable, Equatable {
         package var maxAge: Duration?
         package var requireSignature: Bool?
         package var query = Query.options
+        package var s3 = S3()
 
         package init() {}
+
+        /// How the objects of an origin `s3://bucket/prefix` are reached.
+        package struct S3: Sendable, Equatable {
+            package var endpoint: String?
+            package var region: String?
+            package var pathStyle: Bool?
+            package var accessKey: String?
+            package var secretKey: String?
+
+            package init() {}
+        }
 
         /// What parameters that are no options mean.
         package enum Query: String, SettingChoice {

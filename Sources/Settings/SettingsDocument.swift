@@ -42,7 +42,7 @@ extension Setting {
     /// The section within the group, such as `s3` of `store.s3.bucket`; nil for most settings.
     var section: Substring? {
         let words = name.split(separator: ".")
-        return words.count == 3 && !hasChosenName ? words[1] : nil
+        return words.count > (hasChosenName ? 3 : 2) ? words[words.count - 2] : nil
     }
 
     /// Groups in the order of the table, with their rows.
@@ -75,7 +75,9 @@ private enum YAMLDocument {
             if group.rows[0].hasChosenName { lines.append("#   media:") }
             var section: Substring?
             for row in group.rows {
-                if row.section != section, let name = row.section { lines.append("  \(name):") }
+                if row.section != section, let name = row.section {
+                    lines.append("\(row.hasChosenName ? "#     " : "  ")\(name):")
+                }
                 section = row.section
                 lines += self.lines(row)
             }
@@ -84,7 +86,7 @@ private enum YAMLDocument {
     }
 
     private static func lines(_ row: Setting) -> [String] {
-        let indent = row.hasChosenName ? "#     " : row.section == nil ? "  " : "    "
+        let indent = (row.hasChosenName ? "#     " : "  ") + (row.section == nil ? "" : "  ")
         var comment = row.summary
         if row.defaultTexts.isEmpty {
             if let phrase = row.whenUnset { comment += " Default: \(phrase)." }

@@ -192,7 +192,7 @@ extension Setting {
     private static let mounts = [
         Setting(
             mount: "origin", \.origin, .live, example: "https://media.example.com/uploads/",
-            "URL that the paths of the mount are appended to."),
+            "URL that the paths of the mount are appended to: http, https, or s3://bucket/prefix."),
         Setting(
             mount: "allow", \.allow, .live, whenUnset: "all paths", example: "avatars/, posts/",
             "Paths below the origin that may be requested."),
@@ -212,6 +212,21 @@ extension Setting {
             mount: "query", \.query, .live, example: "options",
             "Query parameters that are no options: options refuses them, forward sends them to the origin as a part of the URL."
         ),
+        Setting(
+            mount: "s3.endpoint", \.s3.endpoint, .live, whenUnset: "store.s3.endpoint", example: "http://127.0.0.1:9000",
+            "URL of the service of an s3:// origin. With it, no key of store.s3 is used."),
+        Setting(
+            mount: "s3.region", \.s3.region, .live, whenUnset: "store.s3.region", example: "eu-central-1",
+            "Region that requests for an s3:// origin are signed for."),
+        Setting(
+            mount: "s3.path_style", \.s3.pathStyle, .live, whenUnset: "store.s3.path_style", example: "true",
+            "Whether the bucket of an s3:// origin is a part of the path and not of the host."),
+        Setting(
+            mount: "s3.access_key", \.s3.accessKey, isSecret: true, .live, whenUnset: "store.s3.access_key", example: "AKIA…",
+            "Access key for an s3:// origin."),
+        Setting(
+            mount: "s3.secret_key", \.s3.secretKey, isSecret: true, .live, whenUnset: "store.s3.secret_key", example: "…",
+            "Secret key for an s3:// origin."),
     ]
 
     private static let store = [

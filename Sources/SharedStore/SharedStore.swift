@@ -150,14 +150,16 @@ package final class SharedStore: Sendable {
 
     /// Suspends until a queued write or deletion of a rendition has been sent, or an attempt has failed. It stays queued then.
     ///
+    /// - Parameter limit: The longest time to wait; nil for no limit of its own.
     /// - Returns: Whether other nodes see the change now; false without a queue.
-    package func flush(_ name: RenditionName) async -> Bool {
-        await queue?.attempt(of: name) ?? false
+    package func flush(_ name: RenditionName, within limit: Duration? = nil) async -> Bool {
+        await queue?.attempt(of: name, within: limit) ?? false
     }
 
-    /// Queues the deletion of a rendition, also after queued writes of it. Suspends until the deletion survives a crash.
+    /// Queues the deletion of a rendition, and withdraws queued writes of it. Until it is sent, lookups here do not find the rendition.
+    /// Suspends until the deletion survives a crash.
     ///
-    /// - Returns: Whether it is queued; false without a queue, after ``close()``, or if the disk takes no more.
+    /// - Returns: Whether it does; false without a queue, after ``close()``, or if the disk takes no more.
     package func remove(_ name: RenditionName) async -> Bool {
         await queue?.delete(name) ?? false
     }
@@ -182,11 +184,13 @@ package final class SharedStore: Sendable {
     /// - Parameters:
     ///   - time: Seconds since 1970, compared with the time at which the service stored the object.
     ///   - rate: The largest number of deletions per second.
+    ///   - isDryRun: Whether renditions are counted and not deleted.
     ///   - progress: Called after each page of the list and each deletion, on one task.
     /// - Returns: The totals.
     /// - Throws: ``StoreError`` for a request that failed after its retries; what was deleted stays deleted.
     package func prune(
-        storedBefore time: Int64, deletionsPerSecond rate: Double = 100, progress: @Sendable (PruneProgress) -> Void = { _ in }
+        storedBefore time: Int64, deletionsPerSecond rate: Double = 100, isDryRun: Bool = false,
+        progress: @Sendable (PruneProgress) -> Void = { _ in }
     ) async throws(StoreError) -> PruneProgress {
         var totals = PruneProgress()
         var pace = Pace(rate: rate)
@@ -199,11 +203,13 @@ package final class SharedStore: Sendable {
             totals.listed += page.entries.count
             progress(totals)
             for entry in page.entries where entry.modified < time && keys.contains(entry.key) {
-                guard await pace.wait() else { throw .cancelled }
-                try await calls.perform(.delete, within: configuration.timeout) { timeLeft throws(StoreError) in
-                    try await self.client.delete(entry.key, timeout: timeLeft)
+                if !isDryRun {
+                    guard await pace.wait() else { throw .cancelled }
+                    try await calls.perform(.delete, within: configuration.timeout) { timeLeft throws(StoreError) in
+                        try await self.client.delete(entry.key, timeout: timeLeft)
+                    }
+                    meter.countDeleted()
                 }
-                meter.countDeleted()
                 totals.deleted += 1
                 totals.bytes += entry.length
                 progress(totals)
@@ -217,7 +223,7 @@ package final class SharedStore: Sendable {
 package struct PruneProgress: Sendable, Equatable {
     /// Objects seen.
     package fileprivate(set) var listed = 0
-    /// Objects deleted.
+    /// Objects deleted, or counted by a dry run.
     package fileprivate(set) var deleted = 0
     /// Bytes of the deleted objects.
     package fileprivate(set) var bytes = 0

@@ -1,3 +1,5 @@
+package import SystemIO
+
 /// The counters of a ``SharedStore`` since its start, and its present state.
 package struct StoreStatistics: Sendable {
     /// Calls of one operation that were sent.

@@ -1,6 +1,7 @@
 import Crypto
 import Fetch
 import Foundation
+import SystemIO
 import TestSupport
 import Testing
 

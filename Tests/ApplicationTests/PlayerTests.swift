@@ -1,6 +1,7 @@
 import Fetch
 import Foundation
 import Renditions
+import SystemIO
 import TestSupport
 import Testing
 

@@ -93,7 +93,9 @@ extension OperationsTests {
             "limits.canvas_pixels": ["1199"], "limits.total_pixels": ["3599"], "limits.frames": ["2"],
             "limits.duration": ["10ms"], "mounts.*.origin": ["https://b.example/"], "mounts.*.allow": ["b/"],
             "mounts.*.fresh_for": ["1h"], "mounts.*.max_age": ["1h"], "mounts.*.query": ["forward"],
-            "mounts.*.require_signature": ["false"],
+            "mounts.*.require_signature": ["false"], "mounts.*.s3.endpoint": ["https://s3.example"],
+            "mounts.*.s3.path_style": ["true"],
+            "mounts.*.s3.region": ["eu-west-1"],
             "admin.token": ["secret"], "metrics.allow": ["10.0.0.1"], "log.level": ["error"],
         ]
 
@@ -155,18 +157,24 @@ extension OperationsTests {
         }
 
         private func check(_ setting: Setting, _ server: Server) throws {
-            var changed = server.base
+            var base = server.base
+            if setting.name.hasPrefix("mounts.*.s3.") {
+                base.mounts["m"]?.origin = "s3://bucket/prefix"
+                base.mounts["m"]?.s3.accessKey = "key"
+                base.mounts["m"]?.s3.secretKey = "secret"
+            }
+            var changed = base
             let rejection = setting.set(Self.sample(setting), chosenName: "m", in: &changed)
             try #require(rejection == nil, "\(setting.name)")
-            let plan = ReloadPlan(from: server.base, to: changed)
+            let plan = ReloadPlan(from: base, to: changed)
             let name = setting.name.replacing("*", with: "m")
             guard setting.effect == .live else {
                 // Nothing of the new value reaches the service.
-                #expect(plan.waiting == [name] && plan.changed.isEmpty && plan.settings == server.base)
+                #expect(plan.waiting == [name] && plan.changed.isEmpty && plan.settings == base)
                 return
             }
             #expect(plan.changed == [name] && plan.waiting.isEmpty && plan.settings == changed)
-            let configurations = try [server.base, plan.settings].map { String(reflecting: try ServiceConfiguration($0)) }
+            let configurations = try [base, plan.settings].map { String(reflecting: try ServiceConfiguration($0)) }
             if !setting.isSecret && setting.name != "sources.require_signature" && setting.name != "rate_limit.burst" {
                 #expect(configurations[0] != configurations[1], "\(name) reaches no configuration")
             }

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import SystemIO
 import TestSupport
 import Testing
 
@@ -163,17 +164,22 @@ import Testing
         try await waitUntil("the connection") { link.isConnected }
     }
 
-    @Test func theBreakerAdmitsOneTrialAfterItHasOpened() {
-        let breaker = CircuitBreaker(threshold: 2, openInterval: .zero, time: time)
-        #expect(breaker.admits())
-        breaker.failed(.timedOut)
-        #expect(breaker.state == .closed && breaker.admits())
-        breaker.failed(.timedOut)
-        #expect(breaker.state == .open)
-        #expect(breaker.admits() && !breaker.admits() && breaker.state == .halfOpen)
-        breaker.failed(.timedOut)
-        #expect(breaker.state == .open && breaker.admits())
-        breaker.succeeded()
-        #expect(breaker.state == .closed && breaker.admits() && breaker.admits())
+    @Test func theBreakerAdmitsOneProbeAtOnceAfterAReconnection() throws {
+        let breaker = ClusterBreaker(
+            limits: CircuitBreaker.Limits(failures: 2, pause: .seconds(3600), maxPause: .seconds(3600)), time: time)
+        for expected in [BreakerPhase.closed, .open] {
+            breaker.failed(try #require(breaker.admit()), .timedOut)
+            #expect(breaker.phase == expected)
+        }
+        #expect(breaker.admit() == nil)
+        breaker.retry()
+        let probe = try #require(breaker.admit())
+        #expect(breaker.admit() == nil && breaker.phase == .halfOpen)
+        // A probe that is cancelled is followed by another one.
+        breaker.abandoned(probe)
+        breaker.succeeded(try #require(breaker.admit()))
+        #expect(breaker.phase == .closed && breaker.admit() != nil && breaker.admit() != nil)
+        breaker.trip(.timedOut)
+        #expect(breaker.phase == .open && breaker.admit() == nil)
     }
 }

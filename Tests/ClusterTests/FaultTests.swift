@@ -1,3 +1,4 @@
+import SystemIO
 import TestSupport
 import Testing
 
@@ -36,7 +37,7 @@ import Testing
         try await node.joined()
         server.pause(true)
         #expect(await longestWait(node) < limit)
-        #expect(node.cluster.state.breaker == .open)
+        #expect(node.cluster.state.breaker != .closed)
         let start = ContinuousClock.now
         #expect(await node.cluster.join("g", sourceURL: url).error == .breakerOpen)
         #expect(ContinuousClock.now - start < .milliseconds(50))
@@ -144,7 +145,7 @@ import Testing
         try await node.joined()
         try server.run("CONFIG", "SET", "maxmemory", "1")
         #expect(await longestWait(node, 3) < limit)
-        try await waitUntil("the state") { node.cluster.state.breaker == .open }
+        try await waitUntil("the state") { node.cluster.state.breaker != .closed }
         #expect(node.cluster.metrics.errors["oom", default: 0] > 0)
         let report = await node.cluster.purge(.url(url))
         #expect(report.counts.purged >= 1)

@@ -1,3 +1,4 @@
+import SystemIO
 import TestSupport
 import Testing
 
@@ -52,7 +53,7 @@ import Testing
         ("%41%zz%", "A%zz%"), ("%2e%2E%2f", "../"), ("%E9", "\u{e9}"), ("plain", "plain"), ("%%41", "%A"),
     ])
     func lenientDecodingLeavesOtherPercentSigns(text: String, latin1: String) {
-        #expect(PercentEncoding.decodedBytes(text) == latin1.unicodeScalars.map { UInt8($0.value) })
+        #expect(URLNormalization.decodedBytes(text) == latin1.unicodeScalars.map { UInt8($0.value) })
     }
 
     @Test(arguments: [
@@ -62,7 +63,7 @@ import Testing
         ("/[x]", "/[x]"), ("/%5Bx%5D", "/%5Bx%5D"), ("/%25%34%31", "/%2541"),
     ])
     func pathHasItsNormalizedForm(path: String, normalized: String) {
-        #expect(PercentEncoding.normalizedPath(path) == normalized)
+        #expect(URLNormalization.normalizedPath(path) == normalized)
     }
 
     @Test(arguments: [
@@ -70,7 +71,7 @@ import Testing
         ("[]|^`", "[]%7C%5E%60"),
     ])
     func queryChangesOnlyWhereAByteIsForbidden(query: String, normalized: String) {
-        #expect(PercentEncoding.normalizedQuery(query) == normalized)
+        #expect(URLNormalization.normalizedQuery(query) == normalized)
     }
 
     @Test func normalizationIsIdempotentAndKeepsTheMeaning() {
@@ -78,14 +79,14 @@ import Testing
         let pieces = ["/", "a", ".", "..", "%2e", "%2F", "%", "%4", "%25", "é", "%c3%a9", " ", "~", "%7E", "[", "|", "+", "\0"]
         for _ in 0..<3_000 {
             let text = "/" + (0..<(random.next() % 8)).map { _ in pieces[Int(random.next() % UInt64(pieces.count))] }.joined()
-            let path = PercentEncoding.normalizedPath(text)
-            #expect(PercentEncoding.normalizedPath(path) == path, "\(text)")
+            let path = URLNormalization.normalizedPath(text)
+            #expect(URLNormalization.normalizedPath(path) == path, "\(text)")
             #expect(path.hasPrefix("/") && path.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f }, "\(text)")
             let segments = path.split(separator: "/", omittingEmptySubsequences: false)
             #expect(!segments.contains(".") && !segments.contains(".."), "\(text)")
-            let query = PercentEncoding.normalizedQuery(text)
-            #expect(PercentEncoding.normalizedQuery(query) == query, "\(text)")
-            #expect(PercentEncoding.decodedBytes(query) == PercentEncoding.decodedBytes(text), "\(text)")
+            let query = URLNormalization.normalizedQuery(text)
+            #expect(URLNormalization.normalizedQuery(query) == query, "\(text)")
+            #expect(URLNormalization.decodedBytes(query) == URLNormalization.decodedBytes(text), "\(text)")
         }
     }
 }

@@ -87,10 +87,12 @@ import Testing
             var section = ""
             for (name, text) in values.sorted(by: { $0.key < $1.key }) where name.hasPrefix(group + ".") {
                 let words = name.split(separator: ".").map(String.init)
-                let isNested = words.count == 3
-                if isNested, group != "mounts", words[1] != section { lines.append("  \(words[1]):") }
-                section = isNested ? words[1] : ""
-                lines.append("\(isNested ? "    " : "  ")\(words[words.count - 1]): \(quoted(text))")
+                let indent = group == "mounts" ? "    " : "  "
+                let isNested = words.count == (group == "mounts" ? 4 : 3)
+                let own = isNested ? words[words.count - 2] : ""
+                if isNested, own != section { lines.append("\(indent)\(own):") }
+                section = own
+                lines.append("\(indent)\(isNested ? "  " : "")\(words[words.count - 1]): \(quoted(text))")
             }
         }
         return lines.joined(separator: "\n") + "\n"

@@ -1,4 +1,5 @@
 import Synchronization
+import SystemIO
 import TestSupport
 import Testing
 

@@ -206,14 +206,22 @@ import Testing
         withExtendedLifetime(queue) {}
     }
 
-    @Test func aDiskThatTakesNoEntriesIsReportedOnce() async throws {
+    @Test func aDiskThatTakesNoEntriesIsReportedOnceAndDeletionsAreStillSent() async throws {
         let fixture = try Fixture()
         let queue = try fixture.queue()
         defer { queue.close() }
         try FileManager.default.removeItem(atPath: fixture.path)
         for seed in 1...3 { #expect(await !queue.delete(try TestRendition(UInt64(seed)).name)) }
-        #expect(queue.gauges == .init(entries: 0, bytes: 0, dropped: 3))
         #expect(fixture.events.values.count == 1)
+        // Puts are dropped. A deletion is refused to lookups and sent, unless the process ends before.
+        try put(TestRendition(4), queue)
+        try await waitUntil("the put to be dropped") { queue.gauges.dropped == 1 }
+        let deleted = try TestRendition(1)
+        #expect(queue.gauges.entries == 3 && queue.hasDelete(of: deleted.name))
+        let entry = try #require(await queue.next())
+        #expect(entry.change == .delete && entry.name == deleted.name)
+        queue.finish(entry)
+        #expect(!queue.hasDelete(of: deleted.name))
     }
 
     @Test func aClosedQueueTakesAndGivesNothing() async throws {

@@ -11,8 +11,11 @@ package struct ClusterTimings: Sendable {
     package var pollInterval: Duration = .milliseconds(500)
     /// The time after its last heartbeat during which a node counts as live.
     package var nodeLifetime: Duration = .seconds(9)
-    /// The period of heartbeats. They are the only commands of an idle node, except for the read of the purge stream.
+    /// The period of heartbeats. With a look at the other nodes at some of them, they are the only commands of an idle
+    /// node, except for the read of the purge stream.
     package var beatInterval: Duration = .seconds(3)
+    /// The number of heartbeats between two looks at which other nodes are live.
+    package var beatsPerLook = 4
     /// The longest wait of a purge for the other nodes.
     package var purgeLimit: Duration = .seconds(2)
     /// The longest wait of one read of the purge stream for entries.

@@ -1,13 +1,15 @@
+internal import SystemIO
+
 /// Sends commands over a link behind a circuit breaker, and counts them.
 ///
 /// A pipeline counts as failed if it has no replies, or if a reply says that the server as a whole refuses work.
 package final class GuardedCommands: RedisCommands {
     private let link: RedisLink
-    private let breaker: CircuitBreaker
+    private let breaker: ClusterBreaker
     private let meter: ClusterMeter
     private let time: any ClusterTime
 
-    package init(_ link: RedisLink, _ breaker: CircuitBreaker, _ meter: ClusterMeter, _ time: any ClusterTime) {
+    package init(_ link: RedisLink, _ breaker: ClusterBreaker, _ meter: ClusterMeter, _ time: any ClusterTime) {
         self.link = link
         self.breaker = breaker
         self.meter = meter
@@ -15,7 +17,7 @@ package final class GuardedCommands: RedisCommands {
     }
 
     package func replies(to commands: [RedisCommand], within limit: Duration) async throws(RedisError) -> [RedisValue] {
-        guard breaker.admits() else {
+        guard let permit = breaker.admit() else {
             meter.count(.breakerOpen)
             throw .breakerOpen
         }
@@ -35,18 +37,17 @@ package final class GuardedCommands: RedisCommands {
                 if error.concernsServer { refusal = error }
             }
             guard let refusal else {
-                breaker.succeeded()
+                breaker.succeeded(permit)
                 break
             }
-            breaker.failed(.refused(refusal))
+            breaker.failed(permit, .refused(refusal))
             // A new connection may lead to the new primary, or log in again.
             if [.readOnly, .authentication].contains(refusal.kind) { link.drop(.refused(refusal)) }
         case .failure(.cancelled):
-            // Tells nothing of the server, and a trial that ends without a result expires.
-            break
+            breaker.abandoned(permit)
         case .failure(let error):
             meter.count(error)
-            breaker.failed(error)
+            breaker.failed(permit, error)
         }
         return try result.get()
     }

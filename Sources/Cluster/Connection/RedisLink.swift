@@ -38,6 +38,8 @@ package final class RedisLink: Sendable {
     private static let connectLimit: Duration = .seconds(1)
     /// A subscription without a message is checked after this time.
     private static let pingInterval: Duration = .seconds(3)
+    /// Between attempts to connect.
+    private static let backoff = Backoff(first: .milliseconds(50), longest: .seconds(1))
 
     private let address: RedisAddress
     private let name: String
@@ -138,12 +140,12 @@ package final class RedisLink: Sendable {
     // MARK: The thread
 
     private func run(_ wake: Int32) {
-        var delay = ReconnectDelay()
+        var failures = 0
         while !state.withLock({ $0.isClosing }) {
             let failure: RedisError
             do throws(RedisError) {
                 let session = try Session(address, channel: channel, within: Self.connectLimit, time)
-                delay.reset()
+                failures = 0
                 state.withLock { state in
                     state.dropReason = nil
                     state.isConnected = true
@@ -155,7 +157,8 @@ package final class RedisLink: Sendable {
                 failure = error
                 onEvent(.failed(error))
             }
-            pause(for: delay.next(), wake)
+            failures += 1
+            pause(for: Self.backoff.pause(after: failures), wake)
         }
         ended.signal()
     }

@@ -277,6 +277,16 @@ final class FlightBook: LeaseBook {
         }
     }
 
+    func announce(_ record: SharedRecord, of sourceURL: String) async {
+        let message = ClusterMessage.failure(sourceURL: sourceURL, record: record.bytes)
+        let command = RedisCommand(.integer, ["PUBLISH", RedisArgument(keys.channel), RedisArgument(message.bytes)])
+        // A node that does not get the message finds the failure by itself.
+        _ = try? await commands.run(command, within: timings.commandLimit, time)
+    }
+
+    /// Whether a record that was received is in force: no purge that this node knows overtook it.
+    func isCurrent(_ record: SharedRecord, of sourceURL: String) -> Bool { isValid(record, sourceURL) }
+
     func abandon(key: String, value: [UInt8]) {
         state.withLock { $0.held[value] = nil }
         Task(executorPreference: executor) {

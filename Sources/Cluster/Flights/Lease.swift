@@ -42,13 +42,17 @@ package final class Lease: Sendable {
     ///
     /// The object must be readable by other nodes before.
     ///
-    /// - Parameter lifetime: How long the record is kept; zero gives it to the callers that wait and keeps nothing.
-    package func complete(_ record: SharedRecord, lifetime: Duration) async -> Completion {
+    /// - Parameters:
+    ///   - lifetime: How long the record is kept; zero gives it to the callers that wait and keeps nothing.
+    ///   - isOfSource: Whether the record is a failure of the source, for all its renditions. It is then announced to all nodes.
+    package func complete(_ record: SharedRecord, lifetime: Duration, isOfSource: Bool = false) async -> Completion {
         guard end() else { return .lost }
         var record = record
         record.fence = fence
         record.position = position
-        return await book.finish(self, record, lifetime: lifetime)
+        let completion = await book.finish(self, record, lifetime: lifetime)
+        if isOfSource, completion == .published { await book.announce(record, of: sourceURL) }
+        return completion
     }
 
     /// Ends the flight without a result: a caller on another node takes it over.
@@ -68,6 +72,8 @@ package final class Lease: Sendable {
 protocol LeaseBook: Sendable {
     func holds(value: [UInt8]) -> Bool
     func finish(_ lease: Lease, _ record: SharedRecord?, lifetime: Duration) async -> Lease.Completion
+    /// Tells all nodes that a source fails.
+    func announce(_ record: SharedRecord, of sourceURL: String) async
     /// Ends the lease in the background.
     func abandon(key: String, value: [UInt8])
 }

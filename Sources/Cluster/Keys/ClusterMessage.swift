@@ -2,6 +2,8 @@
 enum ClusterMessage: Equatable {
     /// A flight has ended: its key and the record's bytes, which are empty if the lease was released without a result.
     case flight(key: String, value: [UInt8])
+    /// A source fails, for all its renditions: its URL and the record's bytes.
+    case failure(sourceURL: String, record: [UInt8])
     /// A node has applied the purge with this id.
     case acknowledged(StreamID)
     /// Prewarm entries were added.
@@ -16,6 +18,10 @@ enum ClusterMessage: Equatable {
             writer.append("flight")
             writer.append(key)
             writer.append(value)
+        case .failure(let sourceURL, let record):
+            writer.append("failure")
+            writer.append(sourceURL)
+            writer.append(record)
         case .acknowledged(let id):
             writer.append("purge")
             writer.append(id.description)
@@ -32,6 +38,9 @@ enum ClusterMessage: Equatable {
         case "flight":
             guard let key = reader.text(), let value = reader.field() else { return nil }
             self = .flight(key: key, value: value)
+        case "failure":
+            guard let sourceURL = reader.text(), let record = reader.field() else { return nil }
+            self = .failure(sourceURL: sourceURL, record: record)
         case "purge":
             guard let id = reader.text().flatMap({ StreamID($0) }) else { return nil }
             self = .acknowledged(id)

@@ -1,5 +1,9 @@
 internal import Synchronization
 
+/// Receives the failure of a source that a node has found. The last argument tells whether no known purge overtook it: it must be
+/// called after the receiver has noted its own epoch.
+package typealias FailureHandler = @Sendable (_ sourceURL: String, _ record: SharedRecord, _ isCurrent: () -> Bool) -> Void
+
 /// One node's part in the protocols of a cluster, apart from connections: registration, purges, flights and prewarm lists.
 ///
 /// It is created with whatever sends commands, so that tests can run several nodes against a model of a server. Any thread.
@@ -15,6 +19,7 @@ final class ClusterNode: Sendable {
     private let meter: ClusterMeter
     private let executor: (any TaskExecutor)?
     private let onPrewarm: @Sendable () -> Void
+    private let onFailure: FailureHandler
     private let onFollow: @Sendable (RedisError?) -> Void
     private let tasks = Mutex<[Task<Void, Never>]>([])
     private let reconnected = Wakeup()
@@ -23,12 +28,14 @@ final class ClusterNode: Sendable {
     ///   - commands: For callers.
     ///   - stream: For reads that wait; no other commands may wait behind them.
     ///   - onPrewarm: Called when entries of a prewarm list were added.
+    ///   - onFailure: Called when a node has found that a source fails.
     ///   - onFollow: Called with nil when this node begins to take part in the cluster, and with the error that ended that.
     ///   - onGap: Called if the purge stream does not reach back to what this node has applied.
     init(
         name: String, keys: ClusterKeys, commands: any RedisCommands, stream: any RedisCommands, memory: any PurgeMemory,
         handlers: PurgeHandlers, timings: ClusterTimings = ClusterTimings(), time: any ClusterTime, meter: ClusterMeter,
         executor: (any TaskExecutor)? = nil, onPrewarm: @escaping @Sendable () -> Void = {},
+        onFailure: @escaping FailureHandler = { _, _, _ in },
         onFollow: @escaping @Sendable (RedisError?) -> Void = { _ in }, onGap: @escaping @Sendable () -> Void = {}
     ) {
         registry = NodeRegistry(name: name, keys: keys, timings: timings, time: time)
@@ -45,6 +52,7 @@ final class ClusterNode: Sendable {
         self.meter = meter
         self.executor = executor
         self.onPrewarm = onPrewarm
+        self.onFailure = onFailure
         self.onFollow = onFollow
     }
 
@@ -73,6 +81,9 @@ final class ClusterNode: Sendable {
         meter.update { $0.messages += 1 }
         switch ClusterMessage(bytes) {
         case .flight(let key, let value): flights.received(key: key, value: value)
+        case .failure(let sourceURL, let bytes):
+            guard let record = SharedRecord(bytes), follower.isTakingPart else { return }
+            onFailure(sourceURL, record) { [flights] in flights.isCurrent(record, of: sourceURL) }
         case .acknowledged(let id): purger.received(id)
         case .prewarm: onPrewarm()
         case nil: meter.count(.nonsense("a message of an unknown form"))
@@ -102,10 +113,16 @@ final class ClusterNode: Sendable {
 
     private func sendHeartbeats() async {
         let pause = Wakeup()
+        var beats = 0
         while !Task.isCancelled {
             await pause.wait(for: timings.beatInterval, time)
             guard registry.isRegistered else { continue }
             if let isListed = try? await registry.beat(commands), !isListed { follower.fallBehind() }
+            beats += 1
+            // For reports only: a purge looks for itself.
+            if beats.isMultiple(of: timings.beatsPerLook) {
+                _ = try? await registry.liveNodes(commands, within: timings.commandLimit)
+            }
         }
     }
 

@@ -1,3 +1,5 @@
+package import SystemIO
+
 /// How a node stands to its cluster.
 package struct ClusterState: Sendable, Equatable {
     package enum Sharing: Sendable, Equatable {
@@ -12,8 +14,8 @@ package struct ClusterState: Sendable, Equatable {
     package let node: String
     /// The server's address without user and password.
     package let server: String
-    package let breaker: CircuitBreaker.State
-    /// Live nodes at the latest look, this one included.
+    package let breaker: BreakerPhase
+    /// Live nodes at the latest look, which is a few heartbeats old, this one included.
     package let nodes: Int
     /// Flights that this node leads.
     package let leases: Int

@@ -4,7 +4,7 @@
 /// if two nodes have worked on it.
 package final class SharedPrewarm: Sendable {
     /// A claimed entry.
-    package struct Ticket: Sendable, Equatable {
+    package struct Ticket: Sendable, Hashable {
         /// The entry's id in the stream.
         package let id: String
         /// The list's id.
@@ -32,6 +32,8 @@ package final class SharedPrewarm: Sendable {
 
     package static let maxErrors = 20
     private static let maxErrorBytes = 1024
+    /// Larger numbers are not real. Sums of them cannot overflow.
+    private static let maxNumber: Int64 = 1 << 53
     private static let batchSize = 200
     private static let listTime: Duration = .seconds(7 * 86_400)
 
@@ -219,7 +221,9 @@ package final class SharedPrewarm: Sendable {
         guard list.count.isMultiple(of: 2) else { throw .nonsense("a field without a value") }
         var numbers: [String: Int64] = [:]
         for index in stride(from: 0, to: list.count, by: 2) {
-            guard let number = Int64(try list[index + 1].text()), number >= 0 else { throw .nonsense("no number in a list") }
+            guard let number = Int64(try list[index + 1].text()), (0...Self.maxNumber).contains(number) else {
+                throw .nonsense("no number in a list")
+            }
             numbers[try list[index].text()] = number
         }
         var errors: [String] = []

@@ -20,6 +20,8 @@ final class PurgeFollower: Sendable {
     private static let pageSize = 500
     private static let ownLimit = 256
     private static let recentMilliseconds: UInt64 = 60_000
+    /// How far back a node without a position applies purges of objects, which revalidation does not replace: an hour.
+    private static let objectMilliseconds: UInt64 = 3_600_000
     private static let acknowledgementTime: Duration = .seconds(60)
 
     let history = PurgeHistory()
@@ -132,7 +134,7 @@ final class PurgeFollower: Sendable {
         let isKnown = reaches && !hasLost && state.withLock { $0.followed } == identity
         if !isKnown {
             // Where everything is revalidated, only purges with callers that may still wait have to be applied.
-            let recent = StreamID(last.id.milliseconds - min(last.id.milliseconds, Self.recentMilliseconds), 0)
+            let recent = last.id.earlier(by: Self.recentMilliseconds)
             history.reset(reach: isWhole ? .zero : first.id, position: reaches ? min(saved.position, last.id) : recent)
         }
         state.withLock { $0.followed = identity }
@@ -147,7 +149,7 @@ final class PurgeFollower: Sendable {
         var next = isKnown ? "(\(history.position)" : "-"
         while true {
             let page = try await range("XRANGE", next, "+", count: Self.pageSize)
-            try await apply(page)
+            try await apply(page, objectsAfter: reaches ? nil : last.id.earlier(by: Self.objectMilliseconds))
             guard page.count == Self.pageSize, let last = page.last else { break }
             next = "(\(last.id)"
         }
@@ -194,7 +196,9 @@ final class PurgeFollower: Sendable {
     }
 
     /// Applies entries in order, acknowledges them, and saves the position.
-    private func apply(_ entries: [StreamEntry]) async throws(RedisError) {
+    ///
+    /// - Parameter objectsAfter: Purges of objects after this one are applied although the position is later.
+    private func apply(_ entries: [StreamEntry], objectsAfter: StreamID? = nil) async throws(RedisError) {
         var acknowledgements: [RedisCommand] = []
         let start = history.position
         for entry in entries where entry.text("k") != "genesis" {
@@ -206,7 +210,10 @@ final class PurgeFollower: Sendable {
                 continue
             }
             history.insert(entry.id, scope)
-            if entry.id <= start { continue }
+            if entry.id <= start {
+                if case .object = scope, let objectsAfter, entry.id > objectsAfter { _ = await handlers.apply(scope) }
+                continue
+            }
             let counts = await handlers.apply(scope)
             history.advance(to: entry.id)
             meter.update { metrics in

@@ -71,7 +71,7 @@ package struct SourcePattern: Hashable, Sendable, CustomStringConvertible {
         self.scheme = scheme
         self.host = host
         self.port = port
-        self.path = path.isEmpty ? "/" : PercentEncoding.normalizedPath(path)
+        self.path = path.isEmpty ? "/" : URLNormalization.normalizedPath(path)
         self.pathIsTextPrefix = pathIsTextPrefix
     }
 
@@ -97,7 +97,7 @@ package struct SourcePattern: Hashable, Sendable, CustomStringConvertible {
 
     /// Whether an origin that decodes the path before it resolves dot segments would leave the prefix: `/uploads/..%2Fsecret`.
     private static func hidesDotSegments(_ path: String) -> Bool {
-        PercentEncoding.decodedBytes(path)
+        URLNormalization.decodedBytes(path)
             .split { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
             .contains { $0.elementsEqual("..".utf8) }
     }

@@ -21,6 +21,10 @@ final class FetchSettings: Sendable {
     /// Refuses a URL that no address of its host can make allowed.
     func check(_ url: SourceURL) throws(FetchError) {
         if let refusal = policy.refusal(of: url) { throw .notAllowed(refusal) }
+        // A reload may have removed the mount, or moved it to another service.
+        if let bucket = url.bucket, !(configuration.buckets[bucket].map { url.requestText.hasPrefix($0.root) } ?? false) {
+            throw .notAllowed(.pattern)
+        }
     }
 }
 

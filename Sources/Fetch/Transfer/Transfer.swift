@@ -1,5 +1,6 @@
 internal import CCurl
 internal import CLinux
+internal import Curl
 internal import Glibc
 internal import SystemIO
 
@@ -9,9 +10,11 @@ final class Transfer {
     private let settings: FetchSettings
     private let ownEndpoints: OwnEndpoints
     private let sockets: SocketTable
+    /// Set for an object in S3.
+    private let signing: BucketAccess?
     private let isConditional: Bool
     private let onFreshConnection: Bool
-    private(set) var easy: EasyHandle
+    private(set) var easy: EasyHandle<FetchError>
 
     private(set) var head = ResponseHead()
     private var sink: BodySink?
@@ -38,15 +41,37 @@ final class Transfer {
         self.settings = settings
         self.ownEndpoints = ownEndpoints
         self.sockets = sockets
+        signing = url.bucket.flatMap { settings.configuration.buckets[$0] }
         isConditional = !validators.isEmpty
         self.onFreshConnection = onFreshConnection
-        easy = try EasyHandle()
+        easy = try EasyHandle<FetchError>()
         sink = BodySink(limit: settings.configuration.maxBytes)
         stall = StallMeter(rate: settings.configuration.stallRate, window: settings.configuration.stallTime)
         try receiveCallbacks(of: easy)
-        try easy.setOptions(for: url, configuration: settings.configuration, timeLeft: timeLeft)
+        try setOptions(timeLeft: timeLeft)
+        if let signing {
+            // libcurl 7.88 signs all fields, and wrongly if the name of one is the beginning of another's: no `Accept`.
+            try easy.setFields(["Accept-Encoding: identity"] + Self.conditions(validators) + signing.fields)
+        } else {
+            try easy.setFields(settings.headers + Self.conditions(validators) + fields)
+        }
+    }
+
+    private func setOptions(timeLeft: Duration) throws(FetchError) {
+        let configuration = settings.configuration
+        // Exactly the text that was checked.
+        try easy.set(CURLOPT_URL, url.requestText)
+        try easy.set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
+        // HTTP/2 if TLS negotiates it, else HTTP/1.1. What libcurl signs are requests of HTTP/1.1.
+        try easy.set(CURLOPT_HTTP_VERSION, Int(signing == nil ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1))
+        if let signature = signing?.signature {
+            try easy.setSignature(scheme: signature.scheme, user: signature.user, password: signature.password)
+        }
+        try easy.set(CURLOPT_BUFFERSIZE, 64 << 10)
+        try easy.setCommonOptions(
+            userAgent: configuration.userAgent, certificateAuthorities: configuration.certificateAuthorities)
+        try easy.setTimeouts(connect: configuration.connectTimeout, total: timeLeft)
         if onFreshConnection { try easy.set(CURLOPT_FRESH_CONNECT, 1) }
-        try easy.setHeaders(settings.headers + Self.conditions(validators) + fields)
     }
 
     private static func conditions(_ validators: SourceValidators) -> [String] {
@@ -182,6 +207,8 @@ final class Transfer {
     private func resultByStatus() -> Result {
         switch head.status {
         case 301, 302, 303, 307, 308:
+            // A signature holds for one host. S3 redirects to another region, which is an error of the configuration.
+            if signing != nil { return .failure(.failed(.status(head.status, retryAfter: nil))) }
             guard let location = head.location else { return .failure(.failed(.redirectToNowhere)) }
             return .redirect(location: location)
         case 304 where isConditional:

@@ -1,4 +1,5 @@
 internal import CCurl
+internal import Curl
 internal import Glibc
 
 // libcurl calls these functions on the transfer loop's thread, inside `curl_multi_perform`. They only forward to the transfer
@@ -6,12 +7,12 @@ internal import Glibc
 
 extension Transfer {
     /// Sets the callbacks of `easy`, which must not outlive this transfer.
-    func receiveCallbacks(of easy: borrowing EasyHandle) throws(FetchError) {
+    func receiveCallbacks(of easy: borrowing EasyHandle<FetchError>) throws(FetchError) {
         let context = Unmanaged.passUnretained(self).toOpaque()
-        try EasyHandle.check(ccurl_set_write(easy.raw, bodyCallback, context), CURLOPT_WRITEFUNCTION)
-        try EasyHandle.check(ccurl_set_header(easy.raw, headerCallback, context), CURLOPT_HEADERFUNCTION)
-        try EasyHandle.check(ccurl_set_open_socket(easy.raw, socketCallback, context), CURLOPT_OPENSOCKETFUNCTION)
-        try EasyHandle.check(ccurl_set_prerequest(easy.raw, requestCallback, context), CURLOPT_PREREQFUNCTION)
+        try easy.check(ccurl_set_write(easy.raw, bodyCallback, context), CURLOPT_WRITEFUNCTION)
+        try easy.check(ccurl_set_header(easy.raw, headerCallback, context), CURLOPT_HEADERFUNCTION)
+        try easy.check(ccurl_set_open_socket(easy.raw, socketCallback, context), CURLOPT_OPENSOCKETFUNCTION)
+        try easy.check(ccurl_set_prerequest(easy.raw, requestCallback, context), CURLOPT_PREREQFUNCTION)
     }
 }
 

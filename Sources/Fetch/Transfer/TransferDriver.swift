@@ -1,4 +1,5 @@
 internal import CCurl
+internal import Curl
 
 /// The driver of all fetches: it admits them, sends their requests, follows redirects and enforces time limits. Only the
 /// transfer loop's thread uses it.
@@ -17,26 +18,26 @@ final class TransferDriver {
 
     // MARK: Messages from other threads
 
-    func submit(_ request: FetchRequest, on multi: borrowing MultiHandle) {
+    func submit(_ request: FetchRequest, on multi: borrowing MultiHandle<FetchError>) {
         let operation = FetchOperation(request)
         operations[request.id] = operation
         enter(operation, isContinuation: false, on: multi)
     }
 
-    func cancel(_ id: FetchRequest.ID, on multi: borrowing MultiHandle) {
+    func cancel(_ id: FetchRequest.ID, on multi: borrowing MultiHandle<FetchError>) {
         guard let operation = operations[id] else { return }
         finish(operation, .failure(.cancelled), on: multi)
     }
 
     /// Applies the limits of new settings; ``advance(on:)`` then starts the operations that they admit.
-    func applySettings(on multi: borrowing MultiHandle) {
+    func applySettings(on multi: borrowing MultiHandle<FetchError>) {
         let configuration = context.settings.configuration
         queue.limits = FairQueue.Limits(configuration)
         multi.setIdleConnections(configuration.concurrency)
     }
 
     /// Ends all fetches with `error`.
-    func finishAll(_ error: FetchError, on multi: borrowing MultiHandle) {
+    func finishAll(_ error: FetchError, on multi: borrowing MultiHandle<FetchError>) {
         for operation in Array(operations.values) {
             finish(operation, .failure(error), on: multi)
         }
@@ -45,7 +46,7 @@ final class TransferDriver {
     // MARK: One iteration of the loop
 
     /// Handles finished transfers and expired deadlines, and starts queued operations as far as the limits allow.
-    func advance(on multi: borrowing MultiHandle) throws(FetchError) {
+    func advance(on multi: borrowing MultiHandle<FetchError>) throws(FetchError) {
         try multi.perform()
         while let (handle, code) = multi.nextFinished() {
             guard let operation = byHandle[handle], let transfer = operation.transfer else { continue }
@@ -68,7 +69,7 @@ final class TransferDriver {
 
     private var sweepInterval: Duration { min(.milliseconds(250), context.settings.configuration.stallTime / 4) }
 
-    private func sweep(at now: ContinuousClock.Instant, on multi: borrowing MultiHandle) {
+    private func sweep(at now: ContinuousClock.Instant, on multi: borrowing MultiHandle<FetchError>) {
         nextSweep = now + sweepInterval
         let timeout = context.settings.configuration.timeout
         for operation in Array(operations.values) {
@@ -83,7 +84,7 @@ final class TransferDriver {
     // MARK: One operation
 
     /// Admits, queues or refuses an operation.
-    private func enter(_ operation: FetchOperation, isContinuation: Bool, on multi: borrowing MultiHandle) {
+    private func enter(_ operation: FetchOperation, isContinuation: Bool, on multi: borrowing MultiHandle<FetchError>) {
         switch queue.enter(operation.request.id, key: operation.endpoint, isContinuation: isContinuation) {
         case .admitted: sendRequest(of: operation, on: multi)
         case .queued: break
@@ -92,7 +93,7 @@ final class TransferDriver {
     }
 
     /// Sends the next request of an admitted operation.
-    private func sendRequest(of operation: FetchOperation, on multi: borrowing MultiHandle) {
+    private func sendRequest(of operation: FetchOperation, on multi: borrowing MultiHandle<FetchError>) {
         let now = ContinuousClock.now
         let settings = context.settings
         operation.begin(at: now)
@@ -114,7 +115,9 @@ final class TransferDriver {
         }
     }
 
-    private func handleResult(_ result: Transfer.Result, of operation: FetchOperation, on multi: borrowing MultiHandle) {
+    private func handleResult(
+        _ result: Transfer.Result, of operation: FetchOperation, on multi: borrowing MultiHandle<FetchError>
+    ) {
         guard let transfer = operation.transfer else { return }
         switch result {
         case .failure(let error):
@@ -132,7 +135,7 @@ final class TransferDriver {
         }
     }
 
-    private func follow(_ location: [UInt8], in operation: FetchOperation, on multi: borrowing MultiHandle) {
+    private func follow(_ location: [UInt8], in operation: FetchOperation, on multi: borrowing MultiHandle<FetchError>) {
         do throws(FetchError) {
             let settings = context.settings
             let limit = settings.configuration.maxRedirects
@@ -154,7 +157,7 @@ final class TransferDriver {
     }
 
     private func finish(
-        _ operation: FetchOperation, _ result: Result<FetchOutcome, FetchError>, on multi: borrowing MultiHandle
+        _ operation: FetchOperation, _ result: Result<FetchOutcome, FetchError>, on multi: borrowing MultiHandle<FetchError>
     ) {
         guard operations.removeValue(forKey: operation.request.id) != nil else { return }
         release(operation, on: multi)
@@ -168,7 +171,7 @@ final class TransferDriver {
     }
 
     /// Ends the request in progress, if any, and its share of the limits.
-    private func release(_ operation: FetchOperation, on multi: borrowing MultiHandle) {
+    private func release(_ operation: FetchOperation, on multi: borrowing MultiHandle<FetchError>) {
         guard let transfer = operation.transfer.take() else { return }
         multi.remove(transfer.easy.raw)
         byHandle[transfer.easy.raw] = nil

@@ -1,3 +1,4 @@
+internal import Curl
 internal import Synchronization
 internal import SystemIO
 
@@ -18,14 +19,14 @@ final class TransferLoop: @unchecked Sendable {
     }
 
     private let context: FetchContext
-    private let multi: MultiHandle
+    private let multi: MultiHandle<FetchError>
     private let mailbox = Mutex(Mailbox())
     private let thread = Mutex<SystemThread?>(nil)
 
     /// Starts the thread. The owner has to call ``stop()``.
     init(_ context: FetchContext) throws(FetchError) {
         self.context = context
-        multi = try MultiHandle(idleConnections: context.settings.configuration.concurrency)
+        multi = try MultiHandle<FetchError>(idleConnections: context.settings.configuration.concurrency)
         try start()
     }
 

@@ -1,3 +1,5 @@
+internal import SystemIO
+
 /// The URL of a source, parsed once: the same value is the cache key, is checked, and is fetched.
 ///
 /// Two values are equal if and only if their ``canonical`` forms are. The canonical form of a canonical form is itself.
@@ -22,8 +24,13 @@ package struct SourceURL: Sendable {
     package let path: String
     /// The query without its question mark. Only bytes that a URL must not contain are encoded; all others are as given.
     package let query: String?
+    /// The bucket of an object in S3, whose canonical form is `s3://bucket/key`; nil for all other sources. Only a mount can name
+    /// such a source, so that clients cannot have requests of their own signed.
+    package let bucket: String?
 
     let hostName: HostName
+    /// The URL to fetch.
+    let requestText: String
 
     /// The host in lower case; an IPv6 address without brackets.
     package var host: String { hostName.text }
@@ -41,8 +48,8 @@ package struct SourceURL: Sendable {
         guard let scheme = parsed.scheme().flatMap({ Scheme(rawValue: $0.lowercased()) }) else { throw .unsupportedScheme }
         guard parsed.zone() == nil, let host = parsed.host().flatMap(HostName.init) else { throw .badHost }
         guard let port = parsed.port().flatMap({ Int($0) }), (1...65535).contains(port) else { throw .badPort }
-        let path = PercentEncoding.normalizedPath(parsed.path() ?? "/")
-        let query = parsed.query().flatMap { $0.isEmpty ? nil : PercentEncoding.normalizedQuery($0) }
+        let path = URLNormalization.normalizedPath(parsed.path() ?? "/")
+        let query = parsed.query().flatMap { $0.isEmpty ? nil : URLNormalization.normalizedQuery($0) }
 
         let authority = port == scheme.defaultPort ? host.inURL : "\(host.inURL):\(port)"
         canonical = "\(scheme.rawValue)://\(authority)\(path)" + (query.map { "?\($0)" } ?? "")
@@ -51,9 +58,54 @@ package struct SourceURL: Sendable {
         self.port = port
         self.path = path
         self.query = query
+        bucket = nil
+        requestText = canonical
         guard canonical.utf8.count <= Self.maxLength else { throw .tooLong(limit: Self.maxLength) }
         // libcurl fetches the canonical text, so it has to parse it to the same URL.
         guard try CurlURL(canonical).text() == canonical else { throw .malformed }
+    }
+
+    /// The scheme of objects in S3, with its slashes.
+    package static let s3Scheme = "s3://"
+
+    /// The URL of an object, or of a prefix that ends with a slash.
+    ///
+    /// - Parameters:
+    ///   - text: `s3://bucket/key`, the key with or without percent-encoding.
+    ///   - root: The URL of the bucket, which ends with a slash.
+    /// - Throws: ``SourceURLError`` for another bucket's text, and for a key with a part that is empty, `.` or `..`, which servers
+    ///   would resolve, with control characters, or with a query.
+    package init(s3 text: String, bucket: String, at root: SourceURL) throws(SourceURLError) {
+        let start = "\(Self.s3Scheme)\(bucket)/"
+        guard text.hasPrefix(start) else { throw .unsupportedScheme }
+        let parsed = try SourceURL(root.canonical + text.dropFirst(start.count))
+        guard parsed.query == nil, parsed.canonical.hasPrefix(root.canonical) else { throw .malformed }
+        guard let key = PercentEncoding.decode(parsed.canonical.dropFirst(root.canonical.count)),
+            !key.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f })
+        else { throw .badCharacter }
+        let parts = key.split(separator: "/", omittingEmptySubsequences: false)
+        guard key.isEmpty || (parts.last == "" ? parts.dropLast() : parts[...]).allSatisfy({ !["", ".", ".."].contains($0) })
+        else { throw .malformed }
+        // The path is encoded as it is signed.
+        let encoded = PercentEncoding.encode(key, keepsSlashes: true)
+        canonical = start + encoded
+        requestText = root.canonical + encoded
+        path = root.path + encoded
+        scheme = root.scheme
+        port = root.port
+        hostName = root.hostName
+        query = nil
+        self.bucket = bucket
+        guard max(canonical.utf8.count, requestText.utf8.count) <= Self.maxLength else { throw .tooLong(limit: Self.maxLength) }
+    }
+
+    /// The canonical form of a URL, also of an object in S3, for purges.
+    package static func canonicalText(of text: String) throws(SourceURLError) -> String {
+        guard text.lowercased().hasPrefix(s3Scheme) else { return try SourceURL(text).canonical }
+        let rest = text.dropFirst(s3Scheme.count)
+        let bucket = String(rest.prefix { $0 != "/" })
+        // The form does not depend on the service.
+        return try SourceURL(s3: s3Scheme + rest, bucket: bucket, at: SourceURL("http://localhost/")).canonical
     }
 
     /// The URL to which a `Location` field in the response for this URL refers (RFC 9110 section 10.2.2).
@@ -63,7 +115,7 @@ package struct SourceURL: Sendable {
         guard location.count <= Self.maxLength else { throw .tooLong(limit: Self.maxLength) }
         guard location.allSatisfy({ $0 >= 0x20 && $0 != 0x7f && $0 != UInt8(ascii: "\\") }) else { throw .badCharacter }
         let reference = location.flatMap { byte in
-            byte == 0x20 || byte >= 0x80 ? Array(PercentEncoding.encodingForbiddenBytes([byte]).utf8) : [byte]
+            byte == 0x20 || byte >= 0x80 ? Array(URLNormalization.encodingForbiddenBytes([byte]).utf8) : [byte]
         }
         var url = try CurlURL(canonical)
         try url.resolve(String(decoding: reference, as: UTF8.self))

@@ -1,6 +1,7 @@
 internal import Cache
 internal import Renditions
 internal import Sandbox
+internal import SystemIO
 
 /// Brings one entry into the cache, behind everything that visitors request, and retries errors that may pass.
 struct Prewarmer: Sendable {
@@ -22,8 +23,8 @@ struct Prewarmer: Sendable {
         } catch {
             return PrewarmOutcome(describe(error))
         }
-        var origin = Backoff()
-        var capacity = Backoff()
+        var origin = RetryDelays()
+        var capacity = RetryDelays()
         let deadline = ContinuousClock.now + Self.capacityTimeout
         while !Task.isCancelled {
             let failure: RenditionError
@@ -64,11 +65,9 @@ struct Prewarmer: Sendable {
     }
 }
 
-/// Exponential delays between attempts, with jitter and an upper bound. `Retry-After` can lengthen a delay.
-struct Backoff: Sendable {
-    /// The delay before the second attempt.
-    private static let first = Duration.milliseconds(250)
-    private static let longest = Duration.seconds(30)
+/// The delays between attempts of one entry. `Retry-After` can lengthen a delay.
+struct RetryDelays: Sendable {
+    private static let backoff = Backoff(first: .milliseconds(250), longest: .seconds(30))
 
     private(set) var attempts = 0
 
@@ -76,10 +75,7 @@ struct Backoff: Sendable {
     ///
     /// - Parameter retryAfter: The seconds of `Retry-After`, which are respected up to five minutes.
     mutating func next(retryAfter: Int?) -> Duration {
-        let doubled = Self.first * (1 << min(attempts, 10))
         attempts += 1
-        // Jitter, so that attempts that failed together do not repeat together.
-        let own = min(doubled, Self.longest) * Double.random(in: 0.75...1.25)
-        return max(own, .seconds(min(max(retryAfter ?? 0, 0), 300)))
+        return max(Self.backoff.pause(after: attempts), .seconds(min(max(retryAfter ?? 0, 0), 300)))
     }
 }

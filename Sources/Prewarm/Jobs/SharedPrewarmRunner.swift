@@ -1,57 +1,7 @@
+package import Cluster
 internal import Foundation
 package import Renditions
 internal import Synchronization
-
-/// Prewarm lists that the nodes of a cluster process together.
-///
-/// Calls fail while the other nodes cannot be reached; they return within a short deadline.
-package protocol PrewarmSharing: Sendable {
-    /// Adds a list for all nodes. Returns false if the nodes cannot be reached; no node processes the list then.
-    func add(_ id: String, _ entries: [[UInt8]]) async -> Bool
-    /// Claims up to `count` entries for this node. Those of a node that died come first.
-    func claim(_ count: Int) async -> [SharedPrewarmEntry]
-    /// Renews the claims on entries in progress. Claims of this node expire otherwise.
-    func renew(_ entries: [SharedPrewarmEntry]) async
-    /// Records the end of an entry.
-    ///
-    /// - Parameter error: Code and sentence of a failure; nil for success.
-    func finish(_ entry: SharedPrewarmEntry, bytes: Int, error: String?) async
-    /// The progress of a list; nil if it is unknown or the nodes cannot be reached.
-    func progress(of id: String) async -> SharedPrewarmProgress?
-    /// Drops the unfinished entries of a list.
-    func cancel(_ id: String) async
-}
-
-/// An entry that this node has claimed.
-package struct SharedPrewarmEntry: Sendable, Hashable {
-    package let id: String
-    package let list: String
-    package let payload: [UInt8]
-
-    package init(id: String, list: String, payload: [UInt8]) {
-        self.id = id
-        self.list = list
-        self.payload = payload
-    }
-}
-
-/// The progress of a shared list.
-package struct SharedPrewarmProgress: Sendable, Equatable {
-    package let total: Int
-    package let succeeded: Int
-    package let failed: Int
-    package let bytes: Int
-    /// The first failures, each as code and sentence.
-    package let errors: [String]
-
-    package init(total: Int, succeeded: Int, failed: Int, bytes: Int, errors: [String]) {
-        self.total = total
-        self.succeeded = succeeded
-        self.failed = failed
-        self.bytes = bytes
-        self.errors = errors
-    }
-}
 
 /// Processes entries of shared lists on this node, at most as many at a time as the local queue does.
 package final class SharedPrewarmRunner: Sendable {
@@ -70,8 +20,8 @@ package final class SharedPrewarmRunner: Sendable {
 
     private struct State {
         /// Nil until ``SharedPrewarmRunner/start(_:_:describe:)``.
-        var sharing: (any PrewarmSharing)?
-        var active: Set<SharedPrewarmEntry> = []
+        var lists: SharedPrewarm?
+        var active: Set<SharedPrewarm.Ticket> = []
         var loop: Task<Void, Never>?
         var waiting: CheckedContinuation<Void, Never>?
         /// When an entry or a message of a list was last seen; nil before the first.
@@ -84,33 +34,40 @@ package final class SharedPrewarmRunner: Sendable {
         self.concurrency = concurrency
     }
 
-    private var sharing: (any PrewarmSharing)? { state.withLock { $0.sharing } }
+    private var lists: SharedPrewarm? { state.withLock { $0.lists } }
 
     /// Adds a list for all nodes. Returns false if this node has to process it alone.
     package func add(_ order: PrewarmJob.Order) async -> Bool {
         let payloads = order.entries.map { Array((try? JSONEncoder().encode(SharedEntry($0))) ?? Data()) }
-        return await sharing?.add(order.id, payloads) ?? false
+        guard let lists else { return false }
+        do throws(RedisError) {
+            try await lists.add(order.id, payloads)
+            return true
+        } catch {
+            return false
+        }
     }
 
     /// The report on a list; nil if it is unknown.
     package func report(_ id: String) async -> PrewarmReport? {
-        await sharing?.progress(of: id).map { PrewarmReport(id, $0) }
+        guard let progress = try? await lists?.progress(of: id) else { return nil }
+        return PrewarmReport(id, progress)
     }
 
     /// Drops the unfinished entries of a list.
     package func cancel(_ id: String) async {
-        await sharing?.cancel(id)
+        try? await lists?.cancel(id)
     }
 
     /// Starts to process entries.
     package func start(
-        _ sharing: any PrewarmSharing, _ pipeline: @escaping @Sendable () -> RenditionPipeline,
+        _ lists: SharedPrewarm, _ pipeline: @escaping @Sendable () -> RenditionPipeline,
         describe: @escaping PrewarmFailure.Describe
     ) {
         let prewarmer = Prewarmer(pipeline: pipeline, describe: describe)
-        let loop = Task(priority: .utility) { await self.run(sharing, prewarmer) }
+        let loop = Task(priority: .utility) { await self.run(lists, prewarmer) }
         state.withLock { state in
-            state.sharing = sharing
+            state.lists = lists
             state.loop = loop
         }
     }
@@ -139,16 +96,16 @@ package final class SharedPrewarmRunner: Sendable {
         waiting?.resume()
     }
 
-    private func run(_ sharing: any PrewarmSharing, _ prewarmer: Prewarmer) async {
+    private func run(_ lists: SharedPrewarm, _ prewarmer: Prewarmer) async {
         await withDiscardingTaskGroup { group in
-            group.addTask { await self.renewClaims(sharing) }
+            group.addTask { await self.renewClaims(lists) }
             while !Task.isCancelled {
                 let free = concurrency - state.withLock { $0.active.count }
-                let entries = free > 0 ? await sharing.claim(free) : []
+                let entries = free > 0 ? (try? await lists.claim(free)) ?? [] : []
                 for entry in entries {
                     state.withLock { _ = $0.active.insert(entry) }
                     group.addTask {
-                        await self.process(entry, sharing, prewarmer)
+                        await self.process(entry, lists, prewarmer)
                         self.state.withLock { _ = $0.active.remove(entry) }
                         self.wake()
                     }
@@ -159,20 +116,25 @@ package final class SharedPrewarmRunner: Sendable {
         }
     }
 
-    private func process(_ entry: SharedPrewarmEntry, _ sharing: any PrewarmSharing, _ prewarmer: Prewarmer) async {
+    private func process(_ entry: SharedPrewarm.Ticket, _ lists: SharedPrewarm, _ prewarmer: Prewarmer) async {
         guard let known = try? JSONDecoder().decode(SharedEntry.self, from: Data(entry.payload)) else {
-            return await sharing.finish(entry, bytes: 0, error: "bad_request: The entry cannot be read.")
+            return await finish(entry, lists, bytes: 0, error: "bad_request: The entry cannot be read.")
         }
         guard let outcome = await prewarmer.warm(known.entry, retries: Self.retries) else { return }
         let error = outcome.kind == .failed ? "\(outcome.code ?? ""): \(outcome.detail ?? "") (\(known.url))" : nil
-        await sharing.finish(entry, bytes: outcome.bytes, error: error)
+        await finish(entry, lists, bytes: Int64(outcome.bytes), error: error)
     }
 
-    private func renewClaims(_ sharing: any PrewarmSharing) async {
+    private func finish(_ entry: SharedPrewarm.Ticket, _ lists: SharedPrewarm, bytes: Int64, error: String?) async {
+        // If this fails, the claim expires, and a node that processes the entry again finds the rendition.
+        _ = try? await lists.finish(entry, bytes: bytes, error: error)
+    }
+
+    private func renewClaims(_ lists: SharedPrewarm) async {
         while !Task.isCancelled {
             try? await Task.sleep(for: Self.renewInterval)
             let active = state.withLock { Array($0.active) }
-            if !active.isEmpty { await sharing.renew(active) }
+            if !active.isEmpty { try? await lists.renew(active) }
         }
     }
 
@@ -218,10 +180,11 @@ private struct SharedEntry: Codable {
 
 extension PrewarmReport {
     /// The report on a list that several nodes process. Single outcomes are not known.
-    fileprivate init(_ id: String, _ progress: SharedPrewarmProgress) {
+    fileprivate init(_ id: String, _ progress: SharedPrewarm.Progress) {
+        let (total, done) = (Int(progress.total), Int(progress.done + progress.failed))
         self.init(
-            id: id, state: progress.succeeded + progress.failed >= progress.total ? "done" : "running", total: progress.total,
-            done: progress.succeeded + progress.failed, failed: progress.failed, bytes: progress.bytes,
+            id: id, state: done >= total ? "done" : "running", total: total, done: done, failed: Int(progress.failed),
+            bytes: Int(progress.bytes),
             errors: progress.errors.map { text in
                 let parts = text.split(separator: ": ", maxSplits: 1).map(String.init)
                 return Failure(url: "", code: parts.first ?? "", detail: parts.count > 1 ? parts[1] : "")

@@ -77,7 +77,7 @@ package struct RemoteBackend: PrewarmBackend {
     private func exchange<Document: Decodable>(
         _ method: String, _ path: String, body: String?, connectionAttempts: Int = Self.attempts
     ) async throws(PrewarmRunError) -> Document? {
-        var backoff = Backoff()
+        var backoff = RetryDelays()
         while !Task.isCancelled {
             var retryAfter: Int?
             var limit = Self.attempts

@@ -1,4 +1,5 @@
 internal import CCurl
+internal import Curl
 package import Fetch
 
 /// The HTTP client of the commands that talk to a Gifreel server. It blocks the calling thread.
@@ -38,7 +39,7 @@ package struct ServerClient: Sendable {
         _ method: String, _ target: String, body: (text: String, type: String)? = nil, followsRedirects: Bool = false
     ) throws(FetchError) -> Answer {
         guard CurlLibrary.prepare() else { throw .exhausted(cause: "curl_global_init") }
-        var easy = try EasyHandle()
+        var easy = try EasyHandle<FetchError>()
         try easy.set(CURLOPT_URL, server + target)
         try easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
         try easy.set(CURLOPT_FOLLOWLOCATION, followsRedirects ? 1 : 0)
@@ -59,7 +60,7 @@ package struct ServerClient: Sendable {
         guard fields.allSatisfy({ $0.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f } }) else {
             throw .failed(.protocolViolation(cause: "the token has a character that a header field may not contain"))
         }
-        try easy.setHeaders(fields)
+        try easy.setFields(fields)
 
         let received = ReceivedBody()
         let context = Unmanaged.passUnretained(received).toOpaque()

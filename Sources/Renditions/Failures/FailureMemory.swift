@@ -7,8 +7,10 @@ internal import Fetch
 /// Any thread.
 struct FailureMemory: Sendable {
     private let failures: NegativeCache<RenditionError>
+    private let clock: CacheClock
 
     init(clock: CacheClock) {
+        self.clock = clock
         failures = NegativeCache(clock: clock)
     }
 
@@ -40,6 +42,17 @@ struct FailureMemory: Sendable {
         failures.remember(error, for: key, sourceURL: source.canonical, lifetime: lifetime, since: epoch)
     }
 
+    /// Remembers a failure that another node has found, for the time that is left of its lifetime.
+    ///
+    /// - Parameters:
+    ///   - key: The rendition; nil for a failure of the whole source.
+    ///   - sourceURL: The source's canonical URL.
+    func remember(_ failure: SharedFailure, of key: AliasKey?, ofSourceAt sourceURL: String, since epoch: Epoch) {
+        failures.remember(
+            failure.error, for: key ?? Self.key(sourceURL), sourceURL: sourceURL,
+            lifetime: .shared(seconds: failure.remaining(at: clock.unixSeconds())), since: epoch)
+    }
+
     /// Forgets the failures that the purge covers, also those of work in progress.
     func purge(_ scope: PurgeScope) {
         failures.purge(scope)
@@ -49,7 +62,7 @@ struct FailureMemory: Sendable {
     var count: Int { failures.count }
 
     /// The key of failures that concern every rendition of a source. No rendition has an empty text.
-    private static func key(_ source: SourceURL) -> AliasKey {
-        AliasKey(sourceURL: source.canonical, rendition: "")
-    }
+    private static func key(_ source: SourceURL) -> AliasKey { key(source.canonical) }
+
+    private static func key(_ sourceURL: String) -> AliasKey { AliasKey(sourceURL: sourceURL, rendition: "") }
 }

@@ -20,10 +20,13 @@ package struct RenditionPipeline: Sendable {
         package var originRules: OriginRules
         /// The largest source, in bytes.
         package var maxSourceBytes: Int
+        /// Identifies the limits that decide whether a source fails; see ``SharedFailure/details(scope:)``.
+        package var failureScope: String
 
-        package init(originRules: OriginRules, maxSourceBytes: Int) {
+        package init(originRules: OriginRules, maxSourceBytes: Int, failureScope: String = "") {
             self.originRules = originRules
             self.maxSourceBytes = maxSourceBytes
+            self.failureScope = failureScope
         }
     }
 
@@ -51,7 +54,11 @@ package struct RenditionPipeline: Sendable {
         self.cache = cache
         self.clock = clock
         self.convert = convert
-        sharing = tier.map { SharedRenditions(cache: cache, tier: $0, coordinator: coordinator) }
+        sharing = tier.map { tier in
+            SharedRenditions(
+                cache: cache, tier: tier, coordinator: coordinator, failures: state.failures,
+                failureScope: policy.failureScope, clock: clock)
+        }
         log = ProductionLog(logger)
         loader = SourceLoader(
             cache: cache, clock: clock, rules: policy.originRules, state: state.sources, failures: state.failures,
@@ -158,8 +165,16 @@ package struct RenditionPipeline: Sendable {
             urgency: flight.turn.urgency)
         defer { withExtendedLifetime(slot) {} }
         guard let sharing else { return try await runLocally(request, stored, slot, flight) }
-        return try await sharing.runOnOneNode(request) { () async throws(RenditionError) in
-            try await runLocally(request, stored, slot, flight)
+        do throws(RenditionError) {
+            return try await sharing.runOnOneNode(request) { () async throws(RenditionError) in
+                try await runLocally(request, stored, slot, flight)
+            }
+        } catch .remembered(let error, let remaining) {
+            // Another node found the source missing.
+            if stored != nil, error.isSourceMissing { await forget(request.source) }
+            throw .remembered(error, remaining: remaining)
+        } catch {
+            throw error
         }
     }
 

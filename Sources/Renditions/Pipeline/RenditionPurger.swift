@@ -1,16 +1,19 @@
 package import Cache
 package import Cluster
 
-/// Purges renditions on this node: stored ones, work in progress, and remembered failures.
+/// Purges renditions on this node: stored ones, work in progress, and remembered failures. After the purge of an object, this node
+/// does not load it from the shared tier either.
 ///
 /// It lives as long as the process. Any thread; calls suspend and never block.
 package struct LocalPurger: Sendable {
     private let cache: any RenditionCache
     private let state: RenditionState
+    private let tier: (any SharedTier)?
 
-    package init(cache: any RenditionCache, state: RenditionState) {
+    package init(cache: any RenditionCache, state: RenditionState, tier: (any SharedTier)?) {
         self.cache = cache
         self.state = state
+        self.tier = tier
     }
 
     /// Forgets what `scope` covers. Work in progress goes on for its present callers; no call that starts after this one has
@@ -18,6 +21,9 @@ package struct LocalPurger: Sendable {
     ///
     /// - Throws: ``CacheError`` if the purge is not durable; it is in force until the next start all the same.
     package func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeResult {
+        // Before the cache forgets the object, so that it is not loaded again. Every node does this: one that cannot reach the tier
+        // does not leave the object to the others, and an object that waits to be sent is withdrawn on the node that has it.
+        if case .object(let id) = scope { await tier?.remove(id) }
         let result: Result<PurgeResult, CacheError>
         do throws(CacheError) {
             result = .success(try await cache.purge(scope))
@@ -44,15 +50,19 @@ package struct RenditionPurger: Sendable {
     /// Forgets what `scope` covers, as ``LocalPurger/purge(_:)`` does.
     ///
     /// Only the purge of an object removes it from the shared tier: an alias leads there through the source's bytes, which are
-    /// fetched anew after a purge.
+    /// fetched anew after a purge. The tier is waited for as long as it allows.
     ///
     /// - Throws: ``CacheError`` if the purge is not durable on this node and there are no others.
     package func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeReport {
-        // Before the nodes forget the object, so that none of them loads it again.
-        if case .object(let id) = scope { await tier?.remove(id) }
-        if let coordinator { return await coordinator.purge(scope) }
-        let result = try await local.purge(scope)
-        return PurgeReport(purged: result.purged, bytes: result.bytes)
+        let report: PurgeReport
+        if let coordinator {
+            report = await coordinator.purge(scope)
+        } else {
+            let result = try await local.purge(scope)
+            report = PurgeReport(purged: result.purged, bytes: result.bytes)
+        }
+        if case .object(let id) = scope { await tier?.awaitRemoval(of: id) }
+        return report
     }
 }
 

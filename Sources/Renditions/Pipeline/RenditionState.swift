@@ -1,5 +1,7 @@
 package import Cache
+package import Cluster
 internal import Fetch
+internal import Synchronization
 
 /// The mutable state of the core. It lives as long as the process. A reload replaces only the policy of the pipelines that use
 /// it, so requests before and after a reload share flights, failures and admission.
@@ -35,9 +37,15 @@ package final class RenditionState: Sendable {
     let sources: SourceLoader.State
     let failures: FailureMemory
     let admission: Admission
+    private let failureScope: Mutex<String>
 
-    /// - Parameter executor: Runs the work of flights; nil for Swift's default.
-    package init(_ limits: Limits, clock: CacheClock, executor: (any TaskExecutor)? = nil) {
+    /// - Parameters:
+    ///   - failureScope: See ``RenditionPipeline/Policy/failureScope``.
+    ///   - executor: Runs the work of flights; nil for Swift's default.
+    package init(
+        _ limits: Limits, failureScope: String = "", clock: CacheClock, executor: (any TaskExecutor)? = nil
+    ) {
+        self.failureScope = Mutex(failureScope)
         flights = SingleFlight(queueTimeout: limits.queueTimeout, lifetime: limits.missLifetime, executor: executor)
         uploadFlights = SingleFlight(queueTimeout: limits.queueTimeout, lifetime: limits.missLifetime, executor: executor)
         sources = SourceLoader.State(lifetime: limits.fetchLifetime, executor: executor)
@@ -46,7 +54,8 @@ package final class RenditionState: Sendable {
     }
 
     /// Applies other limits. Work that exceeds a smaller limit goes on; nothing more is admitted until it has ended.
-    package func apply(_ limits: Limits) {
+    package func apply(_ limits: Limits, failureScope: String) {
+        self.failureScope.withLock { $0 = failureScope }
         flights.setTimeouts(queue: limits.queueTimeout, lifetime: limits.missLifetime)
         uploadFlights.setTimeouts(queue: limits.queueTimeout, lifetime: limits.missLifetime)
         sources.setLifetime(limits.fetchLifetime)
@@ -67,6 +76,18 @@ package final class RenditionState: Sendable {
         case .url, .prefix: break
         }
         failures.purge(scope)
+    }
+
+    /// Remembers the failure of a source that another node has found.
+    ///
+    /// - Parameter isCurrent: Whether no purge overtook it.
+    package func remember(_ record: SharedRecord, ofSourceAt sourceURL: String, if isCurrent: () -> Bool) {
+        // Noted before the question: a later purge covers the failure.
+        let epoch = failures.epoch
+        guard let failure = SharedFailure(record, scope: failureScope.withLock { $0 }), failure.isOfSource, isCurrent() else {
+            return
+        }
+        failures.remember(failure, of: nil, ofSourceAt: sourceURL, since: epoch)
     }
 
     /// The number of misses in progress.

@@ -6,14 +6,23 @@ struct SharedRenditions: Sendable {
     private let cache: any RenditionCache
     private let tier: any SharedTier
     private let coordinator: (any NodeCoordinator)?
+    private let failures: FailureMemory
+    private let failureScope: String
+    private let clock: CacheClock
 
     /// The number of findings of other nodes that are tried before this node runs the miss for itself.
     private static let maxFindings = 3
 
-    init(cache: any RenditionCache, tier: any SharedTier, coordinator: (any NodeCoordinator)?) {
+    init(
+        cache: any RenditionCache, tier: any SharedTier, coordinator: (any NodeCoordinator)?, failures: FailureMemory,
+        failureScope: String, clock: CacheClock
+    ) {
         self.cache = cache
         self.tier = tier
         self.coordinator = coordinator
+        self.failures = failures
+        self.failureScope = failureScope
+        self.clock = clock
     }
 
     // MARK: Running a miss
@@ -29,9 +38,12 @@ struct SharedRenditions: Sendable {
         }
         // Noted before the finding is received: a later purge covers it.
         let epoch = cache.epoch(for: request.source.canonical)
+        let failureEpoch = failures.epoch
         var rejected: SharedFinding?
         for _ in 0..<Self.maxFindings {
-            switch await coordinator.join(request.key, of: request.source, rejecting: rejected) {
+            let role = await coordinator.join(
+                request.key, of: request.source, rejecting: rejected, failureScope: failureScope)
+            switch role {
             case .alone:
                 let result = try await work()
                 save(result)
@@ -39,18 +51,31 @@ struct SharedRenditions: Sendable {
             case .found(let finding, let isFollowed):
                 if let result = await adopt(finding, request, epoch, isFollowed: isFollowed) { return result }
                 rejected = finding
+            case .failed(let failure):
+                failures.remember(
+                    failure, of: failure.isOfSource ? nil : request.key, ofSourceAt: request.source.canonical,
+                    since: failureEpoch)
+                throw .remembered(failure.error, remaining: failure.remaining(at: clock.unixSeconds()))
             case .lead(let lease):
                 do throws(RenditionError) {
                     let result = try await work()
                     save(result, completing: lease)
                     return result
                 } catch {
-                    await lease.release()
+                    end(lease, error)
                     throw error
                 }
             }
         }
         return try await work()
+    }
+
+    /// Ends a lease after the work has failed, while the error is returned to the callers.
+    private func end(_ lease: any FlightLease, _ error: RenditionError) {
+        let failure = SharedFailure(error, foundAt: clock.unixSeconds())
+        Task {
+            if let failure { await lease.fail(failure) } else { await lease.release() }
+        }
     }
 
     /// Publishes the rendition that another node has found in the local cache; nil if it cannot be used.

@@ -18,16 +18,26 @@ package struct ClusterCoordinator: NodeCoordinator {
         now = clock.unixSeconds
     }
 
-    package func join(_ key: AliasKey, of source: SourceURL, rejecting rejected: SharedFinding?) async -> FlightRole {
-        let start = await cluster.join(
-            key.description, sourceURL: source.canonical, outdated: rejected.map { SharedRecord($0) })
-        switch start {
-        case .lead(let lease):
-            return .lead(ClusterLease(lease) { freshFor, fetchedAt in (freshFor ?? self.freshFor) - (now() - fetchedAt) })
-        case .found(let record, let isFollowed):
-            return SharedFinding(record).map { .found($0, isFollowed: isFollowed) } ?? .alone
-        case .alone:
-            return .alone
+    package func join(
+        _ key: AliasKey, of source: SourceURL, rejecting rejected: SharedFinding?, failureScope: String
+    ) async -> FlightRole {
+        var outdated = rejected.map { SharedRecord($0) }
+        while true {
+            switch await cluster.join(key.description, sourceURL: source.canonical, outdated: outdated) {
+            case .lead(let lease):
+                return .lead(
+                    ClusterLease(lease, failureScope: failureScope) { freshFor, fetchedAt in
+                        (freshFor ?? self.freshFor) - (now() - fetchedAt)
+                    })
+            case .found(let record, let isFollowed):
+                if let failure = SharedFailure(record, scope: failureScope) { return .failed(failure) }
+                if let finding = SharedFinding(record) { return .found(finding, isFollowed: isFollowed) }
+                // A failure under other limits. This node tries the source itself.
+                if outdated == record { return .alone }
+                outdated = record
+            case .alone:
+                return .alone
+            }
         }
     }
 
@@ -40,10 +50,15 @@ package struct ClusterCoordinator: NodeCoordinator {
 
 private struct ClusterLease: FlightLease {
     private let lease: Lease
+    private let failureScope: String
     private let secondsLeft: @Sendable (_ freshFor: Int64?, _ fetchedAt: Int64) -> Int64
 
-    init(_ lease: Lease, secondsLeft: @escaping @Sendable (_ freshFor: Int64?, _ fetchedAt: Int64) -> Int64) {
+    init(
+        _ lease: Lease, failureScope: String,
+        secondsLeft: @escaping @Sendable (_ freshFor: Int64?, _ fetchedAt: Int64) -> Int64
+    ) {
         self.lease = lease
+        self.failureScope = failureScope
         self.secondsLeft = secondsLeft
     }
 
@@ -52,8 +67,23 @@ private struct ClusterLease: FlightLease {
         _ = await lease.complete(SharedRecord(finding), lifetime: .seconds(max(0, seconds)))
     }
 
+    func fail(_ failure: SharedFailure) async {
+        let record = SharedRecord(
+            outcome: .failure(code: failure.code, details: failure.details(scope: failureScope)), fetchedAt: failure.foundAt,
+            freshFor: failure.lifetime)
+        _ = await lease.complete(record, lifetime: .seconds(failure.lifetime), isOfSource: failure.isOfSource)
+    }
+
     func release() async {
         await lease.release()
+    }
+}
+
+extension SharedFailure {
+    /// Nil for a record of an object, or of a failure under other limits.
+    package init?(_ record: SharedRecord, scope: String) {
+        guard case .failure(let code, let details) = record.outcome, let lifetime = record.freshFor else { return nil }
+        self.init(code: code, details: details, scope: scope, foundAt: record.fetchedAt, lifetime: lifetime)
     }
 }
 

@@ -7,8 +7,12 @@ package import Fetch
 package protocol NodeCoordinator: Sendable {
     /// Finds what another node knows about a rendition, waits for the node that runs its miss, or takes the lead.
     ///
-    /// - Parameter rejected: A finding that this function returned before and that the caller could not use.
-    func join(_ key: AliasKey, of source: SourceURL, rejecting rejected: SharedFinding?) async -> FlightRole
+    /// - Parameters:
+    ///   - rejected: A finding that this function returned before and that the caller could not use.
+    ///   - failureScope: See ``SharedFailure/details(scope:)``.
+    func join(
+        _ key: AliasKey, of source: SourceURL, rejecting rejected: SharedFinding?, failureScope: String
+    ) async -> FlightRole
 
     /// Purges all nodes, this one included: each applies ``LocalPurger/purge(_:)``.
     func purge(_ scope: PurgeScope) async -> PurgeReport
@@ -20,6 +24,8 @@ package enum FlightRole: Sendable {
     case lead(any FlightLease)
     /// Another node has run it. `isFollowed` is true if this call waited for it.
     case found(SharedFinding, isFollowed: Bool)
+    /// Another node has run it, and it failed.
+    case failed(SharedFailure)
     /// This node runs the miss for itself, because the others cannot be reached.
     case alone
 }
@@ -28,6 +34,8 @@ package enum FlightRole: Sendable {
 package protocol FlightLease: Sendable {
     /// Ends the lease and hands the finding to the waiting nodes. The object must be readable by them.
     func complete(_ finding: SharedFinding) async
+    /// Ends the lease and hands the failure to the waiting nodes, and to those that ask within its lifetime.
+    func fail(_ failure: SharedFailure) async
     /// Ends the lease without a finding, so that a waiting node takes the lead.
     func release() async
 }

@@ -8,6 +8,9 @@ package struct S3Tier: SharedTier {
     /// The largest rendition to receive, in bytes.
     private let maxBytes: Int
 
+    /// The longest time that a purge waits for the store.
+    private static let removalLimit: Duration = .seconds(2)
+
     /// - Parameter maxBytes: The largest rendition to receive; the local cache refuses larger ones anyway.
     package init(_ store: SharedStore, maxBytes: Int) {
         self.store = store
@@ -36,14 +39,25 @@ package struct S3Tier: SharedTier {
     }
 
     package func remove(_ id: ObjectID) async {
-        // The id does not tell the format.
-        let extensions = Rendition.Format.allCases.map(\.rawValue) + [Rendition.Format.gif.rawValue]
         await withDiscardingTaskGroup { group in
-            for name in extensions.compactMap({ RenditionName(id: id.description, fileExtension: $0) }) {
-                group.addTask {
-                    if await store.remove(name) { _ = await store.flush(name) }
-                }
+            for name in Self.names(of: id) {
+                group.addTask { _ = await store.remove(name) }
             }
+        }
+    }
+
+    package func awaitRemoval(of id: ObjectID) async {
+        await withDiscardingTaskGroup { group in
+            for name in Self.names(of: id) {
+                group.addTask { _ = await store.flush(name, within: Self.removalLimit) }
+            }
+        }
+    }
+
+    /// The names that an object may have: its id does not tell the format.
+    private static func names(of id: ObjectID) -> [RenditionName] {
+        (Rendition.Format.allCases.map(\.rawValue) + [Rendition.Format.gif.rawValue]).compactMap {
+            RenditionName(id: id.description, fileExtension: $0)
         }
     }
 }

@@ -15,8 +15,12 @@ package protocol SharedTier: Sendable {
     /// - Returns: Whether other nodes can read it now. If not, the tier stores it as soon as it can.
     func save(_ rendition: CachedRendition) async -> Bool
 
-    /// Removes an object. If the tier cannot be reached, it is removed as soon as it can.
+    /// Refuses to load an object from now on, until its deletion has been sent, which is queued: if the tier cannot be reached, it is
+    /// sent as soon as it can. A rendition that is saved afterwards is stored after the deletion.
     func remove(_ id: ObjectID) async
+
+    /// Suspends until the queued deletion of an object was sent, an attempt has failed, or a deadline of the tier has passed.
+    func awaitRemoval(of id: ObjectID) async
 }
 
 /// The description of an object in the shared tier.

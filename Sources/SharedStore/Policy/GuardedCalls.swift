@@ -1,4 +1,5 @@
 internal import Synchronization
+internal import SystemIO
 
 /// Sends calls through the circuit breaker, within a deadline, with retries, and counts them. Any thread.
 final class GuardedCalls: Sendable {

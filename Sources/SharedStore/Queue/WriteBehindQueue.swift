@@ -41,7 +41,8 @@ final class WriteBehindQueue: Sendable {
         var waiting: [CheckedContinuation<Void, Never>] = []
         var waitingForEnd: [CheckedContinuation<Void, Never>] = []
         /// Callers that wait for the next attempt to send an entry, by its name.
-        var waitingForAttempt: [RenditionName: [CheckedContinuation<Bool, Never>]] = [:]
+        var waitingForAttempt: [RenditionName: [UInt64: CheckedContinuation<Bool, Never>]] = [:]
+        var nextWaiter: UInt64 = 0
         var isClosed = false
         var isDiskBroken = false
 
@@ -177,7 +178,8 @@ final class WriteBehindQueue: Sendable {
         do throws(StoreError) {
             try directory.add(entry, file)
         } catch {
-            drop(entry)
+            // A deletion that does not survive a crash is still sent, and refused to lookups until then.
+            if entry.change == .delete { ready(entry) } else { drop(entry) }
             let isFirst = state.withLock { state in
                 defer { state.isDiskBroken = true }
                 return !state.isDiskBroken
@@ -185,39 +187,55 @@ final class WriteBehindQueue: Sendable {
             if isFirst { report(.queueFailed(error)) }
             return false
         }
-        let isWithdrawn = state.withLock { state in
-            state.isDiskBroken = false
-            guard let index = state.index(of: entry) else { return true }
-            if state.items[index].phase == .withdrawn {
-                _ = removeItem(at: index, &state)
-                return true
-            }
-            state.items[index].phase = .ready
-            return false
-        }
-        if isWithdrawn { directory.remove(entry) }
-        wake()
-        return !isWithdrawn
+        state.withLock { $0.isDiskBroken = false }
+        let isReady = ready(entry)
+        if !isReady { directory.remove(entry) }
+        return isReady
     }
 
-    /// Suspends until a queued entry of this name has been sent, or an attempt has failed.
+    /// Lets an entry be sent, unless it was withdrawn.
+    @discardableResult
+    private func ready(_ entry: QueueEntry) -> Bool {
+        let isReady = state.withLock { state in
+            guard let index = state.index(of: entry) else { return false }
+            if state.items[index].phase == .withdrawn {
+                _ = removeItem(at: index, &state)
+                return false
+            }
+            state.items[index].phase = .ready
+            return true
+        }
+        wake()
+        return isReady
+    }
+
+    /// Suspends until a queued entry of this name has been sent, an attempt has failed, or `limit` has passed.
     ///
     /// - Returns: Whether it was sent; true also if none is queued.
-    func attempt(of name: RenditionName) async -> Bool {
-        await withCheckedContinuation { continuation in
+    func attempt(of name: RenditionName, within limit: Duration?) async -> Bool {
+        let number = state.withLock { state in
+            state.nextWaiter += 1
+            return state.nextWaiter
+        }
+        return await withCheckedContinuation { continuation in
             let known: Bool? = state.withLock { state in
                 if state.isClosed { return false }
                 guard state.items.contains(where: { $0.entry.name == name }) else { return true }
-                state.waitingForAttempt[name, default: []].append(continuation)
+                state.waitingForAttempt[name, default: [:]][number] = continuation
                 return nil
             }
-            if let known { continuation.resume(returning: known) }
+            if let known { return continuation.resume(returning: known) }
+            guard let limit else { return }
+            Task {
+                try? await Task.sleep(for: limit)
+                state.withLock { $0.waitingForAttempt[name]?.removeValue(forKey: number) }?.resume(returning: false)
+            }
         }
     }
 
     private func attemptEnded(_ entry: QueueEntry, isSent: Bool) {
-        let continuations = state.withLock { $0.waitingForAttempt.removeValue(forKey: entry.name) } ?? []
-        for continuation in continuations { continuation.resume(returning: isSent) }
+        let continuations = state.withLock { $0.waitingForAttempt.removeValue(forKey: entry.name) } ?? [:]
+        for continuation in continuations.values { continuation.resume(returning: isSent) }
     }
 
     private func drop(_ entry: QueueEntry) {
@@ -344,7 +362,7 @@ final class WriteBehindQueue: Sendable {
         let abandoned = state.withLock { state in
             state.isClosed = true
             defer { state.waitingForAttempt.removeAll() }
-            return state.waitingForAttempt.values.flatMap { $0 }
+            return state.waitingForAttempt.values.flatMap(\.values)
         }
         for continuation in abandoned { continuation.resume(returning: false) }
         wake()

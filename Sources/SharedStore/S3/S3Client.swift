@@ -159,4 +159,13 @@ package struct S3Bucket: Sendable, Equatable {
         self.credentials = credentials
         self.certificateAuthorities = certificateAuthorities
     }
+
+    /// The URL of the bucket, with a slash at its end, and the signing part of a GET, for another HTTP client. That client has to
+    /// encode a key as ``PercentEncoding/encode(_:keepsSlashes:)`` does, and to send the path as it is (`CURLOPT_PATH_AS_IS`).
+    package var source: (url: String, signing: S3Signing) {
+        let url = endpoint.url(bucket: name, key: "")
+        return (
+            url.hasSuffix("/") ? url : url + "/", S3Signer(region: endpoint.region, credentials: credentials).sign()
+        )
+    }
 }

@@ -42,31 +42,6 @@ package struct S3Signer: Sendable, Equatable {
     }
 }
 
-/// Objects of a bucket as sources: the part of `s3://bucket/prefix` that builds and signs the requests of another HTTP client.
-package struct S3Source: Sendable, Equatable {
-    private let bucket: S3Bucket
-    private let prefix: String
-
-    /// - Parameter prefix: What all keys begin with.
-    package init(bucket: S3Bucket, prefix: String) {
-        self.bucket = bucket
-        self.prefix = prefix
-    }
-
-    /// The URL of a GET and its signing part. The URL has to be sent as it is, without normalization (`CURLOPT_PATH_AS_IS`).
-    ///
-    /// - Parameter path: The rest of the key, without encoding.
-    /// - Throws: ``StoreConfigurationError`` for a key with a part that is empty, `.` or `..`, or with control characters.
-    package func get(_ path: String) throws(StoreConfigurationError) -> (url: String, signing: S3Signing) {
-        let key = prefix + path
-        try S3Location.validate(key: key[...], setting: "key", maxLength: 1024)
-        return (
-            bucket.endpoint.url(bucket: bucket.name, key: key),
-            S3Signer(region: bucket.endpoint.region, credentials: bucket.credentials).sign()
-        )
-    }
-}
-
 /// An object, or the beginning of the names of objects, as `s3://bucket/key` names it.
 package struct S3Location: Sendable, Equatable {
     package let bucket: String

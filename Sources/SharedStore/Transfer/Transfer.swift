@@ -1,5 +1,6 @@
 internal import CCurl
 internal import Crypto
+internal import Curl
 internal import Glibc
 internal import SystemIO
 
@@ -8,7 +9,7 @@ final class Transfer {
     let id: Int
     private let request: TransferRequest
     private let continuation: CheckedContinuation<Result<TransferResponse, StoreError>, Never>
-    private(set) var easy: CurlEasy
+    private(set) var easy: EasyHandle<StoreError>
 
     private var status = 0
     private var fields: [String: String] = [:]
@@ -32,42 +33,24 @@ final class Transfer {
         self.id = id
         self.request = request
         self.continuation = continuation
-        easy = try CurlEasy()
-        try easy.setCallbacks(self)
+        easy = try EasyHandle<StoreError>()
+        try receiveCallbacks(of: easy)
         try setOptions()
     }
 
     private func setOptions() throws(StoreError) {
         // The path is signed as it is sent.
         try easy.set(CURLOPT_URL, request.url)
-        try easy.set(CURLOPT_PATH_AS_IS, 1)
-        try easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
-        try easy.set(CURLOPT_FOLLOWLOCATION, 0)
-        // No settings from the environment or the home directory.
-        try easy.set(CURLOPT_PROXY, "")
-        try easy.set(CURLOPT_NOPROXY, "*")
-        try easy.set(CURLOPT_NETRC, 0)
-        try easy.set(CURLOPT_USERAGENT, "gifreel")
         try easy.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
-        try easy.set(CURLOPT_HTTP09_ALLOWED, 0)
-        try easy.set(CURLOPT_HTTP_CONTENT_DECODING, 0)
         try easy.set(CURLOPT_TCP_KEEPALIVE, 1)
-        try easy.set(CURLOPT_MAXAGE_CONN, 60)
         try easy.set(CURLOPT_BUFFERSIZE, 256 << 10)
         try easy.set(CURLOPT_UPLOAD_BUFFERSIZE, 256 << 10)
-        try easy.set(CURLOPT_SSL_VERIFYPEER, 1)
-        try easy.set(CURLOPT_SSL_VERIFYHOST, 2)
-        try easy.set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
-        if let file = request.certificateAuthorities { try easy.set(CURLOPT_CAINFO, file) }
-        try easy.set(CURLOPT_TIMEOUT_MS, request.timeout.wholeMilliseconds)
-        try easy.set(CURLOPT_CONNECTTIMEOUT_MS, request.timeout.wholeMilliseconds)
-        try easy.set(CURLOPT_NOSIGNAL, 1)
-        // Without this option, a timeout during name lookup blocks the loop's thread until the resolver's thread returns.
-        try easy.set(CURLOPT_QUICK_EXIT, 1)
+        // libcurl announces uploads (Expect: 100-continue) and waits a second if a server ignores that.
+        try easy.set(CURLOPT_EXPECT_100_TIMEOUT_MS, 100)
+        try easy.setCommonOptions(userAgent: "gifreel", certificateAuthorities: request.certificateAuthorities)
+        try easy.setTimeouts(connect: request.timeout, total: request.timeout)
         if let signature = request.signature {
-            try easy.set(CURLOPT_AWS_SIGV4, signature.scheme)
-            try easy.set(CURLOPT_USERNAME, signature.user)
-            try easy.set(CURLOPT_PASSWORD, signature.password)
+            try easy.setSignature(scheme: signature.scheme, user: signature.user, password: signature.password)
         }
         switch request.method {
         case .get: try easy.set(CURLOPT_HTTPGET, 1)
@@ -172,7 +155,7 @@ final class Transfer {
 
     private func result(_ code: CURLcode) -> Result<TransferResponse, StoreError> {
         if let failure { return .failure(failure) }
-        if code != CURLE_OK { return .failure(StoreError(code, easy.message(code))) }
+        if code != CURLE_OK { return .failure(StoreError(code, easy.errorMessage(code))) }
         // libcurl takes a head that ends with the connection for a response without a body.
         guard isHeadComplete else { return .failure(.interrupted(cause: "its head is incomplete")) }
         var digest: [UInt8]?
@@ -194,14 +177,6 @@ extension StoreError {
         case CURLE_OUT_OF_MEMORY: self = .exhausted(cause: message)
         default: self = .invalidResponse(cause: message)
         }
-    }
-}
-
-extension Duration {
-    /// Whole milliseconds, at least 1: for libcurl 0 means no limit.
-    fileprivate var wholeMilliseconds: Int {
-        let (seconds, attoseconds) = min(self, .seconds(86_400)).components
-        return max(1, Int(seconds) * 1000 + Int(attoseconds / 1_000_000_000_000_000))
     }
 }
 

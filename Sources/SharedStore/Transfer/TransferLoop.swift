@@ -1,3 +1,4 @@
+internal import Curl
 internal import Glibc
 internal import Synchronization
 internal import SystemIO
@@ -20,7 +21,7 @@ final class TransferLoop: @unchecked Sendable {
         var isClosed = false
     }
 
-    private let multi: CurlMulti
+    private let multi: MultiHandle<StoreError>
     private let mailbox = Mutex(Mailbox())
     private let thread = Mutex<SystemThread?>(nil)
 
@@ -28,8 +29,8 @@ final class TransferLoop: @unchecked Sendable {
     ///
     /// - Parameter connections: The largest number of open connections, and with that of requests that run at once.
     init(connections: Int) throws(StoreError) {
-        guard CurlGlobals.isReady else { throw .exhausted(cause: "curl_global_init") }
-        multi = try CurlMulti(connections: connections)
+        guard CurlLibrary.prepare() else { throw .exhausted(cause: "curl_global_init") }
+        multi = try MultiHandle(idleConnections: connections, openConnections: connections)
         // The thread blocks all signals, among them SIGPIPE from writes to a closed TLS connection.
         guard let started = SystemThread.start(name: "store", { self.run() }) else {
             throw .exhausted(cause: "no more threads")
@@ -88,10 +89,10 @@ final class TransferLoop: @unchecked Sendable {
                 try multi.perform()
                 while let (easy, code) = multi.nextFinished() {
                     guard let transfer = transfers.removeValue(forKey: easy) else { continue }
-                    multi.remove(transfer.easy)
+                    multi.remove(transfer.easy.raw)
                     transfer.finish(code)
                 }
-                try multi.wait()
+                try multi.wait(milliseconds: 60_000)
             } catch {
                 // libcurl fails here only when it is out of memory: end the requests under way and continue with new ones.
                 end(&transfers, error)
@@ -108,7 +109,7 @@ final class TransferLoop: @unchecked Sendable {
                     guard ftruncate(file.number, 0) == 0 else { throw .file(.last("ftruncate")) }
                 }
                 let transfer = try Transfer(id, request, continuation)
-                try multi.add(transfer.easy)
+                try multi.add(transfer.easy.raw)
                 transfers[transfer.easy.raw] = transfer
             } catch {
                 continuation.resume(returning: .failure(error))
@@ -116,14 +117,14 @@ final class TransferLoop: @unchecked Sendable {
         case .cancel(let id):
             guard let (easy, transfer) = transfers.first(where: { $0.value.id == id }) else { return }
             transfers[easy] = nil
-            multi.remove(transfer.easy)
+            multi.remove(transfer.easy.raw)
             transfer.finish(.cancelled)
         }
     }
 
     private func end(_ transfers: inout [UnsafeMutableRawPointer: Transfer], _ error: StoreError) {
         for transfer in transfers.values {
-            multi.remove(transfer.easy)
+            multi.remove(transfer.easy.raw)
             transfer.finish(error)
         }
         transfers.removeAll()

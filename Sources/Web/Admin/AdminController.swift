@@ -48,7 +48,7 @@ struct AdminController: Sendable {
         switch (item.name, item.value) {
         case ("url", let text):
             do throws(SourceURLError) {
-                return reply(purging: .url(try SourceURL(text).canonical))
+                return reply(purging: .url(try SourceURL.canonicalText(of: text)))
             } catch {
                 throw .badSourceURL(error.description)
             }

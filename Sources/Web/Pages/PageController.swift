@@ -4,6 +4,7 @@ internal import Glibc
 internal import HTTP
 internal import Renditions
 internal import Sandbox
+internal import SystemIO
 
 /// Handles requests for pages: the home page, the player page, and the oEmbed document of the player page.
 struct PageController: Sendable {

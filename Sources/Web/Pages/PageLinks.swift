@@ -1,6 +1,7 @@
 internal import Fetch
 internal import HTTP
 internal import Renditions
+internal import SystemIO
 
 /// The addresses of a player page, its video and its poster.
 struct PageLinks: Equatable {

@@ -26,7 +26,21 @@ package struct Mount: Sendable, Equatable {
 
     package init(origin: SourceURL) {
         self.origin = origin
+        bucketRoot = nil
     }
+
+    /// A mount of objects.
+    ///
+    /// - Parameters:
+    ///   - text: `s3://bucket/prefix`.
+    ///   - root: The URL of the bucket, which ends with a slash.
+    package init(s3 text: String, bucket: String, at root: SourceURL) throws(SourceURLError) {
+        origin = try SourceURL(s3: text.hasSuffix("/") ? text : text + "/", bucket: bucket, at: root)
+        bucketRoot = root
+    }
+
+    /// The URL of the bucket if the origin is `s3://bucket/prefix`.
+    private let bucketRoot: SourceURL?
 
     /// The origin with a trailing slash.
     package var base: String {
@@ -35,7 +49,20 @@ package struct Mount: Sendable, Equatable {
 
     /// The sources that may be fetched through the mount.
     package var patterns: [SourcePattern] {
-        (allow.isEmpty ? [""] : allow).compactMap { SourcePattern(base + $0) }
+        (allow.isEmpty ? [""] : allow).compactMap { pattern($0) }
+    }
+
+    /// The pattern of a path below the origin; nil if it cannot be one.
+    package func pattern(_ path: String) -> SourcePattern? {
+        guard let bucketRoot, let bucket = origin.bucket else { return SourcePattern(base + path) }
+        // Patterns compare paths of requests.
+        return SourcePattern(bucketRoot.canonical + base.dropFirst("\(SourceURL.s3Scheme)\(bucket)/".count) + path)
+    }
+
+    /// The source at a URL that begins with ``base``.
+    func source(_ text: String) throws(SourceURLError) -> SourceURL {
+        guard let bucketRoot, let bucket = origin.bucket else { return try SourceURL(text) }
+        return try SourceURL(s3: text, bucket: bucket, at: bucketRoot)
     }
 }
 

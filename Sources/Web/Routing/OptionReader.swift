@@ -1,5 +1,6 @@
 internal import Fetch
 package import Renditions
+internal import SystemIO
 
 /// Collects the options of a rendition from path, query and form. A repeated option is an error.
 package struct OptionReader {

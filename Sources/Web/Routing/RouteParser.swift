@@ -1,6 +1,7 @@
 internal import Cache
 internal import Fetch
 internal import Renditions
+internal import SystemIO
 
 /// Parses request targets. A pure function of the target and the mounts.
 package struct RouteParser: Sendable {
@@ -164,7 +165,12 @@ package struct RouteParser: Sendable {
         reader.credentials.source =
             mount.base + path[..<dot].dropFirst() + (isGIF ? path[dot...] : ".gif")
             + (forwarded.isEmpty ? "" : "?" + forwarded.joined(separator: "&"))
-        let source = try Self.source(reader.credentials.source)
+        let source: SourceURL
+        do throws(SourceURLError) {
+            source = try mount.source(reader.credentials.source)
+        } catch {
+            throw .badSourceURL(error.description)
+        }
         // Dot segments must not lead out of the mount or its allowed paths, and a number sign must not cut off the extension.
         guard source.canonical.hasPrefix(mount.base), source.path.lowercased().hasSuffix(".gif"),
             mount.patterns.contains(where: { $0.matches(source) })

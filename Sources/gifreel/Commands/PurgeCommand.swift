@@ -56,8 +56,8 @@ struct PurgeCommand: ParsableCommand {
 
         var target: String {
             switch self {
-            case .url(let url): "/cache?url=\(Self.encoded(url))"
-            case .prefix(let prefix): "/cache?prefix=\(Self.encoded(prefix))"
+            case .url(let url): "/cache?url=\(PercentEncoding.encode(url))"
+            case .prefix(let prefix): "/cache?prefix=\(PercentEncoding.encode(prefix))"
             case .all: "/cache?all=true"
             }
         }
@@ -69,12 +69,6 @@ struct PurgeCommand: ParsableCommand {
             case .prefix(let prefix): "\(prefix)…"
             case .all: "everything"
             }
-        }
-
-        /// Percent-encodes all but the unreserved characters of RFC 3986 section 2.3.
-        private static func encoded(_ text: String) -> String {
-            let unreserved = CharacterSet(charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-            return text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? text
         }
     }
 

@@ -118,7 +118,7 @@ package final class GifreelService: Sendable {
         if let cluster = core.cluster {
             cluster.start()
             sharedPrewarm?.start(
-                ClusterPrewarm(cluster), { [current] in current.value.pipeline }, describe: PrewarmFailure.init)
+                cluster.prewarm, { [current] in current.value.pipeline }, describe: PrewarmFailure.init)
         }
         prewarm.start({ [current] in current.value.pipeline }, describe: PrewarmFailure.init)
         let endpoints = server.endpoints.map(\.description).joined(separator: ", ")

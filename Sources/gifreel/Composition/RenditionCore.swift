@@ -6,6 +6,7 @@ internal import PrometheusMetrics
 internal import Renditions
 internal import Sandbox
 internal import SharedStore
+internal import SystemIO
 internal import Web
 
 /// The core and the engines under it, created and connected. The server and `gifreel prewarm` both use it.
@@ -57,16 +58,18 @@ final class RenditionCore: Sendable {
             throw error
         }
         pool = WorkerPool(zygote: zygote, configuration: configuration.pool)
-        state = RenditionState(configuration.renditionLimits(pool: configuration.pool), clock: clock)
+        state = RenditionState(
+            configuration.renditionLimits(pool: configuration.pool), failureScope: configuration.failureScope, clock: clock)
         meter = WorkMeter(factory: registry) { Problem($0).code }
         tier = store.map { S3Tier($0, maxBytes: Int(min(configuration.cache.maxBytes, 1 << 40))) }
-        let local = LocalPurger(cache: cache, state: state)
-        cluster = configuration.cluster.map { [cache] settings in
+        let local = LocalPurger(cache: cache, state: state, tier: tier)
+        cluster = configuration.cluster.map { [cache, state] settings in
             Cluster(
                 settings, handlers: PurgeHandlers(local) { await cache.revalidateAll() },
                 onEvent: { event in
                     logger.log(level: event.isProblem ? .warning : .notice, "cluster", metadata: ["event": "\(event)"])
-                }, onPrewarm: onPrewarm)
+                },
+                onFailure: { state.remember($1, ofSourceAt: $0, if: $2) }, onPrewarm: onPrewarm)
         }
         coordinator = cluster.map { ClusterCoordinator($0, freshFor: configuration.cache.freshFor, clock: clock) }
         purger = RenditionPurger(local, coordinator: coordinator, tier: tier)
@@ -78,7 +81,8 @@ final class RenditionCore: Sendable {
             cache: cache, pool: pool, limits: configuration.limits, allowance: configuration.allowance, meter: meter)
         return RenditionPipeline(
             RenditionPipeline.Policy(
-                originRules: configuration.originRules, maxSourceBytes: configuration.fetch.maxBytes),
+                originRules: configuration.originRules, maxSourceBytes: configuration.fetch.maxBytes,
+                failureScope: configuration.failureScope),
             state: state, cache: cache, clock: clock,
             fetch: { [fetcher, meter] url, validators async throws(FetchError) in
                 try await meter.measureFetch { () async throws(FetchError) in
@@ -110,7 +114,7 @@ final class RenditionCore: Sendable {
     /// Applies another configuration to the engines. Work in progress ends under the old one.
     func apply(_ configuration: ServiceConfiguration) throws {
         try fetcher.reconfigure(configuration.fetch)
-        state.apply(configuration.renditionLimits(pool: pool.configuration))
+        state.apply(configuration.renditionLimits(pool: pool.configuration), failureScope: configuration.failureScope)
     }
 
     /// Ends all threads and unlocks the cache directory. Blocks until work in progress has ended.
@@ -124,6 +128,11 @@ final class RenditionCore: Sendable {
 }
 
 extension ServiceConfiguration {
+    /// Identifies what decides, beside its bytes, whether a source fails: the version and the limits.
+    fileprivate var failureScope: String {
+        "\(Gifreel.version) \(fetch.maxBytes) \(fetch.maxRedirects) \(limits) \(allowance)"
+    }
+
     /// The limits of the core's state.
     ///
     /// - Parameter pool: The configuration of the worker pool in force, which a reload does not change.

@@ -10,6 +10,7 @@ internal import Renditions
 internal import Sandbox
 package import Settings
 internal import SharedStore
+internal import SystemIO
 internal import Web
 
 extension ServiceConfiguration {
@@ -29,7 +30,7 @@ extension ServiceConfiguration {
         if settings.rateLimit.missesPerMinute > 0 {
             rateLimit = RateLimit(perMinute: settings.rateLimit.missesPerMinute, burst: settings.rateLimit.burst)
         }
-        for (name, mount) in settings.mounts.sorted(by: { $0.key < $1.key }) { try map(mount, named: name) }
+        for (name, mount) in settings.mounts.sorted(by: { $0.key < $1.key }) { try map(mount, named: name, settings.store.s3) }
         try mapStore(settings.store.s3)
         try mapCluster(settings.cluster)
         hasHomePage = settings.pages.home
@@ -123,19 +124,8 @@ extension ServiceConfiguration {
 
     private mutating func mapStore(_ settings: Settings.Store.S3) throws(SettingsError) {
         guard let bucket = settings.bucket else { return }
-        let environment = ProcessInfo.processInfo.environment
         do throws(StoreConfigurationError) {
-            var credentials: S3Credentials?
-            if let access = settings.accessKey, let secret = settings.secretKey {
-                credentials = try S3Credentials(accessKey: access, secretKey: secret)
-            } else if let access = environment["AWS_ACCESS_KEY_ID"], let secret = environment["AWS_SECRET_ACCESS_KEY"] {
-                credentials = try S3Credentials(
-                    accessKey: access, secretKey: secret, sessionToken: environment["AWS_SESSION_TOKEN"])
-            }
-            let endpoint = try S3Endpoint(
-                url: settings.endpoint, region: settings.region, usesPathStyle: settings.pathStyle)
-            var store = SharedStoreConfiguration(
-                bucket: try S3Bucket(endpoint: endpoint, name: bucket, credentials: credentials))
+            var store = SharedStoreConfiguration(bucket: try S3Bucket(settings, name: bucket))
             store.prefix = settings.prefix ?? ""
             store.timeout = settings.timeout
             store.lookupTimeout = settings.lookupTimeout
@@ -159,18 +149,19 @@ extension ServiceConfiguration {
         }
     }
 
-    private mutating func map(_ settings: Settings.Mount, named name: String) throws(SettingsError) {
+    private mutating func map(
+        _ settings: Settings.Mount, named name: String, _ store: Settings.Store.S3
+    ) throws(SettingsError) {
         guard !Route.reservedNames.contains(name) else {
             throw SettingsError("mounts.\(name) cannot be used: /\(name) is a route of the server; choose another name.")
         }
         guard name.utf8.allSatisfy(Route.isNameByte) else {
             throw SettingsError("mounts.\(name) cannot be used: a mount's name consists of a-z, 0-9, - and _.")
         }
-        var mount = Mount(origin: try Self.url(settings.origin ?? "", "mounts.\(name).origin"))
-        let base = mount.base
+        var mount = try Self.mount(settings, "mounts.\(name)", store, &fetch.buckets)
         mount.allow = try Self.items(settings.allow, "mounts.\(name).allow", "a path below the origin, such as avatars/") {
-            path in
-            path.hasPrefix("/") || SourcePattern(base + path) == nil ? nil : path
+            [mount] path in
+            path.hasPrefix("/") || mount.pattern(path) == nil ? nil : path
         }
         mount.freshFor = settings.freshFor?.components.seconds
         mount.maxAge = settings.maxAge.map { Int($0.components.seconds) }
@@ -181,6 +172,51 @@ extension ServiceConfiguration {
         // The origin of a mount is allowed without sources.allow.
         fetch.allow += mount.patterns
         if let freshFor = mount.freshFor { originRules.freshFor[mount.base] = freshFor }
+    }
+
+    /// The mount of an origin. Adds the bucket of an `s3://` origin to `buckets`.
+    private static func mount(
+        _ settings: Settings.Mount, _ name: String, _ store: Settings.Store.S3, _ buckets: inout [String: BucketAccess]
+    ) throws(SettingsError) -> Mount {
+        let origin = settings.origin ?? ""
+        guard origin.lowercased().hasPrefix(SourceURL.s3Scheme) else {
+            guard settings.s3 == Settings.Mount.S3() else {
+                throw SettingsError("\(name).s3 is set, but \(name).origin does not begin with s3://.")
+            }
+            return Mount(origin: try url(origin, "\(name).origin"))
+        }
+        guard settings.query == .options else {
+            throw SettingsError("\(name).query is forward, but requests to S3 are signed without a query.")
+        }
+        let bucket: S3Bucket
+        let key: String
+        do throws(StoreConfigurationError) {
+            let location = try S3Location(origin)
+            bucket = try S3Bucket(settings.s3, store, name: location.bucket)
+            key = location.key
+        } catch {
+            throw SettingsError("\(name): \(error)")
+        }
+        let (root, signing) = bucket.source
+        let access = BucketAccess(
+            root: root, signing.signature.map { .init(scheme: $0.scheme, user: $0.user, password: $0.password) },
+            fields: signing.fields)
+        let mount: Mount
+        do throws(SourceURLError) {
+            // The prefix is written as it is, and not encoded.
+            mount = try Mount(
+                s3: "\(SourceURL.s3Scheme)\(bucket.name)/\(PercentEncoding.encode(key, keepsSlashes: true))",
+                bucket: bucket.name, at: SourceURL(root))
+        } catch {
+            throw SettingsError(
+                "\(name).origin is “\(origin)”, whose bucket has no valid URL (\(root)); set \(name).s3.path_style.")
+        }
+        // The URL of a source names the bucket and not the service.
+        if let known = buckets[bucket.name], known != access {
+            throw SettingsError("\(name): another mount reaches a bucket \(bucket.name) elsewhere or with other keys.")
+        }
+        buckets[bucket.name] = access
+        return mount
     }
 
     /// Lets each target check its configuration.
@@ -218,5 +254,45 @@ extension ServiceConfiguration {
             items.append(item)
         }
         return items
+    }
+}
+
+extension S3Bucket {
+    /// The bucket of the shared store.
+    fileprivate init(_ settings: Settings.Store.S3, name: String) throws(StoreConfigurationError) {
+        let endpoint = try S3Endpoint(url: settings.endpoint, region: settings.region, usesPathStyle: settings.pathStyle)
+        try self.init(endpoint: endpoint, name: name, credentials: try S3Credentials(settings))
+    }
+
+    /// The bucket of a mount. Keys are sent to no service but that for which they are configured.
+    fileprivate init(
+        _ settings: Settings.Mount.S3, _ store: Settings.Store.S3, name: String
+    ) throws(StoreConfigurationError) {
+        let endpoint = try S3Endpoint(
+            url: settings.endpoint ?? store.endpoint, region: settings.region ?? store.region,
+            usesPathStyle: settings.pathStyle ?? store.pathStyle)
+        var credentials: S3Credentials?
+        if let access = settings.accessKey, let secret = settings.secretKey {
+            credentials = try S3Credentials(accessKey: access, secretKey: secret)
+        } else if settings.accessKey != nil || settings.secretKey != nil {
+            throw StoreConfigurationError("s3", "must have both access_key and secret_key, or none of them")
+        } else if settings.endpoint == nil {
+            credentials = try S3Credentials(store)
+        }
+        try self.init(endpoint: endpoint, name: name, credentials: credentials)
+    }
+}
+
+extension S3Credentials {
+    /// The keys of the shared store, from its settings or else from the environment; nil without keys.
+    fileprivate init?(_ settings: Settings.Store.S3) throws(StoreConfigurationError) {
+        let environment = ProcessInfo.processInfo.environment
+        if let access = settings.accessKey, let secret = settings.secretKey {
+            try self.init(accessKey: access, secretKey: secret)
+        } else if let access = environment["AWS_ACCESS_KEY_ID"], let secret = environment["AWS_SECRET_ACCESS_KEY"] {
+            try self.init(accessKey: access, secretKey: secret, sessionToken: environment["AWS_SESSION_TOKEN"])
+        } else {
+            return nil
+        }
     }
 }

@@ -6,6 +6,7 @@ internal import Prewarm
 internal import PrometheusMetrics
 internal import Sandbox
 internal import SharedStore
+internal import SystemIO
 internal import Web
 
 /// Reads the counters that the parts of the service keep themselves, whenever the metrics are collected.

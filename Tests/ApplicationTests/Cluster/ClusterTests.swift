@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -9,62 +10,9 @@ import Testing
 struct ClusterTests {
     private let gif = GIFBuilder.animation(frames: 6, width: 33, height: 21, delay: 7)
 
-    /// The engines, the origin, and the nodes. The test calls `stop()`.
-    private final class Lab: Sendable {
-        let redis: RedisServer
-        let store: S3Server
-        let origin: LoopbackOrigin
-        let nodes: [GifreelProcess]
-
-        init(_ handlers: [String: LoopbackOrigin.Handler]) async throws {
-            let (redis, store) = (try await RedisServer(), try S3Server())
-            origin = try LoopbackOrigin(handlers)
-            nodes = try ["a", "b"].map { name in
-                try GifreelProcess([
-                    "admin.token=secret", "cluster.redis=\(redis.address)", "cluster.node=\(name)",
-                    "store.s3.endpoint=\(store.endpoint)", "store.s3.bucket=\(store.bucket)", "store.s3.path_style=true",
-                    "store.s3.access_key=\(store.accessKey)", "store.s3.secret_key=\(store.secretKey)",
-                ])
-            }
-            (self.redis, self.store) = (redis, store)
-            for node in nodes {
-                try await waitUntil("both nodes take part") { try Self.cluster(node)["shared"] as? Bool == true }
-            }
-        }
-
-        /// The member `cluster` of `GET /cache`.
-        static func cluster(_ node: GifreelProcess) throws -> [String: Any] {
-            try cacheState(node)["cluster"] as? [String: Any] ?? [:]
-        }
-
-        static func cacheState(_ node: GifreelProcess) throws -> [String: Any] {
-            try object(node.request("GET", "/cache", headers: ["Authorization: Bearer secret"]).body)
-        }
-
-        static func object(_ body: [UInt8]) throws -> [String: Any] {
-            try JSONSerialization.jsonObject(with: Data(body)) as? [String: Any] ?? [:]
-        }
-
-        /// Waits until everything that the node produced is in the store.
-        func waitForUploads(of node: GifreelProcess) async throws {
-            try await waitUntil("the queue is empty") {
-                let state = try Self.cacheState(node)
-                let queued = (state["store"] as? [String: Any])?["queued"] as? Int
-                return queued == 0 && (state["cluster"] as? [String: Any])?["leases"] as? Int == 0
-            }
-        }
-
-        func stop() {
-            for node in nodes { node.kill() }
-            origin.stop()
-            redis.stop()
-            store.stop()
-        }
-    }
-
     @Test func aRenditionOfOneNodeIsTakenFromTheStoreByAnother() async throws {
         let gif = gif
-        let lab = try await Lab(["/a.gif": { _ in .ok(gif) }])
+        let lab = try await ClusterLab(["/a.gif": { _ in .ok(gif) }])
         defer { lab.stop() }
         let first = try lab.nodes[0].mp4(lab.origin.url("/a.gif"))
         #expect(first["cache-status"] == "gifreel; fwd=miss; stored")
@@ -83,7 +31,7 @@ struct ClusterTests {
 
     @Test func concurrentMissesOnTwoNodesShareOneFetchAndOneConversion() async throws {
         let (gif, gate) = (gif, try LoopbackGate())
-        let lab = try await Lab(["/a.gif": { _ in LoopbackAnswer.ok(gif).after(gate) }])
+        let lab = try await ClusterLab(["/a.gif": { _ in LoopbackAnswer.ok(gif).after(gate) }])
         defer { lab.stop() }
         var first = try RawHTTPClient(port: lab.nodes[0].port)
         var second = try RawHTTPClient(port: lab.nodes[1].port)
@@ -92,7 +40,7 @@ struct ClusterTests {
         try second.send(request)
         try await waitUntil("the fetch") { lab.origin.count("/a.gif") == 1 }
         try await waitUntil("two misses") {
-            try lab.nodes.allSatisfy { try Lab.cacheState($0)["in_progress"] as? Int == 1 }
+            try lab.nodes.allSatisfy { try ClusterLab.cacheState($0)["in_progress"] as? Int == 1 }
         }
         gate.open()
         let answers = [try first.readResponse(), try second.readResponse()]
@@ -105,13 +53,13 @@ struct ClusterTests {
 
     @Test func aPurgeIsAppliedByEveryNodeBeforeItIsAnswered() async throws {
         let (old, new) = (gif, GIFBuilder.animation(frames: 3))
-        let lab = try await Lab(["/a.gif": { _ in .ok(old) }])
+        let lab = try await ClusterLab(["/a.gif": { _ in .ok(old) }])
         defer { lab.stop() }
         let url = lab.origin.url("/a.gif")
         let before = try lab.nodes.map { try $0.mp4(url).body }
         #expect(before[0] == before[1])
         lab.origin.on("/a.gif", .ok(new))
-        let purge = try Lab.object(
+        let purge = try ClusterLab.object(
             lab.nodes[0].request("PURGE", "/mp4/\(url)", headers: ["Authorization: Bearer secret"]).body)
         #expect(purge["nodes"] as? Int == 2 && purge["acknowledged"] as? Int == 2 && purge["purged"] as? Int == 2)
         for node in lab.nodes.reversed() { #expect(try MP4Boxes(node.mp4(url).body).durations.count == 3) }
@@ -119,7 +67,7 @@ struct ClusterTests {
 
     @Test func nodesWorkAloneWithoutTheirEnginesAndShareAgainAfterwards() async throws {
         let gif = gif
-        let lab = try await Lab(["/a.gif": { _ in .ok(gif) }, "/b.gif": { _ in .ok(GIFBuilder.animation(frames: 4)) }])
+        let lab = try await ClusterLab(["/a.gif": { _ in .ok(gif) }, "/b.gif": { _ in .ok(GIFBuilder.animation(frames: 4)) }])
         defer { lab.stop() }
         let target = "/mp4/\(lab.origin.url("/a.gif"))"
         #expect(try lab.nodes[0].request("GET", target).status == 200)
@@ -129,21 +77,21 @@ struct ClusterTests {
         for node in lab.nodes {
             #expect(try node.mp4(lab.origin.url("/b.gif")).status == 200)
             #expect(try node.request("GET", "/readyz").status == 200)
-            #expect(try Lab.cluster(node)["shared"] as? Bool == false)
+            #expect(try ClusterLab.cluster(node)["shared"] as? Bool == false)
         }
         let purge = try lab.nodes[0].request("PURGE", target, headers: ["Authorization: Bearer secret"])
         #expect(purge.status == 200)
         try await lab.redis.start()
         try lab.store.restart()
         for node in lab.nodes {
-            try await waitUntil("the node shares again") { try Lab.cluster(node)["shared"] as? Bool == true }
+            try await waitUntil("the node shares again") { try ClusterLab.cluster(node)["shared"] as? Bool == true }
             try await lab.waitForUploads(of: node)
         }
         #expect(lab.nodes[0].log.contains("the node works without the cluster"))
     }
 
     @Test func anUploadsObjectIsServedByTheOtherNodeUntilItIsPurged() async throws {
-        let lab = try await Lab([:])
+        let lab = try await ClusterLab([:])
         defer { lab.stop() }
         let upload = try lab.nodes[0].request("POST", "/mp4", body: gif)
         let location = try #require(upload["content-location"])
@@ -156,18 +104,67 @@ struct ClusterTests {
     }
 
     @Test func aPrewarmListIsReportedByEveryNodeAndEachURLIsFetchedOnce() async throws {
-        let lab = try await Lab([:])
+        let lab = try await ClusterLab([:])
         defer { lab.stop() }
         for number in 0..<8 { lab.origin.on("/\(number).gif", .ok(GIFBuilder.animation(frames: 2 + number))) }
         let list = (0..<8).map { "{\"url\":\"\(lab.origin.url("/\($0).gif"))\"}" }.joined(separator: "\n")
-        let accepted = try Lab.object(
+        let accepted = try ClusterLab.object(
             lab.nodes[0].request("POST", "/prewarm", headers: ["Authorization: Bearer secret"], body: Array(list.utf8)).body)
         let id = try #require(accepted["id"] as? String)
         try await waitUntil("the list is done") {
-            let report = try Lab.object(
+            let report = try ClusterLab.object(
                 lab.nodes[1].request("GET", "/prewarm/\(id)", headers: ["Authorization: Bearer secret"]).body)
             return report["state"] as? String == "done" && report["done"] as? Int == 8 && report["failed"] as? Int == 0
         }
         #expect((0..<8).allSatisfy { lab.origin.count("/\($0).gif") == 1 })
+    }
+
+    @Test func aPurgedObjectIsLoadedByNoNodeWhileItsDeletionWaits() async throws {
+        let lab = try await ClusterLab([:])
+        defer { lab.stop() }
+        let upload = try lab.nodes[0].request("POST", "/mp4", body: gif)
+        let location = try #require(upload["content-location"])
+        try await lab.waitForUploads(of: lab.nodes[0])
+        // The store is gone for the node that purges, and there for the other one.
+        lab.proxy.faults = .refusing
+        lab.proxy.closeConnections()
+        #expect(try ClusterLab.purge(lab.nodes[0], location).status == 200)
+        for node in lab.nodes { #expect(try node.request("GET", location).status == 404) }
+        lab.proxy.faults = .none
+        for node in lab.nodes { try await lab.waitForUploads(of: node) }
+        for node in lab.nodes { #expect(try node.request("GET", location).status == 404) }
+    }
+
+    @Test func anObjectPurgedDuringAnOutageOfTheStoreStaysAwayAfterIt() async throws {
+        let lab = try await ClusterLab([:])
+        defer { lab.stop() }
+        let upload = try lab.nodes[0].request("POST", "/mp4", body: gif)
+        let location = try #require(upload["content-location"])
+        try await lab.waitForUploads(of: lab.nodes[0])
+        lab.store.stop()
+        #expect(try ClusterLab.purge(lab.nodes[0], location).status == 200)
+        // A node that comes after the purge refuses the object as well.
+        let late = try await lab.node("c")
+        defer { late.kill() }
+        let all = lab.nodes + [late]
+        for node in lab.nodes { Glibc.kill(node.identifier, SIGSTOP) }
+        try lab.store.restart()
+        #expect(try late.request("GET", location).status == 404)
+        for node in lab.nodes { Glibc.kill(node.identifier, SIGCONT) }
+        for node in all { #expect(try node.request("GET", location).status == 404) }
+        for node in all { try await lab.waitForUploads(of: node) }
+        for node in all { #expect(try node.request("GET", location).status == 404) }
+        // The same bytes may come again.
+        #expect(try late.request("POST", "/mp4", body: gif).status == 200)
+        #expect(try late.request("GET", location).status == 200)
+    }
+
+    @Test func theNumberOfNodesFollowsTheirComingAndGoingWithoutAPurge() async throws {
+        let lab = try await ClusterLab([:])
+        defer { lab.stop() }
+        let third = try await lab.node("c")
+        try await waitUntil("three nodes") { try lab.nodes.allSatisfy { try ClusterLab.cluster($0)["nodes"] as? Int == 3 } }
+        third.kill()
+        try await waitUntil("two nodes") { try lab.nodes.allSatisfy { try ClusterLab.cluster($0)["nodes"] as? Int == 2 } }
     }
 }

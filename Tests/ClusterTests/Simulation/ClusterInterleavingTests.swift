@@ -26,26 +26,28 @@ import Testing
         // The orders are of any worth only if much happens in them.
         func sum(_ part: (SimulatedWorld.Outcome) -> Int) -> Int { outcomes.reduce(0) { $0 + part($1) } }
         let (purges, records, followed) = (sum(\.acknowledgedPurges), sum(\.records), sum(\.followed))
-        let (led, alone) = (sum(\.led), sum(\.alone))
-        print("\(count) orders: \(purges) purges, \(led) led, \(records) found, \(followed) followed, \(alone) alone")
+        let (led, alone, failures) = (sum(\.led), sum(\.alone), sum(\.failures))
+        print(
+            "\(count) orders: \(purges) purges, \(led) led, \(records) found, \(followed) followed, \(alone) alone, \(failures) missing"
+        )
         let least = Int(count) / 4
-        #expect(purges > least && records > least && followed > least && led > least && alone > least)
+        #expect(purges > least && records > least && followed > least && led > least && alone > least && failures > least)
     }
 
     /// The test above fails where a step is left out that the protocols rely on.
-    @Test(arguments: Sabotage.allCases) func aMissingStepIsNoticed(_ sabotage: Sabotage) async throws {
+    @Test(arguments: Break.allCases) func aMissingStepIsNoticed(_ missing: Break) async throws {
         let (tried, found, first) = try await onThread { () -> (UInt64, Int, String?) in
             var found = 0
             var first: String?
             for seed in 0..<(Self.chosenCount ?? 3000) {
-                let violations = SimulatedWorld(seed: seed, sabotage: sabotage).run().violations
+                let violations = SimulatedWorld(seed: seed, missing: missing).run().violations
                 if !violations.isEmpty { found += 1 }
                 first = first ?? violations.first
                 if Self.chosenCount == nil, found > 0 { return (seed + 1, found, first) }
             }
             return (Self.chosenCount ?? 3000, found, first)
         }
-        print("\(sabotage): noticed in \(found) of \(tried) orders, such as \(first ?? "none")")
+        print("\(missing): noticed in \(found) of \(tried) orders, such as \(first ?? "none")")
         #expect(found > 0)
     }
 }

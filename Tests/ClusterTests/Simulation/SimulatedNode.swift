@@ -11,6 +11,8 @@ final class SimulatedNode: @unchecked Sendable {
         var saved: SavedPurges?
         /// The version of each source that is stored.
         var versions: [String: Int] = [:]
+        /// The version in which each source was missing, if that is remembered.
+        var failures: [String: Int] = [:]
         /// Grows with each purge.
         var epoch = 0
 
@@ -31,7 +33,7 @@ final class SimulatedNode: @unchecked Sendable {
     /// Messages in transit on the subscription.
     private var messages: [[UInt8]] = []
 
-    init(_ name: String, _ scheduler: Scheduler, _ server: SimulatedRedis, _ disk: Disk, _ sabotage: Sabotage?) {
+    init(_ name: String, _ scheduler: Scheduler, _ server: SimulatedRedis, _ disk: Disk, missing: Break?) {
         self.disk = disk
         self.scheduler = scheduler
         lane = scheduler.lane()
@@ -39,7 +41,7 @@ final class SimulatedNode: @unchecked Sendable {
         let lane = lane
         let handlers = PurgeHandlers(
             apply: { scope in
-                if sabotage == .acknowledgesBeforeApplying {
+                if missing == .acknowledgesBeforeApplying {
                     Task(executorPreference: lane) {
                         await Self.pause(scheduler, 4)
                         Self.forget(scope, disk)
@@ -53,8 +55,16 @@ final class SimulatedNode: @unchecked Sendable {
             },
             revalidateEverything: { Self.forget(.all, disk) })
         core = ClusterNode(
-            name: name, keys: ClusterKeys(name: "sim"), commands: links[0], stream: links[1], memory: disk, handlers: handlers,
-            time: scheduler, meter: ClusterMeter(), executor: lane)
+            name: name, keys: ClusterKeys(name: "sim"), commands: BrokenCommands(base: links[0], missing: missing),
+            stream: BrokenCommands(base: links[1], missing: missing), memory: disk, handlers: handlers, time: scheduler,
+            meter: ClusterMeter(), executor: lane,
+            onFailure: { url, record, isCurrent in
+                let epoch = disk.epoch
+                guard case .failure(let code, _) = record.outcome, let version = Int(code), isCurrent(),
+                    disk.epoch == epoch || missing == .cacheIgnoresPurges
+                else { return }
+                disk.failures[url] = version
+            })
         scheduler.transports.append { [unowned self] in possibleActions() }
         core.start()
     }
@@ -67,8 +77,8 @@ final class SimulatedNode: @unchecked Sendable {
     private static func forget(_ scope: ClusterPurge, _ disk: Disk) {
         disk.epoch += 1
         switch scope {
-        case .url(let url): disk.versions[url] = nil
-        case .prefix, .object, .all: disk.versions = [:]
+        case .url(let url): (disk.versions[url], disk.failures[url]) = (nil, nil)
+        case .prefix, .object, .all: (disk.versions, disk.failures) = ([:], [:])
         }
     }
 

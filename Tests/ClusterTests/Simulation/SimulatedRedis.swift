@@ -1,22 +1,4 @@
-import Foundation
-
 @testable import Cluster
-
-/// A step that the model of the server or of a node leaves out, to show that the tests notice it.
-enum Sabotage: String, CaseIterable, Sendable {
-    /// A flight is completed without a comparison of the lease.
-    case completesWithoutComparison
-    /// A lease replaces another one.
-    case leaseReplacesLease
-    /// Leases last until they are released.
-    case leasesNeverExpire
-    /// A purge waits for the node that makes it only.
-    case purgesSkipNodes
-    /// A node acknowledges a purge before it applies it.
-    case acknowledgesBeforeApplying
-    /// A node stores results of work that a purge overtook.
-    case storesWithoutEpoch
-}
 
 /// The subset of a server that the protocols use, as one deterministic step per command.
 ///
@@ -32,15 +14,10 @@ final class SimulatedRedis {
     private var hashes: [String: [String: [UInt8]]] = [:]
     private(set) var entries: [(id: StreamID, fields: [[UInt8]])] = []
     private var counter: Int64 = 0
-    private let sabotage: Sabotage?
     /// Fencing numbers of the records that were written, by key.
     private(set) var publishedFences: [String: [Int64]] = [:]
     /// Messages that were published and not taken.
     var published: [[UInt8]] = []
-
-    init(_ sabotage: Sabotage?) {
-        self.sabotage = sabotage
-    }
 
     /// Whether a blocking read would return entries.
     func hasEntries(after id: StreamID) -> Bool {
@@ -58,7 +35,6 @@ final class SimulatedRedis {
             return .integer(counter)
         case "DEL": return .integer(strings.removeValue(forKey: words[1]) == nil ? 0 : 1)
         case "MGET":
-            if sabotage == .purgesSkipNodes { return .array(words.dropFirst().map { _ in .none }) }
             return .array(words.dropFirst().map { key in string(key, now).map { .bytes($0) } ?? .none })
         case "SADD": return .integer(sets[words[1], default: []].insert(words[2]).inserted ? 1 : 0)
         case "SREM":
@@ -89,7 +65,6 @@ final class SimulatedRedis {
     private func string(_ key: String, _ now: Duration) -> [UInt8]? {
         guard let found = strings[key] else { return nil }
         if let end = found.end, end <= now {
-            if sabotage == .leasesNeverExpire, found.value.first == UInt8(ascii: "L") { return found.value }
             strings[key] = nil
             return nil
         }
@@ -99,14 +74,13 @@ final class SimulatedRedis {
     private func set(_ command: RedisCommand, _ words: [String], _ now: Duration) -> RedisValue {
         let key = words[1]
         let present = string(key, now)
-        let isLease = present?.first == UInt8(ascii: "L")
-        let ignoresNX = sabotage == .leaseReplacesLease && isLease
-        if words.contains("NX"), let present, !ignoresNX { return .bytes(present) }
+        if words.contains("NX"), let present { return .bytes(present) }
         var end: Duration?
         if let index = words.firstIndex(of: "PX"), let time = Int64(words[index + 1]) { end = now + .milliseconds(time) }
         strings[key] = Expiring(value: command.arguments[2], end: end)
+        note(command.arguments[2], at: key)
         guard words.contains("GET") else { return .status("OK") }
-        return ignoresNX ? .none : present.map { .bytes($0) } ?? .none
+        return present.map { .bytes($0) } ?? .none
     }
 
     // MARK: Streams
@@ -166,18 +140,23 @@ final class SimulatedRedis {
             strings[key]?.end = end(arguments[1], now)
             return .integer(1)
         case FlightScripts.complete:
-            guard isLease(value, arguments[0]) || sabotage == .completesWithoutComparison else { return .integer(0) }
+            guard isLease(value, arguments[0]) else { return .integer(0) }
             let lifetime = end(arguments[2], now)
             if lifetime == now {
                 strings[key] = nil
             } else {
                 strings[key] = Expiring(value: arguments[1], end: lifetime)
-                if let record = SharedRecord(arguments[1]) { publishedFences[key, default: []].append(record.fence) }
+                note(arguments[1], at: key)
             }
             if value != arguments[0] { published.append(arguments[4]) }
             return .integer(1)
         default: return .error(RedisRefusal("ERR unknown script".utf8))
         }
+    }
+
+    /// Remembers the fencing number of a record.
+    private func note(_ value: [UInt8], at key: String) {
+        if let record = SharedRecord(value) { publishedFences[key, default: []].append(record.fence) }
     }
 
     private func isLease(_ value: [UInt8]?, _ lease: [UInt8]) -> Bool {

@@ -14,6 +14,7 @@ final class SimulatedWorld: @unchecked Sendable {
         var followed = 0
         var led = 0
         var alone = 0
+        var failures = 0
     }
 
     private struct Leading {
@@ -22,7 +23,7 @@ final class SimulatedWorld: @unchecked Sendable {
     }
 
     private let seed: UInt64
-    private let sabotage: Sabotage?
+    private let missing: Break?
     private let scheduler: Scheduler
     private let server: SimulatedRedis
     private var nodes: [SimulatedNode] = []
@@ -37,12 +38,12 @@ final class SimulatedWorld: @unchecked Sendable {
     private var open = 0
     private(set) var outcome = Outcome()
 
-    init(seed: UInt64, sabotage: Sabotage? = nil) {
+    init(seed: UInt64, missing: Break? = nil) {
         self.seed = seed
-        self.sabotage = sabotage
+        self.missing = missing
         scheduler = Scheduler(seed: seed)
-        server = SimulatedRedis(sabotage)
-        nodes = ["a", "b"].map { SimulatedNode($0, scheduler, server, SimulatedNode.Disk(), sabotage) }
+        server = SimulatedRedis()
+        nodes = ["a", "b"].map { SimulatedNode($0, scheduler, server, SimulatedNode.Disk(), missing: missing) }
         for url in urls { (versions[url], floors[url]) = (1, 0) }
     }
 
@@ -65,6 +66,8 @@ final class SimulatedWorld: @unchecked Sendable {
             }
             if scheduler.chance(250) { fault() }
         }
+        // A lease that a dead node has left, and that nobody visits, would not be noticed.
+        for node in nodes { for url in urls { begin(node, url, isPurge: false) } }
         // Without faults, every visitor is answered in bounded time.
         let end = scheduler.now + .seconds(60)
         while open > 0, scheduler.now < end { step() }
@@ -92,7 +95,10 @@ final class SimulatedWorld: @unchecked Sendable {
     private func begin() {
         let node = nodes[Int.random(in: 0..<nodes.count, using: &scheduler.numbers)]
         let url = scheduler.chance(4) ? urls[1] : urls[0]
-        let isPurge = scheduler.chance(6)
+        begin(node, url, isPurge: scheduler.chance(6))
+    }
+
+    private func begin(_ node: SimulatedNode, _ url: String, isPurge: Bool) {
         open += 1
         Task(executorPreference: node.lane) { [self] in
             if isPurge { await purge(node, url) } else { await visit(node, url) }
@@ -106,15 +112,19 @@ final class SimulatedWorld: @unchecked Sendable {
         case 0, 1: node.links[0].cut(for: time(1500))
         case 2: node.links[1].cut(for: time(9000))
         case 3: node.lane.pausedUntil = scheduler.now + time(9000)
-        default:
-            // The death of a node that leads is the more interesting one.
-            let victim = leading.last { !$0.node.isDead }?.node ?? node
-            guard let index = nodes.firstIndex(where: { $0 === victim }) else { return }
-            victim.kill()
-            graveyard.append(victim)
-            generation += 1
-            nodes[index] = SimulatedNode("r\(generation)", scheduler, server, victim.disk, sabotage)
+        // The death of a node that leads is the more interesting one.
+        default: kill(leading.last { !$0.node.isDead }?.node ?? node)
         }
+    }
+
+    /// Ends a node, and starts one on its disk.
+    private func kill(_ victim: SimulatedNode) {
+        guard let index = nodes.firstIndex(where: { $0 === victim }) else { return }
+        victim.kill()
+        graveyard.append(victim)
+        generation += 1
+        victim.disk.failures = [:]
+        nodes[index] = SimulatedNode("r\(generation)", scheduler, server, victim.disk, missing: missing)
     }
 
     /// Most faults are short, so that much goes on while and after they last.
@@ -133,13 +143,20 @@ final class SimulatedWorld: @unchecked Sendable {
             if isTakingPart { check(node, version, floor, "stored") }
             return
         }
+        if let version = node.disk.failures[url] {
+            if isTakingPart { check(node, version, floor, "missing") }
+            return
+        }
         let epoch = node.disk.epoch
         switch await node.core.flights.join("aa", sourceURL: url, outdated: nil) {
         case .found(let record, let isFollowed):
             if isFollowed { outcome.followed += 1 } else { outcome.records += 1 }
-            guard case .object(let id, _) = record.outcome, let version = Int(id) else {
-                return violation("a record without a version")
-            }
+            let text =
+                switch record.outcome {
+                case .object(let id, _): id
+                case .failure(let code, _): code
+                }
+            guard let version = Int(text) else { return violation("a record without a version") }
             check(node, version, floor, isFollowed ? "followed" : "found")
             await SimulatedNode.pause(scheduler, 2)
             store(node, url, version, epoch)
@@ -164,12 +181,21 @@ final class SimulatedWorld: @unchecked Sendable {
         await SimulatedNode.pause(scheduler, 2)
         let version = versions[url] ?? 0
         await work()
+        // Before it has stored anything: the next visitor asks for a lease.
+        if scheduler.chance(10) { kill(node) }
         store(node, url, version, epoch)
         if scheduler.chance(8) { return await lease.release() }
-        var record = SharedRecord(outcome: .object(id: String(version), fileExtension: "mp4"), fetchedAt: 1)
+        let isMissing = Self.isMissing(version)
+        var record = SharedRecord(
+            outcome: isMissing
+                ? .failure(code: String(version), details: []) : .object(id: String(version), fileExtension: "mp4"),
+            fetchedAt: 1)
         record.facts = Array(url.utf8)
-        _ = await lease.complete(record, lifetime: .seconds(100))
+        _ = await lease.complete(record, lifetime: .seconds(100), isOfSource: isMissing)
     }
+
+    /// Whether the origin has no file in this version.
+    private static func isMissing(_ version: Int) -> Bool { version % 3 == 0 }
 
     /// Encodes for a while: longer than a lease in some orders.
     private func work() async {
@@ -178,7 +204,13 @@ final class SimulatedWorld: @unchecked Sendable {
     }
 
     private func store(_ node: SimulatedNode, _ url: String, _ version: Int, _ epoch: Int) {
-        if !node.isDead, node.disk.epoch == epoch || sabotage == .storesWithoutEpoch { node.disk.versions[url] = version }
+        guard !node.isDead, node.disk.epoch == epoch || missing == .cacheIgnoresPurges else { return }
+        if Self.isMissing(version) {
+            outcome.failures += 1
+            node.disk.failures[url] = version
+        } else {
+            node.disk.versions[url] = version
+        }
     }
 
     private func check(_ node: SimulatedNode, _ version: Int, _ floor: Int, _ how: String) {

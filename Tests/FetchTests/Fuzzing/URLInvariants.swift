@@ -68,7 +68,7 @@ enum URLInvariants {
     private static func itsOwnPattern(_ url: SourceURL) -> String? {
         let text = url.canonical.prefix { $0 != "?" }
         guard !text.contains("*") else { return nil }
-        let isHidden = PercentEncoding.decodedBytes(url.path)
+        let isHidden = URLNormalization.decodedBytes(url.path)
             .split { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
             .contains { $0.elementsEqual("..".utf8) }
         guard let pattern = SourcePattern(String(text)) else { return "no pattern of its own: \(text)" }

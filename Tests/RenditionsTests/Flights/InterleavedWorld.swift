@@ -191,7 +191,7 @@ final class InterleavedWorld: Sendable {
                 try await convert(source, rendition, flight)
             },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        return (pipeline, LocalPurger(cache: cache, state: state))
+        return (pipeline, LocalPurger(cache: cache, state: state, tier: nil))
     }
 
     /// The origin: it takes its time before and after it looks which version it has.

@@ -103,7 +103,7 @@ final class WebFixture: Sendable {
             policy, pipeline: pipeline,
             WebHandler.Dependencies(
                 cache: cache, state: state,
-                purger: RenditionPurger(LocalPurger(cache: cache, state: state), coordinator: nil, tier: nil),
+                purger: RenditionPurger(LocalPurger(cache: cache, state: state, tier: nil), coordinator: nil, tier: nil),
                 prewarm: prewarm, sharedPrewarm: nil, registry: registry, meter: meter,
                 limiter: RateLimiter(policy.rateLimit), uploads: UploadAdmission(settings.uploads), clock: .system,
                 threads: admin, sharing: { SharingStatus(store: nil, cluster: nil) }),

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@testable import SharedStore
+@testable import SystemIO
 
 @Suite("The circuit breaker opens after outages and closes after a probe") struct CircuitBreakerTests {
     /// A breaker that tests can use within expectations.

@@ -1,16 +1,21 @@
 /// Pauses that double from attempt to attempt, with jitter, so that many clients do not return at the same moment.
-struct Backoff: Sendable, Equatable {
-    var first: Duration
-    var longest: Duration
+package struct Backoff: Sendable, Equatable {
+    package var first: Duration
+    package var longest: Duration
+
+    package init(first: Duration, longest: Duration) {
+        self.first = first
+        self.longest = longest
+    }
 
     /// The pause after `failures` consecutive failures: between half and all of `first` × 2^(failures − 1), at most ``longest``.
-    func pause(after failures: Int, using generator: inout some RandomNumberGenerator) -> Duration {
+    package func pause(after failures: Int, using generator: inout some RandomNumberGenerator) -> Duration {
         let doublings = min(max(0, failures - 1), 30)
         let full = min(first * (1 << doublings), longest)
         return full * Double.random(in: 0.5...1, using: &generator)
     }
 
-    func pause(after failures: Int) -> Duration {
+    package func pause(after failures: Int) -> Duration {
         var generator = SystemRandomNumberGenerator()
         return pause(after: failures, using: &generator)
     }

@@ -4,18 +4,24 @@
 /// half-open: one call is sent as a probe. The probe's success closes the breaker; its failure opens it for a longer pause.
 ///
 /// A value without a clock: callers pass the time.
-struct CircuitBreaker: Sendable {
-    struct Limits: Sendable, Equatable {
+package struct CircuitBreaker: Sendable {
+    package struct Limits: Sendable, Equatable {
         /// Consecutive outages that open the breaker.
-        var failures = 3
+        package var failures: Int
         /// The first pause between opening and a probe. It doubles with each failed probe.
-        var pause: Duration = .milliseconds(500)
+        package var pause: Duration
         /// The longest pause.
-        var maxPause: Duration = .seconds(3)
+        package var maxPause: Duration
+
+        package init(failures: Int, pause: Duration, maxPause: Duration) {
+            self.failures = failures
+            self.pause = pause
+            self.maxPause = maxPause
+        }
     }
 
     /// The right to send one call, and the obligation to report how it ended.
-    struct Permit: Sendable, Equatable {
+    package struct Permit: Sendable, Equatable {
         fileprivate let generation: Int
     }
 
@@ -31,12 +37,12 @@ struct CircuitBreaker: Sendable {
     /// Grows with each change of the state. The end of a call that was sent in an earlier state changes nothing.
     private var generation = 0
 
-    init(_ limits: Limits) {
+    package init(_ limits: Limits) {
         self.limits = limits
         pause = limits.pause
     }
 
-    func phase(at now: Duration) -> BreakerPhase {
+    package func phase(at now: Duration) -> BreakerPhase {
         switch state {
         case .closed: .closed
         case .open(let until): now < until ? .open : .halfOpen
@@ -45,7 +51,7 @@ struct CircuitBreaker: Sendable {
     }
 
     /// Returns a permit for one call; nil if it has to fail at once.
-    mutating func admit(at now: Duration) -> Permit? {
+    package mutating func admit(at now: Duration) -> Permit? {
         switch state {
         case .closed: break
         case .open(let until):
@@ -57,7 +63,7 @@ struct CircuitBreaker: Sendable {
     }
 
     /// Reports that the server answered. Returns true if this closes the breaker.
-    mutating func succeed(_ permit: Permit) -> Bool {
+    package mutating func succeed(_ permit: Permit) -> Bool {
         guard permit.generation == generation else { return false }
         switch state {
         case .closed:
@@ -72,7 +78,7 @@ struct CircuitBreaker: Sendable {
     }
 
     /// Reports an outage. Returns true if this opens the breaker after it was closed.
-    mutating func fail(_ permit: Permit, at now: Duration) -> Bool {
+    package mutating func fail(_ permit: Permit, at now: Duration) -> Bool {
         guard permit.generation == generation else { return false }
         switch state {
         case .closed(let failures):
@@ -91,9 +97,21 @@ struct CircuitBreaker: Sendable {
     }
 
     /// Reports that a call ended without telling anything about the server: a probe is due again at once.
-    mutating func abandon(_ permit: Permit, at now: Duration) {
+    package mutating func abandon(_ permit: Permit, at now: Duration) {
         guard permit.generation == generation, case .probing = state else { return }
         change(to: .open(until: now))
+    }
+
+    /// Opens the breaker at once, as an outage that is known otherwise than by a call does. Returns true if it was not open.
+    package mutating func trip(at now: Duration) -> Bool {
+        defer { change(to: .open(until: now + pause)) }
+        if case .open = state { return false }
+        return true
+    }
+
+    /// Lets a probe be sent at once if the breaker is open.
+    package mutating func retry(at now: Duration) {
+        if case .open = state { change(to: .open(until: now)) }
     }
 
     private mutating func change(to new: State) {

@@ -1,0 +1,72 @@
+/// Percent-encoding (RFC 3986 section 2.1).
+package enum PercentEncoding {
+    private static let digits = Array("0123456789ABCDEF".utf8)
+
+    /// Encodes all bytes except unreserved characters (section 2.3), as the value of a query parameter and the canonical URI of AWS
+    /// Signature Version 4 need it.
+    ///
+    /// - Parameter keepsSlashes: Whether `/` stays as it is, which it does in a path.
+    package static func encode(_ text: String, keepsSlashes: Bool = false) -> String {
+        var result: [UInt8] = []
+        result.reserveCapacity(text.utf8.count)
+        for byte in text.utf8 {
+            if isUnreserved(byte) || (keepsSlashes && byte == UInt8(ascii: "/")) {
+                result.append(byte)
+            } else {
+                appendTriplet(byte, to: &result)
+            }
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    /// Decodes `text` strictly: nil if a `%` is not followed by two hexadecimal digits or the result is not UTF-8.
+    ///
+    /// A `+` stays a plus sign: a decoded value may be a URL, in which it is one.
+    package static func decode(_ text: Substring) -> String? {
+        guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
+        var bytes: [UInt8] = []
+        var rest = text.utf8.makeIterator()
+        while let byte = rest.next() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let high = rest.next().flatMap(hexadecimal), let low = rest.next().flatMap(hexadecimal) else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    /// The byte that the `%` and two digits at `index` stand for; nil if there are none.
+    package static func triplet(in bytes: [UInt8], at index: Int) -> UInt8? {
+        guard bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count,
+            let high = hexadecimal(bytes[index + 1]), let low = hexadecimal(bytes[index + 2])
+        else { return nil }
+        return high << 4 | low
+    }
+
+    /// Appends `%` and two upper-case digits.
+    package static func appendTriplet(_ byte: UInt8, to result: inout [UInt8]) {
+        result += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+    }
+
+    /// Whether the byte is an unreserved character (RFC 3986 section 2.3).
+    package static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"),
+            UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"):
+            true
+        default: false
+        }
+    }
+
+    private static func hexadecimal(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,91 @@
+internal import ArgumentParser
+internal import Foundation
+internal import Settings
+internal import SharedStore
+internal import SystemIO
+
+/// `gifreel store`: maintains the shared store.
+struct StoreCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "store", abstract: "Maintains the shared store of renditions.", subcommands: [PruneCommand.self])
+}
+
+/// `gifreel store prune`: deletes old renditions from the bucket of the settings.
+struct PruneCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "prune",
+        abstract: "Deletes renditions that were stored long ago from the shared store.",
+        discussion: """
+            The bucket, its prefix and its keys are those of the settings store.s3.…. Other objects in the bucket stay. A \
+            rendition that is deleted and requested again is produced again; nodes that have it on disk keep it.
+
+            Exit status: 0 if all old renditions were deleted, 1 if the store could not be reached or refused.
+            """)
+
+    @Option(help: ArgumentHelp("The age from which on renditions are deleted, such as 12h or 30d.", valueName: "age"))
+    var olderThan: String
+
+    @Flag(help: "Counts the renditions without deleting them.")
+    var dryRun = false
+
+    @Option(help: ArgumentHelp("The largest number of deletions per second.", valueName: "number"))
+    var rate = 100.0
+
+    @Option(name: .customLong("config"), help: "A YAML file with settings.")
+    var file: String?
+
+    @Option(name: .customLong("set"), help: "Sets a setting, such as --set store.s3.bucket=gifreel. Can be repeated.")
+    var settings: [String] = []
+
+    /// The longest age. It is far below what the arithmetic of times can hold.
+    private static let maxAge = Duration.seconds(100 * 366 * 86_400)
+
+    func validate() throws {
+        guard let age, (.zero...Self.maxAge).contains(age) else {
+            throw ValidationError("--older-than is “\(olderThan)”; it must be a time such as 12h or 30d.")
+        }
+        guard (0.01...100_000).contains(rate) else { throw ValidationError("--rate must be from 0.01 to 100000.") }
+    }
+
+    private var age: Duration? { Duration(settingText: olderThan) }
+
+    func run() throws {
+        let store: SharedStore
+        do {
+            let read = try SettingsReader.read(
+                file: file, environment: ProcessInfo.processInfo.environment, flags: settings)
+            guard var configuration = try ServiceConfiguration(read.settings).store else {
+                throw SettingsError("store.s3.bucket is not set.")
+            }
+            // The queue belongs to the server.
+            configuration.queue = nil
+            store = try SharedStore(configuration) { _ in }
+        } catch {
+            throw Self.failure("\(error)")
+        }
+        defer { store.close() }
+        let time = Int64(Date.now.timeIntervalSince1970) - (age ?? .zero).components.seconds
+        let (rate, isDryRun) = (rate, dryRun)
+        let result: Result<PruneProgress, StoreError> = Blocking.wait {
+            do throws(StoreError) {
+                return .success(try await store.prune(storedBefore: time, deletionsPerSecond: rate, isDryRun: isDryRun))
+            } catch {
+                return .failure(error)
+            }
+        }
+        switch result {
+        case .success(let totals):
+            print(
+                "\(totals.deleted) of \(totals.listed) objects \(isDryRun ? "would be deleted" : "deleted"), "
+                    + "\(totals.bytes) bytes")
+        case .failure(let error):
+            throw Self.failure("The shared store could not be pruned: \(error).")
+        }
+    }
+
+    /// Prints a sentence on standard error, and returns the exit code for it.
+    private static func failure(_ sentence: String) -> ExitCode {
+        StandardError.write("gifreel: \(sentence)\n")
+        return .failure
+    }
+}
