@@ -7,11 +7,14 @@ package struct HTTPResponse: Sendable {
         /// A representation. For status 200 to GET or HEAD the engine evaluates the request's preconditions and ranges, and
         /// responds with 200, 206, 304, 412 or 416; with any other status it sends the whole representation.
         case resource(HTTPResource)
-        /// A body of unknown length, sent in chunks (to HTTP/1.0: until the connection closes).
+        /// A body that a task produces piece by piece.
         ///
-        /// The closure runs in a task of its own, which is cancelled when the client leaves. Returning ends the body; throwing
-        /// closes the connection, so that the client recognizes an incomplete body.
-        case stream(@Sendable (HTTPBodyWriter) async throws -> Void)
+        /// With a length it is sent as it is, after `Content-Length`; else in chunks (to HTTP/1.0: until the connection closes).
+        ///
+        /// The closure runs in a task of its own, which is cancelled when the client leaves. Returning ends the body; throwing,
+        /// or returning before `length` bytes were written, closes the connection, so that the client recognizes an incomplete
+        /// body.
+        case stream(length: Int? = nil, @Sendable (HTTPBodyWriter) async throws -> Void)
     }
 
     /// The status code.

@@ -1,16 +1,36 @@
 /// A streamed body on its way to the client. Few connections have one, so it is not part of each. It belongs to one loop thread;
 /// the task that produces the body reaches it through the loop's mailbox.
 final class BodyStream {
-    /// Whether pieces are sent as chunks; else the end of the connection is the end of the body.
-    private let isChunked: Bool
+    /// How the client recognizes the end of the body.
+    enum Framing: Equatable {
+        /// By the number of bytes that the head declared.
+        case counted(Int)
+        /// By the last chunk.
+        case chunked
+        /// By the end of the connection: HTTP/1.0 has no chunks.
+        case untilClose
+
+        /// - Parameter length: The length of the body, if known.
+        init(length: Int?, minorVersion: UInt8) {
+            self = length.map(Self.counted) ?? (minorVersion > 0 ? .chunked : .untilClose)
+        }
+    }
+
+    private let framing: Framing
+    /// Bytes left of a body whose length was declared.
+    private var left: Int?
     /// Resumed when the current piece is sent.
     private var continuation: CheckedContinuation<Bool, Never>?
     /// Whether the body is complete except for segments that are not sent yet.
     private(set) var hasEnded = false
 
-    init(isChunked: Bool) {
-        self.isChunked = isChunked
+    init(_ framing: Framing) {
+        self.framing = framing
+        left = if case .counted(let length) = framing { length } else { nil }
     }
+
+    /// Whether a client cannot tell an incomplete body from a complete one when the connection ends normally.
+    var needsReset: Bool { framing == .untilClose }
 
     /// Starts the task that produces the body of a connection's response.
     static func start(
@@ -26,22 +46,27 @@ final class BodyStream {
         }
     }
 
-    /// Appends a piece to `segments`. Returns false if the previous one is not sent yet; `continuation` is then not used.
+    /// Appends a piece to `segments`. Returns false if the previous one is not sent yet or the piece exceeds the declared
+    /// length; `continuation` is then not used.
     func append(
         _ bytes: [UInt8], _ continuation: CheckedContinuation<Bool, Never>, to segments: inout [Segment]
     ) -> Bool {
-        guard self.continuation == nil else { return false }
+        guard self.continuation == nil, bytes.count <= left ?? .max else { return false }
         self.continuation = continuation
+        if let left { self.left = left - bytes.count }
+        let isChunked = framing == .chunked
         if isChunked { segments.append(Segment(Array("\(String(bytes.count, radix: 16))\r\n".utf8))) }
         segments.append(Segment(bytes))
         if isChunked { segments.append(Segment([13, 10])) }
         return true
     }
 
-    /// Appends the end of a complete body to `segments`.
-    func end(_ segments: inout [Segment]) {
+    /// Appends the end of a complete body to `segments`. Returns false if bytes of the declared length are missing.
+    func end(_ segments: inout [Segment]) -> Bool {
+        guard left ?? 0 == 0 else { return false }
         hasEnded = true
-        if isChunked { segments.append(Segment(Array("0\r\n\r\n".utf8))) }
+        if framing == .chunked { segments.append(Segment(Array("0\r\n\r\n".utf8))) }
+        return true
     }
 
     /// Resumes the writer of the current piece, if any.

@@ -435,12 +435,12 @@ final class ConnectionDriver {
     func endStream(_ token: ConnectionToken, isComplete: Bool) {
         guard let connection = connections.find(token), let stream = connection.stream else { return }
         connection.task = nil
-        guard isComplete else {
-            // The client recognizes an incomplete body by the missing last chunk.
+        guard isComplete, stream.end(&connection.outgoing) else {
+            // The client recognizes an incomplete body by the missing last chunk or bytes, or by the reset.
+            if stream.needsReset { _ = clinux_reset_on_close(connection.token.descriptor) }
             close(connection)
             return
         }
-        stream.end(&connection.outgoing)
         sendStreamed(connection)
     }
 

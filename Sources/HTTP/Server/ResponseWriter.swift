@@ -68,19 +68,20 @@ final class ResponseWriter {
             if !HTTPStatus.isBodiless(response.status) { appendLength(body.count) }
             endHead(connection, response.headers, head)
             return send(connection, Segment(body), response.headers, head)
-        case .stream(let produce):
+        case .stream(let length, let produce):
+            let framing = BodyStream.Framing(length: length, minorVersion: head.minorVersion)
             beginHead(connection, response.status)
-            if head.minorVersion == 0 {
-                connection.exchange.closes = true
-            } else {
-                output.append("Transfer-Encoding: chunked\r\n")
+            switch framing {
+            case .counted(let length): appendLength(length)
+            case .chunked: output.append("Transfer-Encoding: chunked\r\n")
+            case .untilClose: connection.exchange.closes = true
             }
             endHead(connection, response.headers, head)
             if head.method == .head || HTTPStatus.isBodiless(response.status) {
                 return send(connection, nil, response.headers, head)
             }
             connection.draft = recorder?.draft(connection, response.headers, head)
-            connection.stream = BodyStream(isChunked: head.minorVersion > 0)
+            connection.stream = BodyStream(framing)
             connection.outgoing.append(Segment(Array(output.bytes)))
             return .streams(produce)
         }

@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test func piecesAreChunksUpToTheLastChunk() async {
-        let stream = BodyStream(isChunked: true)
+        let stream = BodyStream(.chunked)
         var segments: [Segment] = []
         for piece in ["a", String(repeating: "b", count: 26)] {
             let isSent = await withCheckedContinuation { continuation in
@@ -23,25 +23,49 @@ import Testing
             #expect(isSent)
         }
         #expect(!stream.hasEnded)
-        stream.end(&segments)
+        #expect(stream.end(&segments))
         #expect(stream.hasEnded)
         #expect(text(segments) == "1\r\na\r\n1a\r\n\(String(repeating: "b", count: 26))\r\n0\r\n\r\n")
     }
 
     @Test func withoutChunksTheBytesAreSentAsTheyAre() async {
-        let stream = BodyStream(isChunked: false)
+        let stream = BodyStream(.untilClose)
         var segments: [Segment] = []
         let isSent = await withCheckedContinuation { continuation in
             #expect(stream.append(Array("abc".utf8), continuation, to: &segments))
             stream.resume(isSent: false)
         }
         #expect(!isSent)
-        stream.end(&segments)
+        #expect(stream.end(&segments))
         #expect(text(segments) == "abc")
     }
 
+    @Test func aBodyOfDeclaredLengthIsNeitherLongerNorShorter() async {
+        let stream = BodyStream(.counted(3))
+        var segments: [Segment] = []
+        let isSent = await withCheckedContinuation { continuation in
+            #expect(stream.append(Array("ab".utf8), continuation, to: &segments))
+            stream.resume(isSent: true)
+        }
+        #expect(isSent && !stream.end(&segments) && !stream.hasEnded)
+        _ = await withCheckedContinuation { continuation in
+            #expect(!stream.append(Array("cd".utf8), continuation, to: &segments))
+            #expect(stream.append(Array("c".utf8), continuation, to: &segments))
+            stream.resume(isSent: true)
+        }
+        #expect(stream.end(&segments) && stream.hasEnded && text(segments) == "abc")
+    }
+
+    @Test func theLengthDecidesTheFramingBeforeTheVersion() {
+        #expect(BodyStream.Framing(length: 5, minorVersion: 0) == .counted(5))
+        #expect(BodyStream.Framing(length: 5, minorVersion: 1) == .counted(5))
+        #expect(BodyStream.Framing(length: nil, minorVersion: 1) == .chunked)
+        #expect(BodyStream.Framing(length: nil, minorVersion: 0) == .untilClose)
+        #expect(BodyStream(.untilClose).needsReset && !BodyStream(.chunked).needsReset && !BodyStream(.counted(1)).needsReset)
+    }
+
     @Test func pieceIsRefusedWhileAnotherIsSent() async {
-        let stream = BodyStream(isChunked: true)
+        let stream = BodyStream(.chunked)
         var segments: [Segment] = []
         _ = await withCheckedContinuation { first in
             #expect(stream.append([1], first, to: &segments))

@@ -4,9 +4,11 @@ import Testing
 
 /// Bodies that a task produces piece by piece.
 @Suite("Bodies are streamed") struct StreamingTests {
-    private func stream(_ produce: @escaping @Sendable (HTTPBodyWriter) async throws -> Void) -> ClosureHandler {
+    private func stream(
+        length: Int? = nil, _ produce: @escaping @Sendable (HTTPBodyWriter) async throws -> Void
+    ) -> ClosureHandler {
         ClosureHandler { _ in
-            .now(HTTPResponse(status: 200, headers: ["Content-Type": "text/plain"], body: .stream(produce)))
+            .now(HTTPResponse(status: 200, headers: ["Content-Type": "text/plain"], body: .stream(length: length, produce)))
         }
     }
 
@@ -40,6 +42,56 @@ import Testing
             #expect(answer["Transfer-Encoding"] == nil)
             #expect(answer["Connection"] == "close")
             #expect(answer.text == "abc")
+        }
+    }
+
+    @Test func aBodyOfKnownLengthIsSentAsItIsAndTheConnectionStaysOpen() async throws {
+        let handler = stream(length: 6) { writer in
+            for piece in ["abc", "def"] { try await writer.write(Array(piece.utf8)) }
+        }
+        try await withServer(handler) { _, port in
+            try await onThread {
+                let client = try RawClient(port: port)
+                for _ in 0..<2 {
+                    let answer = try client.request(Self.request)
+                    #expect(answer["Content-Length"] == "6" && answer["Transfer-Encoding"] == nil)
+                    #expect(answer.text == "abcdef")
+                }
+                let old = try RawClient(port: port).request("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+                #expect(old["Connection"] == "keep-alive" && old.text == "abcdef")
+                let head = try RawClient(port: port).request("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n", method: "HEAD")
+                #expect(head["Content-Length"] == "6")
+            }
+        }
+    }
+
+    @Test(arguments: ["abc", "abcdefg"]) func aBodyOfAnotherLengthThanDeclaredEndsTheConnection(_ body: String) async throws {
+        let handler = stream(length: 6) { writer in
+            for byte in body.utf8 { try await writer.write([byte]) }
+        }
+        try await withServer(handler) { _, port in
+            let rest = try await onThread {
+                let client = try RawClient(port: port)
+                try client.send(Self.request)
+                return String(decoding: client.readToEnd(), as: UTF8.self)
+            }
+            #expect(rest.hasSuffix("\r\n\r\n\(body.prefix(6))"))
+        }
+    }
+
+    @Test func anIncompleteBodyToHTTP10IsReset() async throws {
+        struct Broken: Error {}
+        let handler = stream { writer in
+            try await writer.write(Array("abc".utf8))
+            throw Broken()
+        }
+        try await withServer(handler) { _, port in
+            let error = try await onThread {
+                let client = try RawClient(port: port)
+                try client.send("GET / HTTP/1.0\r\n\r\n")
+                return client.endsWithReset()
+            }
+            #expect(error)
         }
     }
 

@@ -152,6 +152,14 @@ final class RawClient {
         return buffer
     }
 
+    /// Whether the server ends the connection with a reset, after whatever it has sent.
+    func endsWithReset() -> Bool {
+        while true {
+            let count = fill()
+            if count <= 0 { return count < 0 && errno == ECONNRESET }
+        }
+    }
+
     /// Whether the server closes, sending nothing more.
     func isClosed() -> Bool { buffer.isEmpty && fill() == 0 }
 
