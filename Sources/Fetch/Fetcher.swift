@@ -54,9 +54,11 @@ package final class Fetcher: Sendable {
     ///   - url: The source.
     ///   - validators: From an earlier fetch; the origin may then answer that the source has not changed.
     ///   - fields: Additional request header fields, as `Name: value`.
+    ///   - arriving: Shows the bytes while they arrive. Belongs to this fetch alone; the caller records its end.
     /// - Returns: The source, or that it has not changed; the latter only if `validators` were given.
     package func fetch(
-        _ url: SourceURL, validators: SourceValidators? = nil, fields: [String] = []
+        _ url: SourceURL, validators: SourceValidators? = nil, fields: [String] = [],
+        arriving: ArrivingSource = ArrivingSource()
     ) async throws(FetchError) -> FetchOutcome {
         try context.settings.check(url)
         let id = lastID.add(1, ordering: .relaxed).newValue
@@ -64,8 +66,8 @@ package final class Fetcher: Sendable {
             await withCheckedContinuation { continuation in
                 loop.submit(
                     FetchRequest(
-                        id: id, url: url, validators: validators ?? SourceValidators(), fields: fields, submitted: .now,
-                        continuation: continuation)
+                        id: id, url: url, validators: validators ?? SourceValidators(), fields: fields,
+                        arriving: arriving, submitted: .now, continuation: continuation)
                 )
                 // The cancellation handler may have run before the submission and cancelled nothing.
                 if Task.isCancelled { loop.cancel(id) }

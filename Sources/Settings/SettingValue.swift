@@ -107,6 +107,10 @@ extension SettingChoice {
     package var settingText: String { rawValue }
 }
 
+extension Settings.Mount.OnMiss: SettingValue {
+    package typealias Scalar = Self
+}
+
 extension Settings.Mount.Query: SettingValue {
     package typealias Scalar = Self
 }

@@ -103,6 +103,7 @@ package struct Settings: Sendable, Equatable {
         package var origin: String?
         package var allow: [String] = []
         package var negotiate = false
+        package var onMiss = OnMiss.wait
         package var freshFor: Duration?
         package var maxAge: Duration?
         package var requireSignature: Bool?
@@ -120,6 +121,12 @@ package struct Settings: Sendable, Equatable {
             package var secretKey: String?
 
             package init() {}
+        }
+
+        /// What a mount that negotiates answers while a rendition is being produced.
+        package enum OnMiss: String, SettingChoice {
+            case wait
+            case original
         }
 
         /// What parameters that are no options mean.

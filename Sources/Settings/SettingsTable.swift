@@ -198,7 +198,11 @@ extension Setting {
             "Paths below the origin that may be requested."),
         Setting(
             mount: "negotiate", \.negotiate, .live, example: "true",
-            "Whether .gif answers with a video only if Accept names one; other clients get the GIF itself."),
+            "Whether .gif answers with a video or an AVIF only if Accept names it; other clients get the GIF itself."),
+        Setting(
+            mount: "on_miss", \.onMiss, .live, example: "original",
+            "Answer of a mount that negotiates while a rendition is produced: wait sends the rendition, original the GIF as it arrives."
+        ),
         Setting(
             mount: "fresh_for", \.freshFor, in: .zero...decade, .live, whenUnset: "cache.fresh_for", example: "1h",
             "Time after which the server asks this origin again whether a source has changed."),

@@ -52,6 +52,11 @@ package final class SharedDescriptor: Sendable {
         try DescriptorIO.read(into: buffer, from: number, at: offset)
     }
 
+    /// Reads `count` bytes from `offset` on; fewer only at the file's end.
+    package func read(_ count: Int, at offset: Int) throws(SystemError) -> [UInt8] {
+        try DescriptorIO.read(count, from: number, at: offset)
+    }
+
     /// The whole file as an array; for small files and tests.
     package func readAll() throws(SystemError) -> [UInt8] {
         try DescriptorIO.read(try size(), from: number, at: 0)
@@ -62,7 +67,8 @@ package final class SharedDescriptor: Sendable {
 ///
 /// It passes a GIF from the fetcher to the worker process without a copy and without a race.
 package struct MemoryFile: ~Copyable, Sendable {
-    private let descriptor: OwnedDescriptor
+    /// The file for readers that follow while it is written. They may read the bytes up to ``count``, which do not change.
+    package let reader: SharedDescriptor
     /// Bytes written so far.
     package private(set) var count = 0
 
@@ -70,18 +76,18 @@ package struct MemoryFile: ~Copyable, Sendable {
     package init(name: String) throws(SystemError) {
         let number = clinux_memfd_create(name)
         guard number >= 0 else { throw SystemError.last("memfd_create") }
-        descriptor = OwnedDescriptor(taking: number)
+        reader = SharedDescriptor(OwnedDescriptor(taking: number))
     }
 
     /// Appends all of `bytes`.
     package mutating func append(_ bytes: UnsafeRawBufferPointer) throws(SystemError) {
-        try DescriptorIO.write(bytes, to: descriptor.number)
+        try DescriptorIO.write(bytes, to: reader.number)
         count += bytes.count
     }
 
     /// Seals the file for its readers.
     package consuming func seal() throws(SystemError) -> SharedDescriptor {
-        guard clinux_memfd_seal(descriptor.number) == 0 else { throw SystemError.last("fcntl(F_ADD_SEALS)") }
-        return SharedDescriptor(descriptor)
+        guard clinux_memfd_seal(reader.number) == 0 else { throw SystemError.last("fcntl(F_ADD_SEALS)") }
+        return reader
     }
 }

@@ -129,7 +129,9 @@ package final class WebHandler: HTTPHandler {
     private func dispatch(_ request: borrowing HTTPRequest, _ target: ParsedTarget) throws(Problem) -> HTTPReply {
         let method = request.method
         let allowed = allowedMethods(target.route)
-        guard allowed.contains(method) else { return .now(Self.methodNotAllowed(method, allowed)) }
+        guard allowed.contains(method) else {
+            return .now(Self.methodNotAllowed(method, allowed, varies: target.negotiation != nil))
+        }
         switch target.route {
         case .health:
             return .now(HTTPResponse(status: 200, contentType: "text/plain", text: "ok\n"))
@@ -185,11 +187,12 @@ package final class WebHandler: HTTPHandler {
         return methods.isEmpty ? [.get, .head, .post, .delete, .purge, .options] : methods
     }
 
-    private static func methodNotAllowed(_ method: HTTPMethod, _ allowed: [HTTPMethod]) -> HTTPResponse {
+    private static func methodNotAllowed(_ method: HTTPMethod, _ allowed: [HTTPMethod], varies: Bool) -> HTTPResponse {
         let detail =
             "\(method.description.prefix(32)) is not allowed for this route. The allowed methods are \(allowed.allowValue)."
-        return ProblemDocument.response(
-            Problem(405, "method_not_allowed", detail), headers: ["Allow": allowed.allowValue])
+        var headers: HTTPHeaders = ["Allow": allowed.allowValue]
+        if varies { headers.append("Vary", "Accept") }
+        return ProblemDocument.response(Problem(405, "method_not_allowed", detail), headers: headers)
     }
 
     private var readinessResponse: HTTPResponse {

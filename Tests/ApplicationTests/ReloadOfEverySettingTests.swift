@@ -99,6 +99,11 @@ extension OperationsTests {
             "admin.token": ["secret"], "metrics.allow": ["10.0.0.1"], "log.level": ["error"],
         ]
 
+        /// The settings without which another one is refused.
+        private static let conditions: [String: (name: String, value: String)] = [
+            "mounts.*.on_miss": ("mounts.*.negotiate", "true")
+        ]
+
         private static func sample(_ setting: Setting) -> [String] {
             if let sample = samples[setting.name] { return sample }
             switch setting.kind {
@@ -163,6 +168,10 @@ extension OperationsTests {
                 base.mounts["m"]?.s3.accessKey = "key"
                 base.mounts["m"]?.s3.secretKey = "secret"
             }
+            if let condition = Self.conditions[setting.name] {
+                let other = try #require(Setting.all.first { $0.name == condition.name })
+                try #require(other.set([condition.value], chosenName: "m", in: &base) == nil)
+            }
             var changed = base
             let rejection = setting.set(Self.sample(setting), chosenName: "m", in: &changed)
             try #require(rejection == nil, "\(setting.name)")
@@ -179,10 +188,11 @@ extension OperationsTests {
                 #expect(configurations[0] != configurations[1], "\(name) reaches no configuration")
             }
             guard let observe = Self.observations[setting.name] else { return }
+            try server.apply(base)
             let before = try observe(server)
             try server.apply(plan.settings)
             let during = try observe(server)
-            try server.apply(server.base)
+            try server.apply(base)
             let after = try observe(server)
             #expect(before != during, "\(name) has no effect: \(before)")
             #expect(before == after, "\(name) stays in effect: \(after)")

@@ -8,6 +8,7 @@ package struct RawHTTPClient: ~Copyable {
 
     private let socket: Int32
     private var buffer: [UInt8] = []
+    private var wasClosed = false
 
     /// Connects to 127.0.0.1; reads and writes fail after `timeout` seconds.
     package init(port: Int, timeout: Int = 30) throws(Failure) {
@@ -52,36 +53,65 @@ package struct RawHTTPClient: ~Copyable {
     package mutating func request(
         _ method: String = "GET", _ target: String, headers: [String] = [], body: [UInt8] = []
     ) throws(Failure) -> RawHTTPResponse {
-        var head = "\(method) \(target) HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-        for header in headers { head += header + "\r\n" }
-        if !body.isEmpty { head += "Content-Length: \(body.count)\r\n" }
-        try send(Array((head + "\r\n").utf8) + body)
+        try send(method, target, headers: headers, body: body)
         return try readResponse(toHead: method == "HEAD")
     }
 
-    /// Reads one answer with a `Content-Length`, or without a body if `toHead`.
-    package mutating func readResponse(toHead: Bool = false) throws(Failure) -> RawHTTPResponse {
+    /// Sends a request.
+    package func send(
+        _ method: String, _ target: String, version: String = "1.1", headers: [String] = [], body: [UInt8] = []
+    ) throws(Failure) {
+        var head = "\(method) \(target) HTTP/\(version)\r\nHost: 127.0.0.1\r\n"
+        for header in headers { head += header + "\r\n" }
+        if !body.isEmpty { head += "Content-Length: \(body.count)\r\n" }
+        try send(Array((head + "\r\n").utf8) + body)
+    }
+
+    /// Reads the head of a response.
+    package mutating func readHead() throws(Failure) -> RawHTTPResponse {
         var headEnd: Int?
         while headEnd == nil {
             headEnd = buffer.indices.first { buffer[$0...].starts(with: "\r\n\r\n".utf8) }
             if headEnd == nil { try fill() }
         }
-        guard let end = headEnd, var response = RawHTTPResponse(head: String(decoding: buffer[..<end], as: UTF8.self)) else {
+        guard let end = headEnd, let response = RawHTTPResponse(head: String(decoding: buffer[..<end], as: UTF8.self)) else {
             throw Failure(what: "head")
         }
         buffer.removeFirst(end + 4)
+        return response
+    }
+
+    /// Reads exactly `count` bytes.
+    package mutating func read(_ count: Int) throws(Failure) -> [UInt8] {
+        while buffer.count < count { try fill() }
+        defer { buffer.removeFirst(count) }
+        return Array(buffer.prefix(count))
+    }
+
+    /// Reads all bytes until the server ends the connection, and how it does so.
+    package mutating func readToEnd() -> (bytes: [UInt8], isReset: Bool) {
+        while true {
+            do throws(Failure) { try fill() } catch { break }
+        }
+        let isReset = errno == ECONNRESET && !wasClosed
+        defer { buffer = [] }
+        return (buffer, isReset)
+    }
+
+    /// Reads one response with a `Content-Length`, or without a body if `toHead`.
+    package mutating func readResponse(toHead: Bool = false) throws(Failure) -> RawHTTPResponse {
+        var response = try readHead()
         let length =
             toHead || response.status == 304 || response.status == 204
             ? 0 : Int(response["content-length"] ?? "0") ?? 0
-        while buffer.count < length { try fill() }
-        response.body = Array(buffer.prefix(length))
-        buffer.removeFirst(length)
+        response.body = try read(length)
         return response
     }
 
     private mutating func fill() throws(Failure) {
         var chunk = [UInt8](repeating: 0, count: 65536)
         let count = recv(socket, &chunk, chunk.count, 0)
+        wasClosed = count == 0
         guard count > 0 else { throw Failure(what: count == 0 ? "the server closed the connection" : "recv") }
         buffer += chunk[..<count]
     }

@@ -7,6 +7,8 @@ struct FetchRequest: Sendable {
     let validators: SourceValidators
     /// Additional request header fields.
     let fields: [String]
+    /// Receives the bytes while they arrive.
+    let arriving: ArrivingSource
     let submitted: ContinuousClock.Instant
     let continuation: CheckedContinuation<Result<FetchOutcome, FetchError>, Never>
 }

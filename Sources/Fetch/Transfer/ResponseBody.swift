@@ -16,6 +16,18 @@ struct BodySink: ~Copyable {
     private var start: [UInt8] = []
     private var hash = SHA256()
     private var file: MemoryFile?
+    private var reader: SharedDescriptor?
+    /// Bytes in the file.
+    private var count = 0
+
+    /// What has arrived of a body that is recognized as a source.
+    struct Arrived {
+        let file: SharedDescriptor
+        /// Bytes in the file.
+        let count: Int
+        /// Whether nothing had arrived before.
+        let isFirst: Bool
+    }
 
     /// - Parameter limit: The largest body, in bytes.
     init(limit: Int) {
@@ -23,24 +35,34 @@ struct BodySink: ~Copyable {
     }
 
     /// Appends a part of the body. Must not be called after an error.
-    mutating func append(_ bytes: UnsafeRawBufferPointer) throws(FetchError) {
-        guard file == nil else { return try store(bytes) }
+    ///
+    /// - Returns: What has arrived; nil if more bytes are needed to recognize it.
+    mutating func append(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> Arrived? {
+        if let reader {
+            try store(bytes)
+            return Arrived(file: reader, count: count, isFirst: false)
+        }
         let known = start.count
         start.append(contentsOf: bytes.prefix(ContentSniffer.sufficient - known))
         switch ContentSniffer.judge(start, isWhole: false) {
         case .undecided:
             // All bytes so far are in `start`, since more than that would have been decided.
-            return
+            return nil
         case .notAGIF(let kind):
             throw .notAGIF(looksLike: kind)
         case .gif:
+            let opened: SharedDescriptor
             do throws(SystemError) {
-                file = try MemoryFile(name: "gifreel-source")
+                let file = try MemoryFile(name: "gifreel-source")
+                opened = file.reader
+                self.file = consume file
             } catch {
                 throw .exhausted(cause: error.description)
             }
+            reader = opened
             try storeStart(upTo: known)
             try store(bytes)
+            return Arrived(file: opened, count: count, isFirst: true)
         }
     }
 
@@ -52,7 +74,6 @@ struct BodySink: ~Copyable {
             }
             throw .notAGIF(looksLike: kind)
         }
-        let count = file.count
         do throws(SystemError) {
             return FetchedBody(bytes: try file.seal(), count: count, sha256: Array(hash.finalize()))
         } catch {
@@ -69,14 +90,14 @@ struct BodySink: ~Copyable {
     }
 
     private mutating func store(_ bytes: UnsafeRawBufferPointer) throws(FetchError) {
-        let count = (file?.count ?? 0) + bytes.count
-        guard count <= limit else { throw .tooLarge(limit: limit, declared: nil) }
+        guard count + bytes.count <= limit else { throw .tooLarge(limit: limit, declared: nil) }
         do throws(SystemError) {
             try file?.append(bytes)
         } catch {
             throw .exhausted(cause: error.description)
         }
         hash.update(bufferPointer: bytes)
+        count += bytes.count
     }
 }
 

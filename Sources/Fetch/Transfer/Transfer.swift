@@ -12,6 +12,7 @@ final class Transfer {
     private let sockets: SocketTable
     /// Set for an object in S3.
     private let signing: BucketAccess?
+    private let arriving: ArrivingSource
     private let isConditional: Bool
     private let onFreshConnection: Bool
     private(set) var easy: EasyHandle<FetchError>
@@ -31,17 +32,19 @@ final class Transfer {
     /// Prepares a request; it begins when the handle is added to the multi handle.
     ///
     /// - Parameters:
+    ///   - arriving: Shows the bytes of the body while they arrive.
     ///   - timeLeft: The time limit of the whole request.
     ///   - onFreshConnection: Whether the request must use a new connection.
     init(
-        _ url: SourceURL, validators: SourceValidators, fields: [String], settings: FetchSettings, ownEndpoints: OwnEndpoints,
-        sockets: SocketTable, timeLeft: Duration, onFreshConnection: Bool
+        _ url: SourceURL, validators: SourceValidators, fields: [String], arriving: ArrivingSource, settings: FetchSettings,
+        ownEndpoints: OwnEndpoints, sockets: SocketTable, timeLeft: Duration, onFreshConnection: Bool
     ) throws(FetchError) {
         self.url = url
         self.settings = settings
         self.ownEndpoints = ownEndpoints
         self.sockets = sockets
         signing = url.bucket.flatMap { settings.configuration.buckets[$0] }
+        self.arriving = arriving
         isConditional = !validators.isEmpty
         self.onFreshConnection = onFreshConnection
         easy = try EasyHandle<FetchError>()
@@ -135,7 +138,7 @@ final class Transfer {
             return (head.contentLength ?? .max) <= Self.worthDraining && bodyBytes <= Self.worthDraining
         }
         do throws(FetchError) {
-            try sink?.append(bytes)
+            if let arrived = try sink?.append(bytes) { show(arrived) }
             return true
         } catch {
             failure = error
@@ -144,6 +147,14 @@ final class Transfer {
     }
 
     private static let worthDraining = 16 << 10
+
+    /// Shows the bytes received so far, once they are recognized as a source.
+    private func show(_ arrived: BodySink.Arrived) {
+        guard arrived.isFirst else { return arriving.advance(to: arrived.count) }
+        let start = ArrivingSource.Start(
+            file: arrived.file, length: head.contentLength, cacheDirectives: head.cacheDirectives)
+        arriving.begin(start, count: arrived.count)
+    }
 
     private func allows(_ address: IPAddress, port: Int) -> Bool {
         if ownEndpoints.contains(address, port: port) { return refuse(.itself) }

@@ -104,7 +104,8 @@ final class TransferDriver {
             guard timeLeft > .zero else { throw .timeout(.total) }
             let transfer = try Transfer(
                 operation.url, validators: operation.request.validators, fields: operation.request.fields,
-                settings: settings, ownEndpoints: context.ownEndpoints, sockets: sockets, timeLeft: timeLeft,
+                arriving: operation.request.arriving, settings: settings, ownEndpoints: context.ownEndpoints,
+                sockets: sockets, timeLeft: timeLeft,
                 onFreshConnection: operation.needsFreshConnection)
             operation.transfer = transfer
             byHandle[transfer.easy.raw] = operation

@@ -97,54 +97,80 @@ package final class Admission: Sendable {
     /// Slots taken and bytes accounted for.
     var load: (jobs: Int, bytes: Int) { state.withLock { ($0.jobs, $0.bytes) } }
 
-    fileprivate func fetchEnded(_ origin: Origin?, cost: Int, unusedBytes: Int) {
+    fileprivate func fetchEnded(_ origin: Origin?, cost: Int) {
         state.withLock { state in
-            state.bytes -= unusedBytes
             guard let origin, let count = state.fetching[origin] else { return }
             state.fetching[origin] = count > cost ? count - cost : nil
         }
     }
 
-    fileprivate func release(bytes: Int, cost: Int, isBackground: Bool) {
+    fileprivate func releaseJob(cost: Int, isBackground: Bool) {
         state.withLock { state in
             state.jobs -= cost
-            state.bytes -= bytes
             if isBackground { state.background -= cost }
         }
+    }
+
+    fileprivate func release(bytes: Int) {
+        state.withLock { $0.bytes -= bytes }
     }
 }
 
 /// A slot of ``Admission``. Releasing the last reference returns it, however the work ended.
 package final class AdmissionSlot: Sendable {
-    private struct State {
-        var origin: Admission.Origin?
-        var bytes: Int
-    }
-
+    /// The part for the source's bytes. Readers of a source that outlive its job hold it, so that the bytes stay accounted for.
+    let memory: AdmittedMemory
     private let admission: Admission
     private let cost: Int
     private let isBackground: Bool
-    private let state: Mutex<State>
+    /// The origin of a fetch that has not ended.
+    private let origin: Mutex<Admission.Origin?>
 
     fileprivate init(_ admission: Admission, _ origin: Admission.Origin?, bytes: Int, cost: Int, isBackground: Bool) {
         self.admission = admission
         self.cost = cost
         self.isBackground = isBackground
-        state = Mutex(State(origin: origin, bytes: bytes))
+        self.origin = Mutex(origin)
+        memory = AdmittedMemory(admission, bytes: bytes)
     }
 
     /// Records that the source has been fetched and how large it is, at most the size that was admitted.
     func sourceArrived(bytes: Int) {
-        state.withLock { state in
-            admission.fetchEnded(state.origin, cost: cost, unusedBytes: state.bytes - bytes)
-            state = State(origin: nil, bytes: bytes)
-        }
+        endFetch()
+        memory.shrink(to: bytes)
+    }
+
+    private func endFetch() {
+        let ended = origin.withLock { $0.take() }
+        admission.fetchEnded(ended, cost: cost)
     }
 
     deinit {
-        state.withLock { state in
-            admission.fetchEnded(state.origin, cost: cost, unusedBytes: 0)
-            admission.release(bytes: state.bytes, cost: cost, isBackground: isBackground)
+        endFetch()
+        admission.releaseJob(cost: cost, isBackground: isBackground)
+    }
+}
+
+/// The bytes of a source in memory that ``Admission`` accounts for, until the last reference is released.
+final class AdmittedMemory: Sendable {
+    private let admission: Admission
+    private let bytes: Mutex<Int>
+
+    fileprivate init(_ admission: Admission, bytes: Int) {
+        self.admission = admission
+        self.bytes = Mutex(bytes)
+    }
+
+    /// Returns what is not needed.
+    fileprivate func shrink(to count: Int) {
+        let unused = bytes.withLock { bytes in
+            defer { bytes = count }
+            return bytes - count
         }
+        admission.release(bytes: unused)
+    }
+
+    deinit {
+        admission.release(bytes: bytes.withLock { $0 })
     }
 }

@@ -27,7 +27,7 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         let key: Key
         let flight: Flight
         /// Whether the work goes on without callers.
-        let isDetached: Bool
+        var isDetached: Bool
         /// Whether the work waits for a worker, so that the timeouts of callers run.
         var isQueued = false
         var task: Task<Void, Never>?
@@ -90,16 +90,17 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     /// Returns the value of the flight for `key`, and starts the flight if there is none.
     ///
+    /// - Parameter outlivesCallers: Whether the work goes on when its last caller has left.
     /// - Returns: The value, and whether the flight was in progress before the call.
     /// - Throws: The error of the work; ``RenditionError/overloaded(cause:)`` after a timeout;
     ///   ``RenditionError/cancelled`` if the calling task is cancelled.
     func value(
-        for key: Key, urgency: Urgency = .visitor, _ work: @escaping Work
+        for key: Key, urgency: Urgency = .visitor, outlivesCallers: Bool = false, _ work: @escaping Work
     ) async throws(RenditionError) -> (value: Value, joined: Bool) {
         let waiter = state.withLock { $0.nextNumber() }
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                join(waiter, key, urgency, continuation, work)
+                join(waiter, key, urgency, outlivesCallers, continuation, work)
                 // The cancellation handler may have run before the waiter was registered.
                 if Task.isCancelled { leave(waiter, .cancelled) }
             }
@@ -127,13 +128,14 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     // MARK: Joining
 
     private func join(
-        _ waiter: Int, _ key: Key, _ urgency: Urgency, _ continuation: CheckedContinuation<Outcome, Never>,
-        _ work: @escaping Work
+        _ waiter: Int, _ key: Key, _ urgency: Urgency, _ outlivesCallers: Bool,
+        _ continuation: CheckedContinuation<Outcome, Never>, _ work: @escaping Work
     ) {
         let (number, isNew, isQueued) = state.withLock { state in
             let present = state.joinable[key]
             let number = present ?? state.open(key, urgency, isDetached: false)
             state.entries[number]?.flight.turn.raise(to: urgency)
+            if outlivesCallers { state.entries[number]?.isDetached = true }
             state.entries[number]?.waiters[waiter] = Waiter(continuation: continuation, joined: present != nil)
             state.flightOfWaiter[waiter] = number
             return (number, present == nil, state.entries[number]?.isQueued ?? false)
@@ -144,7 +146,8 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     private func run(_ number: Int, _ work: @escaping Work) {
         guard let flight = state.withLock({ $0.entries[number]?.flight }) else { return }
-        flight.onQueued { [weak self] in self?.flightIsQueued(number) }
+        flight.setHandlers(
+            queued: { [weak self] in self?.flightIsQueued(number) }, attached: { [weak self] in self?.attach(number) })
         let task = Task(executorPreference: executor) {
             do throws(RenditionError) {
                 self.finish(number, .success(try await work(flight)))
@@ -215,6 +218,18 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         if let abandoned { _ = remove(abandoned) }
     }
 
+    /// Makes a flight depend on its callers, and ends it if there are none.
+    private func attach(_ number: Int) {
+        let isAbandoned = state.withLock { state in
+            state.entries[number]?.isDetached = false
+            guard let entry = state.entries[number], entry.waiters.isEmpty, !entry.flight.turn.hasBegun else { return false }
+            // Under the same lock, as in `leave`.
+            if state.joinable[entry.key] == number { state.joinable[entry.key] = nil }
+            return true
+        }
+        if isAbandoned { _ = remove(number) }
+    }
+
     /// Removes a flight and cancels its task.
     private func remove(_ number: Int) -> Entry? {
         let entry = state.withLock { state -> Entry? in
@@ -228,10 +243,15 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
 }
 
-/// The work of a flight as its steps see it: the position in the queue for workers, and a signal that the wait has begun.
+/// The work of a flight as its steps see it: the position in the queue for workers, and signals to the flight's callers.
 package final class Flight: Sendable {
+    private struct Handlers {
+        var queued: (@Sendable () -> Void)?
+        var attached: (@Sendable () -> Void)?
+    }
+
     let turn: JobTurn
-    private let queued = Mutex<(@Sendable () -> Void)?>(nil)
+    private let handlers = Mutex(Handlers())
 
     init(_ turn: JobTurn = JobTurn()) {
         self.turn = turn
@@ -239,10 +259,15 @@ package final class Flight: Sendable {
 
     /// Marks the flight as ready to run: only a worker is missing. The queue timeouts of its callers start.
     func markQueued() {
-        queued.withLock { $0 }?()
+        handlers.withLock { $0.queued }?()
     }
 
-    fileprivate func onQueued(_ action: @escaping @Sendable () -> Void) {
-        queued.withLock { $0 = action }
+    /// Records that the value is of no use after the flight: without callers, the work is cancelled.
+    func dependOnCallers() {
+        handlers.withLock { $0.attached }?()
+    }
+
+    fileprivate func setHandlers(queued: @escaping @Sendable () -> Void, attached: @escaping @Sendable () -> Void) {
+        handlers.withLock { $0 = Handlers(queued: queued, attached: attached) }
     }
 }

@@ -9,7 +9,7 @@ extension Rendition {
         case output(OutputFormat)
         /// A page that plays the video.
         case html
-        /// The GIF itself: the response of a mount that negotiates to clients that do not prefer the video. It cannot be requested
+        /// The GIF itself: the response of a mount that negotiates to clients that name no other format. It cannot be requested
         /// by name and has no options.
         case gif
 

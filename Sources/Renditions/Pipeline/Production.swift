@@ -99,6 +99,15 @@ struct ProductionLog: Sendable {
         }
     }
 
+    func failed(_ request: RenditionRequest, _ error: RenditionError) {
+        logger.notice(
+            "could not produce a rendition",
+            metadata: [
+                "rendition": "\(request.rendition.canonicalText)", "source_host": "\(request.source.host)",
+                "cause": "\(error)",
+            ])
+    }
+
     func couldNotForget(_ source: SourceURL, _ error: CacheError) {
         logger.warning("could not forget a source", metadata: ["source_host": "\(source.host)", "cause": "\(error)"])
     }

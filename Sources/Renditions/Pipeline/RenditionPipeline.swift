@@ -81,6 +81,97 @@ package struct RenditionPipeline: Sendable {
         return RenditionResult(result, joined: joined)
     }
 
+    /// Returns the rendition of a source if it is stored, else the source itself while it arrives from the origin.
+    ///
+    /// The rendition is produced behind the response, from the same fetch. All callers of all renditions of the source share that
+    /// fetch. If the rendition is known to fail, its ``RenditionRequest/alternative`` is requested in its place.
+    ///
+    /// - Throws: ``RenditionError``, as ``find(_:)-(RenditionRequest)`` does, if there is nothing to follow.
+    package func findOrFollow(_ request: RenditionRequest) async throws(RenditionError) -> FollowedResult {
+        if let stored = await lookUp(request) { return .rendition(stored) }
+        if let failure = state.failures.failure(of: request.key, of: request.source) {
+            guard let alternative = request.alternative else { throw failure }
+            let answer = try await findOrFollow(request.with(alternative))
+            guard case .rendition(var result) = answer else { return answer }
+            // Another attempt may succeed once the failure is forgotten.
+            result.isStorable = false
+            return .rendition(result)
+        }
+        try request.allowance.use()
+        var request = request
+        request.followsSource = true
+        return try await race(request, loader.follow(request.source)).get()
+    }
+
+    /// Whether a rendition is stored and may be answered.
+    package func isStored(_ request: RenditionRequest) async -> Bool { await lookUp(request) != nil }
+
+    /// Produces a rendition that no caller waits for, unless it is known to fail.
+    ///
+    /// - Throws: ``RenditionError/rateLimited(retryAfter:)`` if the client has used up its allowance.
+    package func produceBehindResponse(_ request: RenditionRequest) throws(RenditionError) {
+        guard state.failures.failure(of: request.key, of: request.source) == nil else { return }
+        try request.allowance.use()
+        state.flights.start(FlightKey(request), urgency: request.urgency) { flight async throws(RenditionError) in
+            try await runMissBehindResponse(request, flight)
+        }
+    }
+
+    /// Runs the flight of a miss, and returns what comes first: its result, or the first bytes of the source.
+    private func race(
+        _ request: RenditionRequest, _ arriving: ArrivingSource
+    ) async -> Result<FollowedResult, RenditionError> {
+        enum Event: Sendable {
+            case ended(Result<RenditionResult, RenditionError>)
+            case arrived(FollowedSource?)
+        }
+        return await withTaskGroup(of: Event.self) { group in
+            group.addTask { [request] in
+                do throws(RenditionError) {
+                    let (result, joined) = try await state.flights.value(
+                        for: FlightKey(request), urgency: request.urgency, outlivesCallers: true
+                    ) { flight async throws(RenditionError) in
+                        try await runMissBehindResponse(request, flight)
+                    }
+                    return .ended(.success(RenditionResult(result, joined: joined)))
+                } catch {
+                    return .ended(.failure(error))
+                }
+            }
+            group.addTask { [policy] in
+                _ = await arriving.awaitStart()
+                return .arrived(FollowedSource(arriving, of: request.source, policy.originRules))
+            }
+            defer { group.cancelAll() }
+            for await event in group {
+                switch event {
+                case .arrived(let source?): return .success(.source(source))
+                // The flight tells why nothing arrives.
+                case .arrived(nil): continue
+                case .ended(.success(let result)): return .success(.rendition(result))
+                case .ended(.failure(let error)):
+                    guard let source = FollowedSource(arriving, of: request.source, policy.originRules) else {
+                        return .failure(error)
+                    }
+                    return .success(.source(source))
+                }
+            }
+            return .failure(.cancelled)
+        }
+    }
+
+    /// Runs a miss whose callers may have left with the source, so that an error has to be logged here.
+    private func runMissBehindResponse(
+        _ request: RenditionRequest, _ flight: Flight
+    ) async throws(RenditionError) -> RenditionResult {
+        do throws(RenditionError) {
+            return try await runMiss(request, flight)
+        } catch {
+            if error != .cancelled { log.failed(request, error) }
+            throw error
+        }
+    }
+
     /// Returns the rendition of an uploaded source, as above.
     package func find(_ request: UploadRequest) async throws(RenditionError) -> RenditionResult {
         if let stored = await usable(await cache.uploadedObject(request.id), request.rendition) {
@@ -165,6 +256,8 @@ package struct RenditionPipeline: Sendable {
             urgency: flight.turn.urgency)
         defer { withExtendedLifetime(slot) {} }
         guard let sharing else { return try await runLocally(request, stored, slot, flight) }
+        // A client that follows the source does not wait for the node that runs the miss.
+        if request.followsSource, sharing.isCoordinated { loader.start(request.source, slot) }
         do throws(RenditionError) {
             return try await sharing.runOnOneNode(request) { () async throws(RenditionError) in
                 try await runLocally(request, stored, slot, flight)
@@ -187,10 +280,20 @@ package struct RenditionPipeline: Sendable {
             return try await renew(request, stored, unmodified, epoch)
         case .loaded(let loaded):
             slot.sourceArrived(bytes: loaded.source.count)
+            loaded.arriving.retain(slot.memory)
             // While any flight holds the loaded source, other renditions of it need no fetch.
             defer { withExtendedLifetime(loaded) {} }
-            if stored != nil, !loaded.storage.isAllowed { await forget(request.source) }
-            return try await produceRememberingFailure(request, of: loaded, flight)
+            if !loaded.storage.isAllowed {
+                if stored != nil { await forget(request.source) }
+                flight.dependOnCallers()
+                if Task.isCancelled { throw .cancelled }
+            }
+            let result = try await produceRememberingFailure(request, of: loaded, flight)
+            if let alternative = request.alternative, Int(result.rendition.length) > loaded.source.count {
+                // If it cannot be stored now, the request for it tries again.
+                _ = try? await produce(Production(alternative, of: loaded), flight)
+            }
+            return result
         }
     }
 

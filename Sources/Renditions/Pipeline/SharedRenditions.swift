@@ -25,6 +25,9 @@ struct SharedRenditions: Sendable {
         self.clock = clock
     }
 
+    /// Whether a miss may be run by another node.
+    var isCoordinated: Bool { coordinator != nil }
+
     // MARK: Running a miss
 
     /// Runs a miss on one node: adopts what another node has found, or runs `work` here and shares its result.

@@ -15,12 +15,19 @@ package struct RenditionRequest: Sendable {
     package var urgency: Urgency
     /// Used before a miss begins.
     package var allowance: MissAllowance
+    /// The rendition that answers instead if this one is larger than the source: the source itself. It is stored in the same
+    /// flight then, so that it needs no second fetch.
+    package var alternative: Rendition?
+    /// Whether the caller follows the bytes of the source while they arrive.
+    var followsSource = false
 
     package init(
-        _ rendition: Rendition, of source: SourceURL, urgency: Urgency = .visitor, allowance: MissAllowance = .unlimited
+        _ rendition: Rendition, of source: SourceURL, urgency: Urgency = .visitor, allowance: MissAllowance = .unlimited,
+        alternative: Rendition? = nil
     ) {
         self.rendition = rendition
         self.source = source
+        self.alternative = alternative
         key = AliasKey(source, rendition)
         self.urgency = urgency
         self.allowance = allowance

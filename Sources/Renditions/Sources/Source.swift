@@ -53,9 +53,13 @@ final class LoadedSource: Sendable {
     let storage: StoragePermission
     /// The duration of the fetch.
     let time: Duration
+    /// The bytes, for requests that follow them.
+    let arriving: ArrivingSource
 
-    init(_ fetched: FetchedSource, digest: SourceDigest, of url: SourceURL, epoch: Epoch, at time: Int64, _ rules: OriginRules)
-    {
+    init(
+        _ fetched: FetchedSource, digest: SourceDigest, of url: SourceURL, epoch: Epoch, at time: Int64,
+        _ rules: OriginRules, _ arriving: ArrivingSource
+    ) {
         source = Source(
             bytes: fetched.bytes, count: fetched.count, digest: digest,
             origin: Source.Origin(url: url, validators: Validators(fetched.validators), fetchedAt: time))
@@ -63,6 +67,7 @@ final class LoadedSource: Sendable {
         self.epoch = epoch
         storage = rules.permission(for: url, fetched.cacheDirectives)
         self.time = fetched.duration
+        self.arriving = arriving
     }
 }
 

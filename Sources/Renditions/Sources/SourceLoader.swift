@@ -1,12 +1,15 @@
 internal import Cache
 package import Fetch
+internal import Sandbox
 internal import Synchronization
 
 /// Fetches sources. Renditions that are produced at the same time from one source share its fetch and its bytes.
 ///
 /// Failures are remembered (``FailureMemory``). Any thread.
 package struct SourceLoader: Sendable {
-    package typealias Fetch = @Sendable (SourceURL, SourceValidators) async throws(FetchError) -> FetchOutcome
+    /// Fetches a source, and shows its bytes while they arrive.
+    package typealias Fetch =
+        @Sendable (SourceURL, SourceValidators, ArrivingSource) async throws(FetchError) -> FetchOutcome
 
     enum Outcome: Sendable {
         case loaded(LoadedSource)
@@ -18,6 +21,7 @@ package struct SourceLoader: Sendable {
     final class State: Sendable {
         fileprivate let fetches: SingleFlight<Key, Outcome>
         fileprivate let loaded = Mutex<[SourceURL: WeakSource]>([:])
+        fileprivate let arrivals = SourceArrivals()
 
         /// - Parameters:
         ///   - lifetime: A backstop for one fetch, which has timeouts of its own.
@@ -86,25 +90,50 @@ package struct SourceLoader: Sendable {
         }
     }
 
+    /// The bytes of the source for a caller that follows them: those in memory, those of a fetch in progress, or those of the next
+    /// fetch. The caller makes sure that there is one.
+    func follow(_ url: SourceURL) -> ArrivingSource {
+        state.arrivals.follow(url, in: cache)
+    }
+
+    /// Starts to fetch a source for its followers, unless it is being fetched.
+    ///
+    /// - Parameter slot: Held until the end of the fetch.
+    func start(_ url: SourceURL, _ slot: AdmissionSlot) {
+        guard sourceInMemory(url) == nil else { return }
+        let key = Key(url: url, validators: SourceValidators())
+        state.fetches.start(key, urgency: .visitor) { _ async throws(RenditionError) in
+            defer { withExtendedLifetime(slot) {} }
+            let outcome = try await fetchNow(key)
+            if case .loaded(let loaded) = outcome { loaded.arriving.retain(slot.memory) }
+            return outcome
+        }
+    }
+
     private func fetchNow(_ key: Key) async throws(RenditionError) -> Outcome {
         // Noted before the origin is asked: a later purge covers the origin's answer.
         let epoch = cache.epoch(for: key.url.canonical)
         let failureEpoch = failures.epoch
+        let arriving = state.arrivals.open(key.url, epoch: epoch, in: cache)
         let outcome: FetchOutcome
         do throws(FetchError) {
-            outcome = try await fetch(key.url, key.validators)
+            outcome = try await fetch(key.url, key.validators, arriving)
         } catch {
             let failure = RenditionError.fetchFailed(error)
             failures.remember(failure, of: key.url, since: failureEpoch)
+            // After that: a follower that tries again at once gets the failure.
+            arriving.fail()
             throw failure
         }
         switch outcome {
         case .notModified(let unmodified):
+            arriving.fail()
             return .notModified(unmodified, epoch)
         case .fetched(let fetched):
+            arriving.complete(fetched)
             guard let digest = SourceDigest(bytes: fetched.sha256) else { throw .overloaded(cause: "no digest") }
             let source = LoadedSource(
-                fetched, digest: digest, of: key.url, epoch: epoch, at: clock.unixSeconds(), rules)
+                fetched, digest: digest, of: key.url, epoch: epoch, at: clock.unixSeconds(), rules, arriving)
             if source.storage.isAllowed { share(source) }
             return .loaded(source)
         }

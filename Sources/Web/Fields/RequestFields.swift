@@ -21,13 +21,31 @@ struct AcceptField {
         }
     }
 
-    /// Whether a mount that negotiates sends the video instead of the GIF.
+    /// What a mount that negotiates sends to a client.
+    enum Preference {
+        case video
+        case sequence
+        case original
+    }
+
+    /// The answer of a mount that negotiates.
     ///
-    /// `*/*` does not name the video: browsers send it for `<img>`, where most of them cannot show one. If the client accepts
-    /// both with equal weight, the video is sent, because it is smaller.
-    var prefersVideo: Bool {
-        guard let video = weight(of: "video/mp4", "video/*"), video > 0 else { return false }
-        return video >= weight(of: "image/gif", "image/*", "*/*") ?? 0
+    /// The video and the image sequence have to be named with at least the weight of a GIF; of equals, the smaller format is
+    /// sent. `*/*` and `image/*` name neither: browsers send them for `<img>` whatever they can show.
+    ///
+    /// WebKit sends `image/avif, video/*;q=0.8, image/*;q=0.8`. It decodes the video in hardware, so a video that is named by
+    /// its wildcard is sent rather than the sequence. A client that names `video/mp4` itself has weighed it against the sequence.
+    ///
+    /// - Parameter offersSequence: Whether there is an image sequence to send.
+    func preference(offersSequence: Bool) -> Preference {
+        let original = weight(of: "image/gif", "image/*", "*/*") ?? 0
+        let sequence = offersSequence ? weight(of: "image/avif") ?? 0 : 0
+        let isSequenceAcceptable = sequence > 0 && sequence >= original
+        if let video = weight(of: "video/mp4", "video/*"), video > 0, video >= original {
+            let isWeighed = weight(of: "video/mp4") != nil
+            if !isWeighed || !isSequenceAcceptable || video >= sequence { return .video }
+        }
+        return isSequenceAcceptable ? .sequence : .original
     }
 
     /// Whether the error of a page is sent as HTML instead of JSON. `*/*` does not name HTML: programs send it.

@@ -25,16 +25,25 @@ struct HitResponder: Sendable {
         guard method == .get || method == .head, let entry = memo.entry(for: request.targetBytes) else { return nil }
         if let expires = entry.expires, signatures.hasExpired(expires) { return nil }
         if let alias = entry.alias {
-            var key = alias
-            if let fallback = entry.fallback {
-                let prefersVideo = AcceptField(request.headers("Accept")).prefersVideo
-                if !prefersVideo || fresh(alias).map(responder.isLargerThanSource) == true { key = fallback }
-            }
+            let key = entry.negotiated.map { negotiatedKey(alias, $0.sequence, $0.original, request) } ?? alias
             guard let rendition = fresh(key) else { return nil }
             return responder.hit(rendition, .source, entry.terms)
         }
         guard let object = entry.object else { return nil }
         return self.object(object.id, object.fileExtension)
+    }
+
+    /// The key of the rendition that `Accept` selects, or of the GIF if that is smaller.
+    private func negotiatedKey(
+        _ video: AliasKey, _ sequence: AliasKey?, _ original: AliasKey, _ request: borrowing HTTPRequest
+    ) -> AliasKey {
+        let key =
+            switch AcceptField(request.headers("Accept")).preference(offersSequence: sequence != nil) {
+            case .video: video
+            case .sequence: sequence ?? original
+            case .original: original
+            }
+        return key != original && fresh(key).map(responder.isLargerThanSource) == true ? original : key
     }
 
     /// The response with a rendition of a source, if it is in memory and fresh.

@@ -16,8 +16,8 @@ final class RouteMemo: Sendable {
         let expires: Int64?
         /// The key of a rendition that is sent unchanged from the store; nil for other routes.
         let alias: AliasKey?
-        /// The key of the alternative for clients that do not prefer the video; nil without negotiation.
-        let fallback: AliasKey?
+        /// The keys of the other renditions from which `Accept` selects; nil without negotiation.
+        let negotiated: (sequence: AliasKey?, original: AliasKey)?
         /// The object that the target names; nil for other routes.
         let object: (id: ObjectID, fileExtension: String)?
         let terms: ResponseTerms
@@ -29,10 +29,12 @@ final class RouteMemo: Sendable {
             object = if case .object(let id, let fileExtension) = parsed.route { (id, fileExtension) } else { nil }
             if case .rendition(let rendition, let url) = parsed.route, rendition.format.isSentAsStored {
                 alias = AliasKey(url, rendition)
-                fallback = parsed.fallback.map { AliasKey(url, $0) }
+                negotiated = parsed.negotiation.map { negotiation in
+                    (negotiation.sequence.map { AliasKey(url, $0) }, AliasKey(url, negotiation.original))
+                }
             } else {
                 alias = nil
-                fallback = nil
+                negotiated = nil
             }
         }
     }

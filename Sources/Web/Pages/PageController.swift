@@ -18,6 +18,8 @@ struct PageController: Sendable {
         var base: String
         var addresses: RenditionAddresses
         var terms: ResponseTerms
+        /// The address of the GIF, if the page shows it until there is a video.
+        var original: String?
     }
 
     private let pipeline: RenditionPipeline
@@ -62,13 +64,30 @@ struct PageController: Sendable {
     ) throws(Problem) -> HTTPReply {
         let page = try page(target, text: request.target, client)
         return .later(for: request) {
-            await compose(page, client, form) { (facts, result) throws(Problem) in
-                let contents = contents(of: page, facts, poster: try facts.poster(of: page.rendition))
-                return responder.pageResponse(result, page.terms) {
+            let shown = await showingOriginal(page, client)
+            return await compose(shown, client, form) { (facts, result) throws(Problem) in
+                let contents = contents(of: shown, facts, poster: try facts.poster(of: shown.rendition))
+                return responder.pageResponse(result, shown.terms, isTemporary: shown.original != nil) {
                     playerPage.resource(contents, fields: $0, lastModified: Int(result.rendition.created))
                 }
             }
         }
+    }
+
+    /// Decides whether the page shows the GIF: if its client does not wait, and there is no video. The video is produced behind
+    /// the response.
+    private func showingOriginal(_ page: Page, _ client: ClientContext) async -> Page {
+        guard page.original != nil else { return page }
+        let video = RenditionRequest(
+            page.rendition.inFormat(.mp4), of: page.source, urgency: client.urgency, allowance: client.allowance)
+        var page = page
+        if await pipeline.isStored(video) {
+            page.original = nil
+        } else {
+            // Without an allowance, the page is the same and the video is not produced.
+            try? pipeline.produceBehindResponse(video)
+        }
+        return page
     }
 
     /// Responds with the oEmbed document of the page that the query names.
@@ -140,7 +159,17 @@ struct PageController: Sendable {
         return Page(
             rendition: rendition, source: source, target: target,
             base: base ?? PageLinks.base(publicURL: policy.publicURL, scheme: client.scheme, host: client.host),
-            addresses: RenditionAddresses(parsed, of: source, keys: policy.signingKeys), terms: parsed.terms)
+            addresses: RenditionAddresses(parsed, of: source, keys: policy.signingKeys), terms: parsed.terms,
+            original: original(parsed, source))
+    }
+
+    /// The address of the GIF that a page may show: that of the mount, which negotiates, or that of its origin. A mount that does
+    /// not negotiate has no address of the GIF, and its origin is not shown to clients.
+    private func original(_ parsed: ParsedTarget, _ source: SourceURL) -> String? {
+        guard parsed.onMiss == .original else { return nil }
+        guard let mount = parsed.mount, let address = parsed.address else { return source.canonical }
+        let root = policy.publicURL.map(PageLinks.path) ?? ""
+        return mount.negotiates && parsed.credentials?.signature == nil ? root + address.target("gif") : nil
     }
 
     /// The page for the URL of an oEmbed request: the URL of a page, of a rendition of the same source, or of a GIF.
@@ -183,7 +212,7 @@ struct PageController: Sendable {
     private func contents(of page: Page, _ facts: PageFacts, poster: Rendition) -> PlayerPage.Contents {
         let links = PageLinks(
             target: page.target, base: page.base, root: policy.publicURL.map(PageLinks.path) ?? "", page.addresses,
-            video: page.rendition.inFormat(.mp4), poster: poster)
+            video: page.rendition.inFormat(.mp4), poster: poster, original: page.original)
         return facts.contents(of: page.rendition, poster: poster, name: page.source.name, links: links)
     }
 }

@@ -14,20 +14,25 @@ struct PageLinks: Equatable {
     let page: String
     let video: String
     let poster: String
+    /// The address of the GIF, shown in place of a video that is not stored yet; nil for the video.
+    let original: String?
 
     /// - Parameters:
     ///   - target: The target of the page.
     ///   - addresses: The addresses of the source's renditions.
     ///   - video: The rendition that the page plays.
     ///   - poster: The rendition shown until the video plays.
+    ///   - original: The address of the GIF, if the page shows it.
     init(
-        target: String, base: String, root: String, _ addresses: RenditionAddresses, video: Rendition, poster: Rendition
+        target: String, base: String, root: String, _ addresses: RenditionAddresses, video: Rendition, poster: Rendition,
+        original: String? = nil
     ) {
         self.base = base
         self.root = root
         page = target
         self.video = addresses.target(video)
         self.poster = addresses.target(poster)
+        self.original = original
     }
 
     /// Returns the part of an absolute address before a target.

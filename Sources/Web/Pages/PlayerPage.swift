@@ -22,9 +22,16 @@ struct PlayerPage: Sendable {
     }
 
     private let template = PageTemplate(PackageResources.player_html)
+    /// The video with its button.
+    private let video = PageTemplate(PackageResources.player_video_html)
+    /// The GIF, while there is no video.
+    private let original = PageTemplate(PackageResources.player_original_html)
     private let policy = PagePolicy.value(
         style: PackageResources.player_css, script: PackageResources.player_js,
         ["img-src 'self'", "media-src 'self'", "form-action 'none'"])
+    /// The GIF may be loaded from its own origin.
+    private let originalPolicy = PagePolicy.value(
+        style: PackageResources.player_css, script: nil, ["img-src 'self' http: https:", "form-action 'none'"])
 
     /// Returns the page as a resource of the HTTP engine.
     ///
@@ -34,7 +41,7 @@ struct PlayerPage: Sendable {
     func resource(_ contents: Contents, fields: HTTPHeaders, lastModified: Int) -> HTTPResource {
         let page = html(contents)
         var fields = fields
-        fields.append("Content-Security-Policy", policy)
+        fields.append("Content-Security-Policy", contents.links.original == nil ? policy : originalPolicy)
         fields.append("Referrer-Policy", "no-referrer")
         return HTTPResource(
             bytes: Array(page.utf8), contentType: Rendition.Format.html.contentType, entityTag: PageTag.of(page),
@@ -45,20 +52,27 @@ struct PlayerPage: Sendable {
     func html(_ contents: Contents) -> String {
         let links = contents.links
         let videoAddress = links.base + links.video
-        return template.filled(
-            [
-                "title": contents.name, "page": links.pageAddress, "oembed": links.oembedAddress,
-                "video": links.root + links.video, "video_address": videoAddress,
-                "poster": links.root + links.poster, "poster_address": links.base + links.poster,
-                "width": String(contents.width), "height": String(contents.height),
-                "poster_width": String(contents.posterWidth), "poster_height": String(contents.posterHeight),
-            ],
+        let texts = [
+            "title": contents.name, "page": links.pageAddress, "oembed": links.oembedAddress,
+            "video": links.root + links.video, "video_address": videoAddress,
+            "poster": links.root + links.poster, "poster_address": links.base + links.poster,
+            "width": String(contents.width), "height": String(contents.height),
+            "poster_width": String(contents.posterWidth), "poster_height": String(contents.posterHeight),
+            "original": links.original ?? "",
+        ]
+        let media = (links.original == nil ? video : original).filled(
+            texts,
             markup: [
-                "style": String(decoding: PackageResources.player_css, as: UTF8.self),
-                "script": String(decoding: PackageResources.player_js, as: UTF8.self),
                 // The script removes the attribute before the last of several plays.
                 "loop": contents.playCount == 1 ? "" : " loop",
                 "plays": contents.playCount.map { " data-plays=\"\($0)\"" } ?? "",
+            ])
+        let script = String(decoding: PackageResources.player_js, as: UTF8.self)
+        return template.filled(
+            texts,
+            markup: [
+                "style": String(decoding: PackageResources.player_css, as: UTF8.self), "media": media,
+                "script": links.original == nil ? "<script>\(script)</script>\n" : "",
                 "secure_video": videoAddress.hasPrefix("https:")
                     ? "<meta property=\"og:video:secure_url\" content=\"\(HTMLText.escape(videoAddress))\">\n" : "",
             ])

@@ -39,34 +39,45 @@ struct RenditionController: Sendable {
         _ target: ParsedTarget, _ named: Rendition, of source: SourceURL, _ client: ClientContext,
         _ request: borrowing HTTPRequest
     ) -> HTTPReply {
-        let prefersVideo = target.isNegotiable && AcceptField(request.headers("Accept")).prefersVideo
-        let rendition = prefersVideo ? named : target.fallback ?? named
-        let renditionRequest = RenditionRequest(rendition, of: source, urgency: client.urgency, allowance: client.allowance)
+        let rendition = target.negotiation?.rendition(for: AcceptField(request.headers("Accept"))) ?? named
+        // If the rendition is larger than the GIF, the GIF is the negotiated response.
+        let alternative = rendition.format == .gif ? nil : target.negotiation?.original
+        let renditionRequest = RenditionRequest(
+            rendition, of: source, urgency: client.urgency, allowance: client.allowance, alternative: alternative)
         let terms = target.terms
         if rendition.format == .json {
             let addresses = RenditionAddresses(target, of: source, keys: keys)
             return .later(for: request) { await factsResponse(renditionRequest, addresses, terms) }
         }
-        // If the video is larger than the GIF, the GIF is the negotiated response.
-        let alternative = prefersVideo ? target.fallback : nil
         if let hit = hits.rendition(renditionRequest.key, terms, unlessLargerFor: alternative) { return .now(hit) }
-        return .later(for: request) { await missResponse(renditionRequest, alternative, terms) }
+        let follows = target.negotiation != nil && target.onMiss == .original
+        return .later(for: request) { await missResponse(renditionRequest, follows: follows, terms) }
     }
 
-    /// Responds with the rendition, which the pipeline finds in the cache or produces.
+    /// Responds with the rendition, which the pipeline finds in the cache or produces, or with its alternative if that is smaller.
     ///
-    /// - Parameter alternative: Sent if the rendition is larger than its source.
+    /// - Parameters:
+    ///   - follows: Whether the client gets the GIF as it arrives, rather than wait for the rendition.
+    ///   - larger: The rendition that was larger than the GIF, if this is the alternative.
     private func missResponse(
-        _ request: RenditionRequest, _ alternative: Rendition?, _ terms: ResponseTerms
+        _ request: RenditionRequest, follows: Bool, insteadOf larger: RenditionResult? = nil, _ terms: ResponseTerms
     ) async -> HTTPResponse {
         do throws(RenditionError) {
-            let result = try await pipeline.find(request)
-            if let alternative, responder.isLargerThanSource(result.rendition) {
+            var result: RenditionResult
+            switch try await (follows ? pipeline.findOrFollow(request) : .rendition(pipeline.find(request))) {
+            case .rendition(let found): result = found
+            case .source(let source):
+                log.followed(request.rendition, host: request.source.host)
+                return responder.originalResponse(source, terms)
+            }
+            if let alternative = request.alternative, responder.isLargerThanSource(result.rendition) {
                 var request = request.with(alternative)
                 // The client has used its allowance already.
                 request.allowance = .unlimited
-                return await missResponse(request, nil, terms)
+                return await missResponse(request, follows: follows, insteadOf: result, terms)
             }
+            // The flight of the larger rendition has stored the alternative.
+            if let larger, result.provenance == .hit { (result.provenance, result.times) = (larger.provenance, larger.times) }
             log.answered(request.rendition, host: request.source.host, result)
             return responder.response(result, .source, terms)
         } catch {

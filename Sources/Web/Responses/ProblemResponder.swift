@@ -42,7 +42,10 @@ struct ProblemForm: Sendable {
 
 extension ProblemForm {
     init(_ request: borrowing HTTPRequest, _ parser: RouteParser) {
-        guard parser.namesPage(request.target) else { return }
+        guard parser.namesPage(request.target) else {
+            varies = parser.namesNegotiation(request.target)
+            return
+        }
         varies = true
         isPage = AcceptField(request.headers("Accept")).prefersPage
     }

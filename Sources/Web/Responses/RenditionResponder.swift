@@ -92,6 +92,21 @@ struct RenditionResponder: Sendable {
         return HTTPResponse(prepared(result.rendition).resource, headers: headers)
     }
 
+    /// Returns the response with a source that is passed on as it arrives. It has no validators, because they depend on all
+    /// bytes, so conditions and ranges of the request do not apply.
+    func originalResponse(_ source: FollowedSource, _ terms: ResponseTerms) -> HTTPResponse {
+        // The next response is the rendition, so no cache may reuse this one without asking.
+        var headers = Self.fields(source.isStorable ? "no-cache" : "no-store", varies: terms.varies)
+        headers.append("Cache-Status", Self.followedCacheStatus)
+        headers.append("Content-Type", Rendition.Format.gif.contentType)
+        headers.append("X-Content-Type-Options", "nosniff")
+        return HTTPResponse(
+            status: 200, headers: headers,
+            body: .stream(length: source.length) { writer in
+                try await source.forEachPiece { try await writer.write($0) }
+            })
+    }
+
     /// Returns the response with a document that was composed from a stored rendition and the current contents of the cache.
     func documentResponse(
         _ body: (bytes: [UInt8], lastModified: Int), _ contentType: String, _ result: RenditionResult,
@@ -110,11 +125,18 @@ struct RenditionResponder: Sendable {
 
     /// Returns the response with a page that is composed from a stored rendition.
     ///
-    /// - Parameter compose: Returns the page as a resource with the given fields, which every response has.
+    /// - Parameters:
+    ///   - isTemporary: Whether the page changes as soon as its video is stored, so that caches have to ask before each use.
+    ///   - compose: Returns the page as a resource with the given fields, which every response has.
     func pageResponse(
-        _ result: RenditionResult, _ terms: ResponseTerms, composing compose: (HTTPHeaders) -> HTTPResource
+        _ result: RenditionResult, _ terms: ResponseTerms, isTemporary: Bool = false,
+        composing compose: (HTTPHeaders) -> HTTPResource
     ) -> HTTPResponse {
         var response = response(result, .source, terms)
+        if isTemporary {
+            response.headers = Self.with(
+                Self.fields(result.isStorable ? "no-cache" : "no-store", varies: terms.varies), result.provenance)
+        }
         response.body = .resource(compose(common))
         return response
     }
@@ -164,6 +186,9 @@ struct RenditionResponder: Sendable {
         case .followed: "gifreel; fwd=miss; collapsed; detail=shared"
         }
     }
+
+    /// The value of `Cache-Status` of a source that is passed on.
+    static let followedCacheStatus = "gifreel; fwd=miss; detail=original"
 
     /// The path of a stored rendition by its content.
     static func path(_ rendition: CachedRendition) -> String {

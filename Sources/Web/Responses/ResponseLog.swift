@@ -26,6 +26,16 @@ struct ResponseLog: Sendable {
         logger.info("answered", metadata: metadata)
     }
 
+    /// Logs that a request got the source because its rendition was not stored.
+    func followed(_ rendition: Rendition, host: String) {
+        logger.info(
+            "answered",
+            metadata: [
+                "rendition": "\(rendition.canonicalText)", "source_host": "\(host)",
+                "cache_status": "\(RenditionResponder.followedCacheStatus)",
+            ])
+    }
+
     /// Logs a stored object that was not in memory.
     func answered(object path: String) {
         logger.info("answered", metadata: ["rendition": "\(path)", "cache_status": "gifreel; hit"])

@@ -10,6 +10,14 @@ package struct Mount: Sendable, Equatable {
         case forward
     }
 
+    /// The answer of a mount that negotiates while a rendition is being produced.
+    package enum OnMiss: String, Sendable, CaseIterable {
+        /// The rendition, as soon as it is produced.
+        case wait
+        /// The GIF, as it arrives from the origin.
+        case original
+    }
+
     /// The URL to which the paths of targets are appended.
     package var origin: SourceURL
     /// The path prefixes below the origin that are served, in the form of ``SourcePattern``, such as `avatars/`; empty for all.
@@ -20,6 +28,7 @@ package struct Mount: Sendable, Equatable {
     package var maxAge: Int?
     /// Whether a request for `.gif` gets the GIF itself if its client does not prefer the video in `Accept`.
     package var negotiates = false
+    package var onMiss = OnMiss.wait
     /// Whether requests must be signed; nil for the general setting.
     package var requiresSignature: Bool?
     package var query = Query.options

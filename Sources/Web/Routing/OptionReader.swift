@@ -7,6 +7,8 @@ package struct OptionReader {
     private var rendition: Rendition
     /// The signature and what it has to cover. The caller sets the source.
     package var credentials: Credentials
+    /// `on_miss` of a page; nil if it is not given.
+    private(set) var onMiss: Mount.OnMiss?
     private var names = Set<String>()
 
     package init(format: Rendition.Format) {
@@ -16,7 +18,7 @@ package struct OptionReader {
 
     /// Whether a parameter with this name is an option.
     static func isOption(_ name: String) -> Bool {
-        name == "sig" || name == "expires" || RenditionOption(rawValue: name) != nil
+        ["sig", "expires", "on_miss"].contains(name) || RenditionOption(rawValue: name) != nil
     }
 
     /// Reads `name=value` from a path.
@@ -66,6 +68,12 @@ package struct OptionReader {
             return
         case "expires":
             credentials.expires = try Self.time(value)
+        case "on_miss":
+            guard rendition.format == .html else {
+                throw .badOption(name, "has no effect on \(rendition.format.rawValue)")
+            }
+            guard let choice = Mount.OnMiss(rawValue: value) else { throw .badOption(name, "must be wait or original") }
+            onMiss = choice
         default:
             do throws(RenditionError) {
                 try rendition.set(name, to: value)

@@ -10,22 +10,22 @@ package struct ParsedTarget: Sendable, Equatable {
     package var mount: Mount?
     /// The source as the mount's clients address it.
     package var address: MountAddress?
-    /// Whether a client that does not prefer the video in `Accept` gets the GIF itself.
-    package var isNegotiable: Bool
+    /// The renditions from which `Accept` selects; nil if the target names one rendition for all clients.
+    package var negotiation: Negotiation?
+
+    /// What the client sees while a rendition is not stored.
+    package var onMiss = Mount.OnMiss.wait
 
     package init(
         _ route: Route, credentials: Credentials? = nil, mount: Mount? = nil, address: MountAddress? = nil,
-        isNegotiable: Bool = false
+        negotiation: Negotiation? = nil
     ) {
         self.route = route
         self.credentials = credentials
         self.mount = mount
         self.address = address
-        self.isNegotiable = isNegotiable
+        self.negotiation = negotiation
     }
-
-    /// The rendition for a client that does not prefer the video.
-    var fallback: Rendition? { isNegotiable ? Rendition(format: .gif) : nil }
 
     /// The source, if the target names one.
     package var source: SourceURL? {
@@ -35,7 +35,7 @@ package struct ParsedTarget: Sendable, Equatable {
 
     /// The properties on which the response's fields depend.
     var terms: ResponseTerms {
-        ResponseTerms(maxAge: mount?.maxAge, expires: credentials?.expires, varies: isNegotiable)
+        ResponseTerms(maxAge: mount?.maxAge, expires: credentials?.expires, varies: negotiation != nil)
     }
 }
 

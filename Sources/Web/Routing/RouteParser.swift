@@ -67,6 +67,12 @@ package struct RouteParser: Sendable {
         return first.prefix { $0 != "," } == page || (mounts[String(first)] != nil && path.lowercased().hasSuffix(".\(page)"))
     }
 
+    /// Whether the target has the form of a path that a mount negotiates, valid or not.
+    func namesNegotiation(_ target: String) -> Bool {
+        let path = target.prefix { $0 != "?" }
+        return mounts[String(path.dropFirst().prefix { $0 != "/" })]?.negotiates == true && path.lowercased().hasSuffix(".gif")
+    }
+
     /// The problem of an unknown path, which names the valid forms.
     private static func unknownPath(_ first: Substring, _ rest: Substring) -> Problem {
         let name = first.prefix { $0 != "," }.prefix(64)
@@ -126,7 +132,9 @@ package struct RouteParser: Sendable {
 
     private static func parsed(_ reader: inout OptionReader, _ text: String) throws(Problem) -> ParsedTarget {
         reader.credentials.source = text
-        return ParsedTarget(.rendition(try reader.finish(), try source(text)), credentials: reader.credentials)
+        var target = ParsedTarget(.rendition(try reader.finish(), try source(text)), credentials: reader.credentials)
+        target.onMiss = reader.onMiss ?? .wait
+        return target
     }
 
     /// The URL in a path that contains it without encoding. A single slash after the scheme means two that a proxy merged.
@@ -175,10 +183,13 @@ package struct RouteParser: Sendable {
         guard source.canonical.hasPrefix(mount.base), source.path.lowercased().hasSuffix(".gif"),
             mount.patterns.contains(where: { $0.matches(source) })
         else { throw .notFound("The mount “\(name)” does not serve this path.") }
-        return ParsedTarget(
-            .rendition(try reader.finish(), source), credentials: reader.credentials, mount: mount,
+        let rendition = try reader.finish()
+        var target = ParsedTarget(
+            .rendition(rendition, source), credentials: reader.credentials, mount: mount,
             address: MountAddress(stem: "/\(name)\(path[..<dot])", forwarded: forwarded),
-            isNegotiable: mount.negotiates && isGIF)
+            negotiation: mount.negotiates && isGIF ? Negotiation(rendition) : nil)
+        target.onMiss = reader.onMiss ?? mount.onMiss
+        return target
     }
 
     /// Reads the options of a mount's query.

@@ -84,9 +84,9 @@ final class RenditionCore: Sendable {
                 originRules: configuration.originRules, maxSourceBytes: configuration.fetch.maxBytes,
                 failureScope: configuration.failureScope),
             state: state, cache: cache, clock: clock,
-            fetch: { [fetcher, meter] url, validators async throws(FetchError) in
+            fetch: { [fetcher, meter] url, validators, arriving async throws(FetchError) in
                 try await meter.measureFetch { () async throws(FetchError) in
-                    try await fetcher.fetch(url, validators: validators, fields: FieldLines.current)
+                    try await fetcher.fetch(url, validators: validators, fields: FieldLines.current, arriving: arriving)
                 }
             },
             convert: { source, rendition, flight async throws(RenditionError) in

@@ -166,6 +166,10 @@ extension ServiceConfiguration {
         mount.freshFor = settings.freshFor?.components.seconds
         mount.maxAge = settings.maxAge.map { Int($0.components.seconds) }
         mount.negotiates = settings.negotiate
+        mount.onMiss = settings.onMiss == .original ? .original : .wait
+        guard mount.negotiates || mount.onMiss == .wait else {
+            throw SettingsError("mounts.\(name).on_miss: original has an effect only with mounts.\(name).negotiate: true.")
+        }
         mount.query = settings.query == .forward ? .forward : .options
         mount.requiresSignature = settings.requireSignature
         mounts[name] = mount

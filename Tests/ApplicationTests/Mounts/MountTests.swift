@@ -160,6 +160,8 @@ import Testing
             ["mounts.mp4.origin=http://a.test/"], ["mounts.a.origin=ftp://a.test/"], ["mounts.a.negotiate=true"],
             ["mounts.a.origin=http://a.test/?x=y"], ["mounts.a.origin=http://a.test/", "mounts.a.allow=a*b"],
             ["mounts.a.origin=http://a.test/", "mounts.a.negotiate=perhaps"],
+            ["mounts.a.origin=http://a.test/", "mounts.a.on_miss=original"],
+            ["mounts.a.origin=http://a.test/", "mounts.a.negotiate=true", "mounts.a.on_miss=later"],
         ] {
             #expect(throws: GifreelProcess.NotStarted.self, "\(settings)") { try GifreelProcess(settings) }
         }

@@ -12,7 +12,7 @@ import Testing
 @testable import Sandbox
 @testable import Renditions
 
-/// Two sources whose GIFs change and fail, a store in front of them, and some tasks that use it at once.
+/// Two sources whose GIFs change and fail, a cache in front of them, and tasks that use it concurrently.
 final class InterleavedWorld: Sendable {
     /// What happened.
     struct Counts: Sendable {
@@ -21,6 +21,7 @@ final class InterleavedWorld: Sendable {
         var failed = 0
         var fetches = 0
         var purges = 0
+        var followed = 0
 
         mutating func add(_ other: Counts) {
             asked += other.asked
@@ -28,16 +29,17 @@ final class InterleavedWorld: Sendable {
             failed += other.failed
             fetches += other.fetches
             purges += other.purges
+            followed += other.followed
         }
     }
 
     private struct State {
-        /// The version that each origin gives now; every fourth is a failure, and of another one rendition cannot be made.
+        /// The current version of each source. Every fourth is a failure, and of another one a rendition cannot be produced.
         var versions: [UInt8] = [1, 1]
-        /// The oldest that may still be given out.
+        /// The oldest versions that may still be answered.
         var floors: [UInt8] = [0, 0]
         var counts = Counts()
-        /// Fetches and conversions that go on when somebody lets them.
+        /// Suspended fetches and conversions.
         var held: [CheckedContinuation<Void, Never>] = []
         var generator: SeededNumbers
     }
@@ -57,7 +59,7 @@ final class InterleavedWorld: Sendable {
 
     var counts: Counts { state.withLock(\.counts) }
 
-    /// Runs some of what may happen at once to its end.
+    /// Runs a random selection of concurrent tasks to their end.
     func run() async {
         let (pipeline, purger) = makePipeline()
         var generator = SeededNumbers(seed: seed ^ 0xabcdef)
@@ -76,7 +78,7 @@ final class InterleavedWorld: Sendable {
         executor.start(seed: seed) { [self] in releaseOne() }
         let tasks = works.map { work in Task(executorPreference: executor) { await work() } }
         for task in tasks { await task.value }
-        // All of it once more, when nothing else is going on.
+        // Every rendition once more, without concurrent work.
         await Task(executorPreference: executor) { [self] in
             for source in 0...1 {
                 for quality in [60, 30] { await look(source, quality, pipeline) }
@@ -85,8 +87,8 @@ final class InterleavedWorld: Sendable {
         executor.finish()
     }
 
-    /// Lets one of those go on that are held. Because that is when nothing else can go on, whoever came after a purge has
-    /// got as far as it can beside what was in flight before.
+    /// Resumes one suspended fetch or conversion. The executor calls this when no other task can run, so every call after a
+    /// purge has got as far as it can while earlier work is in progress.
     private func releaseOne() {
         let released = state.withLock { state -> CheckedContinuation<Void, Never>? in
             guard let index = state.held.indices.randomElement(using: &state.generator) else { return nil }
@@ -95,7 +97,7 @@ final class InterleavedWorld: Sendable {
         released?.resume()
     }
 
-    /// Takes some time, or, as often, until somebody lets it go on.
+    /// Yields once, and with probability one half suspends until it is released.
     private func takeTime() async {
         await Task.yield()
         let isHeld = state.withLock { Bool.random(using: &$0.generator) }
@@ -103,18 +105,16 @@ final class InterleavedWorld: Sendable {
         await withCheckedContinuation { continuation in state.withLock { $0.held.append(continuation) } }
     }
 
-    // MARK: What they do
+    // MARK: Tasks
 
     private func look(_ source: Int, _ quality: Int, _ pipeline: RenditionPipeline) async {
-        let floor = state.withLock { state in
+        let (floor, isFollowing) = state.withLock { state in
             state.counts.asked += 1
-            return state.floors[source]
+            return (state.floors[source], Int.random(in: 0...2, using: &state.generator) == 0)
         }
         do throws(RenditionError) {
-            let found = try await find(source, quality, pipeline)
-            var bytes = [UInt8](repeating: 0, count: 3)
-            let count = bytes.withUnsafeMutableBytes { pread(found.rendition.descriptor.number, $0.baseAddress, 3, 0) }
-            guard count == 3, bytes[0] == UInt8(source), bytes[2] == UInt8(quality) else {
+            let bytes = try await isFollowing ? follow(source, quality, pipeline) : find(source, quality, pipeline)
+            guard bytes.count >= 3, bytes[0] == UInt8(source), isFollowing || bytes[2] == UInt8(quality) else {
                 return record("\(seed): another rendition's bytes")
             }
             if bytes[1] < floor { Issue.record("\(seed): version \(bytes[1]) after a purge of all before \(floor)") }
@@ -130,7 +130,7 @@ final class InterleavedWorld: Sendable {
         Issue.record("\(what)")
     }
 
-    /// Asks, and does not wait for the answer.
+    /// Requests a rendition and leaves before the answer.
     private func leave(_ source: Int, _ quality: Int, _ pipeline: RenditionPipeline) async {
         let task = Task(executorPreference: executor) { _ = try? await self.find(source, quality, pipeline) }
         await Task.yield()
@@ -138,9 +138,36 @@ final class InterleavedWorld: Sendable {
         await task.value
     }
 
+    /// The first bytes of the rendition.
     private func find(
         _ source: Int, _ quality: Int, _ pipeline: RenditionPipeline
-    ) async throws(RenditionError) -> RenditionResult {
+    ) async throws(RenditionError) -> [UInt8] {
+        firstBytes(try await pipeline.find(try request(source, quality)))
+    }
+
+    /// All bytes of the source, or the first ones of the rendition if that is stored.
+    private func follow(
+        _ source: Int, _ quality: Int, _ pipeline: RenditionPipeline
+    ) async throws(RenditionError) -> [UInt8] {
+        switch try await pipeline.findOrFollow(try request(source, quality)) {
+        case .rendition(let result): return firstBytes(result)
+        case .source(let followed):
+            var bytes: [UInt8] = []
+            do {
+                try await followed.forEachPiece { bytes += $0 }
+            } catch {
+                record("\(seed): \(error)")
+            }
+            state.withLock { $0.counts.followed += 1 }
+            return bytes
+        }
+    }
+
+    private func firstBytes(_ result: RenditionResult) -> [UInt8] {
+        (try? result.rendition.descriptor.read(3, at: 0)) ?? []
+    }
+
+    private func request(_ source: Int, _ quality: Int) throws(RenditionError) -> RenditionRequest {
         var rendition = Rendition(format: .mp4)
         try rendition.set("quality", to: "\(quality)")
         let url: SourceURL
@@ -149,10 +176,10 @@ final class InterleavedWorld: Sendable {
         } catch {
             throw .invalidSourceURL(error)
         }
-        return try await pipeline.find(RenditionRequest(rendition, of: url))
+        return RenditionRequest(rendition, of: url)
     }
 
-    /// The origin has a new version, and whoever changed it purges the old one.
+    /// Gives the origin a new version and purges the old one.
     private func purge(
         _ sources: [Int], _ scope: PurgeScope, _ pipeline: RenditionPipeline, _ purger: LocalPurger
     ) async {
@@ -170,11 +197,11 @@ final class InterleavedWorld: Sendable {
             state.counts.purges += 1
             for source in sources { state.floors[source] = max(state.floors[source], versions[source]) }
         }
-        // Who comes now finds much of what was in flight still there.
+        // These calls find earlier work still in progress.
         for quality in [60, 30] { await look(sources[0], quality, pipeline) }
     }
 
-    // MARK: The store and what is behind it
+    // MARK: The pipeline, its origin and its worker
 
     private func url(_ source: Int) -> String { "http://\(seed).test/\(source).gif" }
 
@@ -186,7 +213,9 @@ final class InterleavedWorld: Sendable {
             clock: .system, executor: executor)
         let pipeline = RenditionPipeline(
             RenditionPipeline.Policy(originRules: OriginRules(), maxSourceBytes: 1000), state: state, cache: cache,
-            fetch: { [self] url, validators async throws(FetchError) in try await fetch(url, validators) },
+            fetch: { [self] url, validators, arriving async throws(FetchError) in
+                try await fetch(url, validators, arriving)
+            },
             convert: { [self] source, rendition, flight async throws(RenditionError) in
                 try await convert(source, rendition, flight)
             },
@@ -195,7 +224,9 @@ final class InterleavedWorld: Sendable {
     }
 
     /// The origin: it takes its time before and after it looks which version it has.
-    private func fetch(_ url: SourceURL, _ validators: SourceValidators) async throws(FetchError) -> FetchOutcome {
+    private func fetch(
+        _ url: SourceURL, _ validators: SourceValidators, _ arriving: ArrivingSource
+    ) async throws(FetchError) -> FetchOutcome {
         await Task.yield()
         let source = url.path == "/0.gif" ? 0 : 1
         let version = state.withLock { state in
@@ -210,13 +241,22 @@ final class InterleavedWorld: Sendable {
                 UnmodifiedSource(validators: validators, cacheDirectives: CacheDirectives(), duration: .zero))
         }
         let bytes = [UInt8(source), version] + Array("\(seed)".utf8)
-        guard var file = try? MemoryFile(name: "test"), (try? bytes.withUnsafeBytes({ try file.append($0) })) != nil,
-            let sealed = try? file.seal()
-        else { throw .exhausted(cause: "no file #0") }
+        guard var file = try? MemoryFile(name: "test"), append(bytes.prefix(2), to: &file) else {
+            throw .exhausted(cause: "no file #0")
+        }
+        arriving.begin(ArrivingSource.Start(file: file.reader, length: bytes.count), count: 2)
+        await takeTime()
+        guard append(bytes.dropFirst(2), to: &file), let sealed = try? file.seal() else {
+            throw .exhausted(cause: "no file #0")
+        }
         return .fetched(
             FetchedSource(
                 bytes: sealed, count: bytes.count, sha256: Array(SHA256.hash(data: bytes)),
                 validators: SourceValidators(etag: etag), cacheDirectives: CacheDirectives(), duration: .zero))
+    }
+
+    private func append(_ bytes: ArraySlice<UInt8>, to file: inout MemoryFile) -> Bool {
+        (try? bytes.withUnsafeBytes { try file.append($0) }) != nil
     }
 
     /// The worker: writes which source, version and rendition it was given.

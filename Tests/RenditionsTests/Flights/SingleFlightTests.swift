@@ -218,6 +218,43 @@ import Testing
         try await waitUntil("one run and no flight") { runs.count == 1 && flights.count == 0 }
     }
 
+    @Test func workThatOutlivesItsCallersGoesOnWithoutThem() async throws {
+        let (flights, gate, runs) = (makeFlights(), AsyncGate(), Runs())
+        let work: Flights.Work = { _ in
+            await gate.pass()
+            return runs.next()
+        }
+        let waiting = Task { await flights.outcome(for: "a", work) }
+        try await waitUntil("the first caller") { flights.waiterCount == 1 }
+        let leaving = Task { await flights.outcome(for: "a", outlivesCallers: true, work) }
+        try await waitUntil("both callers") { flights.waiterCount == 2 }
+        for caller in [waiting, leaving] {
+            caller.cancel()
+            #expect(await caller.value.isCancelled)
+        }
+        #expect(flights.count == 1 && flights.isJoinable("a"))
+        gate.open()
+        try await waitUntil("one run and no flight") { runs.count == 1 && flights.count == 0 }
+    }
+
+    @Test(arguments: [true, false]) func detachedWorkMayDependOnItsCallersAgain(hasCaller: Bool) async throws {
+        let (flights, gate) = (makeFlights(), AsyncGate())
+        let ended = Mutex<Bool?>(nil)
+        let work: Flights.Work = { flight in
+            await gate.pass()
+            flight.dependOnCallers()
+            ended.withLock { $0 = Task.isCancelled }
+            return 1
+        }
+        flights.start("a", urgency: .visitor, work)
+        let caller = hasCaller ? Task { await flights.outcome(for: "a", work) } : nil
+        try await waitUntil("the callers") { flights.waiterCount == (hasCaller ? 1 : 0) && gate.count == 1 }
+        gate.open()
+        try await waitUntil("the end") { ended.withLock { $0 } != nil && flights.count == 0 }
+        #expect(ended.withLock { $0 } == !hasCaller)
+        if let caller { #expect(await caller.value.value == 1) }
+    }
+
     @Test func theFlightHasTheUrgencyOfItsMostUrgentCaller() async throws {
         let (flights, gate) = (makeFlights(), AsyncGate())
         let level = Mutex<Int?>(nil)
@@ -294,10 +331,10 @@ private struct CallOutcome: Sendable {
 
 extension SingleFlight where Key == String, Value == Int {
     fileprivate func outcome(
-        for key: String, urgency: Urgency = .visitor, _ work: @escaping Work
+        for key: String, urgency: Urgency = .visitor, outlivesCallers: Bool = false, _ work: @escaping Work
     ) async -> CallOutcome {
         do throws(RenditionError) {
-            let (value, joined) = try await value(for: key, urgency: urgency, work)
+            let (value, joined) = try await value(for: key, urgency: urgency, outlivesCallers: outlivesCallers, work)
             return CallOutcome(value: value, joined: joined)
         } catch {
             return CallOutcome(error: error)

@@ -27,6 +27,8 @@ final class WebFixture: Sendable {
         var uploads = UploadAdmission.Limits(uploads: 64, bytes: 64 << 20)
         /// Conversions that run or wait.
         var jobs = 64
+        /// The size limit of a source; nil for the default.
+        var maxBytes: Int?
         /// Unfinished entries of prewarm jobs.
         var prewarmURLs = 10
     }
@@ -72,6 +74,7 @@ final class WebFixture: Sendable {
         var fetch = FetchConfiguration()
         fetch.allowPrivate = [try #require(AddressException("127.0.0.1"))]
         fetch.ports = PortSet([1...65_535])
+        if let maxBytes = settings.maxBytes { fetch.maxBytes = maxBytes }
         fetcher = try Fetcher(configuration: fetch)
 
         let state = RenditionState(
@@ -83,8 +86,8 @@ final class WebFixture: Sendable {
         let meter = WorkMeter(factory: registry) { Problem($0).code }
         let pipeline = RenditionPipeline(
             RenditionPipeline.Policy(originRules: OriginRules(), maxSourceBytes: fetch.maxBytes), state: state, cache: cache,
-            fetch: { [fetcher] url, validators async throws(FetchError) in
-                try await fetcher.fetch(url, validators: validators, fields: FieldLines.current)
+            fetch: { [fetcher] url, validators, arriving async throws(FetchError) in
+                try await fetcher.fetch(url, validators: validators, fields: FieldLines.current, arriving: arriving)
             },
             convert: { [cache, threads] source, rendition, flight async throws(RenditionError) in
                 try await Self.convert(source, to: rendition, flight, cache, threads)
@@ -166,6 +169,14 @@ final class WebFixture: Sendable {
     }
 
     // MARK: Requests
+
+    /// The port of the server.
+    var port: Int? { server.port }
+
+    /// Runs `body` on a thread that may block.
+    func onClientThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+        try #require(await threads.run { Result { try body() } }).get()
+    }
 
     /// Sends one request on a connection of its own.
     func request(

@@ -37,7 +37,7 @@ import Testing
         return try OEmbed.Query(items)
     }
 
-    @Test func theVideoHasAllThatLetsItPlayWithoutAJump() throws {
+    @Test func theVideoPlaysByItselfWithoutALayoutShift() throws {
         let text = PlayerPage().html(contents(try links()))
         #expect(text.contains("<video id=\"video\" autoplay loop muted playsinline "))
         #expect(text.contains(" poster=\"/jpg/https://a.test/a.gif\" width=\"34\" height=\"22\" aria-label="))
@@ -48,7 +48,7 @@ import Testing
         #expect(!text.contains("{{") && !text.contains("secure_url"))
     }
 
-    @Test func theLoopCountIsHonoured() throws {
+    @Test func theVideoPlaysAsOftenAsTheGIF() throws {
         let page = PlayerPage()
         #expect(!page.html(contents(try links(), playCount: 1)).contains("autoplay loop"))
         #expect(page.html(contents(try links(), playCount: 1)).contains(" data-plays=\"1\""))
@@ -61,7 +61,7 @@ import Testing
         #expect(PlayerPage.playCount(loopCount: 4, repetitions: 2) == 3)
     }
 
-    @Test func nothingOfAStrangersBecomesMarkup() throws {
+    @Test func untrustedTextDoesNotBecomeMarkup() throws {
         let hostileLinks = try links(
             "/html/https://a.test/a.gif?\"><script>alert(2)</script>", source: "https://a.test/a.gif?'%22onload=alert(3)",
             host: "x\"><b>")
@@ -74,21 +74,21 @@ import Testing
         #expect(!embed.html.contains("<script>") && embed.html.hasPrefix("<iframe src=\"http://x&quot;&gt;&lt;b&gt;/html/"))
     }
 
-    @Test func thePageShowsVideoAndPosterWithItsOptions() throws {
+    @Test func theVideoAndThePosterHaveTheOptionsOfThePage() throws {
         let options = [("width", "320"), ("speed", "2"), ("bg", "000000")]
         let links = try links("/html,width=320,speed=2,bg=000000/https://a.test/a.gif", options)
         #expect(links.video == "/mp4,bg=000000,speed=2,width=320/https://a.test/a.gif")
         #expect(links.poster == "/jpg,bg=000000,width=320/https://a.test/a.gif")
     }
 
-    @Test func aMountsPageShowsWhatTheMountHas() throws {
+    @Test func thePageOfAMountLinksBelowTheMount() throws {
         let links = try links("/media/x/a.html?speed=2&quality=80", [("speed", "2"), ("quality", "80")])
         #expect(links.video == "/media/x/a.mp4?quality=80&speed=2" && links.poster == "/media/x/a.jpg?quality=80")
         let form = try self.links("/html?url=https%3A%2F%2Fa.test%2Fa.html", source: "https://a.test/a.html")
         #expect(form.video == "/mp4/https://a.test/a.html")
     }
 
-    @Test func thePublicURLIsWhatStrangersAreTold() throws {
+    @Test func absoluteAddressesBeginWithThePublicURL() throws {
         let links = try links(publicURL: "https://gifs.example.com/reel")
         #expect(links.pageAddress == "https://gifs.example.com/reel/html/https://a.test/a.gif" && links.root == "/reel")
         let text = PlayerPage().html(contents(links))
@@ -96,11 +96,14 @@ import Testing
         #expect(text.contains("<meta property=\"og:video:secure_url\" content=\"https://gifs.example.com/reel/mp4/"))
     }
 
-    @Test func everyPlaceOfThePagesIsFilled() {
-        let places = Set(PageTemplate(PackageResources.player_html).placeholders)
+    @Test func everyPlaceholderIsFilled() {
+        let templates = [
+            PackageResources.player_html, PackageResources.player_video_html, PackageResources.player_original_html,
+        ]
+        let places = Set(templates.flatMap { PageTemplate($0).placeholders })
         let filled: Set = [
             "title", "page", "oembed", "video", "video_address", "poster", "poster_address", "width", "height",
-            "poster_width", "poster_height", "style", "script", "loop", "plays", "secure_video",
+            "poster_width", "poster_height", "style", "script", "loop", "plays", "secure_video", "media", "original",
         ]
         #expect(places == filled)
         #expect(

@@ -1,0 +1,177 @@
+internal import Synchronization
+package import SystemIO
+
+/// The bytes of a source while a fetch receives them, for readers that do not wait for its end.
+///
+/// The transfer loop writes, and any number of readers follow at their own speed. A reader that comes late begins with the first
+/// byte, like all others. A slow one holds nothing but the memory of the source. Any thread.
+package final class ArrivingSource: Sendable {
+    /// What is known when the first bytes have arrived and begin as a source.
+    package struct Start: Sendable {
+        /// Grows until the fetch ends. Bytes that have arrived do not change.
+        package let file: SharedDescriptor
+        /// The size in bytes; nil if the origin did not declare it.
+        package let length: Int?
+        package let cacheDirectives: CacheDirectives
+
+        package init(file: SharedDescriptor, length: Int?, cacheDirectives: CacheDirectives = CacheDirectives()) {
+            self.file = file
+            self.length = length
+            self.cacheDirectives = cacheDirectives
+        }
+    }
+
+    /// How far a fetch has got.
+    package enum Progress: Sendable, Equatable {
+        /// `count` bytes are in the file.
+        case arrived(count: Int)
+        /// All bytes are in the file.
+        case complete(count: Int)
+        /// No more bytes come. Those in the file are not the whole source.
+        case failed(count: Int)
+
+        /// Bytes in the file.
+        package var count: Int {
+            switch self {
+            case .arrived(let count), .complete(let count), .failed(let count): count
+            }
+        }
+    }
+
+    private struct State {
+        var isClaimed = false
+        var start: Start?
+        var count = 0
+        /// Whether the source is complete; nil before the end of the fetch.
+        var isComplete: Bool?
+        var retained: (any AnyObject & Sendable)?
+        var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
+        var lastWaiter = 0
+
+        mutating func takeWaiters() -> [CheckedContinuation<Void, Never>] {
+            defer { waiters = [:] }
+            return Array(waiters.values)
+        }
+    }
+
+    private let state = Mutex(State())
+
+    package init() {}
+
+    /// A source that is complete already.
+    package init(file: SharedDescriptor, count: Int) {
+        state.withLock { state in
+            state.isClaimed = true
+            state.start = Start(file: file, length: count)
+            state.count = count
+            state.isComplete = true
+        }
+    }
+
+    // MARK: The fetch
+
+    /// Reserves this value for one fetch. Returns false if another fetch has it.
+    package func claim() -> Bool {
+        state.withLock { state in
+            defer { state.isClaimed = true }
+            return !state.isClaimed
+        }
+    }
+
+    /// Records that the first bytes have arrived.
+    package func begin(_ start: Start, count: Int) {
+        update { state in
+            state.start = start
+            state.count = count
+        }
+    }
+
+    /// Records that more bytes have arrived.
+    package func advance(to count: Int) {
+        update { $0.count = count }
+    }
+
+    /// Records that all bytes are in the file.
+    package func complete(_ source: FetchedSource) {
+        update { state in
+            if state.start == nil {
+                state.start = Start(file: source.bytes, length: source.count, cacheDirectives: source.cacheDirectives)
+            }
+            state.count = source.count
+            state.isComplete = true
+        }
+    }
+
+    /// Records that the fetch has ended without the whole source: it failed, or the origin answered that nothing has changed.
+    package func fail() {
+        update { $0.isComplete = false }
+    }
+
+    /// Holds an object as long as the bytes are in memory. Later calls have no effect.
+    package func retain(_ object: any AnyObject & Sendable) {
+        state.withLock { state in
+            if state.retained == nil { state.retained = object }
+        }
+    }
+
+    private func update(_ change: (inout State) -> Void) {
+        let waiters = state.withLock { state in
+            change(&state)
+            return state.takeWaiters()
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    // MARK: Readers
+
+    /// Whether readers get bytes, or may get them later.
+    package var isUsable: Bool { state.withLock { $0.isComplete != false } }
+
+    /// What is known of the source, if its first bytes have arrived and the fetch has not failed.
+    package var start: Start? { state.withLock { $0.isComplete == false ? nil : $0.start } }
+
+    /// Waits for the first bytes. Returns nil if none come, or if the task is cancelled.
+    package func awaitStart() async -> Start? {
+        await wait { $0.start != nil || $0.isComplete != nil }
+        return start
+    }
+
+    /// Waits until more than `known` bytes have arrived, or no more come.
+    ///
+    /// If the task is cancelled, it returns what has arrived so far.
+    package func progress(after known: Int) async -> Progress {
+        await wait { $0.count > known || $0.isComplete != nil }
+        return state.withLock { state in
+            switch state.isComplete {
+            case true?: .complete(count: state.count)
+            case false?: .failed(count: state.count)
+            case nil: .arrived(count: state.count)
+            }
+        }
+    }
+
+    /// Returns when the condition holds, or the task is cancelled.
+    private func wait(until isMet: @Sendable (State) -> Bool) async {
+        let number = state.withLock { state in
+            state.lastWaiter += 1
+            return state.lastWaiter
+        }
+        while !Task.isCancelled {
+            let isDone = state.withLock { isMet($0) }
+            if isDone { return }
+            await withTaskCancellationHandler {
+                await withCheckedContinuation { continuation in
+                    let isDue = state.withLock { state in
+                        // The cancellation handler may have run before the waiter was registered.
+                        if isMet(state) || Task.isCancelled { return true }
+                        state.waiters[number] = continuation
+                        return false
+                    }
+                    if isDue { continuation.resume() }
+                }
+            } onCancel: {
+                state.withLock { $0.waiters.removeValue(forKey: number) }?.resume()
+            }
+        }
+    }
+}

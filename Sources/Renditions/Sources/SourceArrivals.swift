@@ -1,0 +1,59 @@
+internal import Cache
+internal import Fetch
+internal import Synchronization
+
+/// The sources that are being fetched or in memory, for requests that follow their bytes.
+///
+/// A follower may come before the fetch: it reserves a place that the next fetch of the source takes. Any thread; lives as long
+/// as the process.
+final class SourceArrivals: Sendable {
+    private struct Entry {
+        weak var source: ArrivingSource?
+        /// Noted before the origin is asked.
+        let epoch: Epoch
+    }
+
+    private let entries = Mutex<[SourceURL: Entry]>([:])
+    /// The number of dictionary entries at which those of released sources are removed.
+    private static let cleanupThreshold = 64
+
+    /// Returns the source that is arriving or in memory, or one that the next fetch fills.
+    ///
+    /// The caller holds the returned value as long as it follows. A source that was purged since its fetch began is not returned.
+    func follow(_ url: SourceURL, in cache: any RenditionCache) -> ArrivingSource {
+        entries.withLock { entries in
+            if let entry = entries[url], let source = entry.source, source.isUsable,
+                !cache.isPurged(url.canonical, since: entry.epoch)
+            {
+                return source
+            }
+            return Self.insert(url, cache.epoch(for: url.canonical), into: &entries)
+        }
+    }
+
+    /// Returns the source that a new fetch fills: the one that followers have reserved, or a new one.
+    ///
+    /// - Parameter epoch: Noted before the origin is asked.
+    func open(_ url: SourceURL, epoch: Epoch, in cache: any RenditionCache) -> ArrivingSource {
+        entries.withLock { entries in
+            if let entry = entries[url], let source = entry.source, source.isUsable,
+                !cache.isPurged(url.canonical, since: entry.epoch), source.claim()
+            {
+                return source
+            }
+            let source = Self.insert(url, epoch, into: &entries)
+            _ = source.claim()
+            return source
+        }
+    }
+
+    /// The number of entries, including those of released sources.
+    var count: Int { entries.withLock(\.count) }
+
+    private static func insert(_ url: SourceURL, _ epoch: Epoch, into entries: inout [SourceURL: Entry]) -> ArrivingSource {
+        if entries.count >= cleanupThreshold { entries = entries.filter { $0.value.source != nil } }
+        let source = ArrivingSource()
+        entries[url] = Entry(source: source, epoch: epoch)
+        return source
+    }
+}

@@ -1,0 +1,90 @@
+import Crypto
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Web
+
+@Suite("The home page") struct HomePageTests {
+    private func page(_ configure: (inout WebPolicy) -> Void = { _ in }) async throws -> RawHTTPResponse {
+        var response: RawHTTPResponse?
+        try await WebFixture.run([:]) {
+            configure(&$0.policy)
+        } _: { web async throws in
+            response = try await web.request("GET", "/")
+        }
+        return try #require(response)
+    }
+
+    @Test func itAllowsOnlyItsOwnStyleAndScript() async throws {
+        let home = try await page { $0.maxUploadBytes = 3_000_000 }
+        let policy = try #require(home["content-security-policy"])
+        #expect(home.status == 200 && home["content-type"] == "text/html; charset=utf-8" && home["cache-control"] == "no-cache")
+        for (tag, directive) in [("style", "style-src"), ("script", "script-src")] {
+            let text = try #require(home.text.firstMatch(of: try Regex("<\(tag)>([\\s\\S]*?)</\(tag)>"))?[1].substring)
+            let hash = Data(SHA256.hash(data: Data(text.utf8))).base64EncodedString()
+            #expect(policy.contains("\(directive) 'sha256-\(hash)'"))
+        }
+        #expect(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"))
+        #expect(home.text.contains("3 MB") && home.text.contains("1.2.3"))
+        #expect(home["referrer-policy"] == "no-referrer" && home["x-content-type-options"] == "nosniff")
+    }
+
+    @Test func aServerThatRequiresSignaturesHasNoScript() async throws {
+        let home = try await page {
+            $0.signingKeys = SigningKeys(["0123456789abcdef0123456789abcdef"])
+            $0.requiresSignature = true
+        }
+        let policy = try #require(home["content-security-policy"])
+        #expect(home.status == 200 && !home.text.contains("<script") && !policy.contains("script-src"))
+        #expect(!home.text.contains("0123456789abcdef"))
+    }
+
+    @Test func itIsSentOnlyOnceToAClientThatHasIt() async throws {
+        try await WebFixture.run { web async throws in
+            let tag = try #require(try await web.request("GET", "/")["etag"])
+            #expect(try await web.request("GET", "/", headers: ["If-None-Match: \(tag)"]).status == 304)
+            #expect(try await web.request("HEAD", "/")["etag"] == tag)
+        }
+    }
+
+    @Test func itCanBeSwitchedOff() async throws {
+        let home = try await page { $0.hasHomePage = false }
+        #expect(home.status == 404 && home.code == "not_found")
+    }
+}
+
+@Suite("Templates insert texts as text") struct PageTemplateTests {
+    private func template(_ text: String) -> PageTemplate { PageTemplate(Array(text.utf8)) }
+
+    @Test func placeholdersAreFilledByName() {
+        let page = template("a{{x}}b{{y}}c{{x}}")
+        #expect(page.placeholders == ["x", "y", "x"])
+        #expect(page.filled(["x": "<1>"], markup: ["y": "<2>"]) == "a&lt;1&gt;b<2>c&lt;1&gt;")
+        // Markup takes precedence, and an unknown placeholder is empty.
+        #expect(page.filled(["x": "t", "z": "n"], markup: ["x": "m"]) == "ambcm")
+    }
+
+    @Test func valuesAreNotReadAsTemplates() {
+        #expect(template("{{x}}").filled(["x": "{{y}}", "y": "1"]) == "{{y}}")
+        for text in ["", "plain", "{{open", "close}}", "{ {x} }", "{{"] { #expect(template(text).filled(["x": "1"]) == text) }
+    }
+
+    @Test(
+        arguments: [
+            ("&<>\"'", "&amp;&lt;&gt;&quot;&#39;"), ("é 🎬 a", "é 🎬 a"),
+            ("a\u{0}b\u{1b}[31m\n", "a\u{fffd}b\u{fffd}[31m\u{fffd}"),
+            ("\u{202e}gnp.exe\u{2066}\u{200f}\u{61c}", "\u{fffd}gnp.exe\u{fffd}\u{fffd}\u{fffd}"), ("", ""),
+            ("&amp;", "&amp;amp;"),
+        ])
+    func aTextEndsNoAttributeAndBeginsNoElement(_ text: String, _ escaped: String) {
+        #expect(HTMLText.escape(text) == escaped)
+    }
+
+    @Test func aPolicyNamesNoScriptIfThereIsNone() {
+        let without = PagePolicy.value(style: Array("a".utf8), script: nil, ["img-src 'self'"])
+        let with = PagePolicy.value(style: Array("a".utf8), script: Array("b".utf8), [])
+        #expect(!without.contains("script-src") && with.contains("script-src 'sha256-") && without.hasSuffix("img-src 'self'"))
+        #expect(PageTag.of("a") != PageTag.of("b") && PageTag.of("a") == PageTag.of("a") && PageTag.of("a").count == 34)
+    }
+}

@@ -1,0 +1,95 @@
+import Fetch
+import Foundation
+import Renditions
+import TestSupport
+import Testing
+
+@testable import Web
+
+@Suite("oEmbed documents fit the bounds of their consumer", .timeLimit(.minutes(2))) struct OEmbedTests {
+    @Test(
+        arguments: [
+            ((400, 300), nil, nil, (400, 300)), ((400, 300), 400, 300, (400, 300)), ((400, 300), 200, nil, (200, 150)),
+            ((400, 300), nil, 100, (133, 100)), ((400, 300), 200, 100, (133, 100)), ((400, 300), 100, 200, (100, 75)),
+            ((400, 300), 9999, 9999, (400, 300)), ((1000, 2), 10, nil, (10, 1)), ((2, 1000), nil, 10, (1, 10)),
+        ] as [((Int, Int), Int?, Int?, (Int, Int))])
+    func aPictureIsReducedInItsOwnProportionsAndNeverEnlarged(
+        _ size: (Int, Int), _ maxWidth: Int?, _ maxHeight: Int?, _ expected: (Int, Int)
+    ) {
+        #expect(OEmbed.fit(size.0, size.1, maxWidth, maxHeight) == expected)
+    }
+
+    private func query(_ pairs: KeyValuePairs<String, String>) throws(Problem) -> OEmbed.Query {
+        try OEmbed.Query(pairs.map { QueryItem(name: $0.key, value: $0.value) })
+    }
+
+    @Test func aQueryNeedsAnAddressAndIgnoresWhatItDoesNotKnow() throws {
+        let known = try query([
+            "url": "https://a.test/x.gif", "maxwidth": "20", "format": "json", "consumer": "x", "maxwidth2": "x",
+        ])
+        #expect(known.url == "https://a.test/x.gif" && known.maxWidth == 20 && known.maxHeight == nil)
+        #expect(try query(["url": "x", "maxheight": "1"]).maxHeight == 1)
+    }
+
+    @Test(
+        arguments: [
+            (["format": "json"], 400, "bad_source_url"), (["url": "a", "format": "xml"], 501, "not_implemented"),
+            (["url": "a", "maxwidth": "0"], 400, "bad_option"), (["url": "a", "maxheight": "-1"], 400, "bad_option"),
+            (["url": "a", "maxwidth": "1.5"], 400, "bad_option"), (["url": "a", "maxwidth": ""], 400, "bad_option"),
+            (["url": "a", "maxwidth": "99999999999999999999"], 400, "bad_option"),
+        ] as [([String: String], Int, String)])
+    func anInvalidQueryIsRefused(_ pairs: [String: String], _ status: Int, _ code: String) {
+        do throws(Problem) {
+            _ = try OEmbed.Query(pairs.map { QueryItem(name: $0.key, value: $0.value) })
+            Issue.record("accepted: \(pairs)")
+        } catch {
+            #expect(error.status == status && error.code == code)
+        }
+    }
+
+    @Test func anAddressMayNotBeGivenTwice() {
+        let items = ["a", "b"].map { QueryItem(name: "url", value: $0) }
+        #expect(throws: Problem.badOption("url", "is given twice")) { try OEmbed.Query(items) }
+    }
+
+    @Test func theDocumentHasThePageInItsFrameAndThePosterIfThatFits() async throws {
+        let gif = GIFBuilder.animation(frames: 4, width: 160, height: 120)
+        try await WebFixture.run(["/a.gif": { _ in .ok(gif) }]) { settings in
+            settings.policy.publicURL = "https://gifs.example/x"
+        } _: { web async throws in
+            func embed(_ url: String, _ rest: String = "") async throws -> [String: Any] {
+                let response = try await web.request("GET", "/oembed?url=\(PercentEncoding.encode(url))\(rest)")
+                #expect(response.status == 200 && response["content-type"] == "application/json", "\(url): \(response.text)")
+                return try response.json()
+            }
+            let source = web.origin.url("/a.gif")
+            let whole = try await embed(source)
+            #expect(whole["width"] as? Int == 160 && whole["height"] as? Int == 120 && whole["type"] as? String == "video")
+            #expect((whole["thumbnail_url"] as? String)?.hasPrefix("https://gifs.example/x/jpg/") == true)
+            #expect(whole["thumbnail_width"] as? Int == 160)
+            #expect((whole["html"] as? String)?.contains("src=\"https://gifs.example/x/html/\(source)\"") == true)
+            let small = try await embed(source, "&maxwidth=80")
+            #expect(small["width"] as? Int == 80 && small["height"] as? Int == 60 && small["thumbnail_height"] as? Int == 60)
+            let none = try await embed(source, "&maxwidth=1")
+            #expect(none["thumbnail_url"] == nil && none["thumbnail_width"] == nil && none["width"] as? Int == 1)
+            // The address of the page itself, of its video and of its poster lead to the same page with their options.
+            for own in ["html,width=40", "mp4,width=40", "jpg,width=40"] {
+                let page = try await embed("https://gifs.example/x/\(own)/\(source)")
+                #expect((page["html"] as? String)?.contains("/html,width=40/") == true && page["width"] as? Int == 40, "\(own)")
+            }
+        }
+    }
+
+    @Test func anAddressThatIsNoPageOfThisServerIsRefused() async throws {
+        try await WebFixture.run { web async throws in
+            for (url, code) in [
+                ("nonsense", "bad_source_url"), ("ftp://a.test/x.gif", "bad_source_url"),
+                ("http://127.0.0.1/json/https://a.test/x.gif", "not_found"), ("http://127.0.0.1/", "not_found"),
+                ("http://127.0.0.1/object/\(String(repeating: "0", count: 64)).mp4", "not_found"),
+            ] {
+                let response = try await web.request("GET", "/oembed?url=\(PercentEncoding.encode(url))")
+                #expect(response.code == code, "\(url): \(response.text)")
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+import Cache
+import Fetch
+import Renditions
+import Testing
+
+@testable import Web
+
+@Suite("Request targets are parsed into routes") struct RouteParserTests {
+    private func parse(_ target: String, mounts: [String: String] = [:], hasBody: Bool = false) throws -> Route {
+        try RouteParser(mounts: mounts.mapValues { Mount(origin: try SourceURL($0)) }).parse(target, hasBody: hasBody).route
+    }
+
+    private func expectNotFound(_ target: String, mounts: [String: String] = [:], saying words: String = "") {
+        #expect("\(target)") {
+            try parse(target, mounts: mounts)
+        } throws: {
+            let problem = $0 as? Problem
+            return problem?.status == 404 && problem?.code == "not_found" && problem?.detail.contains(words) ?? false
+        }
+    }
+
+    private func source(_ target: String, mounts: [String: String] = [:]) throws -> String? {
+        guard case .rendition(_, let url) = try parse(target, mounts: mounts) else { return nil }
+        return url.canonical
+    }
+
+    @Test func allFormsReadTheSameSource() throws {
+        let expected = "https://example.com/a.gif?v=2&w=3"
+        for target in [
+            "/mp4/https://example.com/a.gif?v=2&w=3", "/mp4/https:/example.com/a.gif?v=2&w=3",
+            "/mp4/https%3A%2F%2Fexample.com%2Fa.gif%3Fv%3D2%26w%3D3",
+            "/mp4?url=https%3A%2F%2Fexample.com%2Fa.gif%3Fv%3D2%26w%3D3",
+            "/mp4,quality=9/HTTPS://EXAMPLE.com:443/a.gif?v=2&w=3",
+        ] {
+            #expect(try source(target) == expected, "\(target)")
+        }
+    }
+
+    @Test func optionsAreReadFromPathAndQueryAlike() throws {
+        let routes = try [
+            "/mp4,bg=000000,quality=9/http://a.test/", "/mp4,quality=9,bg=000000/http://a.test/",
+            "/mp4?bg=000000&url=http://a.test/&quality=9", "/mp4,bg=000000?quality=9&url=http%3A%2F%2Fa.test",
+        ].map { try parse($0) }
+        for route in routes {
+            guard case .rendition(let rendition, _) = route else {
+                Issue.record("\(route)")
+                continue
+            }
+            #expect(rendition.canonicalText == "mp4,bg=000000,quality=9")
+        }
+    }
+
+    @Test func defaultsAreNoOptions() throws {
+        guard case .rendition(let rendition, _) = try parse("/mp4,quality=60,bg=FFFFFF/http://a.test/") else {
+            Issue.record("no rendition")
+            return
+        }
+        #expect(rendition == Rendition(format: .mp4) && rendition.canonicalText == "mp4")
+    }
+
+    @Test func aMountReachesNothingOutsideItsOrigin() throws {
+        let mounts = ["media": "https://cdn.test/up/"]
+        #expect(try source("/media/x/y.mp4", mounts: mounts) == "https://cdn.test/up/x/y.gif")
+        #expect(try source("/media/x/y.gif", mounts: mounts) == "https://cdn.test/up/x/y.gif")
+        for target in [
+            "/media/../secret.gif", "/media/%2e%2e/secret.mp4", "/media/a.exe", "/media/a", "/media/", "/media", "/other/a.gif",
+        ] {
+            expectNotFound(target, mounts: mounts)
+        }
+    }
+
+    @Test func aBodyIsTheSourceOfAnUpload() throws {
+        #expect(try parse("/mp4", hasBody: true) == .upload(Rendition(format: .mp4)))
+        #expect(throws: Problem.self) { try parse("/mp4?url=http://a.test/", hasBody: true) }
+        // With a source in the target the body is not one: the handler refuses the method.
+        #expect(try parse("/mp4/http://a.test/", hasBody: true) == parse("/mp4/http://a.test/"))
+    }
+
+    @Test(arguments: Rendition.Format.allCases) func aMountSwapsExtensionsWithOptionsInTheQuery(_ format: Rendition.Format)
+        throws
+    {
+        let mounts = ["media": "https://cdn.test/up/"]
+        let query = format == .json ? "" : "?width=40"
+        guard case .rendition(let rendition, let url) = try parse("/media/x/y.\(format.rawValue)\(query)", mounts: mounts)
+        else {
+            Issue.record("no rendition")
+            return
+        }
+        #expect(url.canonical == "https://cdn.test/up/x/y.gif")
+        #expect(rendition.canonicalText == format.rawValue + (query.isEmpty ? "" : ",width=40"))
+    }
+
+    @Test func theDetailTellsUnknownFormatsMountsAndPathsApart() {
+        let mounts = ["media": "https://cdn.test/up/"]
+        expectNotFound(
+            "/avi/http://a.test/a.gif", saying: "There is no format “avi”. The formats are mp4, jpg, png, webp, json, html.")
+        expectNotFound("/avi,width=3?url=http://a.test/", saying: "no format “avi”")
+        expectNotFound("/nothing/a.mp4", mounts: mounts, saying: "There is no mount “nothing”")
+        expectNotFound("/<b>x</b>/a.mp4", mounts: mounts, saying: "There is no resource at this path.")
+        expectNotFound("/nothing", mounts: mounts, saying: "There is no resource at this path.")
+        expectNotFound("/media/a.exe", mounts: mounts, saying: "ends in .gif, or in the name of a format: mp4,")
+        expectNotFound("/media/../a.gif", mounts: mounts, saying: "The mount “media” does not serve this path.")
+        expectNotFound("/object/12.mp4", saying: "64 hexadecimal digits")
+    }
+
+    @Test func aCommaWithoutAnOptionIsExplained() {
+        for target in ["/mp4,/http://a.test/", "/mp4,width=20,/http://a.test/", "/mp4,,width=20/http://a.test/"] {
+            #expect("\(target)") {
+                try parse(target)
+            } throws: {
+                ($0 as? Problem)?.detail.hasPrefix("The path has a comma without an option after it") ?? false
+            }
+        }
+    }
+
+    @Test func aMountsExtensionMayHaveAnyCase() throws {
+        let mounts = ["media": "https://cdn.test/up/"]
+        #expect(try source("/media/A.GIF", mounts: mounts) == "https://cdn.test/up/A.GIF")
+        #expect(try source("/media/a.Gif", mounts: mounts) == "https://cdn.test/up/a.Gif")
+        #expect(try source("/media/a.MP4", mounts: mounts) == "https://cdn.test/up/a.gif")
+    }
+
+    @Test func aMountForwardsUnknownParametersOnlyIfConfigured() throws {
+        var mount = Mount(origin: try SourceURL("https://cdn.test/up/"))
+        let target = "/media/a.mp4?v=123&width=40&q=a%26b&flag"
+        #expect {
+            try RouteParser(mounts: ["media": mount]).parse(target)
+        } throws: {
+            let problem = $0 as? Problem
+            return problem?.code == "bad_option" && problem?.detail.contains("“v”") ?? false
+                && problem?.detail.contains("mounts.media.query: forward") ?? false
+        }
+        mount.query = .forward
+        let asked = try RouteParser(mounts: ["media": mount]).parse(target)
+        #expect(asked.source?.canonical == "https://cdn.test/up/a.gif?v=123&q=a%26b&flag")
+        guard case .rendition(let rendition, _) = asked.route else { throw Problem.notFound("no rendition") }
+        #expect(rendition.canonicalText == "mp4,width=40")
+        #expect(asked.address?.target("jpg") == "/media/a.jpg?v=123&q=a%26b&flag")
+        #expect(throws: Problem.self) { try RouteParser(mounts: ["media": mount]).parse("/media/a.mp4?width=x") }
+    }
+
+    @Test func anObjectIsNamedByItsFullID() throws {
+        let id = String(repeating: "0a", count: 32)
+        guard case .object(let found, "mp4") = try parse("/object/\(id).mp4") else {
+            Issue.record("no object")
+            return
+        }
+        #expect(found.description == id)
+        for target in ["/object/\(id)", "/object/\(id).exe", "/object/\(id.dropLast()).mp4", "/object/../\(id).mp4"] {
+            expectNotFound(target)
+        }
+    }
+}
