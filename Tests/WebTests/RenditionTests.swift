@@ -108,14 +108,14 @@ import Testing
         #expect(refusal(.mp4, "width")?.code == "bad_option")
     }
 
-    @Test func optionsThatDependOnOthersAreRefusedWithoutThem() throws {
+    @Test func anOptionThatNeedsAnotherIsRefusedAlone() throws {
         #expect(refusal(.mp4, "fit=cover,width=20")?.detail.contains("“fit”") == true)
         #expect(refusal(.jpg, "fit=fill,height=20")?.detail.contains("“fit”") == true)
         #expect(refusal(.mp4, "start=2,end=2")?.detail.contains("“end”") == true)
         #expect(try canonical(.mp4, "fit=fill,width=20,height=30") == "mp4,fit=fill,height=30,width=20")
     }
 
-    @Test func aPageHandsOnWhatItsVideoAndItsPosterKnow() throws {
+    @Test func aPagePassesEachOptionToTheVideoOrThePosterThatHasIt() throws {
         let page = try made(.html, "width=40,speed=2,frame=3,bg=000000,quality=70")
         #expect(page.inFormat(.mp4).canonicalText == "mp4,bg=000000,quality=70,speed=2,width=40")
         #expect(page.inFormat(.jpg).canonicalText == "jpg,bg=000000,frame=3,quality=70,width=40")

@@ -93,6 +93,24 @@ import Testing
         withExtendedLifetime(slow) {}
     }
 
+    @Test func theMemoryOfAReaderOutlivesItsJob() throws {
+        let admission = Admission(jobs: 2, bytes: 1000)
+        var slot: AdmissionSlot? = try admission.admit(origin(), bytes: 600, urgency: .visitor)
+        slot?.sourceArrived(bytes: 100)
+        var memory = slot?.memory
+        slot = nil
+        #expect(admission.load == (0, 100))
+        withExtendedLifetime(memory) {}
+        memory = nil
+        #expect(admission.load == (0, 0))
+    }
+
+    @Test func aJobThatEndsBeforeItsFetchReturnsTheShareOfItsOrigin() throws {
+        let admission = Admission(jobs: 40, bytes: 1000)
+        for _ in 0..<3 { #expect(fill(admission, try origin(), count: 40).count == 30) }
+        #expect(admission.load == (0, 0))
+    }
+
     @Test func smallerLimitsAdmitNothingUntilWorkHasEnded() throws {
         let admission = Admission(jobs: 4, bytes: 1000)
         var slots = fill(admission, count: 4)

@@ -57,7 +57,7 @@ import Testing
         #expect(code(target) == "bad_signature")
     }
 
-    @Test func aWrongOptionIsToldBeforeTheSignature() {
+    @Test func anInvalidOptionIsReportedBeforeTheSignature() {
         #expect(code("/mp4,quality=0/https://example.com/a.gif") == "bad_option")
         #expect(code("/mp4,expires=soon/https://example.com/a.gif") == "bad_option")
         #expect(code("/mp4,expires=1,expires=2/https://example.com/a.gif") == "bad_option")
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func keysCanBeChangedWithoutAGap() {
+    @Test func allKeysVerifyAndTheFirstSigns() {
         let target = "/mp4,sig=C1Ga782pRjzHCXQjEwh0YeZDmUsH6bFdbPuOj40Sj7k/https://example.com/a.gif?v=2"
         #expect(code(target, keys: [Self.other, Self.key]) == "ok")
         #expect(code(target, keys: [Self.other]) == "bad_signature")
@@ -88,17 +88,17 @@ import Testing
         #expect(code(target.replacing("quality=80", with: "quality=81"), at: 2_000_000_000) == "bad_signature")
     }
 
-    @Test func withoutAnyKeyOnlyTheTimeIsLookedAt() {
+    @Test func withoutKeysOnlyTheExpiryIsChecked() {
         #expect(code("/mp4,sig=anything/https://example.com/a.gif", keys: [], isRequired: false) == "ok")
         #expect(code("/mp4,expires=999/https://example.com/a.gif", keys: [], isRequired: false) == "expired_signature")
     }
 
-    @Test func whereSignaturesAreNotRequiredWrongOnesAreStillRefused() {
+    @Test func aWrongSignatureIsRefusedEvenIfNoneIsRequired() {
         #expect(code("/mp4/https://example.com/a.gif", isRequired: false) == "ok")
         #expect(code("/mp4,sig=AAAA/https://example.com/a.gif", isRequired: false) == "bad_signature")
     }
 
-    @Test func aMountIsSignedByTheURLThatItStandsFor() throws {
+    @Test func theSignatureOfAMountCoversTheURLAtItsOrigin() throws {
         let signer = TargetSigner(keys: SigningKeys([Self.key]))
         let target = try #require(signer.target(.mp4, of: try SourceURL("https://example.com/up/a/b.gif")))
         let sig = try #require(target.split(separator: "/").first).dropFirst("mp4,".count)
@@ -118,7 +118,7 @@ import Testing
     }
 
     /// Whatever is signed, the service that knows the key answers it, and reads of it what was meant.
-    @Test func pathsOfTheSignerAreParsed() throws {
+    @Test func theParserReadsTheTargetsOfTheSigner() throws {
         let signer = TargetSigner(keys: SigningKeys([Self.key]))
         for source in ["https://example.com/a.gif", "http://a.test:8080/x//y.gif?a=b&c=%2F,d", "https://[2001:db8::1]/é.gif"] {
             let url = try SourceURL(source)
@@ -130,7 +130,7 @@ import Testing
         #expect(signer.target(.mp4, [QueryItem(name: "bg", value: "0,quality=9")], of: nil) == nil)
     }
 
-    @Test func twoRequestsNeverHaveOneText() {
+    @Test func differentRequestsHaveDifferentTexts() {
         let pairs: [[QueryItem]] = [
             [QueryItem(name: "a", value: "1,b=2")], [QueryItem(name: "a", value: "1"), QueryItem(name: "b", value: "2")],
             [QueryItem(name: "a=1,b", value: "2")], [QueryItem(name: "a", value: "1\nhttps://evil.test/")],
@@ -139,7 +139,7 @@ import Testing
         #expect(texts == ["mp4\na=1,b=2\nhttps://a.test/"])
     }
 
-    @Test func keysAreInNoDescription() {
+    @Test func noDescriptionContainsAKey() {
         let keys = SigningKeys([Self.key])
         #expect(!"\(keys)".contains("example") && !String(reflecting: keys).contains("example"))
     }
@@ -157,7 +157,7 @@ import Testing
         #expect(Base64URL.decode(text) == nil)
     }
 
-    @Test func theTwoOtherCharactersAreThoseOfURLs() {
+    @Test func base64UsesTheAlphabetForURLs() {
         #expect(Base64URL.encode([0xfb, 0xef, 0xff]) == "--__" && Base64URL.decode("--__") == [0xfb, 0xef, 0xff])
     }
 }

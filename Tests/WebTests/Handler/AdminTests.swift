@@ -12,7 +12,7 @@ import Testing
     ]
     private let configure: (inout WebFixture.Settings) -> Void = { $0.policy.adminToken = "secret" }
 
-    @Test func withoutATokenInTheSettingsItDoesNotExist() async throws {
+    @Test func withoutATokenTheAdminInterfaceDoesNotExist() async throws {
         try await WebFixture.run(paths) { web async throws in
             for (method, target) in [
                 ("GET", "/cache"), ("DELETE", "/cache?all=true"), ("POST", "/prewarm"), ("GET", "/metrics"),

@@ -90,10 +90,27 @@ import Testing
         #expect(rendition.canonicalText == format.rawValue + (query.isEmpty ? "" : ",width=40"))
     }
 
+    @Test(arguments: ["/webm/http://a.test/a.gif", "/webm,width=4?url=http://a.test/", "/webm", "/media/a.webm"])
+    func aFormatWithoutItsEncoderIsNotOffered(_ target: String) throws {
+        let origin = try SourceURL("https://cdn.test/up/")
+        let parser = RouteParser(mounts: ["media": Mount(origin: origin)], offered: [.mp4, .html])
+        do throws(Problem) {
+            _ = try parser.parse(target, hasBody: true)
+            Issue.record("\(target) was taken")
+        } catch {
+            #expect(error.status == 404)
+            #expect(
+                error.detail
+                    == "The format “webm” is not available here: the encoder libvpx-vp9 is missing from libavcodec.")
+        }
+        #expect(throws: Never.self) { try parser.parse("/mp4/http://a.test/a.gif") }
+    }
+
     @Test func theDetailTellsUnknownFormatsMountsAndPathsApart() {
         let mounts = ["media": "https://cdn.test/up/"]
         expectNotFound(
-            "/avi/http://a.test/a.gif", saying: "There is no format “avi”. The formats are mp4, jpg, png, webp, json, html.")
+            "/avi/http://a.test/a.gif",
+            saying: "There is no format “avi”. The formats are mp4, webm, avif, jpg, png, webp, json, html.")
         expectNotFound("/avi,width=3?url=http://a.test/", saying: "no format “avi”")
         expectNotFound("/nothing/a.mp4", mounts: mounts, saying: "There is no mount “nothing”")
         expectNotFound("/<b>x</b>/a.mp4", mounts: mounts, saying: "There is no resource at this path.")

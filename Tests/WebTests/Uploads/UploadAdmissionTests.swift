@@ -4,10 +4,10 @@ import Testing
 
 @testable import Web
 
-@Suite struct UploadAdmissionTests {
+@Suite("Uploads share memory fairly") struct UploadAdmissionTests {
     private func client(_ text: String) throws -> ClientNetwork { ClientNetwork(try #require(IPAddress(text))) }
 
-    @Test func aClientThatTricklesHoldsOnlyWhatItHasSent() throws {
+    @Test func aSlowClientHoldsOnlyTheBytesItHasSent() throws {
         let admission = UploadAdmission(UploadAdmission.Limits(uploads: 264, bytes: 512 << 20))
         let slow = try client("192.0.2.1")
         let trickling = try (0..<26).map { _ in try #require(admission.admit(slow)) }
@@ -46,7 +46,7 @@ import Testing
         withExtendedLifetime((greedy, other)) {}
     }
 
-    @Test func whatIsReservedComesBackWithTheUpload() throws {
+    @Test func aReservationEndsWithItsUpload() throws {
         let admission = UploadAdmission(UploadAdmission.Limits(uploads: 4, bytes: 1000))
         let source = try client("192.0.2.1")
         do {

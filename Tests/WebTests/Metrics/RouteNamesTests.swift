@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Routes have names in the metrics") struct RouteNamesTests {
     /// The route before is remembered, and must not be taken for another's.
-    @Test func everyTargetHasItsOwnRouteAfterAnyOther() {
+    @Test func theRouteOfATargetDoesNotDependOnThePreviousOne() {
         var names = RouteNames(mounts: ["pictures", "exactly-16-bytes"])
         let routes = [
             ("/mp4?url=x", "mp4"), ("/object/a.mp4", "object"), ("/", "home"), ("/pictures/a", "mount"), ("/nothing", "other"),

@@ -1,0 +1,142 @@
+import Cache
+import Fetch
+import Media
+import Sandbox
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Renditions
+
+@Suite("Failures are remembered as long as their cause lasts", .timeLimit(.minutes(2))) struct FailureTests {
+    private let gif: [UInt8] = Array("GIF89a".utf8)
+    private static let allowance = WorkerJob.Allowance()
+
+    @Test func aFailureOfTheSourceConcernsAllItsRenditions() async throws {
+        try await PipelineFixture.run { world async throws in
+            #expect(try await world.error(of: "/a.gif") == .fetchFailed(.notFound))
+            #expect(try await world.error(of: "/a.gif") == .remembered(.fetchFailed(.notFound), remaining: 60))
+            world.advance(20)
+            #expect(try await world.error(of: "/a.gif", .jpg) == .remembered(.fetchFailed(.notFound), remaining: 40))
+            #expect(try await world.error(of: "/b.gif") == .fetchFailed(.notFound))
+            #expect(world.fetches.map(\.path) == ["/a.gif", "/b.gif"])
+            world.advance(41)
+            world.answer("/a.gif", .content(gif))
+            #expect(try await world.find("/a.gif").provenance == .stored)
+        }
+    }
+
+    @Test func aFailureOfAConversionConcernsItsRenditionOnly() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(gif))
+            let failure = RenditionError.conversionFailed(.cpuLimitExceeded, allowance: Self.allowance)
+            world.failConversions(failure)
+            #expect(try await world.error(of: "/a.gif") == failure)
+            #expect(try await world.error(of: "/a.gif") == .remembered(failure, remaining: 600))
+            world.failConversions(nil)
+            #expect(try await world.find("/a.gif", .jpg).provenance == .stored)
+            #expect(world.conversions == ["mp4", "jpg"])
+            world.advance(601)
+            #expect(try await world.find("/a.gif").provenance == .stored)
+        }
+    }
+
+    @Test func whatTheServerCausedIsNotRemembered() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(gif))
+            for error in [SandboxError.wallClockTimeout, .zygoteUnresponsive, .queueFull] {
+                let failure = RenditionError.conversionFailed(error, allowance: Self.allowance)
+                world.failConversions(failure)
+                #expect(try await world.error(of: "/a.gif") == failure)
+            }
+            world.failConversions(nil)
+            #expect(try await world.find("/a.gif").provenance == .stored)
+            #expect(world.renditionState.rememberedFailures == 0)
+        }
+    }
+
+    @Test func aPurgeForgetsFailuresAndThoseInProgress() async throws {
+        let gate = AsyncGate()
+        try await PipelineFixture.run(gates: .init(conversion: gate)) { world async throws in
+            world.answer("/a.gif", .content(gif))
+            #expect(try await world.error(of: "/b.gif") == .fetchFailed(.notFound))
+            world.failConversions(.conversionFailed(.cpuLimitExceeded, allowance: Self.allowance))
+            let failing = Task { try await world.error(of: "/a.gif") }
+            try await waitUntil("the conversion") { gate.count == 1 }
+            _ = try await world.purger.purge(.prefix("https://a.test/"))
+            #expect(world.renditionState.rememberedFailures == 0)
+            gate.open()
+            #expect(try await failing.value != nil)
+            // The failure belongs to the source before the purge.
+            #expect(world.renditionState.rememberedFailures == 0)
+        }
+    }
+
+    @Test func aFetchThatHangsIsAbandonedWithItsFlight() async throws {
+        let gate = AsyncGate()
+        try await PipelineFixture.run(gates: .init(fetch: gate)) { world async throws in
+            world.answer("/a.gif", .content(gif))
+            let request = try world.request("/a.gif")
+            let caller = Task { try await world.pipeline.find(request) }
+            try await waitUntil("the fetch") { gate.count == 1 }
+            caller.cancel()
+            await #expect(throws: RenditionError.cancelled) { try await caller.value }
+            try await waitUntil("no flight") { world.renditionState.missesInProgress == 0 }
+            gate.open()
+            try await waitUntil("no slot") { world.renditionState.admission.load == (0, 0) }
+            #expect(world.conversions.isEmpty)
+        }
+    }
+}
+
+@Suite("Errors tell how long they last and whether to try again") struct RenditionErrorTests {
+    private static let allowance = WorkerJob.Allowance()
+    private static func conversion(_ error: SandboxError) -> RenditionError { .conversionFailed(error, allowance: allowance) }
+
+    @Test(
+        arguments: [
+            (.fetchFailed(.notFound), .missing), (.fetchFailed(.gone), .missing),
+            (.fetchFailed(.notAGIF(looksLike: .png)), .unusable), (.fetchFailed(.tooLarge(limit: 1, declared: nil)), .unusable),
+            (.fetchFailed(.timeout(.total)), .transient), (.fetchFailed(.unreachable(cause: "")), .transient),
+            (.fetchFailed(.failed(.status(503, retryAfter: .seconds(9)))), .retryAfter(seconds: 9)),
+            (.fetchFailed(.failed(.status(500, retryAfter: nil))), .transient),
+            (.fetchFailed(.tooManyRedirects(limit: 5)), .transient), (.fetchFailed(.busy), nil),
+            (.fetchFailed(.exhausted(cause: "")), nil), (.fetchFailed(.closed), nil), (.fetchFailed(.cancelled), nil),
+            (conversion(.rejected(.corrupt(.noFrames))), .unusable),
+            (conversion(.rejected(.startPastEnd(start: 2, duration: 1))), nil),
+            (conversion(.cpuLimitExceeded), .unusable), (conversion(.misbehaved(.garbledMessage)), .transient),
+            (conversion(.wallClockTimeout), nil), (conversion(.queueFull), nil), (conversion(.zygoteUnresponsive), nil),
+            (.overloaded(cause: nil), nil), (.storageFailed(cause: ""), nil), (.cancelled, nil),
+            (.rateLimited(retryAfter: 3), nil), (.invalidOption(name: "x", reason: "y"), nil),
+            (.remembered(.fetchFailed(.gone), remaining: 4), nil),
+        ] as [(RenditionError, NegativeLifetime?)])
+    func onlyWhatTheNextAttemptWouldRepeatIsRemembered(_ error: RenditionError, _ lifetime: NegativeLifetime?) {
+        #expect(error.lifetime == lifetime)
+    }
+
+    @Test(
+        arguments: [
+            (.fetchFailed(.notFound), .never), (.fetchFailed(.notAGIF(looksLike: .html)), .never),
+            (.fetchFailed(.timeout(.stall)), .whenOriginRecovers(after: nil)),
+            (.fetchFailed(.failed(.status(503, retryAfter: .seconds(7)))), .whenOriginRecovers(after: 7)),
+            (.fetchFailed(.failed(.status(503, retryAfter: .seconds(9999)))), .whenOriginRecovers(after: 300)),
+            (.fetchFailed(.busy), .whenServerHasCapacity(after: 1)), (conversion(.queueFull), .whenServerHasCapacity(after: 2)),
+            (conversion(.wallClockTimeout), .whenServerHasCapacity(after: 5)), (conversion(.cpuLimitExceeded), .never),
+            (.rateLimited(retryAfter: 11), .whenServerHasCapacity(after: 11)), (.cancelled, .whenServerHasCapacity(after: 2)),
+            (.invalidSourceURL(.malformed), .never), (.storageFailed(cause: ""), .whenServerHasCapacity(after: 2)),
+            (.remembered(.fetchFailed(.notFound), remaining: 8), .never),
+            (.remembered(.fetchFailed(.timeout(.total)), remaining: 8), .whenOriginRecovers(after: 8)),
+            (.remembered(.overloaded(cause: nil), remaining: 8), .whenServerHasCapacity(after: 8)),
+        ] as [(RenditionError, RenditionError.Retry)])
+    func aCallerLearnsWhetherAndWhenToTryAgain(_ error: RenditionError, _ retry: RenditionError.Retry) {
+        #expect(error.retry == retry)
+    }
+
+    @Test func onlyTheOriginSaysThatASourceIsMissing() {
+        for error in [FetchError.notFound, .gone] { #expect(RenditionError.fetchFailed(error).isSourceMissing) }
+        for error in [RenditionError.fetchFailed(.timeout(.total)), .remembered(.fetchFailed(.gone), remaining: 1), .cancelled]
+        {
+            #expect(!error.isSourceMissing)
+        }
+    }
+}

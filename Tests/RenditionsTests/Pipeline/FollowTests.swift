@@ -1,0 +1,210 @@
+import Cache
+import Fetch
+import Sandbox
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Renditions
+
+@Suite("A request may follow the source instead of waiting for its rendition", .timeLimit(.minutes(2))) struct FollowTests {
+    private let gif: [UInt8] = Array("GIF89a of a certain size".utf8)
+
+    private struct Unexpected: Error {
+        let result: FollowedResult
+    }
+
+    /// The followed source.
+    ///
+    /// - Throws: ``Unexpected`` if the result is a rendition.
+    private func source(_ result: FollowedResult) throws -> FollowedSource {
+        guard case .source(let source) = result else { throw Unexpected(result: result) }
+        return source
+    }
+
+    private func rendition(_ result: FollowedResult) throws -> RenditionResult {
+        guard case .rendition(let rendition) = result else { throw Unexpected(result: result) }
+        return rendition
+    }
+
+    private func bytes(_ source: FollowedSource) async throws -> [UInt8] {
+        let bytes = Mutex<[UInt8]>([])
+        try await source.forEachPiece { piece in bytes.withLock { $0 += piece } }
+        return bytes.withLock { $0 }
+    }
+
+    @Test func theSourceIsReadWhileItArrives() async throws {
+        let gate = AsyncGate()
+        try await PipelineFixture.run(gates: .init(fetch: gate)) { world async throws in
+            world.answer("/a.gif", .content(gif))
+            let followed = try source(await world.pipeline.findOrFollow(world.request("/a.gif")))
+            #expect(followed.length == gif.count && followed.isStorable && gate.count == 1)
+            let pieces = Mutex<[[UInt8]]>([])
+            let reader = Task {
+                try await followed.forEachPiece { piece in pieces.withLock { $0.append(piece) } }
+            }
+            try await waitUntil("the first half") { pieces.withLock { $0.flatMap { $0 } } == Array(gif[..<(gif.count / 2)]) }
+            gate.open()
+            try await reader.value
+            #expect(pieces.withLock { $0.flatMap { $0 } } == gif)
+            try await waitUntil("the rendition") { world.renditionState.flights.count == 0 }
+            #expect(try rendition(await world.pipeline.findOrFollow(world.request("/a.gif"))).provenance == .hit)
+            #expect(world.fetches.count == 1 && world.conversions == ["mp4"])
+        }
+    }
+
+    @Test func followersOfDifferentRenditionsShareOneFetch() async throws {
+        let gate = AsyncGate()
+        try await PipelineFixture.run(gates: .init(fetch: gate)) { world async throws in
+            world.answer("/a.gif", .content(gif))
+            let answers = try await withThrowingTaskGroup(of: FollowedResult.self) { group in
+                for index in 0..<50 {
+                    let request = try world.request("/a.gif", index % 2 == 0 ? .mp4 : .gif)
+                    group.addTask { try await world.pipeline.findOrFollow(request) }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            gate.open()
+            for answer in answers { #expect(try await bytes(try source(answer)) == gif) }
+            #expect(world.fetches.count == 1)
+        }
+    }
+
+    @Test func aFollowerAfterTheFetchReadsTheSourceInMemory() async throws {
+        let gate = AsyncGate()
+        try await PipelineFixture.run(gates: .init(conversion: gate)) { world async throws in
+            world.answer("/a.gif", .content(gif))
+            _ = try source(await world.pipeline.findOrFollow(world.request("/a.gif")))
+            try await waitUntil("the conversion") { gate.count == 1 }
+            let late = try source(await world.pipeline.findOrFollow(world.request("/a.gif")))
+            #expect(late.length == gif.count)
+            #expect(try await bytes(late) == gif)
+            gate.open()
+            try await waitUntil("the rendition") { world.renditionState.flights.count == 0 }
+            #expect(world.fetches.count == 1 && world.conversions.count == 1)
+        }
+    }
+
+    @Test func theMemoryOfASourceIsAccountedForUntilItsLastReaderHasEnded() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(gif))
+            var followed: FollowedSource? = try source(await world.pipeline.findOrFollow(world.request("/a.gif")))
+            try await waitUntil("the rendition") { world.renditionState.flights.count == 0 }
+            try await waitUntil("the end of the job") { world.renditionState.admission.load == (0, gif.count) }
+            withExtendedLifetime(followed) {}
+            followed = nil
+            try await waitUntil("no memory") { world.renditionState.admission.load == (0, 0) }
+        }
+    }
+
+    @Test func aSourceThatFailsBeforeItsFirstByteIsAnError() async throws {
+        try await PipelineFixture.run { world async throws in
+            for (index, error) in [FetchError.notFound, .notAGIF(looksLike: .png), .timeout(.total)].enumerated() {
+                world.answer("/\(index).gif", .failure(error))
+                let request = try world.request("/\(index).gif")
+                await #expect(throws: RenditionError.fetchFailed(error)) { try await world.pipeline.findOrFollow(request) }
+            }
+        }
+    }
+
+    @Test func aFullQueueRefusesAFollower() async throws {
+        try await PipelineFixture.run(jobs: 0) { world async throws in
+            let request = try world.request("/a.gif")
+            await #expect(throws: RenditionError.overloaded(cause: nil)) { try await world.pipeline.findOrFollow(request) }
+            #expect(world.fetches.isEmpty)
+        }
+    }
+
+    @Test func theOriginMayConfirmAnExpiredRenditionInstead() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(gif, etag: "\"1\""))
+            _ = try await world.find("/a.gif")
+            world.advance(2000)
+            #expect(try rendition(await world.pipeline.findOrFollow(world.request("/a.gif"))).provenance == .renewed)
+        }
+    }
+
+    @Test func aRenditionLargerThanItsSourceStoresTheSourceToo() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(gif))
+            world.setConvertedCount(gif.count + 1)
+            let original = Rendition(format: .gif)
+            _ = try source(await world.pipeline.findOrFollow(world.request("/a.gif", alternative: original)))
+            try await waitUntil("the rendition") { world.renditionState.flights.count == 0 }
+            #expect(try rendition(await world.pipeline.findOrFollow(world.request("/a.gif", .gif))).provenance == .hit)
+            #expect(world.fetches.count == 1)
+        }
+    }
+
+    @Test func aRenditionThatIsNotLargerStoresNothingElse() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(gif))
+            world.setConvertedCount(gif.count)
+            _ = try await world.pipeline.find(world.request("/a.gif", alternative: Rendition(format: .gif)))
+            let original = try world.request("/a.gif", .gif).key
+            #expect(await world.cache.alias(original) == nil)
+        }
+    }
+
+    @Test func theAlternativeAnswersIfTheRenditionIsKnownToFail() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(gif))
+            world.failConversions(.conversionFailed(.cpuLimitExceeded, allowance: WorkerJob.Allowance()))
+            let request = try world.request("/a.gif", alternative: Rendition(format: .gif))
+            #expect(try await bytes(try source(await world.pipeline.findOrFollow(request))) == gif)
+            try await waitUntil("the failure") { world.renditionState.rememberedFailures == 1 }
+            #expect(try await bytes(try source(await world.pipeline.findOrFollow(request))) == gif)
+            try await waitUntil("the end") { world.renditionState.flights.count == 0 }
+            // It is stored here, and no other cache may store it, because the rendition may exist later.
+            let stored = try rendition(await world.pipeline.findOrFollow(request))
+            #expect(stored.provenance == .hit && !stored.isStorable)
+            #expect(world.conversions.count == 1 && world.fetches.count == 2)
+            let without = try world.request("/a.gif")
+            await #expect(throws: RenditionError.self) { try await world.pipeline.findOrFollow(without) }
+        }
+    }
+
+    @Test func nothingIsConvertedForASourceThatMustNotBeStored() async throws {
+        let gate = AsyncGate()
+        try await PipelineFixture.run(gates: .init(fetch: gate)) { world async throws in
+            world.answer("/a.gif", .content(gif, CacheDirectives("no-store")))
+            let followed = try source(await world.pipeline.findOrFollow(world.request("/a.gif")))
+            #expect(!followed.isStorable)
+            gate.open()
+            #expect(try await bytes(followed) == gif)
+            try await waitUntil("the end of the flight") { world.renditionState.flights.count == 0 }
+            #expect(world.conversions.isEmpty)
+        }
+    }
+
+    @Test func aPurgeSeparatesLaterFollowersFromAFetchInProgress() async throws {
+        let gate = AsyncGate()
+        try await PipelineFixture.run(gates: .init(fetch: gate)) { world async throws in
+            world.answer("/a.gif", .content(gif))
+            let early = try source(await world.pipeline.findOrFollow(world.request("/a.gif")))
+            let changed = Array("GIF89a after the purge".utf8)
+            world.answer("/a.gif", .content(changed))
+            _ = try await world.purger.purge(.url(try world.url("/a.gif").canonical))
+            let late = try source(await world.pipeline.findOrFollow(world.request("/a.gif")))
+            gate.open()
+            #expect(try await bytes(early) == gif)
+            #expect(try await bytes(late) == changed)
+            #expect(world.fetches.count == 2)
+        }
+    }
+
+    @Test func aCancelledCallerLeavesTheFlightToGoOn() async throws {
+        let gate = AsyncGate()
+        try await PipelineFixture.run(gates: .init(conversion: gate)) { world async throws in
+            world.answer("/a.gif", .content(gif))
+            let request = try world.request("/a.gif")
+            let task = Task { try await world.pipeline.findOrFollow(request) }
+            task.cancel()
+            _ = await task.result
+            gate.open()
+            try await waitUntil("the end of the flight") { world.renditionState.flights.count == 0 }
+            let isStored = !world.conversions.isEmpty
+            #expect(try await world.find("/a.gif").provenance == (isStored ? .hit : .stored))
+        }
+    }
+}

@@ -1,0 +1,212 @@
+import Cache
+import Sandbox
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Fetch
+@testable import Renditions
+
+@Suite("A miss takes as few steps as it can", .timeLimit(.minutes(2))) struct MissTests {
+    private let gif: [UInt8] = Array("GIF89a of a certain size".utf8)
+
+    @Test func aMissFetchesAndConvertsAndTheNextRequestIsAHit() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(gif, etag: "\"1\""))
+            let first = try await world.find("/a.gif")
+            #expect(first.provenance == .stored && first.times.fetch == .milliseconds(1) && first.isStorable)
+            let second = try await world.find("/a.gif")
+            #expect(second.provenance == .hit && second.times.fetch == .zero)
+            #expect(try second.rendition.descriptor.readAll() == [UInt8](repeating: gif[0], count: 8))
+            #expect(world.fetches == [.init(path: "/a.gif", etag: nil)] && world.conversions == ["mp4"])
+        }
+    }
+
+    @Test func theSameBytesUnderAnotherURLAreNotConvertedAgain() async throws {
+        try await PipelineFixture.run { world async throws in
+            for path in ["/a.gif", "/b.gif"] {
+                world.answer(path, .content(gif))
+                #expect(try await world.find(path).provenance == .stored)
+            }
+            #expect(world.fetches.count == 2 && world.conversions.count == 1)
+            #expect(try await world.find("/b.gif").provenance == .hit)
+        }
+    }
+
+    @Test func renditionsThatAreRequestedTogetherShareAFetch() async throws {
+        let gate = AsyncGate()
+        try await PipelineFixture.run(gates: .init(fetch: gate)) { world async throws in
+            world.answer("/a.gif", .content(gif))
+            async let video = world.find("/a.gif")
+            async let poster = world.find("/a.gif", .jpg)
+            async let same = world.find("/a.gif")
+            try await waitUntil("two flights") {
+                world.renditionState.flights.waiterCount == 3 && world.renditionState.admission.load.jobs == 2
+                    && gate.count == 1
+            }
+            gate.open()
+            let provenances = try await [video.provenance, poster.provenance, same.provenance]
+            #expect(provenances[1] == .stored && Set([provenances[0], provenances[2]].map { "\($0)" }).count == 2)
+            #expect(world.fetches.count == 1 && world.conversions.sorted() == ["jpg", "mp4"])
+        }
+    }
+
+    @Test func theGIFItselfIsStoredWithoutAConversion() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(gif))
+            let result = try await world.find("/a.gif", .gif)
+            #expect(try result.rendition.descriptor.readAll() == gif && result.provenance == .stored)
+            #expect(world.conversions.isEmpty)
+            #expect(try await world.find("/a.gif", .gif).provenance == .hit)
+        }
+    }
+
+    @Test func aFullQueueIsRefusedBeforeTheFetch() async throws {
+        let gate = AsyncGate()
+        try await PipelineFixture.run(jobs: 1, gates: .init(fetch: gate)) { world async throws in
+            world.answer("/a.gif", .content(gif))
+            async let first = world.find("/a.gif")
+            try await waitUntil("the fetch") { gate.count == 1 }
+            #expect(!world.pipeline.hasCapacity)
+            #expect(try await world.error(of: "/b.gif") == .overloaded(cause: nil))
+            gate.open()
+            let provenance = try await first.provenance
+            #expect(provenance == .stored)
+            #expect(world.fetches.count == 1 && world.pipeline.hasCapacity)
+            #expect(world.renditionState.admission.load == (0, 0))
+        }
+    }
+
+    @Test func anAllowanceIsUsedByMissesOnly() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(gif))
+            let uses = Mutex(0)
+            let allowance = MissAllowance {
+                uses.withLock { uses in
+                    uses += 1
+                    return uses > 1 ? 7 : nil
+                }
+            }
+            for _ in 0..<3 { _ = try await world.pipeline.find(world.request("/a.gif", allowance: allowance)) }
+            #expect(uses.withLock { $0 } == 1)
+            let other = try world.request("/b.gif", allowance: allowance)
+            await #expect(throws: RenditionError.rateLimited(retryAfter: 7)) { try await world.pipeline.find(other) }
+            #expect(world.fetches.count == 1)
+        }
+    }
+
+    @Test func postersPastTheEndShareTheLastFrame() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(gif))
+            let last = try await world.find("/a.gif", .png, ["frame": "4"])
+            for frame in ["5", "80", "999999999"] {
+                let past = try await world.find("/a.gif", .png, ["frame": frame])
+                #expect(past.rendition.objectID == last.rendition.objectID, "\(frame)")
+            }
+            #expect(try await world.find("/a.gif", .png, ["frame": "1234"]).provenance == .hit)
+            // The converter learns the number of frames by the first poster past the end.
+            #expect(world.conversions == ["png,frame=4", "png,frame=5"])
+        }
+    }
+
+    @Test func anUploadIsStoredUnderItsContent() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(gif))
+            let url = try await world.find("/a.gif")
+            let loaded = try #require(await world.cache.object(url.rendition.objectID))
+            #expect(await world.pipeline.object(loaded.objectID, fileExtension: "mp4")?.objectID == loaded.objectID)
+            #expect(await world.pipeline.object(ObjectID(hex: String(repeating: "0", count: 64))!, fileExtension: "mp4") == nil)
+        }
+    }
+}
+
+@Suite("Origins decide how long renditions are used", .timeLimit(.minutes(2))) struct RenewalTests {
+    private let gif: [UInt8] = Array("GIF89a first".utf8)
+    private let changed: [UInt8] = Array("gIF89a second".utf8)
+
+    @Test func aStaleRenditionIsSentAndRenewedBehindTheResponse() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(gif, etag: "\"1\""))
+            _ = try await world.find("/a.gif")
+            world.advance(150)
+            #expect(try await world.find("/a.gif").provenance == .stale(50))
+            try await waitUntil("the renewal") { world.renditionState.flights.count == 0 && world.fetches.count == 2 }
+            #expect(world.fetches.last == .init(path: "/a.gif", etag: "\"1\""))
+            #expect(try await world.find("/a.gif").provenance == .hit)
+            #expect(world.conversions.count == 1)
+        }
+    }
+
+    @Test func anExpiredRenditionIsConfirmedByTheOriginOrReplaced() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(gif, etag: "\"1\""))
+            _ = try await world.find("/a.gif")
+            world.advance(2000)
+            #expect(try await world.find("/a.gif").provenance == .renewed)
+            #expect(world.conversions.count == 1)
+            world.advance(2000)
+            world.answer("/a.gif", .content(changed, etag: "\"2\""))
+            let replaced = try await world.find("/a.gif")
+            #expect(replaced.provenance == .stored && world.conversions.count == 2)
+            #expect(try replaced.rendition.descriptor.read(1, at: 0) == [changed[0]])
+            #expect(world.fetches.map(\.etag) == [nil, "\"1\"", "\"1\""])
+        }
+    }
+
+    @Test func aSourceThatItsOriginRemovesIsForgotten() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(gif))
+            let first = try await world.find("/a.gif")
+            world.advance(2000)
+            world.answer("/a.gif", .failure(.gone))
+            #expect(try await world.error(of: "/a.gif") == .fetchFailed(.gone))
+            let key = try world.request("/a.gif").key
+            #expect(await world.cache.alias(key) == nil)
+            withExtendedLifetime(first) {}
+        }
+    }
+
+    @Test func aFailingOriginLeavesTheStaleRendition() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(gif))
+            _ = try await world.find("/a.gif")
+            world.advance(150)
+            world.answer("/a.gif", .failure(.timeout(.total)))
+            #expect(try await world.find("/a.gif").provenance == .stale(50))
+            try await waitUntil("the failed renewal") { world.renditionState.rememberedFailures == 1 }
+            // The origin is not asked again while its failure is remembered.
+            #expect(try await world.find("/a.gif").provenance == .stale(50))
+            try await waitUntil("no flight") { world.renditionState.flights.count == 0 }
+            #expect(world.fetches.count == 2)
+        }
+    }
+
+    @Test func whatMustNotBeStoredIsSentAndForgotten() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(gif, CacheDirectives("no-store")))
+            for count in 1...2 {
+                let result = try await world.find("/a.gif")
+                #expect(result.provenance == .unstored(.unwanted) && !result.isStorable && world.fetches.count == count)
+            }
+            world.answer("/b.gif", .content(gif, etag: "\"1\""))
+            _ = try await world.find("/b.gif")
+            world.advance(2000)
+            world.answer("/b.gif", .content(gif, etag: "\"1\"", CacheDirectives("private")))
+            #expect(try await world.find("/b.gif").provenance == .unstored(.unwanted))
+            let key = try world.request("/b.gif").key
+            #expect(await world.cache.alias(key) == nil)
+        }
+    }
+
+    @Test func theLifetimeOfTheOriginCounts() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(gif, CacheDirectives("max-age=500")))
+            _ = try await world.find("/a.gif")
+            world.advance(499)
+            #expect(try await world.find("/a.gif").provenance == .hit)
+            world.advance(2)
+            #expect(try await world.find("/a.gif").provenance == .stale(1))
+        }
+    }
+}

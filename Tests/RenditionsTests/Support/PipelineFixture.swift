@@ -1,0 +1,217 @@
+import Cache
+import Crypto
+import Foundation
+import Logging
+import Media
+import Synchronization
+import SystemIO
+import Testing
+
+@testable import Fetch
+@testable import Renditions
+@testable import Sandbox
+
+/// A pipeline over a real cache. Its origin and its worker follow a script, and its clock moves by hand.
+final class PipelineFixture: Sendable {
+    /// What the origin answers for a path.
+    enum Answer: Sendable {
+        /// A body; 304 if the request has the same tag.
+        case content([UInt8], etag: String? = nil, CacheDirectives = CacheDirectives())
+        case failure(FetchError)
+    }
+
+    struct Fetched: Sendable, Equatable {
+        let path: String
+        let etag: String?
+    }
+
+    private struct State {
+        var answers: [String: Answer] = [:]
+        var fetches: [Fetched] = []
+        var conversions: [String] = []
+        var conversionError: RenditionError?
+        var convertedCount = 8
+        var frames = 5
+        var seconds: Int64 = 1_700_000_000
+    }
+
+    /// Suspends fetches after half of the body, and conversions before their end.
+    struct Gates: Sendable {
+        var fetch: AsyncGate?
+        var conversion: AsyncGate?
+    }
+
+    let cache: Cache
+    let pipeline: RenditionPipeline
+    let renditionState: RenditionState
+    let purger: LocalPurger
+    private let script: Script
+    private let folder: URL
+
+    /// Runs `body` with a pipeline, and removes its files.
+    static func run(
+        jobs: Int = 64, rules: OriginRules = OriginRules(), gates: Gates = Gates(),
+        _ body: (PipelineFixture) async throws -> Void
+    ) async throws {
+        let fixture = try PipelineFixture(jobs: jobs, rules: rules, gates: gates)
+        defer { fixture.close() }
+        try await body(fixture)
+    }
+
+    private init(jobs: Int, rules: OriginRules, gates: Gates) throws {
+        folder = URL(fileURLWithPath: "/dev/shm").appendingPathComponent("gifreel-pipeline-\(UUID().uuidString)")
+        let script = Script()
+        let clock = CacheClock(
+            unixSeconds: { script.state.withLock { $0.seconds } },
+            monotonicNanoseconds: { UInt64(script.state.withLock { $0.seconds }) * 1_000_000_000 })
+        var configuration = CacheConfiguration()
+        configuration.directory = folder.path
+        configuration.minFreeBytes = 0
+        configuration.freshFor = 100
+        configuration.staleFor = 1000
+        let cache = try Cache(configuration: configuration, clock: clock)
+        self.cache = cache
+        renditionState = RenditionState(
+            RenditionState.Limits(
+                queueTimeout: .seconds(600), fetchLifetime: .seconds(600), missLifetime: .seconds(600), jobs: jobs,
+                bytes: 1 << 30),
+            clock: clock)
+        pipeline = RenditionPipeline(
+            RenditionPipeline.Policy(originRules: rules, maxSourceBytes: 1000), state: renditionState, cache: cache,
+            clock: clock,
+            fetch: { url, validators, arriving async throws(FetchError) in
+                try await script.fetch(url, validators, arriving, gates.fetch)
+            },
+            convert: { source, rendition, flight async throws(RenditionError) in
+                try await script.convert(source, rendition, flight, cache, gates.conversion)
+            },
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        purger = LocalPurger(cache: cache, state: renditionState)
+        self.script = script
+    }
+
+    private func close() {
+        cache.close()
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    // MARK: The script
+
+    /// Sets what the origin answers for a path.
+    func answer(_ path: String, _ answer: Answer) {
+        script.state.withLock { $0.answers[path] = answer }
+    }
+
+    /// Makes conversions fail, or succeed.
+    func failConversions(_ error: RenditionError?) {
+        script.state.withLock { $0.conversionError = error }
+    }
+
+    /// Sets the size of renditions that are produced from now on.
+    func setConvertedCount(_ count: Int) {
+        script.state.withLock { $0.convertedCount = count }
+    }
+
+    /// Moves the clock.
+    func advance(_ seconds: Int64) {
+        script.state.withLock { $0.seconds += seconds }
+    }
+
+    var fetches: [Fetched] { script.state.withLock { $0.fetches } }
+    /// The canonical texts of the renditions that were converted.
+    var conversions: [String] { script.state.withLock { $0.conversions } }
+
+    // MARK: Requests
+
+    func url(_ path: String) throws -> SourceURL { try SourceURL("https://a.test\(path)") }
+
+    func request(
+        _ path: String, _ format: Rendition.Format = .mp4, _ options: [String: String] = [:],
+        allowance: MissAllowance = .unlimited,
+        alternative: Rendition? = nil
+    ) throws -> RenditionRequest {
+        var rendition = Rendition(format: format)
+        for (name, value) in options { try rendition.set(name, to: value) }
+        return RenditionRequest(rendition, of: try url(path), allowance: allowance, alternative: alternative)
+    }
+
+    func find(
+        _ path: String, _ format: Rendition.Format = .mp4, _ options: [String: String] = [:]
+    ) async throws -> RenditionResult {
+        try await pipeline.find(request(path, format, options))
+    }
+
+    /// The error of a request.
+    func error(of path: String, _ format: Rendition.Format = .mp4) async throws -> RenditionError? {
+        let request = try request(path, format)
+        do throws(RenditionError) {
+            _ = try await pipeline.find(request)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// The behaviour of origin and worker. A class of its own, because the pipeline's closures hold it.
+    private final class Script: Sendable {
+        let state = Mutex(State())
+
+        func fetch(
+            _ url: SourceURL, _ validators: SourceValidators, _ arriving: ArrivingSource, _ gate: AsyncGate?
+        ) async throws(FetchError) -> FetchOutcome {
+            let answer = state.withLock { state in
+                state.fetches.append(Fetched(path: url.path, etag: validators.etag))
+                return state.answers[url.path] ?? .failure(.notFound)
+            }
+            switch answer {
+            case .failure(let error):
+                await gate?.pass()
+                throw error
+            case .content(_, let etag?, let directives) where validators.etag == etag:
+                await gate?.pass()
+                return .notModified(
+                    UnmodifiedSource(validators: validators, cacheDirectives: directives, duration: .milliseconds(1)))
+            case .content(let bytes, let etag, let directives):
+                let half = bytes.count / 2
+                guard var file = try? MemoryFile(name: "test"), Self.append(bytes[..<half], to: &file) else {
+                    throw .exhausted(cause: "no file")
+                }
+                arriving.begin(
+                    ArrivingSource.Start(file: file.reader, length: bytes.count, cacheDirectives: directives), count: half)
+                await gate?.pass()
+                guard Self.append(bytes[half...], to: &file), let sealed = try? file.seal() else {
+                    throw .exhausted(cause: "no file")
+                }
+                return .fetched(
+                    FetchedSource(
+                        bytes: sealed, count: bytes.count, sha256: Array(SHA256.hash(data: bytes)),
+                        validators: SourceValidators(etag: etag), cacheDirectives: directives, duration: .milliseconds(1)))
+            }
+        }
+
+        private static func append(_ bytes: ArraySlice<UInt8>, to file: inout MemoryFile) -> Bool {
+            (try? bytes.withUnsafeBytes { try file.append($0) }) != nil
+        }
+
+        /// Writes the first byte of the source, as often as a rendition has bytes.
+        func convert(
+            _ source: Source, _ rendition: Rendition, _ flight: Flight, _ cache: Cache, _ gate: AsyncGate?
+        ) async throws(RenditionError) -> Converter.Conversion {
+            flight.markQueued()
+            let (error, count, frames) = state.withLock { state in
+                state.conversions.append(rendition.canonicalText)
+                return (state.conversionError, state.convertedCount, state.frames)
+            }
+            await gate?.pass()
+            if let error { throw error }
+            guard let first = try? source.bytes.read(1, at: 0), let file = try? cache.stage(expecting: 0),
+                (try? DescriptorIO.write([UInt8](repeating: first[0], count: count), to: file.descriptor.number, at: 0)) != nil
+            else { throw .overloaded(cause: "no file") }
+            let result = TranscodeResult(
+                sourceWidth: 1, sourceHeight: 1, width: 2, height: 2, frames: frames, samples: 1, duration: 1,
+                loopCount: nil, bytes: count)
+            return Converter.Conversion(
+                file: file, report: WorkerReport(result: result, queued: .zero, ran: .zero, cpuMicroseconds: 0, peakBytes: 0))
+        }
+    }
+}

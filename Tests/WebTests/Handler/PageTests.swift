@@ -1,0 +1,205 @@
+import Fetch
+import Foundation
+import Renditions
+import TestSupport
+import Testing
+
+@testable import Web
+
+@Suite("Responses with player pages", .timeLimit(.minutes(2))) struct PageTests {
+    private static let gif = GIFBuilder.animation(frames: 4, width: 41, height: 30)
+    private static let key = "0123456789abcdef0123456789abcdef"
+    private let paths: [String: LoopbackOrigin.Handler] = [
+        "/a.gif": { _ in .ok(gif) }, "/page.gif": { _ in .ok(Array("<html>".utf8)) },
+        "/short.gif": { _ in .ok(gif, ["Cache-Control: max-age=90"]) },
+        "/private.gif": { _ in .ok(gif, ["Cache-Control: no-store"]) },
+    ]
+
+    @Test func aPageReservesTheSpaceOfItsVideoAndConvertsNothing() async throws {
+        try await WebFixture.run(paths) { web async throws in
+            let page = try await web.request("GET", web.target("html", "/a.gif"))
+            #expect(page.status == 200 && page["content-type"] == "text/html; charset=utf-8")
+            #expect(page["cache-control"] == "public, max-age=86400, stale-while-revalidate=604800")
+            // Sides of a video are even; those of the poster are the GIF's.
+            #expect(page.text.contains("width=\"42\"") && page.text.contains("height=\"30\""))
+            #expect(page.text.contains(web.target("mp4", "/a.gif")) && page.text.contains(web.target("jpg", "/a.gif")))
+            let policy = try #require(page["content-security-policy"])
+            #expect(policy.contains("default-src 'none'") && policy.contains("media-src 'self'"))
+            #expect(page.fieldCount("content-security-policy") == 1 && page["referrer-policy"] == "no-referrer")
+            let facts = try await web.request("GET", web.target("json", "/a.gif"))
+            #expect(facts["cache-status"] == "gifreel; hit")
+            let renditions = try #require(try facts.json()["renditions"] as? [String: [String: Any]])
+            #expect(renditions.values.allSatisfy { $0["bytes"] == nil })
+            let again = try await web.request("GET", web.target("html", "/a.gif"))
+            #expect(again.body == page.body && again["etag"] == page["etag"] && again["cache-status"] == "gifreel; hit")
+            let same = try await web.request(
+                "GET", web.target("html", "/a.gif"), headers: ["If-None-Match: \(page["etag"] ?? "")"])
+            #expect(same.status == 304)
+            #expect(web.origin.count("/a.gif") == 1)
+        }
+    }
+
+    @Test func theOriginsDirectivesConcernThePageToo() async throws {
+        try await WebFixture.run(paths) { web async throws in
+            let short = try await web.request("GET", web.target("html", "/short.gif"))
+            #expect(short["cache-control"] == "public, max-age=90, stale-while-revalidate=604800")
+            #expect(try await web.request("GET", web.target("html", "/private.gif"))["cache-control"] == "no-store")
+        }
+    }
+
+    @Test func anErrorIsAPageForBrowsersAndADocumentForPrograms() async throws {
+        try await WebFixture.run(paths) { web async throws in
+            for target in [web.target("html", "/page.gif"), web.target("html", "/none.gif"), "/html/nonsense"] {
+                let page = try await web.request("GET", target, headers: ["Accept: text/html"])
+                let document = try await web.request("GET", target, headers: ["Accept: */*"])
+                #expect(page.status == document.status && page.status >= 400)
+                #expect(
+                    page["content-type"] == "text/html; charset=utf-8" && document["content-type"] == "application/problem+json"
+                )
+                #expect(page["vary"] == "Accept" && document["vary"] == "Accept")
+                #expect(page["cache-control"] == document["cache-control"])
+                let code = try #require(document.code)
+                #expect(page.text.contains(code))
+            }
+            // Only pages have error pages.
+            let video = try await web.request("GET", web.target("mp4", "/none.gif"), headers: ["Accept: text/html"])
+            #expect(video["content-type"] == "application/problem+json" && video["vary"] == nil)
+        }
+    }
+
+    @Test func theLinksOfASignedPageAreSigned() async throws {
+        let keys = SigningKeys([Self.key])
+        try await WebFixture.run(paths) { settings in
+            settings.policy.signingKeys = keys
+            settings.policy.requiresSignature = true
+        } _: { web async throws in
+            let source = try SourceURL(web.origin.url("/a.gif"))
+            let expires = Int64(currentSeconds() + 1000)
+            let signer = TargetSigner(keys: keys)
+            let target = try #require(signer.target(.html, [], of: source, expires: expires))
+            let page = try await web.request("GET", target)
+            #expect(page.status == 200, "\(page.text)")
+            let maxAge = try #require(page["cache-control"]?.firstMatch(of: try Regex("max-age=(\\d+)"))?[1].substring)
+            #expect((900...1000).contains(Int(maxAge) ?? 0))
+            for format in ["mp4", "jpg"] {
+                let pattern = try Regex("\"(/\(format)[^\"]*)\"")
+                let text = try #require(page.text.firstMatch(of: pattern)?[1].substring)
+                let link = String(text).replacing("&amp;", with: "&")
+                #expect(link.contains("expires=\(expires)"))
+                #expect(try await web.request("GET", link).status == 200, "\(link)")
+            }
+            #expect(try await web.request("GET", web.target("html", "/a.gif")).code == "bad_signature")
+        }
+    }
+
+    @Test func aPageMayShowTheGIFUntilThereIsAVideo() async throws {
+        try await WebFixture.run(paths) { web async throws in
+            let target = web.target("html,on_miss=original", "/a.gif")
+            let gif = "<img src=\"\(web.origin.url("/a.gif"))\" width=\"41\" height=\"30\""
+            let first = try await web.request("GET", target)
+            #expect(first.status == 200 && first["cache-control"] == "no-cache" && first.text.contains(gif))
+            #expect(!first.text.contains("<video") && !first.text.contains("<script"))
+            #expect(first["content-security-policy"]?.contains("img-src 'self' http: https:") == true)
+            // The video is produced behind the first page.
+            var next = first
+            try await waitUntil("the video") {
+                next = try await web.request("GET", target)
+                return next.text.contains("<video")
+            }
+            #expect(!next.text.contains("<img") && next["cache-control"]?.hasPrefix("public") == true)
+            #expect(next["content-security-policy"]?.contains("http:") == false)
+            #expect(try await web.request("GET", web.target("mp4", "/a.gif"))["cache-status"] == "gifreel; hit")
+        }
+    }
+
+    @Test func aPageOfAMountShowsTheGIFAtTheMount() async throws {
+        let origin = try LoopbackOrigin(paths)
+        defer { origin.stop() }
+        try await WebFixture.run([:]) { settings in
+            var mount = Mount(origin: try SourceURL(origin.url("/")))
+            settings.policy.mounts = ["fixed": mount]
+            mount.negotiates = true
+            mount.onMiss = .original
+            settings.policy.mounts["media"] = mount
+        } _: { web async throws in
+            let page = try await web.request("GET", "/media/a.html")
+            #expect(page.text.contains("<img src=\"/media/a.gif\"") && !page.text.contains("127.0.0.1:\(origin.port)"))
+            #expect(try await web.request("GET", "/media/short.html?on_miss=wait").text.contains("<video"))
+            // Without negotiation there is no address of the GIF.
+            #expect(try await web.request("GET", "/fixed/short.html?on_miss=original").text.contains("<video"))
+        }
+    }
+
+    @Test func aPageOfAMountShowsNothingOfItsOrigin() async throws {
+        let origin = try LoopbackOrigin(paths)
+        defer { origin.stop() }
+        try await WebFixture.run([:]) { settings in
+            settings.policy.mounts = ["media": Mount(origin: try SourceURL(origin.url("/")))]
+            settings.policy.publicURL = "https://gifs.example/x"
+        } _: { web async throws in
+            let page = try await web.request("GET", "/media/a.html?width=20")
+            #expect(page.status == 200 && !page.text.contains("127.0.0.1"))
+            #expect(
+                page.text.contains("/x/media/a.mp4?width=20")
+                    && page.text.contains("https://gifs.example/x/media/a.jpg?width=20"))
+            #expect(page.text.contains("<title>a.gif</title>"))
+        }
+    }
+}
+
+@Suite("The memo answers only what it may", .timeLimit(.minutes(2))) struct HitMemoTests {
+    private static let gif = GIFBuilder.animation(frames: 4, width: 40, height: 30)
+
+    @Test func aPurgedRenditionIsNotAnsweredFromMemory() async throws {
+        try await WebFixture.run(["/a.gif": { _ in .ok(Self.gif) }]) { settings in
+            settings.policy.adminToken = "t"
+        } _: { web async throws in
+            let target = web.target("mp4", "/a.gif")
+            for _ in 0..<3 { _ = try await web.request("GET", target) }
+            #expect(try await web.request("GET", target)["cache-status"] == "gifreel; hit")
+            #expect(try await web.request("PURGE", target, headers: ["Authorization: Bearer t"]).status == 200)
+            #expect(try await web.request("GET", target)["cache-status"] == "gifreel; fwd=miss; stored")
+            #expect(web.origin.count("/a.gif") == 2)
+        }
+    }
+
+    @Test func anExpiredSignatureIsRefusedAlsoForAKnownTarget() async throws {
+        let keys = SigningKeys(["0123456789abcdef0123456789abcdef"])
+        try await WebFixture.run(["/a.gif": { _ in .ok(Self.gif) }]) { settings in
+            settings.policy.signingKeys = keys
+            settings.policy.requiresSignature = true
+        } _: { web async throws in
+            let source = try SourceURL(web.origin.url("/a.gif"))
+            let expires = Int64(currentSeconds() + 4)
+            let target = try #require(TargetSigner(keys: keys).target(.mp4, [], of: source, expires: expires))
+            #expect(try await web.request("GET", target).status == 200)
+            try await waitUntil("the end of the signature") { Int64(currentSeconds()) >= expires }
+            let late = try await web.request("GET", target)
+            #expect(late.code == "expired_signature" && late["cache-control"] == "no-store")
+        }
+    }
+
+    @Test func methodsWithoutARenditionAreNotAnsweredFromTheMemo() async throws {
+        try await WebFixture.run(["/a.gif": { _ in .ok(Self.gif) }]) { web async throws in
+            let target = web.target("mp4", "/a.gif")
+            for _ in 0..<2 { _ = try await web.request("GET", target) }
+            #expect(try await web.request("POST", target).status == 405)
+            #expect(try await web.request("DELETE", target).status == 405)
+            #expect(try await web.request("OPTIONS", target).status == 204)
+            let head = try await web.request("HEAD", target)
+            #expect(head.status == 200 && head["cache-status"] == "gifreel; hit")
+        }
+    }
+
+    @Test func anObjectIsAnsweredOnlyUnderItsOwnExtension() async throws {
+        try await WebFixture.run(["/a.gif": { _ in .ok(Self.gif) }]) { web async throws in
+            let upload = try await web.request("POST", "/mp4", body: Self.gif)
+            let address = try #require(upload["content-location"])
+            for _ in 0..<2 {
+                #expect(try await web.request("GET", address)["cache-status"] == "gifreel; hit")
+                let other = String(address.dropLast(3)) + "jpg"
+                #expect(try await web.request("GET", other).code == "not_found")
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+import Foundation
+import Renditions
+import TestSupport
+import Testing
+
+@testable import Web
+
+@Suite("Uploads are checked while they arrive", .timeLimit(.minutes(2))) struct UploadTests {
+    private static let gif = GIFBuilder.animation(frames: 4, width: 40, height: 30)
+    private static let boundary = "----WebKitFormBoundary7MA4YWxkTrZu0gW"
+
+    private typealias Part = (name: String, fileName: String?, content: [UInt8])
+
+    /// A form with fields and files in order.
+    private func form(_ parts: [Part]) -> [UInt8] {
+        parts.flatMap { part in
+            let file = part.fileName.map { "; filename=\"\($0)\"\r\nContent-Type: image/gif" } ?? ""
+            let head = "--\(Self.boundary)\r\nContent-Disposition: form-data; name=\"\(part.name)\"\(file)\r\n\r\n"
+            return Array(head.utf8) + part.content + [13, 10]
+        } + Array("--\(Self.boundary)--\r\n".utf8)
+    }
+
+    private func post(_ web: WebFixture, _ target: String, _ body: [UInt8], isForm: Bool = false) async throws
+        -> RawHTTPResponse
+    {
+        let type = isForm ? "multipart/form-data; boundary=\(Self.boundary)" : "image/gif"
+        return try await web.request("POST", target, headers: ["Content-Type: \(type)"], body: body)
+    }
+
+    private func field(_ name: String, _ value: String) -> Part {
+        (name, nil, Array(value.utf8))
+    }
+
+    private let file: Part = ("file", "a.gif", gif)
+
+    @Test func aBodyAndAFormWithTheSameOptionsAreOneObject() async throws {
+        try await WebFixture.run { web async throws in
+            let body = try await post(web, "/mp4,width=20", Self.gif)
+            #expect(
+                body.status == 200 && body["content-type"] == "video/mp4" && body["cache-status"] == "gifreel; fwd=miss; stored"
+            )
+            let address = try #require(body["content-location"])
+            #expect(address.hasPrefix("/object/") && address.hasSuffix(".mp4"))
+            #expect(body["cache-control"] == "public, max-age=31536000, immutable")
+            let filled = try await post(web, "/mp4", form([field("width", "20"), file]), isForm: true)
+            #expect(filled["content-location"] == address && filled.body == body.body)
+            // Fields may follow the file, and browsers send those that were left empty.
+            let behind = try await post(web, "/mp4", form([file, field("fps", ""), field("width", "20")]), isForm: true)
+            #expect(behind["content-location"] == address && behind["cache-status"] == "gifreel; hit")
+            #expect(try await web.request("GET", address).body == body.body)
+        }
+    }
+
+    @Test func theFactsOfAnUploadListStoredRenditionsOnly() async throws {
+        try await WebFixture.run { web async throws in
+            let before = try await post(web, "/json", Self.gif)
+            #expect((try before.json()["renditions"] as? [String: Any])?.isEmpty == true)
+            let source = try #require(try before.json()["source"] as? [String: Any])
+            #expect(source["url"] is NSNull && source["frames"] as? Int == 4)
+            _ = try await post(web, "/jpg", Self.gif)
+            let after = try #require(try await post(web, "/json", Self.gif).json()["renditions"] as? [String: Any])
+            #expect(Array(after.keys) == ["jpg"])
+        }
+    }
+
+    @Test func whatIsNoGIFIsRefused() async throws {
+        try await WebFixture.run { web async throws in
+            for (bytes, status, code) in [
+                (Array("<html></html>".utf8), 415, "not_a_gif"), ([0x89, 0x50, 0x4e, 0x47, 13, 10, 26, 10], 415, "not_a_gif"),
+                (Array(Self.gif.prefix(13)), 422, "corrupt_gif"), (Array("GIF".utf8), 415, "not_a_gif"),
+            ] {
+                for isForm in [false, true] {
+                    let body = isForm ? form([("file", "x", bytes)]) : bytes
+                    let response = try await post(web, "/mp4", body, isForm: isForm)
+                    #expect(response.status == status && response.code == code, "\(bytes.prefix(8)) \(isForm)")
+                    #expect(response["access-control-allow-origin"] == "*")
+                }
+            }
+            #expect(try await web.request("POST", "/mp4").code == "not_a_gif")
+            #expect(try await post(web, "/html", Self.gif).code == "bad_request")
+            #expect(try await post(web, "/mp4,width=1", Self.gif).code == "bad_option")
+            #expect(try await post(web, "/mp4?url=http://a.test/x.gif", Self.gif).code == "bad_option")
+        }
+    }
+
+    @Test func aFormHasOneFileAndValidFields() async throws {
+        try await WebFixture.run { web async throws in
+            let many = (0..<33).map { field("x\($0)", "1") }
+            let cases: [(parts: [Part], code: String, detail: String)] = [
+                ([field("width", "20")], "bad_request", "no file"), ([file, file], "bad_request", "more than one file"),
+                (many + [file], "bad_request", "too many fields"), ([field("width", "1"), file], "bad_option", "“width”"),
+                ([field("width", "20"), field("width", "20"), file], "bad_option", "given twice"),
+                ([field("bg", String(repeating: "f", count: 3000)), file], "bad_option", "too long"),
+                ([("width", nil, [0xff, 0xfe]), file], "bad_option", "UTF-8"),
+                ([field("nonsense", "1"), file], "bad_option", "not known"),
+                ([field("url", "http://a.test/x.gif"), file], "bad_option", "url"),
+            ]
+            for (parts, code, detail) in cases {
+                let response = try await post(web, "/mp4", form(parts), isForm: true)
+                #expect(response.code == code && response.detail?.contains(detail) == true, "\(detail): \(response.text)")
+            }
+            let whole = form([file])
+            let cut = try await post(web, "/mp4", Array(whole.dropLast(6)), isForm: true)
+            #expect(cut.code == "bad_request" && cut.detail?.contains("incomplete") == true)
+            let none = try await web.request("POST", "/mp4", headers: ["Content-Type: multipart/form-data"], body: whole)
+            #expect(none.detail?.contains("boundary") == true)
+        }
+    }
+
+    @Test func theSizeLimitConcernsTheFileAlone() async throws {
+        try await WebFixture.run([:]) {
+            $0.policy.maxUploadBytes = Self.gif.count
+        } _: { web async throws in
+            let padding = (0..<20).map { _ in field("", "") } + [field("width", "20")]
+            #expect(try await post(web, "/mp4", Self.gif).status == 200)
+            #expect(try await post(web, "/mp4", form(padding + [file]), isForm: true).status == 200)
+            let larger = Self.gif + [0]
+            #expect(try await post(web, "/mp4", larger).status == 413)
+            #expect(try await post(web, "/mp4", form([("file", "a.gif", larger)]), isForm: true).code == "content_too_large")
+        }
+    }
+
+    @Test func aFullServerRefusesUploadsBeforeTheirBody() async throws {
+        let configure: (inout WebFixture.Settings) throws -> Void = {
+            $0.uploads = UploadAdmission.Limits(uploads: 0, bytes: 0)
+        }
+        try await WebFixture.run([:], configure) { web async throws in
+            let refused = try await post(web, "/mp4", Self.gif)
+            #expect(refused.code == "overloaded" && refused["retry-after"] != nil)
+        }
+        try await WebFixture.run([:]) {
+            $0.jobs = 0
+        } _: { web async throws in
+            #expect(try await post(web, "/mp4", Self.gif).code == "overloaded")
+        }
+    }
+
+    @Test func aSignatureCoversTheFieldsOfAForm() async throws {
+        let keys = SigningKeys(["0123456789abcdef0123456789abcdef"])
+        let signature = try #require(
+            keys.signature(of: SignedText(format: .mp4, options: [QueryItem(name: "width", value: "20")], source: "")!))
+        let configure: (inout WebFixture.Settings) throws -> Void = { settings in
+            settings.policy.signingKeys = keys
+            settings.policy.requiresSignature = true
+        }
+        try await WebFixture.run([:], configure) { web async throws in
+            let cases: [(target: String, fields: [Part], status: Int)] = [
+                ("/mp4,width=20,sig=\(signature)", [], 200), ("/mp4,sig=\(signature)", [field("width", "20")], 200),
+                ("/mp4", [field("width", "20"), field("sig", signature)], 200), ("/mp4", [field("width", "20")], 403),
+                ("/mp4,sig=\(signature)", [field("width", "21")], 403), ("/mp4,sig=\(signature)", [], 403),
+            ]
+            for (target, fields, status) in cases {
+                let response = try await post(web, target, form(fields + [file]), isForm: true)
+                #expect(response.status == status, "\(target): \(response.text.prefix(200))")
+            }
+            #expect(try await post(web, "/mp4,width=20,sig=\(signature)", Self.gif).status == 200)
+            #expect(try await post(web, "/mp4,width=20", Self.gif).code == "bad_signature")
+        }
+    }
+}
