@@ -1,4 +1,3 @@
-package import Curl
 package import SystemIO
 
 /// The failure of a call to the shared store. The description is a sentence for a log line; it contains no credentials.
@@ -100,5 +99,3 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         }
     }
 }
-
-extension StoreError: CurlError {}

@@ -1,5 +1,7 @@
 internal import CCurl
-internal import Curl
+package import Curl
+
+extension StoreError: CurlError {}
 
 extension Transfer {
     /// Makes libcurl call this transfer for `easy`, which must not outlive it.
