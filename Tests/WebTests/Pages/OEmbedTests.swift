@@ -2,6 +2,7 @@ import Fetch
 import Foundation
 import Renditions
 import TestSupport
+import SystemIO
 import Testing
 
 @testable import Web
