@@ -86,7 +86,7 @@ final class PipelineFixture: Sendable {
                 try await script.convert(source, rendition, flight, cache, gates.conversion)
             },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        purger = LocalPurger(cache: cache, state: renditionState)
+        purger = LocalPurger(cache: cache, state: renditionState, tier: nil)
         self.script = script
     }
 
