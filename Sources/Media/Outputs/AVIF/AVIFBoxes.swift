@@ -10,7 +10,7 @@ enum AVIFBoxes {
         box(kind, [version] + number(flags, 3) + contents.flatMap { $0 })
     }
 
-    /// A number of so many bytes, most significant first.
+    /// A big-endian number of the given size in bytes.
     static func number(_ value: Int, _ count: Int) -> [UInt8] {
         (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * (count - 1 - $0))) }
     }
