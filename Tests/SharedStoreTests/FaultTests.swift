@@ -72,17 +72,6 @@ import Testing
         }
     }
 
-    @Test func retriesEndWithTheDeadline() async throws {
-        let fixture = try StoreFixture(faults: .refusing)
-        defer { fixture.stop() }
-        let store = try fixture.store { $0.lookupTimeout = .milliseconds(5) }
-        let elapsed = await ContinuousClock().measure {
-            #expect(await storeError { _ = try await store.has(TestRendition(1)) }?.label == "unreachable")
-        }
-        #expect(store.statistics.retries == 0)
-        #expect(elapsed < .seconds(5))
-    }
-
     @Test func fiftyMillisecondsOfDelayAreNoOutage() async throws {
         let fixture = try StoreFixture()
         defer { fixture.stop() }

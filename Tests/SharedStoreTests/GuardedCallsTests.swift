@@ -1,0 +1,42 @@
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import SharedStore
+
+@Suite("A call is retried within its deadline") struct GuardedCallsTests {
+    /// Attempts of a call that always fails, and its error. Each attempt takes `cost` by the calls' clock.
+    private func attempts(
+        within limit: Duration, pause: Duration, cost: Duration
+    ) async -> (times: [Duration], error: StoreError?, retries: Int) {
+        let (time, times, meter) = (Shared(Duration.zero), Shared<[Duration]>([]), StoreMeter())
+        let calls = GuardedCalls(
+            limits: CircuitBreaker.Limits(failures: 3, pause: .seconds(1), maxPause: .seconds(1)),
+            backoff: Backoff(first: pause, longest: pause), meter: meter, now: { time.value }, report: { _ in })
+        let error = await storeError {
+            try await calls.perform(.get, within: limit) { timeLeft throws(StoreError) in
+                times.update { $0.append(timeLeft) }
+                time.update { $0 += cost }
+                throw .unreachable(cause: "a test")
+            }
+        }
+        return (times.value, error, meter.snapshot.retries)
+    }
+
+    @Test func aPauseBeyondTheDeadlineEndsTheCallAtOnce() async {
+        let outcome = await attempts(within: .seconds(20), pause: .seconds(60), cost: .zero)
+        #expect(outcome.times == [.seconds(20)] && outcome.retries == 0)
+        #expect(outcome.error == .unreachable(cause: "a test"))
+    }
+
+    @Test func eachAttemptIsGivenTheTimeThatIsLeft() async {
+        let outcome = await attempts(within: .seconds(20), pause: .milliseconds(1), cost: .seconds(8))
+        #expect(outcome.times == [.seconds(20), .seconds(12), .seconds(4)] && outcome.retries == 2)
+    }
+
+    @Test func anAttemptThatUsesUpTheTimeIsTheLast() async {
+        let outcome = await attempts(within: .seconds(20), pause: .milliseconds(1), cost: .seconds(10))
+        #expect(outcome.times == [.seconds(20), .seconds(10)] && outcome.retries == 1)
+        #expect(outcome.error == .unreachable(cause: "a test"))
+    }
+}
