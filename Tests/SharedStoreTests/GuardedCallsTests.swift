@@ -1,5 +1,5 @@
+import Synchronization
 import SystemIO
-import TestSupport
 import Testing
 
 @testable import SharedStore
@@ -9,18 +9,20 @@ import Testing
     private func attempts(
         within limit: Duration, pause: Duration, cost: Duration
     ) async -> (times: [Duration], error: StoreError?, retries: Int) {
-        let (time, times, meter) = (Shared(Duration.zero), Shared<[Duration]>([]), StoreMeter())
+        let time = Mutex(Duration.zero)
+        let meter = StoreMeter()
+        var times: [Duration] = []
         let calls = GuardedCalls(
             limits: CircuitBreaker.Limits(failures: 3, pause: .seconds(1), maxPause: .seconds(1)),
-            backoff: Backoff(first: pause, longest: pause), meter: meter, now: { time.value }, report: { _ in })
+            backoff: Backoff(first: pause, longest: pause), meter: meter, now: { time.withLock { $0 } }, report: { _ in })
         let error = await storeError {
             try await calls.perform(.get, within: limit) { timeLeft throws(StoreError) in
-                times.update { $0.append(timeLeft) }
-                time.update { $0 += cost }
+                times.append(timeLeft)
+                time.withLock { $0 += cost }
                 throw .unreachable(cause: "a test")
             }
         }
-        return (times.value, error, meter.snapshot.retries)
+        return (times, error, meter.snapshot.retries)
     }
 
     @Test func aPauseBeyondTheDeadlineEndsTheCallAtOnce() async {

@@ -35,7 +35,7 @@ package struct RenditionPipeline: Sendable {
     private let cache: any RenditionCache
     private let clock: CacheClock
     private let loader: SourceLoader
-    private let convert: Convert
+    private let producer: RenditionProducer
     private let sharing: SharedRenditions?
     private let log: ProductionLog
 
@@ -53,13 +53,13 @@ package struct RenditionPipeline: Sendable {
         self.state = state
         self.cache = cache
         self.clock = clock
-        self.convert = convert
         sharing = tier.map { tier in
             SharedRenditions(
                 cache: cache, tier: tier, coordinator: coordinator, failures: state.failures,
                 failureScope: policy.failureScope, clock: clock)
         }
         log = ProductionLog(logger)
+        producer = RenditionProducer(cache: cache, sharing: sharing, convert: convert, log: log)
         loader = SourceLoader(
             cache: cache, clock: clock, rules: policy.originRules, state: state.sources, failures: state.failures,
             fetch: fetch)
@@ -121,42 +121,14 @@ package struct RenditionPipeline: Sendable {
     private func race(
         _ request: RenditionRequest, _ arriving: ArrivingSource
     ) async -> Result<FollowedResult, RenditionError> {
-        enum Event: Sendable {
-            case ended(Result<RenditionResult, RenditionError>)
-            case arrived(FollowedSource?)
-        }
-        return await withTaskGroup(of: Event.self) { group in
-            group.addTask { [request] in
-                do throws(RenditionError) {
-                    let (result, joined) = try await state.flights.value(
-                        for: FlightKey(request), urgency: request.urgency, outlivesCallers: true
-                    ) { flight async throws(RenditionError) in
-                        try await runMissBehindResponse(request, flight)
-                    }
-                    return .ended(.success(RenditionResult(result, joined: joined)))
-                } catch {
-                    return .ended(.failure(error))
-                }
+        let race = SourceRace(arriving: arriving, source: request.source, rules: policy.originRules)
+        return await race.run { () async throws(RenditionError) in
+            let (result, joined) = try await state.flights.value(
+                for: FlightKey(request), urgency: request.urgency, outlivesCallers: true
+            ) { flight async throws(RenditionError) in
+                try await runMissBehindResponse(request, flight)
             }
-            group.addTask { [policy] in
-                _ = await arriving.awaitStart()
-                return .arrived(FollowedSource(arriving, of: request.source, policy.originRules))
-            }
-            defer { group.cancelAll() }
-            for await event in group {
-                switch event {
-                case .arrived(let source?): return .success(.source(source))
-                // The flight tells why nothing arrives.
-                case .arrived(nil): continue
-                case .ended(.success(let result)): return .success(.rendition(result))
-                case .ended(.failure(let error)):
-                    guard let source = FollowedSource(arriving, of: request.source, policy.originRules) else {
-                        return .failure(error)
-                    }
-                    return .success(.source(source))
-                }
-            }
-            return .failure(.cancelled)
+            return RenditionResult(result, joined: joined)
         }
     }
 
@@ -184,7 +156,7 @@ package struct RenditionPipeline: Sendable {
                 nil, bytes: request.source.count, cost: request.rendition.cost, urgency: flight.turn.urgency)
             defer { withExtendedLifetime(slot) {} }
             let production = Production(request.rendition, of: request.source, epoch: cache.epoch(for: nil))
-            let result = try await produce(production, flight)
+            let result = try await producer.produce(production, flight)
             sharing?.save(result)
             return result
         }
@@ -291,7 +263,7 @@ package struct RenditionPipeline: Sendable {
             let result = try await produceRememberingFailure(request, of: loaded, flight)
             if let alternative = request.alternative, Int(result.rendition.length) > loaded.source.count {
                 // If it cannot be stored now, the request for it tries again.
-                _ = try? await produce(Production(alternative, of: loaded), flight)
+                _ = try? await producer.produce(Production(alternative, of: loaded), flight)
             }
             return result
         }
@@ -334,68 +306,12 @@ package struct RenditionPipeline: Sendable {
         // Noted before the conversion, so that a purge during it also covers its failure.
         let failureEpoch = state.failures.epoch
         do throws(RenditionError) {
-            return try await produce(Production(request.rendition, of: loaded), flight)
+            return try await producer.produce(Production(request.rendition, of: loaded), flight)
         } catch {
             if !cache.isPurged(request.source.canonical, since: loaded.epoch) {
                 state.failures.remember(error, of: request.key, of: request.source, since: failureEpoch)
             }
             throw error
-        }
-    }
-
-    // MARK: Production
-
-    /// Produces a rendition of a source in memory: reuse, convert, publish.
-    private func produce(_ production: Production, _ flight: Flight) async throws(RenditionError) -> RenditionResult {
-        if let result = await reuse(production) { return result }
-        if let result = await sharing?.load(production) { return result }
-        if production.rendition.format == .gif { return try await publishOriginal(production) }
-        let conversion = try await convert(production.source, production.rendition, flight)
-        var finished = production.converted(conversion.report)
-        if let last = finished.rendition.pastEnd, conversion.report.result.frames <= finished.rendition.options.frame {
-            finished = finished.pastEnd(as: last, lastFrame: conversion.report.result.frames - 1)
-            if let result = await reuse(finished) { return result }
-        }
-        let outcome = try await publish(
-            conversion.file, finished, facts: RenditionFacts(conversion.report.result, sourceBytes: production.source.count))
-        log.produced(finished, conversion.report, outcome)
-        return finished.result(outcome)
-    }
-
-    /// Returns the object if it is stored, produced earlier from the same bytes for another URL, and links the alias to it.
-    private func reuse(_ production: Production) async -> RenditionResult? {
-        let outcome: PublishOutcome?
-        if let alias = production.alias {
-            outcome = await cache.link(alias, to: production.id, epoch: production.epoch)
-        } else if production.source.origin == nil {
-            outcome = await cache.uploadedObject(production.id).map { .existing($0) }
-        } else {
-            outcome = await cache.object(production.id, isFirstLook: false).map { .existing($0) }
-        }
-        return outcome.map(production.result)
-    }
-
-    /// Publishes the GIF itself, for clients that do not accept the video. The fetcher has checked its signature, and no
-    /// worker decodes it.
-    private func publishOriginal(_ production: Production) async throws(RenditionError) -> RenditionResult {
-        let file: StagedFile
-        do throws(CacheError) {
-            file = try await cache.stage(copyOf: production.source.bytes, count: production.source.count)
-        } catch {
-            throw RenditionError(error)
-        }
-        return production.result(try await publish(file, production, facts: nil))
-    }
-
-    private func publish(
-        _ file: StagedFile, _ production: Production, facts: RenditionFacts?
-    ) async throws(RenditionError) -> PublishOutcome {
-        do throws(CacheError) {
-            return try await cache.publish(
-                file, as: production.id, fileExtension: production.rendition.format.rawValue, facts: facts?.encoded ?? [],
-                alias: production.alias, epoch: production.epoch, storing: production.storage.isAllowed)
-        } catch {
-            throw RenditionError(error)
         }
     }
 
