@@ -85,6 +85,9 @@ let package = Package(
             ],
             swiftSettings: strict),
 
+        // HTML pages: tags, and the replacement of GIF images by videos.
+        .target(name: "Markup", swiftSettings: strict),
+
         // Metric families, meters and Prometheus' text format, behind swift-metrics, which has a target called Metrics already.
         .target(
             name: "PrometheusMetrics", dependencies: ["CLinux", .product(name: "CoreMetrics", package: "swift-metrics")],
@@ -108,8 +111,8 @@ let package = Package(
         .target(
             name: "Prewarm",
             dependencies: [
-                "Renditions", "Sandbox", "Fetch", "Cache", "Cluster", "CCurl", "Curl", "CLinux", "PrometheusMetrics",
-                "SystemIO",
+                "Renditions", "Sandbox", "Fetch", "Cache", "Cluster", "Markup", "CCurl", "Curl", "CLinux",
+                "PrometheusMetrics", "SystemIO",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -134,7 +137,7 @@ let package = Package(
             name: "gifreel",
             dependencies: [
                 "Renditions", "Web", "Prewarm", "HTTP", "Media", "Sandbox", "Fetch", "Cache", "SharedStore", "Cluster", "Logs",
-                "PrometheusMetrics", "Settings", "SystemIO", "CLinux",
+                "Markup", "PrometheusMetrics", "Settings", "SystemIO", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -167,6 +170,7 @@ let package = Package(
             name: "LogsTests", dependencies: ["Logs", "SystemIO", .product(name: "Logging", package: "swift-log")],
             swiftSettings: strict),
         .testTarget(name: "PrometheusMetricsTests", dependencies: ["PrometheusMetrics"], swiftSettings: strict),
+        .testTarget(name: "MarkupTests", dependencies: ["Markup", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "DocumentationTests", swiftSettings: strict),
         .testTarget(name: "SettingsTests", dependencies: ["Settings", "TestSupport"], swiftSettings: strict),
         .testTarget(

@@ -24,15 +24,23 @@ package struct FileError: Error, Equatable, Sendable, CustomStringConvertible {
 package enum Files {
     /// The bytes of a file, or of standard input for `-`.
     package static func read(_ path: String) throws(FileError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        try forEachPiece(of: path) { piece in bytes += piece }
+        return bytes
+    }
+
+    /// Calls `body` with the pieces of a file, or of standard input for `-`, as they arrive. An error of `body` counts as one of the
+    /// file.
+    package static func forEachPiece(
+        of path: String, _ body: (UnsafeRawBufferPointer) throws(SystemError) -> Void
+    ) throws(FileError) {
         let isStandardInput = path == "-"
         let name = isStandardInput ? "Standard input" : path
         let number = isStandardInput ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
         guard number >= 0 else { throw FileError(name, "read", code: errno) }
         let descriptor = OwnedDescriptor(taking: number)
-        var bytes: [UInt8] = []
         do throws(SystemError) {
-            try DescriptorIO.readToEnd(of: descriptor.number) { chunk in bytes += chunk }
-            return bytes
+            try DescriptorIO.readToEnd(of: descriptor.number, body)
         } catch {
             throw FileError(name, "read", code: error.code)
         }
@@ -55,7 +63,11 @@ package enum Files {
 
     /// Replaces the file with a text.
     package static func write(_ text: String, to path: String) throws(FileError) {
-        let bytes = Array(text.utf8)
+        try write(Array(text.utf8), to: path)
+    }
+
+    /// Replaces the file.
+    package static func write(_ bytes: [UInt8], to path: String) throws(FileError) {
         try bytes.withUnsafeBytes { buffer in Result { () throws(FileError) in try write(buffer, to: path) } }.get()
     }
 

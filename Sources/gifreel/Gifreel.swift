@@ -12,7 +12,7 @@ struct GifreelCommand: ParsableCommand {
         version: "gifreel \(Gifreel.version)",
         subcommands: [
             ServeCommand.self, ConvertCommand.self, FramesCommand.self, PrewarmCommand.self, PurgeCommand.self,
-            StoreCommand.self, SignCommand.self, SettingsCommand.self, ZygoteCommand.self,
+            StoreCommand.self, SignCommand.self, RewriteCommand.self, SettingsCommand.self, ZygoteCommand.self,
         ])
 
     /// Runs a command as ArgumentParser does, except that `prewarm` exits with 2 for wrong arguments: 1 means that entries failed.

@@ -1,3 +1,5 @@
+internal import Markup
+
 /// Iterates over the start tags of XML or HTML, and tolerates malformed markup.
 ///
 /// It serves to find links: it handles comments, CDATA and the two HTML elements whose content is raw text, and ignores
@@ -129,38 +131,4 @@ struct MarkupScanner: Sequence, IteratorProtocol {
     private static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(lower(byte)) }
 
     private static func lower(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
-}
-
-/// Character references in markup: the five names of XML, and numbers.
-private enum CharacterReferences {
-    private static let names = ["amp": "&", "lt": "<", "gt": ">", "quot": "\"", "apos": "'"]
-
-    /// Replaces references by their characters. Anything else stays unchanged.
-    static func decode(_ bytes: some Collection<UInt8>) -> String {
-        let text = String(decoding: bytes, as: UTF8.self)
-        guard text.contains("&") else { return text }
-        var decoded = ""
-        var rest = text[...]
-        while let start = rest.firstIndex(of: "&") {
-            decoded += rest[..<start]
-            rest = rest[start...].dropFirst()
-            // The longest reference is `#x10FFFF`.
-            let name = rest.prefix(9).prefix { $0 != ";" }
-            if rest.dropFirst(name.count).first == ";", let character = character(name) {
-                decoded += character
-                rest = rest.dropFirst(name.count + 1)
-            } else {
-                decoded += "&"
-            }
-        }
-        return decoded + rest
-    }
-
-    private static func character(_ name: Substring) -> String? {
-        guard name.hasPrefix("#") else { return names[String(name)] }
-        let digits = name.dropFirst()
-        let number =
-            digits.first == "x" || digits.first == "X" ? UInt32(digits.dropFirst(), radix: 16) : UInt32(digits)
-        return number.flatMap(Unicode.Scalar.init).map { String($0) }
-    }
 }

@@ -56,6 +56,14 @@ package struct FactsDocument: Codable, Equatable {
         self.renditions = renditions
     }
 
+    /// Reads a document of a server. Members that this version does not know are ignored.
+    ///
+    /// - Returns: Nil if the text is no such document.
+    package init?(json: [UInt8]) {
+        guard let document = try? JSONDecoder().decode(FactsDocument.self, from: Data(json)) else { return nil }
+        self = document
+    }
+
     /// The document as JSON.
     package var encoded: [UInt8] { JSONText.encode(self) }
 }

@@ -1,10 +1,14 @@
 internal import Cache
 internal import Media
-internal import Renditions
+package import Renditions
 
 /// The facts of a GIF that its page depends on.
-struct PageFacts {
+package struct PageFacts {
     private let facts: SourceFacts
+
+    package init(_ facts: SourceFacts) {
+        self.facts = facts
+    }
 
     /// - Parameter rendition: A rendition of the format `json`.
     /// - Returns: Nil if the facts cannot be read.
@@ -14,7 +18,7 @@ struct PageFacts {
     }
 
     /// The poster of a page. It shows the frame with which the video begins, unless the page names another one.
-    func poster(of page: Rendition) throws(Problem) -> Rendition {
+    package func poster(of page: Rendition) throws(Problem) -> Rendition {
         var poster = page.inFormat(.jpg)
         let start = page.options.time.start
         guard start > 0, page.options.frame == 0 else { return poster }
@@ -51,12 +55,23 @@ struct PageFacts {
 
     /// The contents of the page.
     func contents(of page: Rendition, poster: Rendition, name: String, links: PageLinks) -> PlayerPage.Contents {
-        let video = size(of: page)
+        let (width, height) = videoSize(of: page)
         let still = size(of: poster)
         return PlayerPage.Contents(
-            name: name, links: links, width: video.evenWidth, height: video.evenHeight,
+            name: name, links: links, width: width, height: height,
             posterWidth: still.width, posterHeight: still.height,
-            playCount: PlayerPage.playCount(loopCount: facts.loopCount, repetitions: page.options.time.loops))
+            playCount: playCount(of: page))
+    }
+
+    /// The number of times that the video of a page plays; nil for an endless loop.
+    package func playCount(of page: Rendition) -> Int? {
+        PlayerPage.playCount(loopCount: facts.loopCount, repetitions: page.options.time.loops)
+    }
+
+    /// The size of the video of a page, in pixels.
+    package func videoSize(of page: Rendition) -> (width: Int, height: Int) {
+        let size = size(of: page)
+        return (size.evenWidth, size.evenHeight)
     }
 
     /// The size of a rendition's picture.

@@ -68,6 +68,12 @@ package struct Mount: Sendable, Equatable {
         return SourcePattern(bucketRoot.canonical + base.dropFirst("\(SourceURL.s3Scheme)\(bucket)/".count) + path)
     }
 
+    /// Whether the mount has an address for a source.
+    func serves(_ source: SourceURL) -> Bool {
+        source.canonical.hasPrefix(base) && source.path.hasSuffix(".gif") && (source.query == nil || query == .forward)
+            && patterns.contains { $0.matches(source) }
+    }
+
     /// The source at a URL that begins with ``base``.
     func source(_ text: String) throws(SourceURLError) -> SourceURL {
         guard let bucketRoot, let bucket = origin.bucket else { return try SourceURL(text) }
@@ -81,6 +87,21 @@ package struct MountAddress: Sendable, Equatable {
     var stem: String
     /// Parameters that are sent to the origin, as the client wrote them.
     var forwarded: [String] = []
+
+    init(stem: String, forwarded: [String] = []) {
+        self.stem = stem
+        self.forwarded = forwarded
+    }
+
+    /// - Parameter source: A source that the mount serves.
+    init?(of source: SourceURL, below mount: Mount, called name: String) {
+        guard mount.serves(source) else { return nil }
+        let path = source.canonical.dropFirst(mount.base.count).prefix { $0 != "?" }
+        stem = "/\(name)/\(path.dropLast(".gif".count))"
+        forwarded = source.query?.split(separator: "&").map(String.init) ?? []
+        // An option's name would be taken for an option of the rendition.
+        if forwarded.contains(where: { OptionReader.isOption(String($0.prefix { $0 != "=" })) }) { return nil }
+    }
 
     /// The target of a rendition of the source.
     ///

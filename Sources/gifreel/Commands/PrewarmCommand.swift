@@ -192,7 +192,13 @@ struct PrewarmCommand: ParsableCommand {
         display.start()
         let (failure, wasInterrupted) = carryOut(prewarmRun, backend, signals)
         display.finish()
-        local?.core.close()
+        if let core = local?.core {
+            let queuedWrites = Blocking.wait { await core.sendQueuedWrites(within: .seconds(60)) }
+            if queuedWrites > 0 {
+                _ = Self.complain("\(queuedWrites) writes to the shared store stay queued in the cache directory.", 0)
+            }
+            core.close()
+        }
         local?.log.close(within: .seconds(1))
         threads.close()
         let seconds = Int((ContinuousClock.now - began) / .seconds(1))

@@ -83,7 +83,8 @@ struct SignCommand: ParsableCommand {
         }
     }
 
-    private static func time(_ text: String) throws(SettingsError) -> Int64 {
+    /// Reads a time of `--expires`, in seconds since 1970.
+    static func time(_ text: String) throws(SettingsError) -> Int64 {
         if let seconds = Int64(text), seconds >= 0 { return seconds }
         guard let duration = Duration(settingText: text) else {
             throw SettingsError("--expires is “\(text)”; it must be a time from now, such as 1h, or Unix seconds.")

@@ -141,6 +141,9 @@ package final class GifreelService: Sendable {
         if previous.configuration.web.headPolicy != configuration.web.headPolicy { core.cache.forgetHot() }
     }
 
+    /// The time for which a stop waits for queued writes to the shared store.
+    private static let storeDrainTimeout: Duration = .seconds(5)
+
     private func open(_ revision: ServiceRevision) {
         if revision.configuration.signingKeys.hasShortKey {
             revision.logger.warning("a signing key has fewer than 32 bytes and may be guessed")
@@ -149,7 +152,8 @@ package final class GifreelService: Sendable {
     }
 
     /// Stops in order: `/readyz` is 503 while connections are still accepted for the shutdown delay, so that a load balancer
-    /// notices; then listening stops, requests in progress are answered, and all parts are closed.
+    /// notices; then listening stops, requests in progress are answered, queued writes to the shared store are sent, and all
+    /// parts are closed.
     package func stop() async {
         let revision = current.value
         revision.handler.setReadiness(.draining)
@@ -163,6 +167,10 @@ package final class GifreelService: Sendable {
         sharedPrewarm?.stop()
         await server.drain()
         await core.cluster?.leave()
+        let queuedWrites = await core.sendQueuedWrites(within: Self.storeDrainTimeout)
+        if queuedWrites > 0 {
+            revision.logger.warning("writes to the shared store stay queued on disk", metadata: ["count": "\(queuedWrites)"])
+        }
         // Closing blocks while threads finish their work.
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async { [threads, core] in

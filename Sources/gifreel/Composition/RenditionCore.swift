@@ -117,6 +117,16 @@ final class RenditionCore: Sendable {
         state.apply(configuration.renditionLimits(pool: pool.configuration), failureScope: configuration.failureScope)
     }
 
+    /// Waits until the writes to the shared store are sent, so that a node may go with its disk. Does not wait while the circuit
+    /// breaker is open. Writes that are left stay in the queue on disk.
+    ///
+    /// - Returns: The number of writes that are left.
+    func sendQueuedWrites(within limit: Duration) async -> Int {
+        guard let store else { return 0 }
+        if store.statistics.breaker == .closed, await store.drain(within: limit) { return 0 }
+        return store.statistics.queuedWrites
+    }
+
     /// Ends all threads and unlocks the cache directory. Blocks until work in progress has ended.
     func close() {
         fetcher.shutdown()

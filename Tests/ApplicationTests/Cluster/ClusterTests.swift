@@ -159,6 +159,17 @@ struct ClusterTests {
         #expect(try late.request("GET", location).status == 200)
     }
 
+    @Test func aNodeThatStopsSendsItsQueuedWritesFirst() async throws {
+        let gif = gif
+        let lab = try await ClusterLab(["/a.gif": { _ in .ok(gif) }])
+        defer { lab.stop() }
+        lab.proxy.faults = .delay(.milliseconds(300))
+        #expect(try lab.nodes[0].mp4(lab.origin.url("/a.gif")).status == 200)
+        #expect(lab.nodes[0].terminate() == 0)
+        let other = try lab.nodes[1].mp4(lab.origin.url("/a.gif"))
+        #expect(other["cache-status"]?.contains("detail=shared") == true, "\(other)")
+    }
+
     @Test func theNumberOfNodesFollowsTheirComingAndGoingWithoutAPurge() async throws {
         let lab = try await ClusterLab([:])
         defer { lab.stop() }

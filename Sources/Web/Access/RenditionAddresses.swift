@@ -1,0 +1,50 @@
+package import Fetch
+package import Renditions
+
+/// Writes the targets of a source's renditions in the form in which a request addressed the source: below the same mount, or
+/// with the URL in the path. They are signed if the request was, with the same expiry.
+package struct RenditionAddresses: Sendable {
+    private let source: SourceURL
+    private let mounted: MountAddress?
+    private let signer: TargetSigner
+    private let expires: Int64?
+
+    /// - Parameters:
+    ///   - target: The target of the request, whose signature was verified.
+    ///   - source: The source that the target addresses.
+    ///   - keys: The service's keys.
+    init(_ target: ParsedTarget, of source: SourceURL, keys: SigningKeys) {
+        self.source = source
+        mounted = target.address
+        // A request that needs no signature must not obtain signatures for other requests.
+        signer = TargetSigner(keys: target.credentials?.signature == nil ? SigningKeys() : keys)
+        expires = target.credentials?.expires
+    }
+
+    /// - Parameters:
+    ///   - source: A source that a page shows. A mount that serves it gives it its address.
+    ///   - mounts: The mounts by their names.
+    ///   - keys: The keys that sign; empty for targets without signatures.
+    ///   - expires: The expiry of the signatures, in seconds since 1970; nil for none.
+    package init(of source: SourceURL, mounts: [String: Mount], keys: SigningKeys, expires: Int64?) {
+        self.source = source
+        mounted = mounts.lazy
+            .filter { $0.value.serves(source) }
+            .max { ($0.value.base.utf8.count, $1.key) < ($1.value.base.utf8.count, $0.key) }
+            .flatMap { MountAddress(of: source, below: $0.value, called: $0.key) }
+        signer = TargetSigner(keys: keys)
+        self.expires = expires
+    }
+
+    /// The target of a rendition.
+    package func target(_ rendition: Rendition) -> String {
+        let options = rendition.canonicalOptions.map { QueryItem(name: $0.name, value: $0.value) }
+        // No option in canonical form contains a character that cannot be signed, so the signer returns no nil.
+        guard let mounted else { return signer.target(rendition.format, options, of: source, expires: expires) ?? "/" }
+        let signed = signer.signed(rendition.format, options, of: source, expires: expires) ?? options
+        return mounted.target(rendition.format.rawValue, signed)
+    }
+
+    /// The source as clients know it: its URL, or its path below the mount.
+    var sourceText: String { mounted?.target(Rendition.Format.gif.rawValue) ?? source.canonical }
+}

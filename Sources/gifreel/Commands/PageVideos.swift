@@ -1,0 +1,74 @@
+internal import Fetch
+internal import Foundation
+internal import Markup
+internal import Prewarm
+internal import Renditions
+internal import Settings
+internal import SystemIO
+internal import Web
+
+/// The videos that replace the GIFs of a page.
+struct PageVideos {
+    private let server: String
+    private let client: ServerClient?
+    private let mounts: [String: Mount]
+    private let keys: SigningKeys
+    private let expires: Int64?
+    /// A page with the options of its video and its poster.
+    private let page: Rendition
+
+    /// - Parameters:
+    ///   - server: The address at which browsers reach the server, with or without a trailing slash.
+    ///   - asksForFacts: Whether the server is asked for the facts of each GIF.
+    ///   - options: Options of videos and posters, as `name=value`.
+    ///   - expires: The expiry of signatures in seconds since 1970; nil for none.
+    init(
+        server: String, asksForFacts: Bool, options: [String], mounts: [String: Mount], keys: SigningKeys, expires: Int64?
+    ) throws(SettingsError) {
+        self.server = server.hasSuffix("/") ? String(server.dropLast()) : server
+        client = asksForFacts ? ServerClient(server: server, token: nil) : nil
+        self.mounts = mounts
+        self.keys = keys
+        self.expires = expires
+        var reader = OptionReader(format: .html)
+        do throws(Problem) {
+            for option in options { try reader.readPair(option[...]) }
+            page = try reader.finish()
+        } catch {
+            throw SettingsError(error.detail)
+        }
+    }
+
+    /// The video of the GIF at a URL. Blocks if the server is asked for facts.
+    ///
+    /// - Returns: Nil if the server cannot have the source, or reports that it cannot convert it.
+    func video(_ url: String) -> EmbeddedVideo? {
+        guard let source = try? SourceURL(url) else { return nil }
+        let addresses = RenditionAddresses(of: source, mounts: mounts, keys: keys, expires: expires)
+        func address(_ rendition: Rendition) -> String { server + addresses.target(rendition) }
+        let type = Rendition.Format.mp4.contentType
+        guard let client else {
+            return EmbeddedVideo(
+                sources: [EmbeddedVideo.Source(url: address(page.inFormat(.mp4)), type: type)],
+                poster: address(page.inFormat(.jpg)))
+        }
+        guard let document = document(addresses.target(Rendition(format: .json)), client) else { return nil }
+        let facts = PageFacts(document.source.facts)
+        guard let poster = try? facts.poster(of: page) else { return nil }
+        return EmbeddedVideo(
+            sources: [EmbeddedVideo.Source(url: address(page.inFormat(.mp4)), type: type)], poster: address(poster),
+            size: facts.videoSize(of: page), loops: facts.playCount(of: page) != 1)
+    }
+
+    /// The server's facts of a GIF; nil if it has none. The reason is printed.
+    private func document(_ target: String, _ client: ServerClient) -> FactsDocument? {
+        do throws(FetchError) {
+            let answer = try client.send("GET", target)
+            if answer.status == 200, let document = FactsDocument(json: Array(answer.body.utf8)) { return document }
+            StandardError.write("gifreel: \(server)\(target): \(answer.status)\n")
+        } catch {
+            StandardError.write("gifreel: \(server)\(target): \(error)\n")
+        }
+        return nil
+    }
+}

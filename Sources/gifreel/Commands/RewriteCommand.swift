@@ -1,0 +1,101 @@
+internal import ArgumentParser
+internal import Fetch
+internal import Foundation
+internal import Glibc
+internal import Markup
+internal import Settings
+internal import SystemIO
+internal import Web
+
+/// `gifreel rewrite`: replaces the GIF images of HTML pages by videos.
+struct RewriteCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rewrite",
+        abstract: "Replaces the GIF images of HTML pages by videos.",
+        usage: """
+            gifreel rewrite --server https://gifs.example.com --base https://example.com/post/ [--facts] <page.html >new.html
+            gifreel rewrite --server https://gifs.example.com --in-place public/*.html
+            """,
+        discussion: """
+            Prints the pages one after the other. Only images change: those with data-gifreel="off", and those within picture, \
+            video, audio, object or canvas, stay. Mounts and signing keys are read from the settings, as by the server.
+            """)
+
+    @Option(help: "The address at which browsers reach Gifreel. Default: server.public_url.")
+    var server: String?
+
+    @Option(help: "The address of the page, which resolves relative links.")
+    var base: String?
+
+    @Flag(help: "Asks the server for the size of each GIF, whether it plays once, and its stored videos.")
+    var facts = false
+
+    @Flag(help: "Rewrites the files, instead of printing the pages.")
+    var inPlace = false
+
+    @Option(name: .customLong("option"), help: "An option of the videos and posters, such as width=480. Can be repeated.")
+    var options: [String] = []
+
+    @Option(help: "When the signatures expire: a time from now (90s, 1h, 7d) or Unix seconds. Default: never.")
+    var expires: String?
+
+    @Option(name: .customLong("config"), help: "A YAML file with settings.")
+    var configurationFile: String?
+
+    @Option(name: .customLong("set"), help: "Sets a setting, such as --set mounts.media.origin=…. Can be repeated.")
+    var settings: [String] = []
+
+    @Argument(help: "The pages; - or nothing is standard input.")
+    var files: [String] = []
+
+    func validate() throws {
+        if inPlace && (files.isEmpty || files.contains("-")) { throw ValidationError("--in-place needs files.") }
+        if let server { try AdminServer.validate(server) }
+    }
+
+    /// Rewrites one page after the other. Exits with 1 if a page cannot be read or written.
+    func run() throws {
+        do {
+            let values = try SettingsReader.read(
+                file: configurationFile, environment: ProcessInfo.processInfo.environment, flags: settings
+            ).settings
+            let configuration = try ServiceConfiguration(values)
+            guard let server = server ?? configuration.publicURL else {
+                throw SettingsError("Give --server, or set server.public_url.")
+            }
+            let videos = try PageVideos(
+                server: server, asksForFacts: facts, options: options, mounts: configuration.mounts,
+                keys: configuration.signingKeys, expires: try expires.map(SignCommand.time))
+            for file in files.isEmpty ? ["-"] : files {
+                if inPlace { try replace(file, videos) } else { try printPage(file, videos) }
+            }
+        } catch {
+            StandardError.write("gifreel: \(error)\n")
+            throw ExitCode.failure
+        }
+    }
+
+    private func replace(_ path: String, _ videos: PageVideos) throws(FileError) {
+        var rewriter = PageRewriter(base: base, videos: videos.video)
+        let page = rewriter.append(try Files.read(path)) + rewriter.finish()
+        if rewriter.count > 0 { try Files.write(page, to: path) }
+    }
+
+    private func printPage(_ path: String, _ videos: PageVideos) throws {
+        var rewriter = PageRewriter(base: base, videos: videos.video)
+        var outputError: SystemError?
+        do throws(FileError) {
+            try Files.forEachPiece(of: path) { piece throws(SystemError) in
+                do throws(SystemError) {
+                    try DescriptorIO.write(rewriter.append(piece), to: STDOUT_FILENO)
+                } catch {
+                    outputError = error
+                    throw error
+                }
+            }
+        } catch {
+            throw outputError.map { SettingsError("Standard output cannot be written: \($0).") } ?? error
+        }
+        try DescriptorIO.write(rewriter.finish(), to: STDOUT_FILENO)
+    }
+}

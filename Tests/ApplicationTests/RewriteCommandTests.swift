@@ -1,0 +1,76 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("gifreel rewrite prints pages with videos that the server has") struct RewriteCommandTests {
+    private func rewrite(_ arguments: [String], _ page: String, environment: [String: String] = [:]) throws
+        -> ChildProcess.Outcome
+    {
+        try GifreelCommandLine.run(["rewrite"] + arguments, environment: environment, input: Array(page.utf8))
+    }
+
+    /// The values of an attribute in markup.
+    private func values(_ name: String, in text: String) -> [String] {
+        text.components(separatedBy: " \(name)=\"").dropFirst().map { String($0.prefix { $0 != "\"" }) }
+    }
+
+    @Test func theServerAnswersEveryAddressOfARewrittenPage() throws {
+        let origin = try LoopbackOrigin([:])
+        defer { origin.stop() }
+        let gif = GIFBuilder.animation(frames: 3)
+        origin.on("/a.gif", .ok(gif))
+        let key = String(repeating: "k", count: 32)
+        let settings = ["signing.keys=\(key)", "sources.require_signature=true", "mounts.media.origin=\(origin.url("/"))"]
+        let server = try GifreelProcess(settings)
+        let address = "http://127.0.0.1:\(server.port)"
+        let page = "<p><img src=\"\(origin.url("/a.gif"))\" alt=a></p>"
+        for mount in [[], ["--set", "mounts.media.origin=\(origin.url("/"))"]] {
+            let outcome = try rewrite(
+                ["--server", address, "--facts", "--option", "width=20"] + mount, page,
+                environment: ["GIFREEL_SIGNING_KEYS": key])
+            #expect(
+                outcome.code == 0 && outcome.output.hasPrefix("<p><video ") && outcome.output.hasSuffix("</video></p>"),
+                "\(outcome)")
+            #expect(outcome.output.contains(mount.isEmpty ? "/mp4,width=20,sig=" : "/media/a.mp4?width=20&amp;sig="))
+            let addresses = values("src", in: outcome.output) + values("poster", in: outcome.output)
+            #expect(addresses.count == 2)
+            for url in addresses {
+                let target = String(url.dropFirst(address.count)).replacingOccurrences(of: "&amp;", with: "&")
+                #expect(try server.request("GET", target).status == 200, "\(target)")
+            }
+            #expect(values("width", in: outcome.output) == ["20"])
+        }
+    }
+
+    @Test func aGIFThatTheServerCannotConvertStays() throws {
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(Array("no GIF".utf8)) }])
+        defer { origin.stop() }
+        let server = try GifreelProcess()
+        let page = "<img src=\"\(origin.url("/a.gif"))\">"
+        let outcome = try rewrite(["--server", "http://127.0.0.1:\(server.port)", "--facts"], page)
+        #expect(outcome.code == 0 && outcome.output == page && outcome.log.contains(": 415"), "\(outcome)")
+    }
+
+    @Test func filesAreReplacedOnlyIfTheyHaveAGIF() throws {
+        let scratch = try ScratchDirectory()
+        let with = try scratch.write("a.html", "<img src=https://x.test/a.gif>")
+        let without = try scratch.write("b.html", "<p>")
+        let before = try FileManager.default.attributesOfItem(atPath: without)[.systemFileNumber] as? Int
+        let outcome = try rewrite(["--server", "https://g.test", "--in-place", with, without], "")
+        #expect(outcome.code == 0 && outcome.output.isEmpty, "\(outcome)")
+        #expect(try scratch.text("a.html").contains("https://g.test/mp4/https://x.test/a.gif"))
+        #expect(try scratch.text("b.html") == "<p>")
+        #expect(try FileManager.default.attributesOfItem(atPath: without)[.systemFileNumber] as? Int == before)
+    }
+
+    @Test(arguments: [
+        (["--server", "https://g.test", "/nowhere/a.html"], Int32(1), "cannot be read"),
+        ([], 1, "Give --server"),
+        (["--server", "https://g.test", "--option", "quality=0"], 1, "quality"),
+        (["--server", "g.test"], 64, "must be an http or https URL"),
+        (["--server", "https://g.test", "--in-place"], 64, "--in-place needs files"),
+    ]) func errorsNameTheirCause(_ arguments: [String], _ code: Int32, _ sentence: String) throws {
+        let outcome = try rewrite(arguments, "<p>")
+        #expect(outcome.code == code && outcome.log.contains(sentence), "\(outcome)")
+    }
+}
