@@ -153,6 +153,8 @@ package final class WebHandler: HTTPHandler {
             return .receive(try uploads.sink(target, rendition, ClientContext(request, access), request))
         case .home:
             return .now(try pages.home())
+        case .script:
+            return .now(pages.script())
         case .oembed(let query):
             return try pages.oembed(query, ClientContext(request, access), request)
         case .prewarm(let id, let query):
@@ -169,7 +171,7 @@ package final class WebHandler: HTTPHandler {
     private func allowedMethods(_ route: Route) -> [HTTPMethod] {
         switch route {
         case .rendition, .object: [.get, .head, .options] + (admin.isOn ? [.purge] : [])
-        case .metrics, .health, .readiness, .home, .oembed: [.get, .head, .options]
+        case .metrics, .health, .readiness, .home, .script, .oembed: [.get, .head, .options]
         case .prewarm(let id, _): id == nil ? [.post, .options] : [.get, .head, .delete, .options]
         case .upload: [.post, .options]
         case .cache: [.get, .head, .delete, .options]

@@ -97,6 +97,11 @@ class Browser:
             os.close(end)
         return moved
 
+    @property
+    def session(self):
+        """The id of the session of all its processes."""
+        return self._process.pid
+
     def __enter__(self):
         return self
 

@@ -14,3 +14,19 @@ def descriptors(pid):
         except OSError:
             pass  # Closed meanwhile.
     return count
+
+
+def session_cpu(session):
+    """The processor time in seconds of the processes that run in a session."""
+    ticks = 0
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat") as file:
+                fields = file.read().rpartition(")")[2].split()
+        except OSError:
+            continue  # Ended meanwhile.
+        if int(fields[3]) == session:
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")

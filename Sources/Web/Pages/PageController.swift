@@ -31,6 +31,7 @@ struct PageController: Sendable {
     private let policy: WebPolicy
     private let homePage: HomePage?
     private let playerPage = PlayerPage()
+    private let pageScript: PageScript
 
     init(
         _ policy: WebPolicy, pipeline: RenditionPipeline, responder: RenditionResponder, problems: ProblemResponder,
@@ -44,7 +45,11 @@ struct PageController: Sendable {
         self.parser = parser
         self.access = access
         homePage = policy.hasHomePage ? HomePage(policy, crossOrigin: crossOrigin, startedAt: time(nil)) : nil
+        pageScript = PageScript(crossOrigin: crossOrigin, startedAt: time(nil))
     }
+
+    /// The script for pages with GIFs.
+    func script() -> HTTPResponse { pageScript.response }
 
     /// The home page.
     ///

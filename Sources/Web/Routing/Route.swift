@@ -14,6 +14,8 @@ package enum Route: Sendable, Equatable {
     case cache([QueryItem])
     /// The page at `/`.
     case home
+    /// The script for pages with GIFs.
+    case script
     /// The oEmbed document of a page, with the query's parameters.
     case oembed([QueryItem])
     /// A prewarm job by its id, or nil for a new job, with the query's parameters.
@@ -25,7 +27,7 @@ package enum Route: Sendable, Equatable {
 
     /// First path segments of routes, which no mount can have as its name.
     package static let reservedNames = Set(Rendition.Format.allCases.map(\.rawValue)).union([
-        "object", "cache", "prewarm", "metrics", "healthz", "readyz", "oembed",
+        "object", "cache", "prewarm", "metrics", "healthz", "readyz", "oembed", "gifreel.js",
     ])
 
     /// Whether a mount's name may contain the byte.

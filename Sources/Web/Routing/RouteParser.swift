@@ -37,6 +37,7 @@ package struct RouteParser: Sendable {
         let rest = segments.dropFirst(first.count)
         switch first {
         case "" where path == "/": return ParsedTarget(.home)
+        case "gifreel.js" where rest.isEmpty: return ParsedTarget(.script)
         case "oembed" where rest.isEmpty: return ParsedTarget(.oembed(try Self.items(query.dropFirst())))
         case "healthz" where rest.isEmpty: return ParsedTarget(.health)
         case "readyz" where rest.isEmpty: return ParsedTarget(.readiness)

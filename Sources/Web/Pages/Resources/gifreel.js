@@ -1,0 +1,131 @@
+"use strict";
+// Plays the GIF images of a page as videos of the server that this script comes from. Where anything fails, the GIF stays.
+// <script src="https://gifs.example.com/gifreel.js" defer></script>; attributes and limits: docs/pages.md.
+(() => {
+  const { src, dataset: settings } = document.currentScript;
+  const root = src.slice(0, src.lastIndexOf("/") + 1);
+  const origin = new URL(settings.origin || "/", document.baseURI).href;
+  const selector = settings.selector || 'img[src*=".gif" i]';
+  const widths = (settings.widths || "160 320 480 640 960 1280 1920").split(" ");
+  const stays = matchMedia("(prefers-reduced-motion: reduce)").matches || navigator.connection?.saveData;
+  const known = new WeakSet();
+  /** Attributes that have no meaning on a video. Handlers of clicks are called on the image. */
+  const dropped = /^(on.*|src|srcset|sizes|alt|loading|decoding|fetchpriority|data-gifreel.*)$/;
+
+  /** The URL of a rendition: below a mount, or with the GIF's URL in its path. */
+  function address(gif, format, options) {
+    if (settings.mount && gif.startsWith(origin) && gif.endsWith(".gif")) {
+      const query = options.length ? "?" + options.join("&") : "";
+      return `${root}${settings.mount}/${gif.slice(origin.length, -3)}${format}${query}`;
+    }
+    return `${root}${[format, ...options]}/${gif}`;
+  }
+
+  /** The URLs that the page states for an image, or else those of this server. */
+  function addresses(img, gif) {
+    const { gifreelMp4: mp4, gifreelAv1: av1, gifreelJpg: jpg } = img.dataset;
+    if (mp4) return { mp4, av1, jpg };
+    const options = settings.options ? settings.options.split(",") : [];
+    // The smallest step that fills the image on this screen. Without a stated width, the file decides the layout.
+    const pixels = img.getAttribute("width") && img.clientWidth * devicePixelRatio;
+    const step = pixels && widths.find((width) => width >= pixels);
+    if (step) options.push("width=" + step);
+    return {
+      mp4: address(gif, "mp4", options),
+      av1: "av1" in settings && address(gif, "mp4", ["codec=av1", ...options]),
+      jpg: address(gif, "jpg", options.filter((option) => !/^(speed|fps|start|end|loops)=/.test(option))),
+    };
+  }
+
+  function makeVideo(img, { mp4, av1 }) {
+    const video = document.createElement("video");
+    for (const { name, value } of img.attributes) if (!dropped.test(name)) video.setAttribute(name, value);
+    Object.assign(video, { muted: true, loop: true, playsInline: true, preload: "auto" });
+    if (img.alt && !img.hasAttribute("role")) video.setAttribute("role", "img");
+    if (img.alt && !img.hasAttribute("aria-label")) video.setAttribute("aria-label", img.alt);
+    if (img.getAttribute("alt") === "") video.setAttribute("aria-hidden", "true");
+    const add = (type, src) => video.append(Object.assign(document.createElement("source"), { type, src }));
+    if (av1) add('video/mp4; codecs="av01.0.08M.08"', av1);
+    add("video/mp4", mp4);
+    return video;
+  }
+
+  function upgrade(img) {
+    const gif = img.src.split("#")[0];
+    const srcset = img.getAttribute("srcset");
+    const urls = addresses(img, gif);
+    const video = makeVideo(img, urls);
+    let isPaused = false;
+    const play = () => video.play().catch(() => {});
+    const visibility = new IntersectionObserver(([{ isIntersecting }]) => {
+      if (!isIntersecting) video.pause();
+      else if (!isPaused) play();
+    });
+
+    function restore() {
+      visibility.disconnect();
+      video.replaceWith(img);
+      img.removeEventListener("error", restore);
+      if (srcset !== null) img.srcset = srcset;
+      if (img.src !== gif) img.src = gif;
+    }
+    function swap() {
+      const { naturalWidth, naturalHeight, clientWidth } = img;
+      // The sides of a video are even. The layout keeps the GIF's own.
+      if (naturalWidth % 2 || naturalHeight % 2) video.style.aspectRatio = naturalWidth / naturalHeight;
+      video.style.objectFit = getComputedStyle(img).objectFit;
+      img.replaceWith(video);
+      if (naturalWidth && video.clientWidth !== clientWidth) video.width = naturalWidth;
+      visibility.observe(video);
+    }
+    function start() {
+      video.addEventListener("loadeddata", swap, { once: true });
+      video.addEventListener("error", restore);
+      video.lastChild.addEventListener("error", restore);
+      video.load();
+    }
+    video.addEventListener("click", (event) => {
+      if (!img.dispatchEvent(new MouseEvent("click", event))) event.preventDefault();
+      if (event.defaultPrevented || video.closest("a, button, label")) return;
+      isPaused = !video.paused;
+      if (isPaused) video.pause();
+      else play();
+    });
+    // The poster takes the place of the GIF, so that the browser stops loading that.
+    if (urls.jpg && (stays || !img.complete)) {
+      img.addEventListener("error", restore);
+      img.removeAttribute("srcset");
+      img.src = urls.jpg;
+    }
+    if (stays) img.addEventListener("click", start, { once: true });
+    else start();
+  }
+
+  const approach = new IntersectionObserver(
+    (entries) => {
+      for (const { target, isIntersecting } of entries) {
+        if (!isIntersecting) continue;
+        approach.unobserve(target);
+        upgrade(target);
+      }
+    },
+    { rootMargin: (settings.margin || 300) + "px" },
+  );
+
+  function consider(img) {
+    if (known.has(img) || img.tagName !== "IMG" || !img.matches(selector) || img.dataset.gifreel === "off") return;
+    if (!/^https?:[^?#]*\.gif([?#]|$)/i.test(img.src) || img.useMap || img.isMap || img.closest("picture")) return;
+    // A server that requires signatures answers only what the page states.
+    if ("signed" in settings && !img.dataset.gifreelMp4) return;
+    known.add(img);
+    approach.observe(img);
+  }
+  function find(node) {
+    if (node.nodeType === 1) [node, ...node.querySelectorAll("img")].forEach(consider);
+  }
+
+  find(document.documentElement);
+  new MutationObserver((records) => {
+    for (const { type, target, addedNodes } of records) type === "attributes" ? consider(target) : addedNodes.forEach(find);
+  }).observe(document, { childList: true, subtree: true, attributeFilter: ["src"] });
+})();
