@@ -5,7 +5,7 @@
 FROM swift:6.1-bookworm AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
-        libavcodec-dev libavformat-dev libavutil-dev libswscale-dev libx264-dev libwebp-dev libaom-dev libvpx-dev \
+        libavcodec-dev libavformat-dev libavutil-dev libswscale-dev libx264-dev libwebp-dev libaom-dev libvpx-dev libpng-dev \
         libgif-dev libcurl4-openssl-dev libhiredis-dev libssl-dev libsqlite3-dev zlib1g-dev \
         dpkg-dev make nasm pkg-config \
     && rm -rf /var/lib/apt/lists/*
@@ -26,7 +26,7 @@ RUN mkdir -p /out/licences \
             if [ -f "$text" ]; then cp "$text" "/out/licences/$(basename "$package")-$(basename "$text")"; fi; \
         done; \
     done \
-    && for package in libavcodec libaom libvpx; do \
+    && for package in libavcodec libaom libvpx libwebp libpng; do \
         cp "/usr/share/doc/$package-dev/copyright" "/out/licences/$package-copyright"; \
     done
 
@@ -36,7 +36,7 @@ LABEL org.opencontainers.image.title="Gifreel" \
     org.opencontainers.image.licenses="GPL-3.0-or-later"
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
-        libx264-164 libwebp7 zlib1g libgif7 libcurl4 libhiredis0.14 libssl3 libsqlite3-0 ca-certificates curl \
+        libx264-164 zlib1g libgif7 libcurl4 libhiredis0.14 libssl3 libsqlite3-0 ca-certificates curl \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 10001 --home-dir /var/lib/gifreel --create-home gifreel \
     && install -d -o gifreel -g gifreel /var/cache/gifreel

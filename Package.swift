@@ -33,6 +33,8 @@ let package = Package(
     targets: [
         // C libraries, each with a module map and a shim for what Swift cannot import.
         .systemLibrary(name: "CGIF"),
+        .systemLibrary(name: "CPNG"),
+        .systemLibrary(name: "CWebP"),
         .systemLibrary(name: "CAV"),
         .systemLibrary(name: "CCurl"),
         .systemLibrary(name: "CHiredis"),
@@ -47,7 +49,7 @@ let package = Package(
 
         // The leaves, which do not import one another.
         .target(
-            name: "Media", dependencies: ["CGIF", "CAV", "SystemIO"], swiftSettings: strict + libavHeaders,
+            name: "Media", dependencies: ["CGIF", "CPNG", "CWebP", "CAV", "SystemIO"], swiftSettings: strict + libavHeaders,
             linkerSettings: libavArchives),
         .target(
             name: "Fetch",
@@ -147,13 +149,16 @@ let package = Package(
         .executableTarget(name: "Benchmarks", dependencies: ["Media"], swiftSettings: strict),
 
         // Tests mirror the targets.
-        .target(name: "TestSupport", dependencies: ["SystemIO", "CLinux"], path: "Tests/TestSupport", swiftSettings: strict),
+        .systemLibrary(name: "CWebPEncoder", path: "Tests/CWebPEncoder"),
+        .target(
+            name: "TestSupport", dependencies: ["SystemIO", "CLinux", "CWebPEncoder"], path: "Tests/TestSupport",
+            swiftSettings: strict),
         .testTarget(name: "StructureTests", swiftSettings: strict),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: strict),
         .testTarget(name: "SystemIOTests", dependencies: ["SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "MediaTests", dependencies: ["Media", "SystemIO", "TestSupport"],
-            exclude: ["Fuzzing/Corpus", "Fuzzing/gif.dict"],
+            exclude: ["Fuzzing/Corpus", "Fuzzing/gif.dict", "Fuzzing/apng.dict", "Fuzzing/webp.dict"],
             swiftSettings: strict),
         .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "CLinux", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "FetchTests", dependencies: ["Fetch", "SystemIO", "TestSupport"], swiftSettings: strict),

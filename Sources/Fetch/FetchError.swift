@@ -87,7 +87,7 @@ package enum FetchError: Error, Equatable, Sendable {
         case .failed(.cutShort): "The source's response ended too early."
         case .failed(.tls): "The TLS connection to the source failed."
         case .failed(.protocolViolation): "The source's response is not valid HTTP."
-        case .notAGIF(let kind): "The source is \(kind.phrase)."
+        case .notAGIF(let kind): kind.sentence("The source")
         case .tooManyRedirects(let limit): "The source redirects more than \(limit) times."
         case .busy: "Too many sources are being fetched."
         case .cancelled, .closed, .exhausted: "The source was not fetched."

@@ -102,6 +102,7 @@ package struct Settings: Sendable, Equatable {
     package struct Mount: Sendable, Equatable {
         package var origin: String?
         package var allow: [String] = []
+        package var sources = [Source.gif]
         package var negotiate = false
         package var onMiss = OnMiss.wait
         package var freshFor: Duration?
@@ -121,6 +122,13 @@ package struct Settings: Sendable, Equatable {
             package var secretKey: String?
 
             package init() {}
+        }
+
+        /// A format of sources.
+        package enum Source: String, SettingChoice {
+            case gif
+            case apng
+            case webp
         }
 
         /// What a mount that negotiates answers while a rendition is being produced.

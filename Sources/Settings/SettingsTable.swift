@@ -197,8 +197,12 @@ extension Setting {
             mount: "allow", \.allow, .live, whenUnset: "all paths", example: "avatars/, posts/",
             "Paths below the origin that may be requested."),
         Setting(
+            mount: "sources", \.sources, .live, example: "gif, apng, webp",
+            "Formats of the sources: gif, apng (.png and .apng) and webp. With others than gif, renditions are at a.webp.mp4."),
+        Setting(
             mount: "negotiate", \.negotiate, .live, example: "true",
-            "Whether .gif answers with a video or an AVIF only if Accept names it; other clients get the GIF itself."),
+            "Whether the path of a source answers with a video or an AVIF only if Accept names it; other clients get the source itself."
+        ),
         Setting(
             mount: "on_miss", \.onMiss, .live, example: "original",
             "Answer of a mount that negotiates while a rendition is produced: wait sends the rendition, original the GIF as it arrives."

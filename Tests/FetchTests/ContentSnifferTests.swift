@@ -4,7 +4,7 @@ import Testing
 @Suite("Content is recognized by its first bytes") struct ContentSnifferTests {
     @Test(arguments: ["GIF87a", "GIF89a", "GIF89a and more"])
     func gifIsRecognized(text: String) {
-        #expect(ContentSniffer.judge(text.utf8, isWhole: false) == .gif)
+        #expect(ContentSniffer.judge(text.utf8, isWhole: false) == .source)
     }
 
     static let others: [(bytes: [UInt8], kind: ContentKind)] = [
@@ -59,9 +59,43 @@ import Testing
         for (bytes, _) in Self.others {
             let padded = bytes + [UInt8](repeating: 0, count: 64)
             let judgements = (0...padded.count).map { ContentSniffer.judge(padded.prefix($0), isWhole: false) }
-            let isGIF = judgements.contains(.gif)
+            let isGIF = judgements.contains(.source)
             #expect(!isGIF, "\(bytes)")
             #expect(judgements.last != .undecided)
         }
+    }
+
+    private static let png: [UInt8] = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]
+
+    private static func chunk(_ type: String, _ length: Int = 0) -> [UInt8] {
+        [0, 0, 0, UInt8(length)] + Array(type.utf8) + [UInt8](repeating: 1, count: length + 4)
+    }
+
+    @Test func aPNGIsASourceIfItsAnimationPrecedesItsPixels() {
+        let head = Self.png + Self.chunk("IHDR", 13)
+        let animated = head + Self.chunk("acTL", 8)
+        let still = head + Self.chunk("IDAT", 9)
+        for count in 0..<head.count + 8 {
+            #expect(ContentSniffer.judge(animated.prefix(count), isWhole: false) == .undecided, "\(count)")
+        }
+        #expect(ContentSniffer.judge(animated, isWhole: false) == .source)
+        #expect(ContentSniffer.judge(head + Self.chunk("gAMA", 4) + Self.chunk("acTL", 8), isWhole: false) == .source)
+        #expect(ContentSniffer.judge(still, isWhole: false) == .notAGIF(.png))
+        #expect(ContentSniffer.judge(head + Self.chunk("gAMA", 4) + Self.chunk("IDAT", 8), isWhole: false) == .notAGIF(.png))
+        // What follows a long chunk is for the decoder to see.
+        #expect(ContentSniffer.judge(head + Self.chunk("iCCP", 200), isWhole: false) == .source)
+        #expect(ContentSniffer.judge(head, isWhole: true) == .source)
+    }
+
+    @Test func aWebPIsASourceIfItsHeaderSaysSo() {
+        func webp(_ flags: UInt8) -> [UInt8] { Array("RIFF\u{1}\u{2}\u{3}\u{4}WEBPVP8X\u{a}\0\0\0".utf8) + [flags] }
+        for count in 12..<21 {
+            #expect(ContentSniffer.judge(webp(2).prefix(count), isWhole: false) == .undecided, "\(count)")
+        }
+        #expect(ContentSniffer.judge(webp(2), isWhole: false) == .source)
+        #expect(ContentSniffer.judge(webp(0x12), isWhole: false) == .source)
+        #expect(ContentSniffer.judge(webp(0x10), isWhole: false) == .notAGIF(.webp))
+        #expect(ContentSniffer.judge(webp(2).prefix(20), isWhole: true) == .notAGIF(.webp))
+        #expect(ContentKind.webp.sentence("The file") == "This WebP has no animation.")
     }
 }

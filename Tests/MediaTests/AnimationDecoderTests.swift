@@ -8,9 +8,11 @@ import Testing
 struct AnimationDecoderTests {
     /// Two pixels wide and high: opaque red, then half-transparent blue over one column, then a hole in it.
     private struct ColorDecoder: AnimationDecoder, ~Copyable {
+        static let format = SourceFormat.gif
         static func recognizes(_ bytes: UnsafeRawBufferPointer) -> Bool { true }
         let canvasSize = (width: 2, height: 2)
         let loopCount: Int? = 3
+        let timescale = 100
         var ending: AnimationEnding?
         var dataBytes = 0
         var frame = AnimationFrame(rectangle: .empty, delay: 0, disposal: .keep)
@@ -93,7 +95,9 @@ struct AnimationDecoderTests {
     @Test func bytesTellTheFormat() {
         func format(_ text: String) -> SourceFormat? { Array(text.utf8).withUnsafeBytes { SourceFormat(of: $0) } }
         #expect(format("GIF87a") == .gif && format("GIF89a...") == .gif)
-        for text in ["", "GIF", "GIF88a", "RIFF....WEBP", "\u{89}PNG"] { #expect(format(text) == nil) }
+        #expect(format("RIFF....WEBP") == .webp)
+        #expect(APNGBuilder.signature.withUnsafeBytes { SourceFormat(of: $0) } == .apng)
+        for text in ["", "GIF", "GIF88a", "RIFF....WEB", "RIFF....WAVE", "\u{89}PNG"] { #expect(format(text) == nil) }
     }
 
     @Test func everyOutputHasARow() {

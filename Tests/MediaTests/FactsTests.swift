@@ -6,7 +6,7 @@ import Testing
 @Suite("Facts describe the animation")
 struct FactsTests {
     private func delays(_ facts: Converted) -> [Int] {
-        stride(from: 0, to: facts.bytes.count, by: 2).map { Int(facts.bytes[$0]) | Int(facts.bytes[$0 + 1]) << 8 }
+        FactsOutput.delays(facts.bytes) ?? []
     }
 
     @Test func delaysAreThoseThatAreShown() throws {

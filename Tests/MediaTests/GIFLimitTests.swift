@@ -87,7 +87,7 @@ struct GIFLimitTests {
     @Test(arguments: [(0, 4), (4, 0), (0, 0)]) func aGIFWithoutAPixelIsCorrupt(_ width: Int, _ height: Int) {
         var builder = GIFBuilder(width: 4, height: 4)
         builder.add(GIFBuilder.Frame(width: width, height: height, pixels: []))
-        let error = TranscodeError.corrupt(.emptyFrames)
+        let error = TranscodeError.corrupt(.gif, .emptyFrames)
         #expect(throws: error) { try Composing.summary(builder.finish()) }
         #expect(error.description == "The GIF is corrupt: none of its frames has a pixel.")
     }

@@ -138,12 +138,14 @@ struct GIFReaderTests {
         for gif in [
             Array("GIF89a".utf8), GIFBuilder(width: 4, height: 4).bytes, GIFBuilder(width: 4, height: 4).bytes + [0x2c, 0],
         ] {
-            #expect(throws: TranscodeError.incomplete) { try Composing.summary(gif) }
+            #expect(throws: TranscodeError.incomplete(.gif)) { try Composing.summary(gif) }
         }
     }
 
     @Test func aFileWithoutFramesIsCorrupt() {
-        #expect(throws: TranscodeError.corrupt(.noFrames)) { try Composing.summary(GIFBuilder(width: 4, height: 4).finish()) }
+        #expect(throws: TranscodeError.corrupt(.gif, .noFrames)) {
+            try Composing.summary(GIFBuilder(width: 4, height: 4).finish())
+        }
     }
 
     @Test func everyLimitNamesItselfAndTheValue() throws {

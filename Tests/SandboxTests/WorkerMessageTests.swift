@@ -48,8 +48,9 @@ import Testing
         return TranscodeResult(
             sourceWidth: number(), sourceHeight: number(), width: number(), height: number(), frames: number(),
             samples: number(), duration: number(), timescale: number(),
-            loopCount: Bool.random(using: &numbers) ? number() : nil, isTransparent: Bool.random(using: &numbers),
-            bytes: number())
+            loopCount: Bool.random(using: &numbers) ? number() : nil,
+            sourceFormat: SourceFormat.allCases.randomElement(using: &numbers) ?? .gif,
+            isTransparent: Bool.random(using: &numbers), hasAlpha: Bool.random(using: &numbers), bytes: number())
     }
 
     @Test func jobsAndResultsRoundTripWithAllFields() {
@@ -82,15 +83,16 @@ import Testing
         let missing = Set(Self.leaves(plain).map(\.path)).subtracting(seen)
         #expect(missing.isEmpty, "these never differ in the test, so extend it: \(missing)")
         let fields = Set(Self.leaves(result(&numbers)).map(\.path))
-        #expect(fields.count == 11, "extend the test by the new field of results: \(fields)")
+        #expect(fields.count == 13, "extend the test by the new field of results: \(fields)")
     }
 
     /// Every error, one after another. A new case does not compile until it is listed here.
     private func next(after error: TranscodeError?) -> TranscodeError? {
         switch error {
         case nil: .notAGIF
-        case .notAGIF: .incomplete
-        case .incomplete: .corrupt(.noCanvas)
+        case .notAGIF: .still(.webp)
+        case .still: .incomplete(.apng)
+        case .incomplete: .corrupt(.webp, .noCanvas)
         case .corrupt: .tooLarge(.frames, value: 1 << 40, maximum: 9)
         case .tooLarge: .encoderMissing(.webp)
         case .encoderMissing: .codecMissing(.av1)

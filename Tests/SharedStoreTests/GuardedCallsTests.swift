@@ -42,3 +42,16 @@ import Testing
         #expect(outcome.error == .unreachable(cause: "a test"))
     }
 }
+
+/// A value that the closures of a call share with their test.
+private final class Shared<Value: Sendable>: Sendable {
+    private let state: Mutex<Value>
+
+    init(_ value: Value) {
+        state = Mutex(value)
+    }
+
+    var value: Value { state.withLock { $0 } }
+
+    func update(_ body: (inout Value) -> Void) { state.withLock { body(&$0) } }
+}

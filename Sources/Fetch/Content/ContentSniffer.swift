@@ -1,8 +1,8 @@
-/// The recognition of a GIF by its first bytes, never by a name or a declared type.
+/// The recognition of an animation by its first bytes, never by a name or a declared type.
 package enum ContentSniffer {
     package enum Judgement: Hashable, Sendable {
-        /// The content begins with the signature of a GIF.
-        case gif
+        /// The content begins as a GIF, an APNG or an animated WebP. A PNG may turn out to have no animation after all.
+        case source
         /// The content is of another kind.
         case notAGIF(ContentKind)
         /// The decision needs more bytes.
@@ -19,9 +19,14 @@ package enum ContentSniffer {
     ///   - isWhole: Whether `start` is the whole content.
     package static func judge(_ start: some Sequence<UInt8>, isWhole: Bool) -> Judgement {
         let bytes = Array(start.prefix(sufficient))
-        if bytes.count >= signatureLength, signatures.contains(where: bytes.starts) { return .gif }
+        if bytes.count >= signatureLength, signatures.contains(where: bytes.starts) { return .source }
         if !isWhole, bytes.count < signatureLength, signatures.contains(where: { $0.starts(with: bytes) }) { return .undecided }
         let kind = kind(of: bytes)
+        switch kind {
+        case .png: return StillPictures.judgePNG(bytes, isWhole: isWhole || bytes.count == sufficient)
+        case .webp: return StillPictures.judgeWebP(bytes, isWhole: isWhole)
+        default: break
+        }
         let mayBecomeKnown = !isWhole && bytes.count < sufficient && (kind == .unknown || kind == .text || kind == .empty)
         return mayBecomeKnown ? .undecided : .notAGIF(kind)
     }
@@ -116,13 +121,16 @@ package enum ContentKind: String, Hashable, Sendable, CaseIterable {
     case empty = "empty"
     case unknown = "unknown"
 
-    /// The end of a sentence that begins with «The source is».
-    package var phrase: String {
+    /// A sentence about content that is no source.
+    ///
+    /// - Parameter subject: Begins the sentence, such as «The file».
+    package func sentence(_ subject: String) -> String {
         switch self {
-        case .empty: "empty"
-        case .unknown: "not a GIF"
-        case .text: "not a GIF but looks like text"
-        default: "not a GIF but looks like \(rawValue)"
+        case .empty: "\(subject) is empty."
+        // With an animation, these are sources.
+        case .png, .webp: "This \(rawValue) has no animation."
+        case .unknown: "\(subject) is not a GIF, APNG or animated WebP."
+        default: "\(subject) is not a GIF, APNG or animated WebP but looks like \(rawValue)."
         }
     }
 }

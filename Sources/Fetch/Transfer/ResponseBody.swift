@@ -1,7 +1,7 @@
 internal import Crypto
 internal import SystemIO
 
-/// A complete body that begins with the signature of a GIF.
+/// A complete body that begins as an animation.
 struct FetchedBody {
     let bytes: SharedDescriptor
     let count: Int
@@ -50,7 +50,7 @@ struct BodySink: ~Copyable {
             return nil
         case .notAGIF(let kind):
             throw .notAGIF(looksLike: kind)
-        case .gif:
+        case .source:
             let opened: SharedDescriptor
             do throws(SystemError) {
                 let file = try MemoryFile(name: "gifreel-source")

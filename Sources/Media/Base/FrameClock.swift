@@ -1,26 +1,31 @@
-/// Adds up the delays of frames, in whole hundredths of a second.
+/// Adds up the delays of frames, in whole units of a source's timescale.
 package struct FrameClock: Sendable, Equatable {
-    /// Units per second: those of GIF (GIF89a §23, «delay time»).
+    /// Units per second of GIF (GIF89a §23, «delay time»), and of the times in options and limits.
     package static let timescale = 100
-    /// The shortest delay that browsers honour, in hundredths of a second.
-    package static let shortestHonouredDelay = 2
-    /// The delay that replaces a shorter one: Chromium, Firefox and Safari show a frame with a delay of 0 or 1 for a tenth of a
+    /// The longest delay that browsers ignore, as a fraction of a second: a hundredth.
+    private static let ignoredFraction = 100
+    /// The delay that replaces it, as a fraction of a second: Chromium, Firefox and Safari show such a frame for a tenth of a
     /// second.
-    package static let replacementDelay = 10
+    private static let replacementFraction = 10
 
+    /// Units per second.
+    private let timescale: Int
     /// The time at which the next frame appears.
     package private(set) var now = 0
 
-    package init() {}
+    /// - Parameter timescale: Units per second: a multiple of ``timescale``.
+    package init(timescale: Int = Self.timescale) {
+        self.timescale = timescale
+    }
 
     /// The duration of a frame with the coded delay.
-    package static func shownDelay(_ raw: Int) -> Int {
-        raw < shortestHonouredDelay ? replacementDelay : raw
+    package static func shownDelay(_ raw: Int, timescale: Int = Self.timescale) -> Int {
+        raw <= timescale / ignoredFraction ? timescale / replacementFraction : raw
     }
 
     /// Advances the clock by a frame with the coded delay. Returns the time at which the frame appears, and its duration.
     package mutating func advance(by rawDelay: Int) -> (start: Int, duration: Int) {
-        let duration = Self.shownDelay(rawDelay)
+        let duration = Self.shownDelay(rawDelay, timescale: timescale)
         defer { now += duration }
         return (now, duration)
     }

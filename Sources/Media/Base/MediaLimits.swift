@@ -30,6 +30,15 @@ package struct MediaLimits: Sendable, Equatable {
         self.duration = duration
     }
 
+    /// The limits for a format. WebP codes even areas in fewer bytes than GIF and PNG do, so more pixels per byte are legitimate there.
+    func adapted(to format: SourceFormat) -> MediaLimits {
+        guard format == .webp else { return self }
+        var limits = self
+        let (product, overflow) = pixelsPerByte.multipliedReportingOverflow(by: 8)
+        limits.pixelsPerByte = overflow ? .max : product
+        return limits
+    }
+
     /// The names of the limits in errors. The raw value crosses the process border.
     package enum Name: UInt8, Sendable {
         case side = 1

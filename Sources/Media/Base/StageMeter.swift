@@ -68,9 +68,9 @@ struct CostMeter: StageMeter {
 package struct StageCosts: Sendable, Equatable {
     /// Reading all records without decoding pixels.
     package var scan = 0
-    /// Decoding the container and LZW codes to palette indices.
+    /// Decoding the container and its pixels.
     package var decode = 0
-    /// Drawing indices on the canvas, including disposal.
+    /// Drawing frames on the canvas, including disposal.
     package var compose = 0
     /// Converting the changed part of the canvas to 4:2:0 planes.
     package var convert = 0
@@ -79,7 +79,7 @@ package struct StageCosts: Sendable, Equatable {
     /// Writing packets into the container, and its index.
     package var mux = 0
 
-    /// Pixels of the GIF's images by their own sizes.
+    /// Pixels of the frames by their own sizes.
     package var codedPixels = 0
     /// Pixels of the video's samples.
     package var videoPixels = 0

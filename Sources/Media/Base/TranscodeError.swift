@@ -4,10 +4,12 @@ internal import CAV
 package enum TranscodeError: Error, Equatable, Sendable {
     /// The file has no format that can be decoded.
     case notAGIF
+    /// The file is a picture of a format that has animations as well.
+    case still(SourceFormat)
     /// The file ends before its first frame is complete.
-    case incomplete
-    /// The file is a GIF whose structure yields no frame.
-    case corrupt(Flaw)
+    case incomplete(SourceFormat)
+    /// The file's structure yields no frame.
+    case corrupt(SourceFormat, Flaw)
     /// One of ``MediaLimits`` is exceeded.
     case tooLarge(MediaLimits.Name, value: Int, maximum: Int)
     /// libavcodec lacks the encoder of the format.
@@ -29,7 +31,7 @@ package enum TranscodeError: Error, Equatable, Sendable {
         return isMemory ? .outOfMemory : .failed(stage, code: code)
     }
 
-    /// The flaw of a corrupt GIF. The raw value crosses the process border.
+    /// The flaw of a corrupt file. The raw value crosses the process border.
     package enum Flaw: UInt8, Sendable {
         case header = 1
         case noFrames
@@ -73,16 +75,17 @@ package enum TranscodeError: Error, Equatable, Sendable {
 extension TranscodeError: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .notAGIF: "The file is not a GIF."
-        case .incomplete: "The GIF is incomplete: it ends before its first frame does."
-        case .corrupt(let flaw): "The GIF is corrupt: \(flaw.phrase)."
+        case .notAGIF: "The file is not a GIF, APNG or animated WebP."
+        case .still(let format): "This \(format.title) has no animation."
+        case .incomplete(let format): "The \(format.title) is incomplete: it ends before its first frame does."
+        case .corrupt(let format, let flaw): "The \(format.title) is corrupt: \(flaw.phrase)."
         case .tooLarge(let name, let value, let maximum):
-            "The GIF is too large: the \(name.phrase) is \(value), and the limit is \(maximum)."
+            "The animation is too large: the \(name.phrase) is \(value), and the limit is \(maximum)."
         case .encoderMissing(.mp4): "libx264 is missing from libavcodec."
         case .encoderMissing(let format): "The encoder for \(format) is missing from libavcodec."
         case .codecMissing(let codec): "The encoder for \(codec) is missing from libavcodec."
         case .startPastEnd(let start, let duration):
-            "The start, \(Self.seconds(start)) s, is not before the GIF's end, which is at \(Self.seconds(duration)) s."
+            "The start, \(Self.seconds(start)) s, is not before the animation's end, which is at \(Self.seconds(duration)) s."
         case .failed(let stage, let code): "The conversion failed while \(stage.phrase) (code \(code))."
         case .outOfMemory: "The conversion needs more memory than it is allowed."
         }

@@ -14,16 +14,21 @@ package struct TranscodeResult: Sendable, Equatable {
     package var duration: Int
     /// Units per second.
     package var timescale: Int
-    /// The raw loop count; nil without one (plays once), 0 for endless.
+    /// The repetitions after the first play: nil for none, 0 for endless.
     package var loopCount: Int?
+    /// The format of the source.
+    package var sourceFormat: SourceFormat
     /// Whether a pixel is transparent. Known for posters and facts.
     package var isTransparent: Bool
+    /// Whether some frame of the source is coded with alpha or a transparent colour. Known for facts.
+    package var hasAlpha: Bool
     /// The length of the output in bytes.
     package var bytes: Int
 
     package init(
         sourceWidth: Int, sourceHeight: Int, width: Int, height: Int, frames: Int, samples: Int, duration: Int,
-        timescale: Int = FrameClock.timescale, loopCount: Int?, isTransparent: Bool = false, bytes: Int
+        timescale: Int = FrameClock.timescale, loopCount: Int?, sourceFormat: SourceFormat = .gif,
+        isTransparent: Bool = false, hasAlpha: Bool = false, bytes: Int
     ) {
         self.sourceWidth = sourceWidth
         self.sourceHeight = sourceHeight
@@ -34,7 +39,9 @@ package struct TranscodeResult: Sendable, Equatable {
         self.duration = duration
         self.timescale = timescale
         self.loopCount = loopCount
+        self.sourceFormat = sourceFormat
         self.isTransparent = isTransparent
+        self.hasAlpha = hasAlpha
         self.bytes = bytes
     }
 }

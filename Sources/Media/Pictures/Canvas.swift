@@ -89,22 +89,20 @@ package struct Canvas: ~Copyable {
         return changed
     }
 
-    /// Draws pixels that are colours with alpha. Returns the visible part of the frame if a pixel changed, else nothing.
+    /// Draws pixels that are colours with alpha. Returns a rectangle that contains all changes.
     private func drawColors(
         _ words: UnsafeBufferPointer<UInt32>, _ frame: AnimationFrame, _ visible: Rectangle
     ) -> Rectangle {
         guard words.count >= frame.rectangle.width * frame.rectangle.height else { return .empty }
-        var difference: UInt32 = 0
+        guard let base = words.baseAddress else { return .empty }
+        let rows = ColorRows(format: format, blend: frame.blend)
+        var changed = Rectangle.empty
         for y in visible.y..<visible.maxY {
-            let source = (y - frame.rectangle.y) * frame.rectangle.width + visible.x - frame.rectangle.x
-            let target = pixels + (y * width + visible.x)
-            for x in 0..<visible.width {
-                let new = format.draw(words[source + x], frame.blend, over: target[x])
-                difference |= new ^ target[x]
-                target[x] = new
-            }
+            let source = base + ((y - frame.rectangle.y) * frame.rectangle.width + visible.x - frame.rectangle.x)
+            guard let span = rows.draw(source, count: visible.width, onto: pixels + (y * width + visible.x)) else { continue }
+            changed = changed.union(Rectangle(x: visible.x + span.lowerBound, y: y, width: span.count, height: 1))
         }
-        return difference == 0 ? .empty : visible
+        return changed
     }
 
     /// Draws one row. Returns a part of it that contains all changes.

@@ -22,10 +22,11 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
     ///
     /// - Throws: ``TranscodeError`` for an error before the pixels of the first frame.
     init(_ bytes: UnsafeRawBufferPointer, limits: MediaLimits) throws(TranscodeError) {
+        let limits = limits.adapted(to: Decoder.format)
         var decoder = try Decoder(bytes, limits: limits)
-        guard try decoder.next() else { throw AnimationSummary.errorWithoutFrames(decoder.ending) }
+        guard try decoder.next() else { throw Decoder.errorWithoutFrames(decoder.ending) }
         let (width, height) = try AnimationSummary.checkedSize(decoder, limits)
-        guard width > 0 && height > 0 else { throw .corrupt(.noCanvas) }
+        guard width > 0 && height > 0 else { throw .corrupt(Decoder.format, .noCanvas) }
         let canvas = try Canvas(width: width, height: height, format: .rgba)
         self.bytes = bytes
         self.limits = limits
@@ -33,7 +34,7 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
         self.canvas = canvas
     }
 
-    /// The raw loop count of the last looping extension seen so far; nil without one, 0 for endless.
+    /// The repetitions after the first play that were read so far: nil for none, 0 for endless.
     var loopCount: Int? { decoder.loopCount }
 
     /// Composes the next frame.

@@ -42,7 +42,7 @@ final class PictureScaler {
     @inline(__always)
     private static func multiplied(_ word: UInt32, _ shift: UInt32) -> UInt8 {
         let value = word >> shift & 255
-        // Pixels of a GIF are opaque or wholly 0.
+        // Most pixels are opaque or wholly 0.
         if word >= PixelFormat.opaque || shift == 24 { return UInt8(truncatingIfNeeded: value) }
         return UInt8(truncatingIfNeeded: (value &* (word >> 24) &+ 127) / 255)
     }

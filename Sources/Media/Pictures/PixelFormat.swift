@@ -48,18 +48,33 @@ package enum PixelFormat: Sendable {
         case (_, 0): return blend == .over ? old : clear
         case (.yuv, _):
             // A frame that replaces the canvas shows the background through its translucent pixels.
-            return Self.mix(pack(color), blend == .over ? old : clear, alpha, fields: [(0, 0xff), (8, 0xfff), (20, 0xfff)])
+            return Self.mix(pack(color), blend == .over ? old : clear, alpha)
         case (.rgba, _):
             return blend == .over ? Self.over(word, old) : word
         }
     }
 
-    /// The mean of two words' bit fields, weighted by alpha and its complement.
-    private static func mix(_ new: UInt32, _ old: UInt32, _ alpha: UInt32, fields: [(shift: UInt32, mask: UInt32)]) -> UInt32 {
-        fields.reduce(0) { word, field in
-            let (first, second) = (new >> field.shift & field.mask, old >> field.shift & field.mask)
-            return word | ((first * alpha + second * (255 - alpha) + 127) / 255) << field.shift
+    /// The mean of two words of the format ``yuv(background:)``, weighted by alpha and its complement.
+    @inline(__always)
+    private static func mix(_ new: UInt32, _ old: UInt32, _ alpha: UInt32) -> UInt32 {
+        @inline(__always)
+        func mean(_ shift: UInt32, _ mask: UInt32) -> UInt32 {
+            let sum = (new &>> shift & mask) &* alpha &+ (old &>> shift & mask) &* (255 &- alpha)
+            return ((sum &+ 127) / 255) &<< shift
         }
+        return mean(0, 0xff) | mean(8, 0xfff) | mean(20, 0xfff)
+    }
+
+    /// Opaque pixels of the format ``rgba`` as ``packYUV(_:)`` converts them.
+    @inline(__always)
+    static func yuv(_ words: SIMD8<UInt32>) -> SIMD8<UInt32> {
+        let red = SIMD8<Int32>(truncatingIfNeeded: words & 255)
+        let green = SIMD8<Int32>(truncatingIfNeeded: words &>> 8 & 255)
+        let blue = SIMD8<Int32>(truncatingIfNeeded: words &>> 16 & 255)
+        let luma = (11_966 &* red &+ 40_254 &* green &+ 4_064 &* blue &+ (16 << 16 + 1 << 15)) &>> 16
+        let cb = (28_785 &* blue &- 6_596 &* red &- 22_189 &* green &+ (128 << 16 + 1 << 11)) &>> 12
+        let cr = (28_784 &* red &- 26_145 &* green &- 2_639 &* blue &+ (128 << 16 + 1 << 11)) &>> 12
+        return SIMD8<UInt32>(truncatingIfNeeded: luma | cb &<< 8 | cr &<< 20)
     }
 
     /// A translucent pixel over another; both with straight alpha (Porter and Duff 1984, «over»).

@@ -7,7 +7,7 @@ struct StillPicture: ~Copyable {
 
     /// Crops and scales a canvas of the format ``PixelFormat/rgba``.
     ///
-    /// - Parameter background: The colour that replaces transparent pixels before scaling; nil leaves them transparent.
+    /// - Parameter background: The colour on which transparent pixels are laid before scaling; nil leaves them transparent.
     init(_ canvas: borrowing Canvas, _ geometry: PictureGeometry, background: RGB?) throws(TranscodeError) {
         if let background { Self.fill(canvas, PixelFormat.rgba.pack(background)) }
         let (width, height) = (geometry.width, geometry.height)
@@ -37,6 +37,8 @@ struct StillPicture: ~Copyable {
 
     private static func fill(_ canvas: borrowing Canvas, _ word: UInt32) {
         let count = canvas.width * canvas.height
-        for index in 0..<count where canvas.pixels[index] < PixelFormat.opaque { canvas.pixels[index] = word }
+        for index in 0..<count where canvas.pixels[index] < PixelFormat.opaque {
+            canvas.pixels[index] = PixelFormat.rgba.draw(canvas.pixels[index], .over, over: word)
+        }
     }
 }

@@ -3,11 +3,15 @@ package struct AnimationSummary: Sendable, Equatable {
     /// The canvas, in pixels.
     package var width = 0
     package var height = 0
-    /// The delays of the frames as coded, in hundredths of a second.
-    package var delays: [UInt16] = []
-    /// The raw loop count; nil without one, 0 for endless.
+    /// Units per second of the delays.
+    package var timescale = FrameClock.timescale
+    /// The delays of the frames as coded.
+    package var delays: [Int] = []
+    /// The repetitions after the first play: nil for none, 0 for endless.
     package var loopCount: Int?
-    /// Whether some frame has a transparent index or leaves part of the canvas untouched or cleared.
+    /// Whether some frame is coded with alpha or a transparent index.
+    package var hasAlpha = false
+    /// Whether some frame has alpha or a transparent index, or leaves part of the canvas untouched or cleared.
     package var hasTransparency = false
     /// Whether the file ends early.
     package var isBrokenOff = false
@@ -18,40 +22,45 @@ package struct AnimationSummary: Sendable, Equatable {
     package init<Decoder: AnimationDecoder & ~Copyable>(
         scanning bytes: UnsafeRawBufferPointer, by _: Decoder.Type, limits: MediaLimits
     ) throws(TranscodeError) {
+        let limits = limits.adapted(to: Decoder.format)
         var decoder = try Decoder(bytes, limits: limits)
+        timescale = decoder.timescale
         var pixels = 0
         var density = PixelDensity()
         var duration = 0
+        /// Units per hundredth of a second.
+        let unit = timescale / FrameClock.timescale
         while try decoder.next() {
             let frame = decoder.frame
             if delays.isEmpty {
                 (width, height) = try Self.checkedSize(decoder, limits)
                 hasTransparency = frame.rectangle != Rectangle(x: 0, y: 0, width: width, height: height)
             }
-            if frame.transparentIndex != nil || frame.disposal == .clear { hasTransparency = true }
+            if frame.mayBeTransparent { hasAlpha = true }
+            if frame.mayBeTransparent || frame.disposal == .clear { hasTransparency = true }
             try limits.check(.frames, delays.count + 1)
-            try append(UInt16(frame.delay))
+            try append(frame.delay)
             density.add(frame)
             pixels += max(width * height, frame.rectangle.width * frame.rectangle.height)
             try limits.check(.totalPixels, pixels)
-            duration += FrameClock.shownDelay(frame.delay)
-            try limits.check(.duration, duration)
+            duration += FrameClock.shownDelay(frame.delay, timescale: timescale)
+            try limits.check(.duration, (duration + unit - 1) / unit)
             _ = decoder.skipPixels()
         }
         loopCount = decoder.loopCount
         isBrokenOff = decoder.ending == .brokenOff
-        if delays.isEmpty { throw Self.errorWithoutFrames(decoder.ending) }
-        if width == 0 || height == 0 { throw .corrupt(.noCanvas) }
-        if density.isEmpty { throw .corrupt(.emptyFrames) }
+        if delays.isEmpty { throw Decoder.errorWithoutFrames(decoder.ending) }
+        if width == 0 || height == 0 { throw .corrupt(Decoder.format, .noCanvas) }
+        if density.isEmpty { throw .corrupt(Decoder.format, .emptyFrames) }
         // Checked at the end, because a film may begin with a few blank frames.
         try density.check(limits, dataBytes: decoder.dataBytes)
     }
 
     /// Appends a delay. An array that cannot grow ends the process, so an allocation of the new size is tested first.
-    private mutating func append(_ delay: UInt16) throws(TranscodeError) {
+    private mutating func append(_ delay: Int) throws(TranscodeError) {
         if delays.count == delays.capacity {
             let wanted = max(256, 2 * delays.count)
-            _ = try HeapBuffer<UInt16>(count: wanted + 64)
+            _ = try HeapBuffer<Int>(count: wanted + 64)
             delays.reserveCapacity(wanted)
         }
         delays.append(delay)
@@ -68,10 +77,12 @@ package struct AnimationSummary: Sendable, Equatable {
         try limits.check(.canvasPixels, size.width * size.height)
         return size
     }
+}
 
+extension AnimationDecoder where Self: ~Copyable {
     /// The error for a file that ends before its first frame.
     static func errorWithoutFrames(_ ending: AnimationEnding?) -> TranscodeError {
-        ending == .brokenOff ? .incomplete : .corrupt(.noFrames)
+        ending == .brokenOff ? .incomplete(format) : .corrupt(format, .noFrames)
     }
 }
 

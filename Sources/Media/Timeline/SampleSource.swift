@@ -19,7 +19,7 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     private var canvas: Canvas
     private let converter: Converter
     private var timeline: Timeline
-    private var clock = FrameClock()
+    private var clock: FrameClock
     /// The area in which the planes differ from the canvas: all of it at first, later the changes of dropped frames.
     private var area: Rectangle
 
@@ -46,14 +46,20 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
         } else {
             converter = geometry.isIdentity ? .identity : .scaler(try VideoScaler(geometry))
         }
-        timeline = Timeline(options.time)
+        timeline = Timeline(options.time, of: summary)
+        clock = FrameClock(timescale: summary.timescale)
         width = geometry.evenWidth
         height = geometry.evenHeight
         area = Rectangle(x: 0, y: 0, width: summary.width, height: summary.height)
     }
 
-    /// The duration of the frames read so far, in hundredths of a second.
+    /// The duration of the frames read so far, in units of the source.
     var elapsed: Int { clock.now }
+
+    /// The error for a part that begins at `start`, in hundredths of a second, after the end of all frames.
+    func startPastEnd(_ start: Int) -> TranscodeError {
+        .startPastEnd(start: start, duration: clock.now / (decoder.timescale / FrameClock.timescale))
+    }
 
     /// Reads frames until one becomes a sample, and writes its picture; nil at the end.
     ///

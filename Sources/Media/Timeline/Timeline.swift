@@ -1,19 +1,24 @@
 /// Maps the times of frames to times of a video by the requested part, speed and maximum frame rate.
 ///
-/// The video's time unit makes every frame's time a whole number: at speed p/q, in lowest terms, a second has 100·p units and a
-/// hundredth of the source's time takes q.
+/// The video's time unit makes every frame's time a whole number, if that is possible: at speed p/q, in lowest terms, a second has p
+/// times as many units as in the source, of whose units each takes q. Sources with unusual fractions of seconds, or with very long
+/// frames, would have too many units. For them a unit is the power of ten that is precise enough, and times are rounded to it.
 struct Timeline: Sendable, Equatable {
     /// Units after which an unchanged picture becomes another sample.
     ///
     /// MP4 has 32 bits for the duration of a sample and for the distance between its decoding and its composition time
-    /// (ISO/IEC 14496-12 §8.6.1), and libavformat takes 31. A frame lasts at most 65,535 · 1000 units, so no sample lasts
-    /// 2²⁸, and no sample is shown 2³⁰ units before or after it is decoded: x264 reorders by at most three samples here.
+    /// (ISO/IEC 14496-12 §8.6.1), and libavformat takes 31. A frame lasts at most this many units as well, so no sample lasts
+    /// more than 2²⁸, and no sample is shown 2³⁰ units before or after it is decoded: x264 reorders by at most three samples here.
     static let longestSample = 1 << 27
+    /// The units per second of sources whose exact times do not fit, from the finest.
+    private static let roundedTimescales = [1_000_000, 100_000, 10_000, 1000, 100, 10]
 
     /// Units per second.
     let timescale: Int
-    private let unitsPerHundredth: Int
-    /// Hundredths of a second of the GIF's time.
+    /// The video's units in one unit of the source, as a fraction.
+    private let numerator: Int
+    private let denominator: Int
+    /// In units of the source.
     private let start: Int
     private let end: Int
     /// Thousandths of frames per second.
@@ -21,26 +26,53 @@ struct Timeline: Sendable, Equatable {
     /// The time of the previous sample, in units.
     private var newest: Int?
 
-    init(_ options: TimeOptions) {
+    init(_ options: TimeOptions, of summary: AnimationSummary) {
+        let longest = summary.delays.reduce(0) { max($0, FrameClock.shownDelay($1, timescale: summary.timescale)) }
+        self.init(options, source: summary.timescale, longestFrame: longest)
+    }
+
+    /// - Parameters:
+    ///   - source: Units per second of the source's times: a multiple of ``FrameClock/timescale``.
+    ///   - longestFrame: The longest time a frame is shown, in units of the source.
+    init(_ options: TimeOptions, source: Int = FrameClock.timescale, longestFrame: Int = Int(UInt16.max)) {
         let divisor = Self.greatestCommonDivisor(options.speed, TimeOptions.thousand)
-        timescale = FrameClock.timescale * (options.speed / divisor)
-        unitsPerHundredth = TimeOptions.thousand / divisor
-        start = options.start
-        end = options.end ?? .max
+        let exact = source * (options.speed / divisor)
+        let fitting = TimeOptions.thousand / divisor
+        if FactRange.timescale.contains(exact), longestFrame * fitting <= Self.longestSample {
+            (timescale, numerator, denominator) = (exact, fitting, 1)
+        } else {
+            let seconds = (longestFrame * TimeOptions.thousand / options.speed) / source + 1
+            timescale = Self.roundedTimescales.first { seconds * $0 <= Self.longestSample } ?? 1
+            let (units, sourceUnits) = (timescale * TimeOptions.thousand, source * options.speed)
+            let common = Self.greatestCommonDivisor(units, sourceUnits)
+            (numerator, denominator) = (units / common, sourceUnits / common)
+        }
+        let perHundredth = source / FrameClock.timescale
+        start = options.start * perHundredth
+        end = options.end.map { $0 * perHundredth } ?? .max
         ceiling = options.ceiling
     }
 
-    /// The video's time, in units, for a frame that the source shows at `time` for `duration`, both in hundredths. Nil if the
+    /// The video's time, in units, for a frame that the source shows at `time` for `duration`, both in the source's units. Nil if the
     /// frame lies outside the requested part.
     func place(time: Int, duration: Int) -> Int? {
         let first = max(time, start)
         guard first < min(time + duration, end) else { return nil }
-        return (first - start) * unitsPerHundredth
+        return scaled(first - start)
+    }
+
+    /// A time of the source in units of the video, rounded.
+    private func scaled(_ time: Int) -> Int {
+        if denominator == 1 { return time * numerator }
+        let (whole, rest) = time.quotientAndRemainder(dividingBy: denominator)
+        return whole * numerator + (rest * numerator + denominator / 2) / denominator
     }
 
     /// Whether the frame rate limit allows a sample at `time`. Otherwise the frame is dropped, and the previous sample lasts longer.
     func admits(_ time: Int) -> Bool {
-        guard let ceiling, let newest else { return true }
+        guard let newest else { return true }
+        // Rounding can give two frames of a source the same time.
+        guard let ceiling else { return time > newest }
         return (time - newest) * ceiling >= timescale * TimeOptions.thousand
     }
 
@@ -53,16 +85,16 @@ struct Timeline: Sendable, Equatable {
     /// Records that a frame has become a sample.
     mutating func note(_ time: Int) { newest = time }
 
-    /// Whether the requested part ends at or before `time`, in hundredths.
+    /// Whether the requested part ends at or before `time`, in the source's units.
     func isOver(at time: Int) -> Bool { time >= end }
 
-    /// The length of the video, in units, for a source of this duration in hundredths. At most 0 if the source ends before the
+    /// The length of the video, in units, for a source of this duration in its units. At most 0 if the source ends before the
     /// requested part begins.
-    func length(of duration: Int) -> Int { (min(duration, end) - start) * unitsPerHundredth }
+    func length(of duration: Int) -> Int { scaled(min(duration, end) - start) }
 
-    /// The shortest duration of a sample, in units, for a shortest frame of this many hundredths.
+    /// The shortest duration of a sample, in units, for a shortest frame of this many units of the source.
     func shortestSample(_ shortest: Int) -> Int {
-        let unbounded = shortest * unitsPerHundredth
+        let unbounded = scaled(shortest)
         guard let ceiling else { return unbounded }
         return max(unbounded, timescale * TimeOptions.thousand / ceiling)
     }

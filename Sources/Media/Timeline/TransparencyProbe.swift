@@ -9,11 +9,11 @@ enum TransparencyProbe {
     ) throws(TranscodeError) -> Bool {
         guard summary.hasTransparency else { return false }
         let geometry = PictureGeometry(width: summary.width, height: summary.height, options: options)
-        let timeline = Timeline(options.time)
-        var clock = FrameClock()
+        let timeline = Timeline(options.time, of: summary)
+        var clock = FrameClock(timescale: summary.timescale)
         var walk = try FrameWalk<Decoder>(bytes, limits: limits)
         while !timeline.isOver(at: clock.now), walk.frames < summary.delays.count, try walk.next() {
-            let shown = clock.advance(by: Int(summary.delays[walk.frames - 1]))
+            let shown = clock.advance(by: summary.delays[walk.frames - 1])
             let isShown = timeline.place(time: shown.start, duration: shown.duration) != nil
             if isShown && walk.canvas.hasTransparency(in: geometry.source) { return true }
         }

@@ -10,7 +10,7 @@ package struct PrewarmList: Sendable, Equatable {
         case ndjson
         /// A sitemap (sitemaps.org), or an index of sitemaps.
         case sitemap
-        /// An HTML page: the GIFs that it shows or links to.
+        /// An HTML page: the animations that it shows or links to.
         case html
 
         /// Guesses the format from the start of the text.
@@ -59,7 +59,7 @@ package struct PrewarmList: Sendable, Equatable {
             entries = try PrewarmListReader.read(text, limit: .max)
         case .sitemap: readSitemap(text, template)
         case .html:
-            entries = LinkedGIFs.find(text, base: base)
+            entries = LinkedAnimations.find(text, base: base)
                 .map { PrewarmEntry(url: $0, format: template.format, options: template.options) }
         }
     }
@@ -70,7 +70,7 @@ package struct PrewarmList: Sendable, Equatable {
             .filter { !$0.isEmpty && !$0.hasPrefix("#") }
     }
 
-    /// Collects GIFs from `loc` and from `loc` of extensions such as `image:loc`, and sitemaps from `loc` within `sitemap`.
+    /// Collects animations from `loc` and from `loc` of extensions such as `image:loc`, and sitemaps from `loc` within `sitemap`.
     private mutating func readSitemap(_ text: [UInt8], _ template: PrewarmEntry) {
         var isIndexEntry = false
         for element in MarkupScanner(text) {
@@ -79,7 +79,7 @@ package struct PrewarmList: Sendable, Equatable {
             case "url": isIndexEntry = false
             case "loc" where isIndexEntry: sitemaps.append(element.text)
             case let name where name == "loc" || name.hasSuffix(":loc"):
-                if LinkedGIFs.isGIF(element.text) {
+                if LinkedAnimations.isAnimation(element.text) {
                     entries.append(PrewarmEntry(url: element.text, format: template.format, options: template.options))
                 }
             default: break

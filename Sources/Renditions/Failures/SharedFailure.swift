@@ -65,6 +65,7 @@ package struct SharedFailure: Sendable, Equatable {
         case tooManyRedirects = "too_many_redirects"
         case status
         case undecodable
+        case still
         case incomplete
         case corrupt
         case limitExceeded = "limit_exceeded"
@@ -115,8 +116,10 @@ package struct SharedFailure: Sendable, Equatable {
             let (code, numbers): (Code, [Int])
             switch error {
             case .rejected(.notAGIF): (code, numbers) = (.undecodable, [])
-            case .rejected(.incomplete): (code, numbers) = (.incomplete, [])
-            case .rejected(.corrupt(let flaw)): (code, numbers) = (.corrupt, [Int(flaw.rawValue)])
+            case .rejected(.still(let format)): (code, numbers) = (.still, [Int(format.rawValue)])
+            case .rejected(.incomplete(let format)): (code, numbers) = (.incomplete, [Int(format.rawValue)])
+            case .rejected(.corrupt(let format, let flaw)):
+                (code, numbers) = (.corrupt, [Int(format.rawValue), Int(flaw.rawValue)])
             case .rejected(.tooLarge(let name, let value, let maximum)):
                 (code, numbers) = (.limitExceeded, [Int(name.rawValue), value, maximum])
             case .rejected(.outOfMemory): (code, numbers) = (.memoryExceeded, [])
@@ -156,12 +159,20 @@ package struct SharedFailure: Sendable, Equatable {
             }
         }
 
+        private func format(_ number: Int) -> SourceFormat? {
+            UInt8(exactly: number).flatMap { SourceFormat(rawValue: $0) }
+        }
+
         private func sandboxError(_ numbers: [Int]) -> SandboxError? {
             switch (code, numbers.count) {
             case (.undecodable, 0): .rejected(.notAGIF)
-            case (.incomplete, 0): .rejected(.incomplete)
-            case (.corrupt, 1):
-                UInt8(exactly: numbers[0]).flatMap { TranscodeError.Flaw(rawValue: $0) }.map { .rejected(.corrupt($0)) }
+            case (.still, 1): format(numbers[0]).map { .rejected(.still($0)) }
+            case (.incomplete, 1): format(numbers[0]).map { .rejected(.incomplete($0)) }
+            case (.corrupt, 2):
+                format(numbers[0]).flatMap { format in
+                    UInt8(exactly: numbers[1]).flatMap { TranscodeError.Flaw(rawValue: $0) }
+                        .map { .rejected(.corrupt(format, $0)) }
+                }
             case (.limitExceeded, 3):
                 UInt8(exactly: numbers[0]).flatMap { MediaLimits.Name(rawValue: $0) }.map {
                     .rejected(.tooLarge($0, value: numbers[1], maximum: numbers[2]))

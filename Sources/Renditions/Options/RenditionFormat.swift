@@ -9,8 +9,8 @@ extension Rendition {
         case output(OutputFormat)
         /// A page that plays the video.
         case html
-        /// The GIF itself: the response of a mount that negotiates to clients that name no other format. It cannot be requested
-        /// by name and has no options.
+        /// The source itself: the response of a mount that negotiates to clients that name no other format. It cannot be requested
+        /// by name and has no options. Its media type follows from its bytes; see ``OriginalFile``.
         case gif
 
         package static var mp4: Format { .output(.mp4) }

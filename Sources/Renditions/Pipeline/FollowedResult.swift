@@ -27,6 +27,8 @@ package struct FollowedSource: Sendable {
     /// The size in bytes; nil if the origin did not declare it.
     package var length: Int? { start.length }
 
+    package var mediaType: String { OriginalFile.mediaType(start.file) }
+
     /// Passes the bytes on in order, as they arrive.
     ///
     /// - Parameter write: Called with one piece after the other; the next one is read when it returns.

@@ -149,6 +149,8 @@ extension TranscodeResult {
         coder.number(&timescale)
         coder.optionalNumber(&loopCount)
         coder.flag(&isTransparent)
+        coder.flag(&hasAlpha)
+        coder.value(&sourceFormat)
         coder.number(&bytes)
     }
 }
@@ -181,6 +183,7 @@ extension TranscodeError {
         case outOfMemory
         case startPastEnd
         case codecMissing
+        case still
     }
 
     fileprivate func write(_ coder: inout FieldCoder) {
@@ -192,8 +195,9 @@ extension TranscodeError {
         }
         switch self {
         case .notAGIF: write(.notAGIF)
-        case .incomplete: write(.incomplete)
-        case .corrupt(let flaw): write(.corrupt, Int(flaw.rawValue))
+        case .still(let format): write(.still, Int(format.rawValue))
+        case .incomplete(let format): write(.incomplete, Int(format.rawValue))
+        case .corrupt(let format, let flaw): write(.corrupt, Int(format.rawValue), Int(flaw.rawValue))
         case .tooLarge(let name, let value, let maximum): write(.tooLarge, Int(name.rawValue), value, maximum)
         case .encoderMissing(let format): write(.encoderMissing, Int(format.rawValue))
         case .codecMissing(let codec): write(.codecMissing, Int(codec.rawValue))
@@ -211,8 +215,13 @@ extension TranscodeError {
         let found: TranscodeError?
         switch code {
         case .notAGIF: found = .notAGIF
-        case .incomplete: found = .incomplete
-        case .corrupt: found = Flaw(rawValue: detail).map { .corrupt($0) }
+        case .still: found = SourceFormat(rawValue: detail).map { .still($0) }
+        case .incomplete: found = SourceFormat(rawValue: detail).map { .incomplete($0) }
+        case .corrupt:
+            guard let format = SourceFormat(rawValue: detail), let raw = UInt8(exactly: fields[2]),
+                let flaw = Flaw(rawValue: raw)
+            else { return nil }
+            found = .corrupt(format, flaw)
         case .tooLarge:
             guard fields[2] >= 0, fields[3] >= 0 else { return nil }
             found = MediaLimits.Name(rawValue: detail).map { .tooLarge($0, value: fields[2], maximum: fields[3]) }

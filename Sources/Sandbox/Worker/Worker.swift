@@ -54,7 +54,7 @@ enum Worker {
         else { _exit(ExitCode.setUpFailed.rawValue) }
         guard let gif = mapInput() else { _exit(ExitCode.inputUnreadable.rawValue) }
         for descriptor in [0, 1, 2, input] { close(descriptor) }
-        if GIFReader.screenPixels(of: gif) <= pixelsInLargePages { clinux_use_large_pages(heap) }
+        if SourceFormat.canvasPixels(of: gif) <= pixelsInLargePages { clinux_use_large_pages(heap) }
         guard setLimits(job, parent, input: gif.count), setFilter(job, parent) else { _exit(ExitCode.setUpFailed.rawValue) }
         #if DEBUG
             inject(job.fault, at: .confined)

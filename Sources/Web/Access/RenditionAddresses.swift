@@ -46,5 +46,5 @@ package struct RenditionAddresses: Sendable {
     }
 
     /// The source as clients know it: its URL, or its path below the mount.
-    var sourceText: String { mounted?.target(Rendition.Format.gif.rawValue) ?? source.canonical }
+    var sourceText: String { mounted?.source ?? source.canonical }
 }

@@ -174,7 +174,7 @@ struct PageController: Sendable {
         guard parsed.onMiss == .original else { return nil }
         guard let mount = parsed.mount, let address = parsed.address else { return source.canonical }
         let root = policy.publicURL.map(PageLinks.path) ?? ""
-        return mount.negotiates && parsed.credentials?.signature == nil ? root + address.target("gif") : nil
+        return mount.negotiates && parsed.credentials?.signature == nil ? root + address.source : nil
     }
 
     /// The page for the URL of an oEmbed request: the URL of a page, of a rendition of the same source, or of a GIF.

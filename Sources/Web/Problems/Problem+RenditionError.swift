@@ -69,12 +69,13 @@ extension Problem {
 
     private init(_ error: TranscodeError) {
         if case .startPastEnd(_, let duration) = error {
-            self = .badOption("start", "must be before the GIF's end, which is at \(DecimalText.text(duration, by: 100)) s")
+            self = .badOption(
+                "start", "must be before the animation's end, which is at \(DecimalText.text(duration, by: 100)) s")
             return
         }
         let (status, code) =
             switch error {
-            case .notAGIF: (415, "not_a_gif")
+            case .notAGIF, .still: (415, "not_a_gif")
             case .incomplete, .corrupt: (422, "corrupt_gif")
             case .tooLarge: (422, "too_large")
             case .encoderMissing, .codecMissing, .failed, .outOfMemory, .startPastEnd: (422, "transcode_failed")
@@ -87,7 +88,8 @@ extension Problem {
         case .rejected(.outOfMemory):
             self.init(
                 422, "too_large",
-                "The GIF is too large: its conversion needs more memory than \(limit.memory >> 20) MiB, which is the limit.")
+                "The animation is too large: its conversion needs more memory than \(limit.memory >> 20) MiB, which is the limit."
+            )
         case .rejected(let error):
             self.init(error)
         case .cpuLimitExceeded:
@@ -97,7 +99,7 @@ extension Problem {
         // The GIF may be at fault, or the converter.
         case .crashed(let exit):
             self.init(
-                422, "transcode_failed", "The converter crashed while it read the GIF.", cause: "worker ended: \(exit)")
+                422, "transcode_failed", "The converter crashed while it read the animation.", cause: "worker ended: \(exit)")
         case .misbehaved(let misbehaviour):
             self.init(
                 422, "transcode_failed", "The converter gave no valid reply for the GIF.",

@@ -98,7 +98,7 @@ struct RenditionResponder: Sendable {
         // The next response is the rendition, so no cache may reuse this one without asking.
         var headers = Self.fields(source.isStorable ? "no-cache" : "no-store", varies: terms.varies)
         headers.append("Cache-Status", Self.followedCacheStatus)
-        headers.append("Content-Type", Rendition.Format.gif.contentType)
+        headers.append("Content-Type", source.mediaType)
         headers.append("X-Content-Type-Options", "nosniff")
         return HTTPResponse(
             status: 200, headers: headers,
@@ -226,9 +226,10 @@ struct RenditionResponder: Sendable {
     }
 
     private func resource(_ rendition: CachedRendition) -> HTTPResource {
-        HTTPResource(
-            file: rendition.descriptor, length: Int(rendition.length),
-            contentType: Rendition.Format(rawValue: rendition.fileExtension)?.contentType ?? "application/octet-stream",
+        let format = Rendition.Format(rawValue: rendition.fileExtension)
+        let mediaType = format == .gif ? OriginalFile.mediaType(rendition.descriptor) : format?.contentType
+        return HTTPResource(
+            file: rendition.descriptor, length: Int(rendition.length), contentType: mediaType ?? "application/octet-stream",
             entityTag: Self.entityTag(rendition), lastModified: Int(rendition.created), headers: common)
     }
 }

@@ -1,4 +1,5 @@
 package import Fetch
+package import Media
 
 /// An origin that targets address by a name of the configuration.
 package struct Mount: Sendable, Equatable {
@@ -26,7 +27,9 @@ package struct Mount: Sendable, Equatable {
     package var freshFor: Int64?
     /// Seconds of `max-age` in responses; nil for the general setting.
     package var maxAge: Int?
-    /// Whether a request for `.gif` gets the GIF itself if its client does not prefer the video in `Accept`.
+    /// The formats of sources, whose extensions end a path of the mount. Bytes decide what a source is, whatever its extension.
+    package var sources: [SourceFormat] = [.gif]
+    /// Whether a request for a source gets the source itself if its client does not prefer the video in `Accept`.
     package var negotiates = false
     package var onMiss = OnMiss.wait
     /// Whether requests must be signed; nil for the general setting.
@@ -70,7 +73,10 @@ package struct Mount: Sendable, Equatable {
 
     /// Whether the mount has an address for a source.
     func serves(_ source: SourceURL) -> Bool {
-        source.canonical.hasPrefix(base) && source.path.hasSuffix(".gif") && (source.query == nil || query == .forward)
+        guard let named = MountPath(source.path[...], sources: sources), named.isSource else { return false }
+        // The case of an extension that is left out cannot be told.
+        guard named.stem == named.source || named.stem + ".gif" == named.source else { return false }
+        return source.canonical.hasPrefix(base) && (source.query == nil || query == .forward)
             && patterns.contains { $0.matches(source) }
     }
 
@@ -83,21 +89,26 @@ package struct Mount: Sendable, Equatable {
 
 /// A source as a client of a mount addresses it. Responses show it instead of the origin's URL.
 package struct MountAddress: Sendable, Equatable {
-    /// The path without its extension, such as `/media/x/a`.
+    /// The path to which the name of a format is appended, such as `/media/x/a`; see ``MountPath/stem``.
     var stem: String
+    /// Whether the stem is the path of the source. Otherwise `.gif` makes it that.
+    var isSourcePath = false
     /// Parameters that are sent to the origin, as the client wrote them.
     var forwarded: [String] = []
 
-    init(stem: String, forwarded: [String] = []) {
+    init(stem: String, isSourcePath: Bool = false, forwarded: [String] = []) {
         self.stem = stem
+        self.isSourcePath = isSourcePath
         self.forwarded = forwarded
     }
 
     /// - Parameter source: A source that the mount serves.
     init?(of source: SourceURL, below mount: Mount, called name: String) {
         guard mount.serves(source) else { return nil }
-        let path = source.canonical.dropFirst(mount.base.count).prefix { $0 != "?" }
-        stem = "/\(name)/\(path.dropLast(".gif".count))"
+        let path = "/" + source.canonical.dropFirst(mount.base.count).prefix { $0 != "?" }
+        guard let named = MountPath(path[...], sources: mount.sources) else { return nil }
+        stem = "/\(name)\(named.stem)"
+        isSourcePath = named.stem == named.source
         forwarded = source.query?.split(separator: "&").map(String.init) ?? []
         // An option's name would be taken for an option of the rendition.
         if forwarded.contains(where: { OptionReader.isOption(String($0.prefix { $0 != "=" })) }) { return nil }
@@ -106,10 +117,17 @@ package struct MountAddress: Sendable, Equatable {
     /// The target of a rendition of the source.
     ///
     /// - Parameters:
-    ///   - fileExtension: The name of a format, or `gif`.
+    ///   - fileExtension: The name of a format.
     ///   - options: Including `expires` and `sig`, if the target is signed.
     func target(_ fileExtension: String, _ options: [QueryItem] = []) -> String {
+        "\(stem).\(fileExtension)" + query(options)
+    }
+
+    /// The target of the source itself.
+    var source: String { (isSourcePath ? stem : "\(stem).gif") + query([]) }
+
+    private func query(_ options: [QueryItem]) -> String {
         let pairs = forwarded + options.map { "\($0.name)=\($0.value)" }
-        return "\(stem).\(fileExtension)" + (pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&"))
+        return pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&")
     }
 }

@@ -71,7 +71,8 @@ package struct RouteParser: Sendable {
     /// Whether the target has the form of a path that a mount negotiates, valid or not.
     func namesNegotiation(_ target: String) -> Bool {
         let path = target.prefix { $0 != "?" }
-        return mounts[String(path.dropFirst().prefix { $0 != "/" })]?.negotiates == true && path.lowercased().hasSuffix(".gif")
+        guard let mount = mounts[String(path.dropFirst().prefix { $0 != "/" })], mount.negotiates else { return false }
+        return MountPath(path, sources: mount.sources)?.isSource ?? false
     }
 
     /// The problem of an unknown path, which names the valid forms.
@@ -157,22 +158,19 @@ package struct RouteParser: Sendable {
 
     // MARK: Mounts
 
-    /// The source is the same path below the mount's origin with the extension `.gif`; the target's extension names the
-    /// format. A `.GIF` keeps its case, because paths of origins are case-sensitive.
+    /// The source is below the mount's origin; see ``MountPath``.
     private func mounted(
         _ mount: Mount, called name: String, path: Substring, query: Substring
     ) throws(Problem) -> ParsedTarget {
-        guard let dot = path.lastIndex(of: "."), !path[dot...].contains("/"),
-            let format = Rendition.Format.mountFormat(extension: path[dot...].dropFirst())
-        else {
-            throw .notFound("A path of a mount ends in .gif, or in the name of a format: \(Self.formatNames).")
+        guard let named = MountPath(path, sources: mount.sources) else {
+            let sources = mount.sources.flatMap(\.fileExtensions).map { ".\($0)" }.joined(separator: ", ")
+            throw .notFound("A path of a mount ends in \(sources), or in the name of a format: \(Self.formatNames).")
         }
-        try checkOffer(format)
-        let isGIF = path[dot...].lowercased() == ".gif"
-        var reader = OptionReader(format: format)
+        try checkOffer(named.format)
+        var reader = OptionReader(format: named.format)
         let forwarded = try Self.readQuery(query.dropFirst(), of: mount, called: name, into: &reader)
         reader.credentials.source =
-            mount.base + path[..<dot].dropFirst() + (isGIF ? path[dot...] : ".gif")
+            mount.base + named.source.dropFirst()
             + (forwarded.isEmpty ? "" : "?" + forwarded.joined(separator: "&"))
         let source: SourceURL
         do throws(SourceURLError) {
@@ -181,14 +179,15 @@ package struct RouteParser: Sendable {
             throw .badSourceURL(error.description)
         }
         // Dot segments must not lead out of the mount or its allowed paths, and a number sign must not cut off the extension.
-        guard source.canonical.hasPrefix(mount.base), source.path.lowercased().hasSuffix(".gif"),
+        guard source.canonical.hasPrefix(mount.base), MountPath(source.path[...], sources: mount.sources)?.isSource == true,
             mount.patterns.contains(where: { $0.matches(source) })
         else { throw .notFound("The mount “\(name)” does not serve this path.") }
         let rendition = try reader.finish()
         var target = ParsedTarget(
             .rendition(rendition, source), credentials: reader.credentials, mount: mount,
-            address: MountAddress(stem: "/\(name)\(path[..<dot])", forwarded: forwarded),
-            negotiation: mount.negotiates && isGIF ? Negotiation(rendition) : nil)
+            address: MountAddress(
+                stem: "/\(name)\(named.stem)", isSourcePath: named.stem == named.source, forwarded: forwarded),
+            negotiation: mount.negotiates && named.isSource ? Negotiation(rendition) : nil)
         target.onMiss = reader.onMiss ?? mount.onMiss
         return target
     }
@@ -239,13 +238,5 @@ package struct RouteParser: Sendable {
             throw .badRequest("The query is not percent-encoded correctly.")
         }
         return QueryItem(name: name, value: value)
-    }
-}
-
-extension Rendition.Format {
-    /// The format for the extension of a mount's path, in upper or lower case; the video for `gif`.
-    fileprivate static func mountFormat(extension text: Substring) -> Rendition.Format? {
-        let name = text.lowercased()
-        return name == "gif" ? .mp4 : named(name)
     }
 }

@@ -5,7 +5,7 @@ internal import HTTP
 internal import Renditions
 internal import SystemIO
 
-/// Receives a GIF that is the body of a request.
+/// Receives an animation that is the body of a request.
 ///
 /// Used by one connection's event loop thread only.
 final class UploadSink: HTTPBodySink {
@@ -16,7 +16,7 @@ final class UploadSink: HTTPBodySink {
     /// - Parameters:
     ///   - limit: The size limit of the body in bytes.
     ///   - reservation: Reserves the memory of the bytes.
-    ///   - respond: Returns the response for the complete GIF.
+    ///   - respond: Returns the response for the complete animation.
     init(limit: Int, reservation: UploadReservation, respond: @escaping @Sendable (Source) async -> HTTPResponse) {
         self.limit = limit
         file = UploadedFile(reservation)
@@ -46,8 +46,7 @@ final class UploadSink: HTTPBodySink {
     }
 }
 
-/// A GIF that arrives in the body of a request. Its bytes are written to a memory file, hashed, and checked for the signature
-/// of a GIF as they arrive.
+/// An animation that arrives in the body of a request. Its bytes are written to a memory file, hashed, and recognized as they arrive.
 ///
 /// Used by one thread at a time.
 struct UploadedFile: ~Copyable {
@@ -55,8 +54,8 @@ struct UploadedFile: ~Copyable {
     private var hash = SHA256()
     private var start: [UInt8] = []
     private(set) var count = 0
-    /// Whether the first bytes are those of a GIF.
-    private var isGIF = false
+    /// Whether the first bytes are those of an animation.
+    private var isSource = false
     private let reservation: UploadReservation
 
     /// - Parameter reservation: Reserves the memory of the bytes as they arrive.
@@ -66,12 +65,12 @@ struct UploadedFile: ~Copyable {
 
     /// Appends the next bytes.
     ///
-    /// - Throws: ``Problem`` as soon as the bytes cannot be those of a GIF, or if no memory is available for them.
+    /// - Throws: ``Problem`` as soon as the bytes cannot be those of an animation, or if no memory is available for them.
     mutating func append(_ bytes: UnsafeRawBufferPointer) throws(Problem) {
-        if !isGIF {
+        if !isSource {
             start.append(contentsOf: bytes.prefix(ContentSniffer.sufficient - start.count))
             switch ContentSniffer.judge(start, isWhole: false) {
-            case .gif: isGIF = true
+            case .source: isSource = true
             case .notAGIF(let kind): throw Self.notAGIF(kind)
             case .undecided: break
             }
@@ -112,6 +111,6 @@ struct UploadedFile: ~Copyable {
     }
 
     private static func notAGIF(_ kind: ContentKind) -> Problem {
-        Problem(415, "not_a_gif", "The file is \(kind.phrase).")
+        Problem(415, "not_a_gif", kind.sentence("The file"))
     }
 }

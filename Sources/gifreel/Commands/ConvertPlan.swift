@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Media
 internal import SystemIO
 
 /// The files that `gifreel convert` reads and writes.
@@ -19,7 +20,7 @@ struct ConvertPlan {
     init(input: String, output: String, fileExtension: String) throws(Mistake) {
         var output = output
         if input != "-", Files.isDirectory(input) {
-            throw Mistake(description: "\(input) is a directory; give --to DIR to convert the GIFs in it.")
+            throw Mistake(description: "\(input) is a directory; give --to DIR to convert the animations in it.")
         }
         if Files.isDirectory(output) {
             guard input != "-" else {
@@ -32,8 +33,8 @@ struct ConvertPlan {
         try refuseOverwritingInputs()
     }
 
-    /// Plans the conversion of many files into a directory. An input that is a directory stands for all files below it whose
-    /// name ends in `.gif`; their results keep their path below it.
+    /// Plans the conversion of many files into a directory. An input that is a directory stands for all GIFs, APNGs and animated WebPs
+    /// below it, by their names and first bytes; their results keep their path below it.
     init(inputs: [String], directory: String, fileExtension: String) throws(Mistake) {
         var files: [(input: String, output: String)] = []
         for input in inputs {
@@ -42,8 +43,8 @@ struct ConvertPlan {
                     description: "Standard input has no name to write to \(directory) under; give IN and OUT instead.")
             }
             if Files.isDirectory(input) {
-                let names = Self.gifs(below: input)
-                if names.isEmpty { throw Mistake(description: "\(input) holds no file whose name ends in .gif.") }
+                let names = Self.animations(below: input)
+                if names.isEmpty { throw Mistake(description: "\(input) holds no animation: no .gif, .apng, .png or .webp.") }
                 files += names.map { (Self.join(input, $0), Self.join(directory, Self.renamed($0, fileExtension))) }
             } else {
                 files.append((input, Self.join(directory, Self.renamed(Self.lastPart(input), fileExtension))))
@@ -68,15 +69,37 @@ struct ConvertPlan {
         }
     }
 
-    /// The paths of GIF files below a directory, relative to it and sorted.
-    private static func gifs(below directory: String) -> [String] {
+    /// The paths of animations below a directory, relative to it and sorted.
+    private static func animations(below directory: String) -> [String] {
         let all = FileManager.default.enumerator(atPath: directory)?.compactMap { $0 as? String } ?? []
-        return all.filter { $0.lowercased().hasSuffix(".gif") && !Files.isDirectory(join(directory, $0)) }.sorted()
+        return all.filter { name in
+            guard let format = format(named: name), !Files.isDirectory(join(directory, name)) else { return false }
+            return format == .gif || isAnimation(join(directory, name))
+        }.sorted()
     }
 
-    /// The path with another extension in place of `.gif`.
+    /// The format that the extension of a name stands for.
+    private static func format(named name: String) -> SourceFormat? {
+        let name = name.lowercased()
+        return SourceFormat.allCases.first { $0.fileExtensions.contains { name.hasSuffix(".\($0)") } }
+    }
+
+    /// Whether the first bytes of a file do not show a still picture, which most files of these names are.
+    private static func isAnimation(_ path: String) -> Bool {
+        guard let file = FileHandle(forReadingAtPath: path) else { return false }
+        defer { try? file.close() }
+        let start = (try? file.read(upToCount: headLength)) ?? Data()
+        return start.withUnsafeBytes { SourceFormat(of: $0)?.isAnimation($0) ?? false }
+    }
+
+    /// Bytes in which the animation of a PNG is announced, unless an unusually long profile precedes that.
+    private static let headLength = 1 << 20
+
+    /// The path with another extension in place of that of a source.
     private static func renamed(_ path: String, _ fileExtension: String) -> String {
-        (path.lowercased().hasSuffix(".gif") ? String(path.dropLast(4)) : path) + "." + fileExtension
+        guard let format = format(named: path), let dot = path.lastIndex(of: ".") else { return path + "." + fileExtension }
+        // GIFs come first: others keep their extension, so that a.gif and a.webp do not become one file.
+        return (format == .gif ? String(path[..<dot]) : path) + "." + fileExtension
     }
 
     private static func join(_ directory: String, _ name: String) -> String {

@@ -3,15 +3,16 @@ internal import Foundation
 internal import Media
 internal import SystemIO
 
-/// `gifreel frames`: writes a GIF's composed frames as raw RGBA files, and its facts as `meta.json`.
+/// `gifreel frames`: writes an animation's composed frames as raw RGBA files, and its facts as `meta.json`.
 ///
-/// The files are `frame_000.rgba`, … (straight alpha, rows from top to bottom, no padding) and `meta.json` with the size of the
-/// canvas, the raw delays in hundredths of a second and the raw loop count, or with the error.
+/// The files are `frame_000.rgba`, … (straight alpha, rows from top to bottom, no padding) and `meta.json` with the format, the size of
+/// the canvas, the coded delays in milliseconds, for a GIF also in hundredths of a second, and the coded loop count, or with the
+/// error.
 struct FramesCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "frames", abstract: "Writes the composed frames of a GIF as raw RGBA, with meta.json.")
+        commandName: "frames", abstract: "Writes the composed frames of a GIF, APNG or WebP as raw RGBA, with meta.json.")
 
-    @Argument(help: "The GIF; - is standard input.")
+    @Argument(help: "The animation; - is standard input.")
     var file: String
 
     @Argument(help: "The directory to write to, which is created if it does not exist.")
@@ -20,10 +21,10 @@ struct FramesCommand: ParsableCommand {
     /// Writes the frames, or prints on standard error why it cannot. Exits with 1 then.
     func run() throws {
         do {
-            let gif = try Files.read(file)
+            let source = try Files.read(file)
             try Files.createDirectory(directory)
             do {
-                try write(try Self.dump(gif, to: directory))
+                try write(try Self.dump(source, to: directory))
             } catch let error as TranscodeError {
                 try write(["error": error.description])
                 StandardError.write("\(file == "-" ? "standard input" : file): \(error)\n")
@@ -40,25 +41,48 @@ struct FramesCommand: ParsableCommand {
         try Files.write(String(decoding: json, as: UTF8.self), to: directory + "/meta.json")
     }
 
-    private static func dump(_ gif: [UInt8], to directory: String) throws -> [String: Any] {
-        // A dump is for inspection, so only what does not fit into memory is refused.
-        let limits = MediaLimits(side: Int(UInt16.max), canvasPixels: 100_000_000, pixelsPerByte: .max)
-        return try gif.withUnsafeBytes { bytes in
-            let summary = try AnimationSummary(scanning: bytes, by: GIFReader.self, limits: limits)
-            var reader = try GIFReader(bytes, limits: limits)
-            var canvas = try Canvas(width: summary.width, height: summary.height, format: .rgba)
-            var delays: [Int] = []
-            while try reader.next(), let pixels = try reader.readPixels() {
-                _ = try canvas.draw(reader, pixels)
-                let number = String(delays.count)
-                let name = "frame_" + String(repeating: "0", count: max(0, 3 - number.count)) + number + ".rgba"
-                let pixels = canvas.withBytes { Array($0) }
-                try pixels.withUnsafeBytes { try Files.write($0, to: directory + "/" + name) }
-                delays.append(reader.frame.delay)
+    /// A dump is for inspection: a still picture is one frame, and only what does not fit into memory is refused.
+    private static func dump(_ source: [UInt8], to directory: String) throws -> [String: Any] {
+        try source.withUnsafeBytes { bytes in
+            switch SourceFormat(of: bytes) {
+            case .gif: try dump(bytes, by: GIFReader.self, to: directory)
+            case .apng: try dump(bytes, by: APNGReader.self, to: directory)
+            case .webp: try dump(bytes, by: WebPReader.self, to: directory)
+            case nil: throw TranscodeError.notAGIF
             }
-            guard !delays.isEmpty else { throw TranscodeError.incomplete }
-            let loop: Any = reader.loopCount.map { $0 == 0 ? "infinite" as Any : $0 as Any } ?? NSNull()
-            return ["width": summary.width, "height": summary.height, "delays_cs": delays, "loop": loop]
         }
+    }
+
+    private static func dump<Decoder: AnimationDecoder & ~Copyable>(
+        _ bytes: UnsafeRawBufferPointer, by _: Decoder.Type, to directory: String
+    ) throws -> [String: Any] {
+        let limits = MediaLimits(side: Int(UInt16.max), canvasPixels: 100_000_000, pixelsPerByte: .max)
+        let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: limits)
+        var reader = try Decoder(bytes, limits: limits)
+        var canvas = try Canvas(width: summary.width, height: summary.height, format: .rgba)
+        var delays: [Int] = []
+        while try reader.next(), let pixels = try reader.readPixels() {
+            _ = try canvas.draw(reader, pixels)
+            let number = String(delays.count)
+            let name = "frame_" + String(repeating: "0", count: max(0, 3 - number.count)) + number + ".rgba"
+            let pixels = canvas.withBytes { Array($0) }
+            try pixels.withUnsafeBytes { try Files.write($0, to: directory + "/" + name) }
+            delays.append(reader.frame.delay)
+        }
+        guard !delays.isEmpty else { throw TranscodeError.incomplete(Decoder.format) }
+        var facts: [String: Any] = [
+            "format": Decoder.format.name, "width": summary.width, "height": summary.height,
+            "delays_ms": delays.map { Double($0) * 1000 / Double(summary.timescale) },
+            "loop": codedLoopCount(reader.loopCount, Decoder.format),
+        ]
+        if Decoder.format == .gif { facts["delays_cs"] = delays }
+        return facts
+    }
+
+    /// The loop count as the file has it. In a GIF it counts repetitions, in the others plays.
+    private static func codedLoopCount(_ repetitions: Int?, _ format: SourceFormat) -> Any {
+        guard let repetitions else { return NSNull() }
+        if format == .gif { return repetitions == 0 ? "infinite" as Any : repetitions }
+        return repetitions == 0 ? 0 : repetitions + 1
     }
 }

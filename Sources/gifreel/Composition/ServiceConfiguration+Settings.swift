@@ -165,6 +165,12 @@ extension ServiceConfiguration {
         }
         mount.freshFor = settings.freshFor?.components.seconds
         mount.maxAge = settings.maxAge.map { Int($0.components.seconds) }
+        mount.sources = SourceFormat.allCases.filter { format in
+            settings.sources.contains { $0.rawValue == format.name }
+        }
+        guard !mount.sources.isEmpty else {
+            throw SettingsError("mounts.\(name).sources is empty; it must name gif, apng or webp.")
+        }
         mount.negotiates = settings.negotiate
         mount.onMiss = settings.onMiss == .original ? .original : .wait
         guard mount.negotiates || mount.onMiss == .wait else {

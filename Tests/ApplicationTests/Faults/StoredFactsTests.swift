@@ -16,8 +16,8 @@ import Testing
     ) -> String {
         """
         {"renditions":{},"source":{"animated":false,"bytes":\(bytes),"delays":\(delays),"duration":\(duration),\
-        "frames":\(frames),"height":\(height),"loop_count":\(loopCount),"sha256":"\(String(repeating: "a", count: 64))",\
-        "transparent":false,"url":null,"width":\(width)}}
+        "frames":\(frames),"has_alpha":false,"height":\(height),"loop_count":\(loopCount),"sha256":"\(String(repeating: "a", count: 64))",\
+        "transparent":false,"type":"gif","url":null,"width":\(width)}}
         """
     }
 

@@ -20,7 +20,7 @@ struct GIFFuzzTests {
 
     @Test func theSeedsAreGIFsAndHoldNoViolation() throws {
         for (index, seed) in GIFSeeds.all.enumerated() {
-            #expect(throws: Never.self, "seed \(index)") { try Composing.summary(seed, limits: GIFInvariants.limits) }
+            #expect(throws: Never.self, "seed \(index)") { try Composing.summary(seed, limits: Composition.limits) }
             check(seed)
         }
     }

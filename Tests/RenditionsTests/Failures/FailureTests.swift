@@ -102,7 +102,7 @@ import Testing
             (.fetchFailed(.failed(.status(500, retryAfter: nil))), .transient),
             (.fetchFailed(.tooManyRedirects(limit: 5)), .transient), (.fetchFailed(.busy), nil),
             (.fetchFailed(.exhausted(cause: "")), nil), (.fetchFailed(.closed), nil), (.fetchFailed(.cancelled), nil),
-            (conversion(.rejected(.corrupt(.noFrames))), .unusable),
+            (conversion(.rejected(.corrupt(.gif, .noFrames))), .unusable),
             (conversion(.rejected(.startPastEnd(start: 2, duration: 1))), nil),
             (conversion(.cpuLimitExceeded), .unusable), (conversion(.misbehaved(.garbledMessage)), .transient),
             (conversion(.wallClockTimeout), nil), (conversion(.queueFull), nil), (conversion(.zygoteUnresponsive), nil),

@@ -14,7 +14,8 @@ import Testing
         .failed(.status(503, retryAfter: .seconds(20))), .failed(.status(403, retryAfter: nil)),
     ]
     private static let sandboxErrors: [SandboxError] = [
-        .rejected(.notAGIF), .rejected(.incomplete), .rejected(.corrupt(.noFrames)),
+        .rejected(.notAGIF), .rejected(.still(.apng)), .rejected(.incomplete(.gif)),
+        .rejected(.corrupt(.webp, .noFrames)),
         .rejected(.tooLarge(.frames, value: 9000, maximum: 5000)), .rejected(.outOfMemory), .cpuLimitExceeded,
     ]
     private static let shared: [RenditionError] =
@@ -67,7 +68,7 @@ import Testing
     @Test func ofTheSourceConcernsAllRenditions() throws {
         let ofSource = try #require(SharedFailure(.fetchFailed(.gone), foundAt: 0))
         let ofRendition = try #require(
-            SharedFailure(.conversionFailed(.rejected(.incomplete), allowance: Self.allowance), foundAt: 0))
+            SharedFailure(.conversionFailed(.rejected(.incomplete(.webp)), allowance: Self.allowance), foundAt: 0))
         #expect(ofSource.isOfSource && !ofRendition.isOfSource)
     }
 }

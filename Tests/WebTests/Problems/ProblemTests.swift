@@ -111,7 +111,7 @@ import Testing
         fetch(
             .failed(.cutShort(cause: "x")), 502, "source_failed", "The source's response ended too early.",
             retryAfter: 8),
-        fetch(.notAGIF(looksLike: .png), 415, "not_a_gif", "The source is not a GIF but looks like PNG."),
+        fetch(.notAGIF(looksLike: .png), 415, "not_a_gif", "This PNG has no animation."),
         fetch(
             .tooManyRedirects(limit: 5), 502, "source_failed", "The source redirects more than 5 times.", retryAfter: 8),
         fetch(.busy, 503, "overloaded", "Too many sources are being fetched.", retryAfter: 1, isCaused: false),
@@ -120,13 +120,14 @@ import Testing
         fetch(
             .exhausted(cause: "x"), 503, "overloaded", "The source was not fetched.", retryAfter: 2, isCaused: false),
 
-        conversion(.rejected(.notAGIF), 415, "not_a_gif", "The file is not a GIF."),
+        conversion(.rejected(.notAGIF), 415, "not_a_gif", "The file is not a GIF, APNG or animated WebP."),
+        conversion(.rejected(.still(.webp)), 415, "not_a_gif", "This WebP has no animation."),
         conversion(
-            .rejected(.incomplete), 422, "corrupt_gif", "The GIF is incomplete: it ends before its first frame does."),
-        conversion(.rejected(.corrupt(.noFrames)), 422, "corrupt_gif", "The GIF is corrupt: it has no frames."),
+            .rejected(.incomplete(.gif)), 422, "corrupt_gif", "The GIF is incomplete: it ends before its first frame does."),
+        conversion(.rejected(.corrupt(.gif, .noFrames)), 422, "corrupt_gif", "The GIF is corrupt: it has no frames."),
         conversion(
             .rejected(.tooLarge(.frames, value: 9, maximum: 8)), 422, "too_large",
-            "The GIF is too large: the number of frames is 9, and the limit is 8."),
+            "The animation is too large: the number of frames is 9, and the limit is 8."),
         conversion(
             .rejected(.encoderMissing(.mp4)), 422, "transcode_failed", "libx264 is missing from libavcodec."),
         conversion(
@@ -137,10 +138,10 @@ import Testing
             "The conversion failed while muxing (code -5)."),
         conversion(
             .rejected(.startPastEnd(start: 500, duration: 250)), 400, "bad_option",
-            "The option “start” must be before the GIF's end, which is at 2.5 s.", isCaused: false),
+            "The option “start” must be before the animation's end, which is at 2.5 s.", isCaused: false),
         conversion(
             .rejected(.outOfMemory), 422, "too_large",
-            "The GIF is too large: its conversion needs more memory than 300 MiB, which is the limit."),
+            "The animation is too large: its conversion needs more memory than 300 MiB, which is the limit."),
         conversion(
             .cpuLimitExceeded, 422, "transcode_failed",
             "The conversion takes more than 7 s of processor time, which is the limit."),
@@ -235,6 +236,7 @@ import Testing
     private static func name(_ error: TranscodeError) -> String {
         switch error {
         case .notAGIF: "notAGIF"
+        case .still: "still"
         case .incomplete: "incomplete"
         case .corrupt: "corrupt"
         case .tooLarge: "tooLarge"

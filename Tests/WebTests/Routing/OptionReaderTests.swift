@@ -138,7 +138,7 @@ import Testing
         #expect(MountAddress(stem: "/m/a").target("mp4") == "/m/a.mp4")
         #expect(MountAddress(stem: "/m/a").target("jpg", options) == "/m/a.jpg?width=10&sig=s")
         let forwarded = MountAddress(stem: "/m/a", forwarded: ["v=1", "w=%20"])
-        #expect(forwarded.target("gif") == "/m/a.gif?v=1&w=%20")
+        #expect(forwarded.source == "/m/a.gif?v=1&w=%20")
         #expect(forwarded.target("mp4", options) == "/m/a.mp4?v=1&w=%20&width=10&sig=s")
     }
 

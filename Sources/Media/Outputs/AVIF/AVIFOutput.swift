@@ -21,7 +21,7 @@ enum AVIFOutput: OutputMaker {
         guard let color = AV1Stream(streams.firstColor, isMonochrome: false) else { throw .failed(.mux, code: 0) }
         let alpha = AV1Stream(streams.firstAlpha, isMonochrome: true)
         guard !hasAlpha || alpha != nil else { throw .failed(.mux, code: 0) }
-        let timeline = Timeline(options.time)
+        let timeline = Timeline(options.time, of: summary)
         let count = streams.pictures.count
         // A still image has no duration, and repeating it changes nothing.
         let loops = count == 1 ? 1 : options.time.loops
@@ -33,7 +33,8 @@ enum AVIFOutput: OutputMaker {
         return TranscodeResult(
             sourceWidth: summary.width, sourceHeight: summary.height, width: width, height: height, frames: source.frames,
             samples: count * loops, duration: count == 1 ? 0 : round * loops, timescale: timeline.timescale,
-            loopCount: summary.loopCount, isTransparent: hasAlpha, bytes: try streams.assemble(layout))
+            loopCount: summary.loopCount, sourceFormat: Decoder.format, isTransparent: hasAlpha,
+            bytes: try streams.assemble(layout))
     }
 
     /// How often a sequence is played, of which each play shows the animation `rounds` times; nil for endlessly.

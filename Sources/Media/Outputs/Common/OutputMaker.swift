@@ -14,9 +14,12 @@ extension OutputMaker {
         _ transcoder: Transcoder, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
     ) throws(TranscodeError) -> TranscodeResult {
         // Each decoder is named here, so that the whole pipeline is compiled for it.
-        switch SourceFormat(of: bytes) {
+        guard let format = SourceFormat(of: bytes) else { throw .notAGIF }
+        guard format.isAnimation(bytes) else { throw .still(format) }
+        return switch format {
         case .gif: try make(transcoder, GIFReader.self, bytes, to: descriptor)
-        case nil: throw .notAGIF
+        case .apng: try make(transcoder, APNGReader.self, bytes, to: descriptor)
+        case .webp: try make(transcoder, WebPReader.self, bytes, to: descriptor)
         }
     }
 }

@@ -54,8 +54,8 @@ struct PictureStreams: ~Copyable {
             try alpha?.encode { packet throws(TranscodeError) in try alphaQueue.append(payload(packet.bytes), packet.isKey) }
             try store()
         }
-        guard source.frames > 0 else { throw .incomplete }
-        guard source.samples > 0 else { throw .startPastEnd(start: start, duration: source.elapsed) }
+        guard source.frames > 0 else { throw .incomplete(Decoder.format) }
+        guard source.samples > 0 else { throw source.startPastEnd(start) }
         try color.finish { packet throws(TranscodeError) in try colorQueue.append(payload(packet.bytes), packet.isKey) }
         try alpha?.finish { packet throws(TranscodeError) in try alphaQueue.append(payload(packet.bytes), packet.isKey) }
         try store()

@@ -41,10 +41,10 @@ enum VideoOutput: OutputMaker {
         let options = transcoder.options
         let source = try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: options)
         meter.worked(at: .compose)
-        let timeline = Timeline(options.time)
+        let timeline = Timeline(options.time, of: summary)
         var settings = settings
         settings.timescale = timeline.timescale
-        let shortest = summary.delays.map { FrameClock.shownDelay(Int($0)) }.min() ?? 1
+        let shortest = summary.delays.map { FrameClock.shownDelay($0, timescale: summary.timescale) }.min() ?? 1
         var encoder = try VideoEncoder(
             width: source.width, height: source.height, shortestFrame: timeline.shortestSample(shortest), settings: settings)
         meter.worked(at: .encode)
@@ -66,8 +66,8 @@ enum VideoOutput: OutputMaker {
             }
             meter.worked(at: .encode)
         }
-        guard source.frames > 0 else { throw .incomplete }
-        guard source.samples > 0 else { throw .startPastEnd(start: options.time.start, duration: source.elapsed) }
+        guard source.frames > 0 else { throw .incomplete(Decoder.format) }
+        guard source.samples > 0 else { throw source.startPastEnd(options.time.start) }
         try encoder.finish { packet throws(TranscodeError) in
             meter.worked(at: .encode)
             try muxer.append(packet)
@@ -83,7 +83,8 @@ enum VideoOutput: OutputMaker {
         return TranscodeResult(
             sourceWidth: summary.width, sourceHeight: summary.height, width: source.width, height: source.height,
             frames: source.frames, samples: isOneSample ? 1 : source.samples * loops, duration: round * loops,
-            timescale: timeline.timescale, loopCount: summary.loopCount, bytes: length)
+            timescale: timeline.timescale, loopCount: summary.loopCount, sourceFormat: Decoder.format,
+            bytes: length)
     }
 
     /// The next sample, its picture in the encoder's planes: from the thread, where there is one.
@@ -102,19 +103,30 @@ extension Transcoder {
     /// It reads the thread's clock after each step, which takes some hundred nanoseconds.
     ///
     /// - Parameters:
-    ///   - gif: The whole file; stays in place during the call.
+    ///   - source: The whole file; stays in place during the call.
     ///   - descriptor: An empty, seekable file, open for reading and writing.
     /// - Throws: ``TranscodeError``.
     package func stageCosts(
-        of gif: UnsafeRawBufferPointer, to descriptor: Int32
+        of source: UnsafeRawBufferPointer, to descriptor: Int32
+    ) throws(TranscodeError) -> StageCosts {
+        switch SourceFormat(of: source) {
+        case .gif: try stageCosts(of: source, by: GIFReader.self, to: descriptor)
+        case .apng: try stageCosts(of: source, by: APNGReader.self, to: descriptor)
+        case .webp: try stageCosts(of: source, by: WebPReader.self, to: descriptor)
+        case nil: throw .notAGIF
+        }
+    }
+
+    private func stageCosts<Decoder: AnimationDecoder & ~Copyable>(
+        of source: UnsafeRawBufferPointer, by decoder: Decoder.Type, to descriptor: Int32
     ) throws(TranscodeError) -> StageCosts {
         var meter = CostMeter()
-        let summary = try AnimationSummary(scanning: gif, by: GIFReader.self, limits: limits)
+        let summary = try AnimationSummary(scanning: source, by: decoder, limits: limits)
         meter.worked(at: .scan)
         var transcoder = self
         transcoder.threads = 1
         let settings = H264Settings(transcoder)
-        let result = try VideoOutput.encode(transcoder, GIFReader.self, gif, summary, settings, to: descriptor, &meter)
+        let result = try VideoOutput.encode(transcoder, decoder, source, summary, settings, to: descriptor, &meter)
         return meter.finished(bytes: result.bytes)
     }
 }

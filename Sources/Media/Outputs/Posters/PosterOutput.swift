@@ -10,7 +10,7 @@ extension PosterMaker {
         let options = transcoder.options
         var walk = try FrameWalk<Decoder>(bytes, limits: transcoder.limits)
         while walk.frames <= options.frame, try walk.next() {}
-        guard walk.frames > 0 else { throw .incomplete }
+        guard walk.frames > 0 else { throw .incomplete(Decoder.format) }
         let (width, height) = (walk.canvas.width, walk.canvas.height)
         let geometry = PictureGeometry(width: width, height: height, options: options.size)
         let picture = try StillPicture(walk.canvas, geometry, background: codec.hasAlpha ? nil : options.background)
@@ -22,8 +22,8 @@ extension PosterMaker {
         }
         return TranscodeResult(
             sourceWidth: width, sourceHeight: height, width: picture.width, height: picture.height,
-            frames: walk.frames, samples: 1, duration: 0, loopCount: walk.loopCount, isTransparent: picture.hasTransparency,
-            bytes: length)
+            frames: walk.frames, samples: 1, duration: 0, loopCount: walk.loopCount, sourceFormat: Decoder.format,
+            isTransparent: picture.hasTransparency, bytes: length)
     }
 }
 

@@ -28,7 +28,7 @@ enum WebMOutput: OutputMaker {
             bytes, by: Decoder.self, summary, limits: transcoder.limits, options: options)
         let source = try SampleSource<Decoder>(
             bytes, summary, limits: transcoder.limits, options: options, hasAlpha: hasAlpha)
-        let timeline = Timeline(options.time)
+        let timeline = Timeline(options.time, of: summary)
         func encoder(_ plane: PlaneEncoder.Plane) throws(TranscodeError) -> PlaneEncoder {
             try PlaneEncoder(VP9Settings.stream(plane, width: source.width, height: source.height, level: level))
         }
@@ -46,6 +46,7 @@ enum WebMOutput: OutputMaker {
         return TranscodeResult(
             sourceWidth: summary.width, sourceHeight: summary.height, width: source.width, height: source.height,
             frames: source.frames, samples: samples, duration: round * loops, timescale: timeline.timescale,
-            loopCount: summary.loopCount, isTransparent: hasAlpha, bytes: try streams.assemble(layout))
+            loopCount: summary.loopCount, sourceFormat: Decoder.format, isTransparent: hasAlpha,
+            bytes: try streams.assemble(layout))
     }
 }

@@ -10,12 +10,15 @@ package protocol AnimationDecoder: ~Copyable, SendableMetatype {
     /// - Throws: ``TranscodeError``; `tooLarge` for a canvas over the limits.
     init(_ bytes: UnsafeRawBufferPointer, limits: MediaLimits) throws(TranscodeError)
 
+    static var format: SourceFormat { get }
     /// Whether a file begins as the decoder's format does.
     static func recognizes(_ bytes: UnsafeRawBufferPointer) -> Bool
 
+    /// Units per second of the frames' delays: a multiple of ``FrameClock/timescale``, so that hundredths are whole numbers of units.
+    var timescale: Int { get }
     /// The canvas in pixels. Known after the first call of ``next()``.
     var canvasSize: (width: Int, height: Int) { get }
-    /// The raw loop count of the part of the file that was read; nil without one, 0 for endless.
+    /// The repetitions after the first play, as the part of the file that was read has them: nil for none, 0 for endless.
     var loopCount: Int? { get }
     /// The way the file ended; nil before its end.
     var ending: AnimationEnding? { get }
@@ -86,11 +89,16 @@ package struct AnimationFrame: Sendable, Equatable {
     package var rectangle: Rectangle
     /// Whether rows are coded in four passes (GIF89a Appendix E).
     package var isInterlaced = false
-    /// The delay as coded, in hundredths of a second. ``FrameClock`` computes the duration from it.
+    /// The delay as coded, in units of the decoder's timescale. ``FrameClock`` computes the duration from it.
     package var delay: Int
     package var disposal: Disposal
     package var blend = Blend.over
     /// The palette index that leaves the canvas as it is.
     package var transparentIndex: UInt8?
+    /// Whether its colours may have alpha.
+    package var hasAlpha = false
     package var hasLocalPalette = false
+
+    /// Whether it may leave pixels transparent.
+    var mayBeTransparent: Bool { transparentIndex != nil || hasAlpha }
 }

@@ -36,6 +36,9 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
         var transparentIndex: UInt8?
     }
 
+    package static let format = SourceFormat.gif
+    package let timescale = FrameClock.timescale
+
     /// «GIF» and a version of «87a» or «89a» (GIF89a §17).
     package static func recognizes(_ bytes: UnsafeRawBufferPointer) -> Bool {
         bytes.starts(with: "GIF87a".utf8) || bytes.starts(with: "GIF89a".utf8)

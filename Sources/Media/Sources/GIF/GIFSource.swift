@@ -37,7 +37,7 @@ struct GIFSource: ~Copyable {
             }, &code)
         guard let opened else {
             let atEnd = cursor.base.pointee.rest.isEmpty
-            throw code == D_GIF_ERR_NOT_ENOUGH_MEM ? .outOfMemory : atEnd ? .incomplete : .corrupt(.header)
+            throw code == D_GIF_ERR_NOT_ENOUGH_MEM ? .outOfMemory : atEnd ? .incomplete(.gif) : .corrupt(.gif, .header)
         }
         handle = opened
         self.cursor = consume cursor

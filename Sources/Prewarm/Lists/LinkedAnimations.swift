@@ -1,11 +1,11 @@
 internal import Foundation
 
-/// Finds the GIFs that an HTML page shows or links to.
-enum LinkedGIFs {
+/// Finds the animations that an HTML page shows or links to.
+enum LinkedAnimations {
     /// Attributes with URLs. Scripts that load images lazily use the `data-` attributes.
     private static let attributes = ["src", "href", "data-src", "data-original", "data-gif", "poster", "content"]
 
-    /// The absolute URLs of GIFs in the order of the page, each once.
+    /// The absolute URLs of animations in the order of the page, each once.
     ///
     /// - Parameter base: The page's URL, which resolves relative links unless the page has a `<base>`. Without either,
     ///   relative links are skipped.
@@ -20,7 +20,7 @@ enum LinkedGIFs {
             }
             var links = attributes.compactMap { element.attributes[$0] }
             for name in ["srcset", "data-srcset"] { links += element.attributes[name].map(candidates) ?? [] }
-            for link in links where isGIF(link) {
+            for link in links where isAnimation(link) {
                 guard let url = URL(string: link, relativeTo: base)?.absoluteURL, url.scheme == "http" || url.scheme == "https",
                     seen.insert(url.absoluteString).inserted
                 else { continue }
@@ -30,9 +30,14 @@ enum LinkedGIFs {
         return found
     }
 
-    /// Whether the path ends in `.gif`.
-    static func isGIF(_ link: String) -> Bool {
-        link.prefix { $0 != "?" && $0 != "#" }.lowercased().hasSuffix(".gif")
+    /// The extensions that are taken for animations. A WebP may be still: it is refused after its first bytes. Most PNGs are, so they
+    /// have to be listed to be tried.
+    private static let extensions = [".gif", ".apng", ".webp"]
+
+    /// Whether the path ends in the extension of an animation.
+    static func isAnimation(_ link: String) -> Bool {
+        let path = link.prefix { $0 != "?" && $0 != "#" }.lowercased()
+        return extensions.contains { path.hasSuffix($0) }
     }
 
     /// The URLs of a `srcset`, without widths and densities.

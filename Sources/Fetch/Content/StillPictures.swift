@@ -1,0 +1,36 @@
+/// Tells pictures from animations of the same file format.
+enum StillPictures {
+    private static let pngSignatureLength = 8
+    /// Bytes of a chunk's length and type, and of its checksum.
+    private static let pngChunkHead = 8
+    private static let pngChecksum = 4
+
+    /// Judges a PNG, which is an animation if the chunk `acTL` precedes the pixels (PNG third edition §11.3.6.1).
+    ///
+    /// - Parameter isWhole: Whether no more bytes will be given. A PNG of which they say too little passes as a source: the decoder
+    ///   decides.
+    static func judgePNG(_ bytes: [UInt8], isWhole: Bool) -> ContentSniffer.Judgement {
+        var position = pngSignatureLength
+        while position + pngChunkHead <= bytes.count {
+            let length = bytes[position..<position + 4].reduce(0) { $0 << 8 | Int($1) }
+            let type = String(decoding: bytes[position + 4..<position + pngChunkHead], as: UTF8.self)
+            if position == pngSignatureLength && type != "IHDR" || type == "IDAT" { return .notAGIF(.png) }
+            if type == "acTL" { return .source }
+            position += pngChunkHead + length + pngChecksum
+        }
+        if !isWhole { return .undecided }
+        return position == pngSignatureLength ? .notAGIF(.png) : .source
+    }
+
+    private static let webpFormat = 12..<16
+    private static let webpFlags = 20
+    private static let webpAnimationFlag: UInt8 = 2
+
+    /// Judges a WebP, whose extended header says whether it is an animation.
+    static func judgeWebP(_ bytes: [UInt8], isWhole: Bool) -> ContentSniffer.Judgement {
+        guard bytes.count >= webpFormat.upperBound else { return isWhole ? .notAGIF(.webp) : .undecided }
+        guard bytes[webpFormat].elementsEqual("VP8X".utf8) else { return .notAGIF(.webp) }
+        guard bytes.count > webpFlags else { return isWhole ? .notAGIF(.webp) : .undecided }
+        return bytes[webpFlags] & webpAnimationFlag != 0 ? .source : .notAGIF(.webp)
+    }
+}

@@ -1,0 +1,233 @@
+internal import CPNG
+
+/// Reads an animated PNG chunk by chunk: ``PNGPicture`` decodes the pixels of each frame as a PNG of its own.
+///
+/// A PNG without animation is read as one frame. It holds the pixels of one frame in memory. Not thread-safe. The bytes must stay valid
+/// for the reader's lifetime.
+package struct APNGReader: AnimationDecoder, ~Copyable {
+    package static let format = SourceFormat.apng
+
+    private let header: PNGHeader
+    /// Nil for a still picture.
+    private let animation: APNGAnimation?
+    private var delays: DelayFractions
+    private var chunks: PNGChunks
+    /// The sequence number of the next chunk that has one (PNG third edition §11.3.6).
+    private var sequence = 0
+    /// The type of the chunks with the current frame's pixels; nil once they were read.
+    private var dataType: UInt32?
+    /// Whether the chunks `IDAT` were reached. Others after them are ignored.
+    private var hasData = false
+    private var framesBegun = 0
+    /// Frames whose pixels were decoded or skipped.
+    private var wholeFrames = 0
+    /// Whether the file ends within the current frame.
+    private var isCutOff = false
+    /// The pixels of one frame; grows on need.
+    private var words: HeapBuffer<UInt32>
+
+    package private(set) var ending: AnimationEnding?
+    package private(set) var dataBytes = 0
+    package private(set) var frame = AnimationFrame(rectangle: .empty, delay: 0, disposal: .unspecified)
+
+    package static func recognizes(_ bytes: UnsafeRawBufferPointer) -> Bool { bytes.starts(with: PNGChunks.signature) }
+
+    /// Whether the file has `acTL` before its pixels, or ends before it has either.
+    static func isAnimation(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        var chunks = PNGChunks(bytes)
+        while let chunk = chunks.next() {
+            if chunk.type == PNGChunk.data { return false }
+            if APNGAnimation(chunk) != nil { return true }
+        }
+        return true
+    }
+
+    /// Width times height; 0 if there are too few bytes.
+    static func canvasPixels(of bytes: UnsafeRawBufferPointer) -> Int {
+        var chunks = PNGChunks(bytes)
+        guard let first = chunks.next(), let header = PNGHeader(first) else { return 0 }
+        return header.width * header.height
+    }
+
+    package init(_ bytes: UnsafeRawBufferPointer, limits: MediaLimits) throws(TranscodeError) {
+        guard Self.recognizes(bytes) else { throw .notAGIF }
+        var chunks = PNGChunks(bytes)
+        guard let first = chunks.next() else { throw .incomplete(.apng) }
+        guard var header = PNGHeader(first) else { throw .corrupt(.apng, .header) }
+        try limits.check(.side, max(header.width, header.height))
+        try limits.check(.canvasPixels, header.width * header.height)
+        let body = chunks.position
+        var animation: APNGAnimation?
+        while let chunk = chunks.next(), chunk.type != PNGChunk.data {
+            switch chunk.type {
+            case PNGChunk.palette where chunk.isSound: header.palette = chunk.data
+            case PNGChunk.transparency where chunk.isSound: header.transparency = chunk.data
+            default: animation = animation ?? APNGAnimation(chunk)
+            }
+        }
+        // The unit of time follows from all delays.
+        chunks.position = body
+        var delays = DelayFractions()
+        var frames = 0
+        while animation != nil, frames <= limits.frames, let chunk = chunks.next() {
+            guard let control = APNGControl(chunk) else { continue }
+            delays.add(control.delay.numerator, control.delay.denominator)
+            frames += 1
+        }
+        chunks.position = body
+        let words = try HeapBuffer<UInt32>(count: 1)
+        self.header = header
+        self.animation = animation
+        self.delays = delays
+        self.chunks = chunks
+        self.words = words
+    }
+
+    package var timescale: Int { delays.timescale }
+    package var canvasSize: (width: Int, height: Int) { (header.width, header.height) }
+
+    package var loopCount: Int? {
+        switch animation?.plays {
+        case nil, 1: nil
+        case 0: 0
+        case let plays?: min(plays - 1, FactRange.loopCount.upperBound)
+        }
+    }
+
+    /// Advances to the pixels of the next frame and reads the chunks before them.
+    ///
+    /// A chunk that is damaged or in the wrong place ends the animation. If that is before the first frame, the file is corrupt.
+    package mutating func next() throws(TranscodeError) -> Bool {
+        if dataType != nil { _ = skipPixels() }
+        var control: APNGControl?
+        while ending == nil {
+            if let animation, framesBegun == animation.frames {
+                ending = .complete
+                break
+            }
+            let start = chunks.position
+            guard let chunk = chunks.next() else {
+                ending = .brokenOff
+                break
+            }
+            switch chunk.type {
+            case PNGChunk.control where animation != nil:
+                guard control == nil, chunk.isSound, let read = APNGControl(chunk), read.sequence == sequence, fits(read) else {
+                    try end()
+                    break
+                }
+                control = read
+                sequence += 1
+            case PNGChunk.data where !hasData:
+                hasData = true
+                // Without control, the picture is for viewers that know no animations.
+                guard animation == nil || control != nil else { continue }
+                begin(control, chunk.type, at: start)
+                return true
+            case PNGChunk.frameData where animation != nil:
+                guard let control else {
+                    try end()
+                    break
+                }
+                begin(control, chunk.type, at: start)
+                return true
+            case PNGChunk.end:
+                ending = .complete
+            default:
+                break
+            }
+        }
+        return false
+    }
+
+    /// Ends an animation with a flaw in the frame after the whole ones.
+    private mutating func end() throws(TranscodeError) {
+        if wholeFrames == 0 { throw .corrupt(.apng, .unreadableFrame) }
+        ending = .brokenOff
+    }
+
+    /// Whether the frame lies on the canvas, and is all of it if the pixels are those of the PNG itself.
+    private func fits(_ control: APNGControl) -> Bool {
+        let rectangle = control.rectangle
+        guard rectangle.width > 0, rectangle.height > 0, rectangle.maxX <= header.width, rectangle.maxY <= header.height else {
+            return false
+        }
+        return hasData || rectangle == Rectangle(x: 0, y: 0, width: header.width, height: header.height)
+    }
+
+    private mutating func begin(_ control: APNGControl?, _ type: UInt32, at position: Int) {
+        let canvas = Rectangle(x: 0, y: 0, width: header.width, height: header.height)
+        frame = AnimationFrame(
+            rectangle: control?.rectangle ?? canvas,
+            delay: control.map { delays.units($0.delay.numerator, $0.delay.denominator) } ?? 0,
+            disposal: control?.disposal ?? .keep, blend: control?.blend ?? .replace, hasAlpha: header.hasAlpha)
+        // Before the first frame, there is nothing to return to (§11.3.6.2).
+        if framesBegun == 0, frame.disposal == .restore { frame.disposal = .clear }
+        framesBegun += 1
+        dataType = type
+        chunks.position = position
+    }
+
+    package mutating func skipPixels() -> Bool {
+        while nextPart() != nil {}
+        wholeFrames += 1
+        return ending == nil
+    }
+
+    package mutating func readPixels() throws(TranscodeError) -> FramePixels? {
+        let (width, height) = (frame.rectangle.width, frame.rectangle.height)
+        if words.count < width * height { words = try HeapBuffer(count: header.width * header.height) }
+        let head = header.head(width: width, height: height)
+        let outcome = try PNGPicture.decode(head: head, width: width, height: height, into: words.base) { nextPart() }
+        while nextPart() != nil {}
+        guard outcome == .whole else {
+            if !isCutOff { try end() }
+            ending = .brokenOff
+            return nil
+        }
+        wholeFrames += 1
+        return .colors(UnsafeBufferPointer(start: words.base, count: width * height))
+    }
+
+    /// The next part of the current frame's compressed pixels; nil after the last one, and if the file is broken there.
+    private mutating func nextPart() -> UnsafeRawBufferPointer? {
+        while let type = dataType {
+            let start = chunks.position
+            guard let chunk = chunks.next() else {
+                isCutOff = true
+                ending = .brokenOff
+                break
+            }
+            if chunk.type != type {
+                if type == PNGChunk.frameData && chunk.isIgnored { continue }
+                chunks.position = start
+                break
+            }
+            guard chunk.isSound, let part = payload(of: chunk) else {
+                ending = .brokenOff
+                break
+            }
+            dataBytes += part.count
+            return part
+        }
+        dataType = nil
+        return nil
+    }
+
+    /// The data of a chunk without its sequence number, which must be the next one.
+    private mutating func payload(of chunk: PNGChunk) -> UnsafeRawBufferPointer? {
+        if chunk.type == PNGChunk.data { return chunk.data }
+        guard chunk.data.count >= 4, chunk.number(at: 0) == sequence else { return nil }
+        sequence += 1
+        return UnsafeRawBufferPointer(rebasing: chunk.data[4...])
+    }
+
+    package func forEachPaletteColor(_ body: (_ index: Int, _ color: RGB) -> Void) {}
+}
+
+extension PNGChunk {
+    /// Whether the chunk says nothing about the animation: it is ancillary (§5.4) and has no sequence number.
+    fileprivate var isIgnored: Bool {
+        type & 0x2000_0000 != 0 && type != Self.control && type != Self.frameData
+    }
+}

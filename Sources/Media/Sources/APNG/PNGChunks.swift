@@ -1,0 +1,67 @@
+internal import CPNG
+
+/// A chunk of a PNG (PNG third edition §5.3).
+struct PNGChunk {
+    /// The four letters of the type, the first in the highest byte.
+    var type: UInt32
+    /// Where the chunk begins in the file, with its length.
+    var start: Int
+    /// The data, which lie between type and checksum.
+    var data: UnsafeRawBufferPointer
+
+    /// Whether the checksum, which covers type and data, is right.
+    var isSound: Bool {
+        guard let base = data.baseAddress else { return false }
+        let sum = (base + data.count).loadUnaligned(as: UInt32.self).bigEndian
+        return gifreel_crc32(0, base - 4, data.count + 4) == sum
+    }
+
+    static let header = type("IHDR")
+    static let palette = type("PLTE")
+    static let transparency = type("tRNS")
+    static let data = type("IDAT")
+    static let end = type("IEND")
+    static let animation = type("acTL")
+    static let control = type("fcTL")
+    static let frameData = type("fdAT")
+
+    private static func type(_ name: StaticString) -> UInt32 {
+        UnsafeRawPointer(name.utf8Start).loadUnaligned(as: UInt32.self).bigEndian
+    }
+
+    /// The big-endian number at an offset of the data, which must have four more bytes there.
+    func number(at offset: Int) -> Int {
+        Int(data.loadUnaligned(fromByteOffset: offset, as: UInt32.self).bigEndian)
+    }
+
+    /// The big-endian number of two bytes at an offset of the data.
+    func shortNumber(at offset: Int) -> Int {
+        Int(data.loadUnaligned(fromByteOffset: offset, as: UInt16.self).bigEndian)
+    }
+}
+
+/// Reads the chunks of a PNG in memory one by one. The bytes must stay valid as long as it lives.
+struct PNGChunks {
+    static let signature: [UInt8] = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]
+    /// Bytes of a chunk beside its data.
+    static let frame = 12
+
+    private let bytes: UnsafeRawBufferPointer
+    /// Where the next chunk begins.
+    var position = signature.count
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        self.bytes = bytes
+    }
+
+    /// The next chunk; nil if the file ends before the chunk does.
+    mutating func next() -> PNGChunk? {
+        guard bytes.count - position >= Self.frame else { return nil }
+        let count = Int(bytes.loadUnaligned(fromByteOffset: position, as: UInt32.self).bigEndian)
+        guard count <= bytes.count - position - Self.frame, let base = bytes.baseAddress else { return nil }
+        let type = bytes.loadUnaligned(fromByteOffset: position + 4, as: UInt32.self).bigEndian
+        defer { position += Self.frame + count }
+        return PNGChunk(
+            type: type, start: position, data: UnsafeRawBufferPointer(start: base + (position + 8), count: count))
+    }
+}

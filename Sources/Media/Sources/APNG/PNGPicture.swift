@@ -1,0 +1,98 @@
+internal import CPNG
+
+/// What all pictures of one PNG share: how their pixels are coded.
+struct PNGHeader {
+    /// The canvas, in pixels.
+    let width: Int
+    let height: Int
+    /// Bit depth, colour type, compression, filter and interlace methods, as coded.
+    private let coding: [UInt8]
+    /// The chunks with the palette and with transparent colours, as they are in the file.
+    var palette: UnsafeRawBufferPointer?
+    var transparency: UnsafeRawBufferPointer?
+
+    static let length = 13
+
+    /// Reads `IHDR` (§11.2.1). libpng checks the coding.
+    init?(_ chunk: PNGChunk) {
+        guard chunk.type == PNGChunk.header, chunk.isSound, chunk.data.count == Self.length else { return nil }
+        width = chunk.number(at: 0)
+        height = chunk.number(at: 4)
+        coding = Array(chunk.data[8...])
+        // PNG has 31 bits for a side.
+        guard width > 0, height > 0, width < 1 << 31, height < 1 << 31 else { return nil }
+    }
+
+    /// Whether a pixel may have alpha: the colour type has it, or some colours are transparent.
+    var hasAlpha: Bool { coding[1] & 4 != 0 || transparency != nil }
+
+    /// The beginning of a PNG of another size with the same coding. Checksums are not computed.
+    func head(width: Int, height: Int) -> [UInt8] {
+        var head = PNGChunks.signature
+        func append(_ type: UInt32, _ data: some Collection<UInt8>) {
+            head += Self.bytes(UInt32(data.count)) + Self.bytes(type) + data + Self.bytes(0)
+        }
+        append(PNGChunk.header, Self.bytes(UInt32(width)) + Self.bytes(UInt32(height)) + coding)
+        if let palette { append(PNGChunk.palette, palette) }
+        if let transparency { append(PNGChunk.transparency, transparency) }
+        return head
+    }
+
+    static func bytes(_ number: UInt32) -> [UInt8] {
+        [
+            UInt8(truncatingIfNeeded: number >> 24), UInt8(truncatingIfNeeded: number >> 16),
+            UInt8(truncatingIfNeeded: number >> 8),
+            UInt8(truncatingIfNeeded: number),
+        ]
+    }
+}
+
+/// Decodes one picture of a PNG by libpng, from chunks that are given to it as if it were a file of its own.
+///
+/// No chunk but those of the coding and of the pixels reaches libpng: neither profiles nor texts are decompressed.
+enum PNGPicture {
+    enum Outcome {
+        case whole
+        /// The data ends before the picture does.
+        case partial
+        case broken
+    }
+
+    /// Decodes the picture.
+    ///
+    /// - Parameters:
+    ///   - head: From ``PNGHeader/head(width:height:)``.
+    ///   - target: Room for `width * height` words of R, G, B, A.
+    ///   - nextPart: The next part of the compressed pixels; nil at the end.
+    /// - Throws: ``TranscodeError/outOfMemory``.
+    static func decode(
+        head: [UInt8], width: Int, height: Int, into target: UnsafeMutablePointer<UInt32>,
+        _ nextPart: () -> UnsafeRawBufferPointer?
+    ) throws(TranscodeError) -> Outcome {
+        var reader = gifreel_png()
+        // libpng keeps the address of the reader.
+        return try withUnsafeMutablePointer(to: &reader) { reader throws(TranscodeError) in
+            try check(gifreel_png_open(reader, target, UInt32(width), UInt32(height)))
+            defer { gifreel_png_close(reader) }
+            let checksum = PNGHeader.bytes(0)
+            var isFine = try push(reader, head)
+            while isFine, gifreel_png_is_complete(reader) == 0, let part = nextPart() {
+                isFine = try push(reader, PNGHeader.bytes(UInt32(part.count)) + PNGHeader.bytes(PNGChunk.data))
+                if isFine, let start = part.baseAddress { isFine = try check(gifreel_png_push(reader, start, part.count)) }
+                if isFine { isFine = try push(reader, checksum) }
+            }
+            return gifreel_png_is_complete(reader) != 0 ? .whole : isFine ? .partial : .broken
+        }
+    }
+
+    /// Returns whether the bytes could be decoded.
+    private static func push(_ reader: UnsafeMutablePointer<gifreel_png>, _ bytes: [UInt8]) throws(TranscodeError) -> Bool {
+        try check(bytes.withUnsafeBytes { gifreel_png_push(reader, $0.baseAddress, $0.count) })
+    }
+
+    @discardableResult
+    private static func check(_ status: Int32) throws(TranscodeError) -> Bool {
+        if status == gifreel_png_no_memory { throw .outOfMemory }
+        return status == gifreel_png_fine
+    }
+}

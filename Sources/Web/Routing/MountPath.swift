@@ -1,0 +1,50 @@
+internal import Media
+internal import Renditions
+
+/// The source and the format that a path below a mount names.
+struct MountPath: Equatable {
+    /// The path of the source below the origin. Its extension keeps its case, because paths of origins are case-sensitive.
+    let source: String
+    /// The path to which the names of formats are appended.
+    let stem: String
+    let format: Rendition.Format
+    /// Whether the path is that of the source itself.
+    let isSource: Bool
+
+    /// Reads a path.
+    ///
+    /// If the mount has GIFs only, a rendition has the path of its GIF with another extension: `a.mp4` is made of `a.gif`. Otherwise the
+    /// extension of the format follows that of the source, `a.webp.mp4`, and a name with one extension, `a.mp4`, stands for a GIF.
+    ///
+    /// - Returns: Nil if the path ends in no extension of a source and in no format's name, or names no source.
+    init?(_ path: Substring, sources: [SourceFormat]) {
+        guard let (name, last) = Self.split(path) else { return nil }
+        let extensions = sources.flatMap(\.fileExtensions)
+        let hasOnlyGIFs = sources == [.gif]
+        if extensions.contains(last) {
+            self.init(source: String(path), stem: String(hasOnlyGIFs ? name : path), format: .mp4, isSource: true)
+            return
+        }
+        guard let format = Rendition.Format.named(last) else { return nil }
+        if !hasOnlyGIFs, let (_, inner) = Self.split(name), extensions.contains(inner) {
+            self.init(source: String(name), stem: String(name), format: format, isSource: false)
+            return
+        }
+        guard sources.contains(.gif) else { return nil }
+        let source = name + ".gif"
+        self.init(source: source, stem: hasOnlyGIFs ? String(name) : source, format: format, isSource: false)
+    }
+
+    private init(source: String, stem: String, format: Rendition.Format, isSource: Bool) {
+        self.source = source
+        self.stem = stem
+        self.format = format
+        self.isSource = isSource
+    }
+
+    /// The path up to the last dot of its last part, and what follows the dot in lower case.
+    private static func split(_ path: Substring) -> (name: Substring, fileExtension: String)? {
+        guard let dot = path.lastIndex(of: "."), !path[dot...].contains("/") else { return nil }
+        return (path[..<dot], path[dot...].dropFirst().lowercased())
+    }
+}
