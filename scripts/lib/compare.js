@@ -1,10 +1,12 @@
-// Runs in the browser for scripts/check-browser: compares the frames of an MP4 with those of its GIF.
+// Runs in the browser for scripts/check-browser: compares the frames of an MP4 with those of its GIF, APNG or WebP.
 "use strict";
+
+const TYPES = { gif: "image/gif", png: "image/png", apng: "image/png", webp: "image/webp" };
 
 /** The GIF as the browser decodes it: sizes, and the start and duration of each frame, in seconds. */
 async function openGIF(url) {
     const data = await (await fetch(url)).arrayBuffer();
-    const decoder = new ImageDecoder({ data, type: "image/gif" });
+    const decoder = new ImageDecoder({ data, type: TYPES[url.split(".").pop()] });
     await decoder.tracks.ready;
     await decoder.completed;
     const gif = { decoder, starts: [], durations: [], width: 0, height: 0, loops: decoder.tracks.selectedTrack.repetitionCount };

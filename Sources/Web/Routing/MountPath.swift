@@ -21,17 +21,18 @@ struct MountPath: Equatable {
         guard let (name, last) = Self.split(path) else { return nil }
         let extensions = sources.flatMap(\.fileExtensions)
         let hasOnlyGIFs = sources == [.gif]
+        let format = Rendition.Format.named(last)
+        // First, because png and webp are extensions of sources and of posters.
+        if !hasOnlyGIFs, let format, let (_, inner) = Self.split(name), extensions.contains(inner) {
+            self.init(source: String(name), stem: String(name), format: format, isSource: false)
+            return
+        }
         if extensions.contains(last) {
             self.init(source: String(path), stem: String(hasOnlyGIFs ? name : path), format: .mp4, isSource: true)
             return
         }
-        guard let format = Rendition.Format.named(last) else { return nil }
-        if !hasOnlyGIFs, let (_, inner) = Self.split(name), extensions.contains(inner) {
-            self.init(source: String(name), stem: String(name), format: format, isSource: false)
-            return
-        }
-        guard sources.contains(.gif) else { return nil }
-        let source = name + ".gif"
+        guard let format, sources.contains(.gif) else { return nil }
+        let source = String(name) + ".gif"
         self.init(source: source, stem: hasOnlyGIFs ? String(name) : source, format: format, isSource: false)
     }
 
@@ -40,6 +41,12 @@ struct MountPath: Equatable {
         self.stem = stem
         self.format = format
         self.isSource = isSource
+    }
+
+    /// Whether a path ends in the extension of a source.
+    static func isSource(_ path: String, _ sources: [SourceFormat]) -> Bool {
+        guard let (_, last) = split(path[...]) else { return false }
+        return sources.contains { $0.fileExtensions.contains(last) }
     }
 
     /// The path up to the last dot of its last part, and what follows the dot in lower case.

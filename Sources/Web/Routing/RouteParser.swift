@@ -179,7 +179,7 @@ package struct RouteParser: Sendable {
             throw .badSourceURL(error.description)
         }
         // Dot segments must not lead out of the mount or its allowed paths, and a number sign must not cut off the extension.
-        guard source.canonical.hasPrefix(mount.base), MountPath(source.path[...], sources: mount.sources)?.isSource == true,
+        guard source.canonical.hasPrefix(mount.base), MountPath.isSource(source.path, mount.sources),
             mount.patterns.contains(where: { $0.matches(source) })
         else { throw .notFound("The mount “\(name)” does not serve this path.") }
         let rendition = try reader.finish()

@@ -45,6 +45,49 @@ import Testing
         #expect(origin.count("/up/a.gif") <= 2)
     }
 
+    @Test func aMountServesTheFormatsThatItNames() throws {
+        var apng = APNGBuilder(width: 40, height: 30)
+        for word: UInt32 in [0xff00_00ff, 0xff00_ff00] {
+            apng.add(.init(width: 40, height: 30, word: word)) { $0.delay = (1, 30) }
+        }
+        var webp = WebPBuilder(width: 40, height: 30)
+        for word: UInt32 in [0xff00_00ff, 0x80ff_0000] { webp.add(.init(width: 40, height: 30, word: word)) }
+        var still = APNGBuilder(width: 40, height: 30, plays: nil)
+        still.addPicture(.init(width: 40, height: 30, word: 0xff00_00ff))
+        let files = ["/a.png": apng.finish(), "/a.webp": webp.finish(), "/a.gif": gif, "/still.png": still.finish()]
+        let origin = try LoopbackOrigin(files.mapValues { file in { _ in .ok(file) } })
+        defer { origin.stop() }
+        let server = try GifreelProcess([
+            "mounts.media.origin=\(origin.url("/"))", "mounts.media.sources=gif,apng,webp", "mounts.media.negotiate=true",
+            "mounts.plain.origin=\(origin.url("/"))",
+        ])
+        for name in ["a.png", "a.webp", "a.gif"] {
+            for (suffix, type) in [(".mp4", "video/mp4"), (".jpg", "image/jpeg"), (".webp", "image/webp")] {
+                let answer = try server.request("GET", "/media/\(name)\(suffix)")
+                #expect(answer.status == 200 && answer["content-type"] == type, "\(name)\(suffix) \(answer.text)")
+            }
+            let original = try server.request("GET", "/media/\(name)", headers: ["Accept: image/*"])
+            let type = ["a.png": "image/png", "a.webp": "image/webp", "a.gif": "image/gif"][name]
+            #expect(original.body == files["/" + name] && original["content-type"] == type, "\(name)")
+            let facts = try server.request("GET", "/media/\(name).json")
+            let format = name == "a.png" ? "apng" : String(name.dropFirst(2))
+            #expect(
+                facts.text.contains("\"type\":\"\(format)\"") && facts.text.contains("\"/media/\(name).mp4\""), "\(facts.text)")
+        }
+        let still415 = try server.request("GET", "/media/still.png")
+        #expect(still415.status == 415 && still415.text.contains("not_a_gif"))
+        #expect(still415.text.contains("This PNG has no animation."))
+        // A mount of GIFs: the poster of a.gif, and no source of another format.
+        #expect(try server.request("GET", "/plain/a.webp")["content-type"] == "image/webp")
+        #expect(try server.request("GET", "/plain/a.webp.mp4").status == 404)
+        #expect(try server.request("GET", "/plain/a.apng").status == 404)
+        // Bytes decide, not names.
+        #expect(try server.request("GET", "/mp4/\(origin.url("/a.webp"))")["content-type"] == "video/mp4")
+        let uploaded = try server.request("POST", "/json", body: webp.finish())
+        #expect(
+            uploaded.text.contains("\"has_alpha\":true") && uploaded.text.contains("\"delays\":[0.1,0.1]"), "\(uploaded.text)")
+    }
+
     @Test func aPurgeForgetsTheGIFToo() throws {
         let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
         defer { origin.stop() }

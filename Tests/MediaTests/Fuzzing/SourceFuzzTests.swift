@@ -6,9 +6,11 @@ import Testing
 @Suite("Mutated APNGs and WebPs end in a result or an error") struct SourceFuzzTests {
     private typealias Check = (UnsafeRawBufferPointer) -> String?
 
-    private static let targets: [(name: String, seeds: [[UInt8]], check: Check)] = [
-        ("apng", SourceSeeds.apng, SourceInvariants.apng), ("webp", SourceSeeds.webp, SourceInvariants.webp),
-    ]
+    private static var targets: [(name: String, seeds: [[UInt8]], check: Check)] {
+        [
+            ("apng", SourceSeeds.apng, SourceInvariants.apng), ("webp", SourceSeeds.webp, SourceInvariants.webp),
+        ]
+    }
 
     @Test func theSeedsAreAnimationsAndHoldNoViolation() throws {
         for target in Self.targets {
