@@ -108,7 +108,7 @@ import Testing
         let single = try gifreel(["convert", directory.path + "/a.gif", output.path + "/b"])
         #expect(single.code == 0 && FileManager.default.fileExists(atPath: output.path + "/b/a.mp4"))
         let empty = try gifreel(["convert", "--to", directory.path + "/x", output.path])
-        #expect(empty.code != 0 && empty.log.contains("\(output.path) holds no file whose name ends in .gif."))
+        #expect(empty.code != 0 && empty.log.contains("\(output.path) holds no animation: no .gif, .apng, .png or .webp."))
         let wrong = try gifreel(["convert", directory.path + "/in", directory.path + "/x.mp4"])
         #expect(wrong.code != 0 && wrong.log.contains("is a directory; give --to DIR"))
     }
@@ -162,7 +162,7 @@ import Testing
         let frame = [UInt8](try Data(contentsOf: directory.appendingPathComponent("frames/frame_001.rgba")))
         #expect(frame == [255, 0, 0, 255, 0, 255, 0, 255])
         let facts = String(decoding: try Data(contentsOf: directory.appendingPathComponent("frames/meta.json")), as: UTF8.self)
-        #expect(facts == #"{"delays_cs":[4,0],"height":1,"loop":"infinite","width":2}"#)
+        #expect(facts == #"{"delays_cs":[4,0],"delays_ms":[40,0],"format":"gif","height":1,"loop":"infinite","width":2}"#)
     }
 
     @Test func theDefaultFileHoldsEverySettingAndIsInForce() throws {
