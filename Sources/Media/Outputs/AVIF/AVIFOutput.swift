@@ -7,17 +7,17 @@ enum AVIFOutput: OutputMaker {
         let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
         let hasAlpha = try TransparencyProbe.isTransparent(
             bytes, by: Decoder.self, summary, limits: transcoder.limits, options: options)
-        let source = try SampleSource<Decoder>(
-            bytes, summary, limits: transcoder.limits, options: options, hasAlpha: hasAlpha)
-        let (width, height) = (source.geometry.width, source.geometry.height)
-        func encoder(_ plane: PlaneEncoder.Plane) throws(TranscodeError) -> PlaneEncoder {
-            let level = AVIFSettings.level(quality: options.quality)
-            return try PlaneEncoder(AVIFSettings.stream(plane, width: width, height: height, level: level, hasAlpha: hasAlpha))
+        var streams = PictureStreams(hasAlpha: hasAlpha, descriptor: descriptor, payload: AV1Stream.withoutDelimiters)
+        let source = try streams.encode(start: options.time.start, threads: transcoder.threads) {
+            () throws(TranscodeError) in
+            try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: options, hasAlpha: hasAlpha)
+        } encoder: { isAlpha, source throws(TranscodeError) in
+            try VideoEncoder(
+                width: source.geometry.width, height: source.geometry.height, shortestFrame: 1,
+                settings: AVIFSettings(
+                    plane: isAlpha ? .monochromeAlpha : .color(.sRGB), quality: options.quality, hasAlpha: hasAlpha))
         }
-        var streams = PictureStreams(
-            color: try encoder(.color), alpha: hasAlpha ? try encoder(.monochromeAlpha) : nil, descriptor: descriptor,
-            payload: AV1Stream.withoutDelimiters)
-        try streams.encode(source, start: options.time.start, threads: transcoder.threads)
+        let (width, height) = (source.geometry.width, source.geometry.height)
         guard let color = AV1Stream(streams.firstColor, isMonochrome: false) else { throw .failed(.mux, code: 0) }
         let alpha = AV1Stream(streams.firstAlpha, isMonochrome: true)
         guard !hasAlpha || alpha != nil else { throw .failed(.mux, code: 0) }

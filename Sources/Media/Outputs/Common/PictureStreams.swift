@@ -1,9 +1,11 @@
 /// The encoded pictures of an animation: a stream of colours and, where there is transparency, one of alpha. Not thread-safe.
 struct PictureStreams: ~Copyable {
     private static let headerLength = 256
+    /// Pixels up to which both streams are encoded at once. Above, alpha comes first and then the colours, from the beginning of the
+    /// source: that takes decoding twice and the memory of one encoder.
+    private static let mostPixelsAtOnce = 2_500_000
 
-    private let color: PlaneEncoder
-    private let alpha: PlaneEncoder?
+    private let hasAlpha: Bool
     /// The part of a packet that belongs into the file.
     private let payload: (UnsafeRawBufferPointer) -> UnsafeRawBufferPointer
     /// Pictures that were given to the encoders.
@@ -14,7 +16,7 @@ struct PictureStreams: ~Copyable {
     private(set) var firstColor: [UInt8] = []
     private(set) var firstAlpha: [UInt8] = []
     private var spool: PacketSpool
-    /// Packets of one stream that wait for the other's: as many as the encoders look ahead, at most.
+    /// Packets of one stream that wait for the other's.
     private var colorQueue = PacketQueue()
     private var alphaQueue = PacketQueue()
 
@@ -22,22 +24,53 @@ struct PictureStreams: ~Copyable {
     ///   - descriptor: An empty, seekable file open for reading and writing.
     ///   - payload: Selects the part of a packet that belongs into the file.
     init(
-        color: PlaneEncoder, alpha: PlaneEncoder?, descriptor: Int32,
+        hasAlpha: Bool, descriptor: Int32,
         payload: @escaping (UnsafeRawBufferPointer) -> UnsafeRawBufferPointer = { $0 }
     ) {
-        self.color = color
-        self.alpha = alpha
+        self.hasAlpha = hasAlpha
         self.payload = payload
         spool = PacketSpool(descriptor: descriptor)
     }
 
     /// Encodes all samples of a source.
     ///
-    /// - Parameter threads: Above 1, pictures are composed on a thread of their own.
+    /// - Parameters:
+    ///   - start: Where the requested part begins, for an error.
+    ///   - threads: Above 1, pictures are composed on a thread of their own.
+    ///   - source: Opens the source at its beginning.
+    ///   - encoder: Opens the encoder of colours or of alpha, for planes of the source's size.
+    /// - Returns: The source at its end.
     /// - Throws: ``TranscodeError``, also for a source without a sample.
-    mutating func encode<Decoder: AnimationDecoder & ~Copyable>(
-        _ source: SampleSource<Decoder>, start: Int, threads: Int
+    mutating func encode<Decoder: AnimationDecoder & ~Copyable, Settings: EncoderSettings>(
+        start: Int, threads: Int, source: () throws(TranscodeError) -> SampleSource<Decoder>,
+        encoder: (_ isAlpha: Bool, SampleSource<Decoder>) throws(TranscodeError) -> VideoEncoder<Settings>
+    ) throws(TranscodeError) -> SampleSource<Decoder> {
+        var samples = try source()
+        let isAtOnce = samples.width * samples.height <= Self.mostPixelsAtOnce
+        if hasAlpha && !isAtOnce {
+            try encode(samples, color: nil, alpha: try encoder(true, samples), threads: threads)
+            samples = try source()
+        }
+        try encode(
+            samples, color: try encoder(false, samples), alpha: hasAlpha && isAtOnce ? try encoder(true, samples) : nil,
+            threads: threads)
+        guard samples.frames > 0 else { throw .incomplete(Decoder.format) }
+        guard samples.samples > 0 else { throw samples.startPastEnd(start) }
+        guard pictures.count == times.count else { throw .failed(.encode, code: 0) }
+        return samples
+    }
+
+    /// Encodes one stream or both.
+    private mutating func encode<Decoder: AnimationDecoder & ~Copyable, Settings: EncoderSettings>(
+        _ source: SampleSource<Decoder>, color: VideoEncoder<Settings>?, alpha: VideoEncoder<Settings>?, threads: Int
     ) throws(TranscodeError) {
+        // Both planes decide which pictures differ, so one that is not encoded is written all the same.
+        let unused = try UnusedPlanes(source, color: color == nil, alpha: hasAlpha && alpha == nil)
+        func planes() throws(TranscodeError) -> PixelConverter.Planes {
+            var planes = try color?.planes() ?? unused.planes
+            if hasAlpha { planes.alpha = try alpha?.alphaPlane() ?? unused.alphaPlane }
+            return planes
+        }
         let thread = threads > 1 ? SampleThread(source) : nil
         defer { thread?.stop() }
         var meter = NoMeter()
@@ -49,33 +82,33 @@ struct PictureStreams: ~Copyable {
                 sample = try source.next(&meter) { () throws(TranscodeError) in try planes() }
             }
             guard let sample else { break }
-            times.append(sample.time)
-            try color.encode { packet throws(TranscodeError) in try colorQueue.append(payload(packet.bytes), packet.isKey) }
-            try alpha?.encode { packet throws(TranscodeError) in try alphaQueue.append(payload(packet.bytes), packet.isKey) }
+            if color != nil { times.append(sample.time) }
+            try color?.encode(at: sample.time) { packet throws(TranscodeError) in
+                try colorQueue.append(payload(packet.pointee.bytes), packet.pointee.isKey)
+            }
+            try alpha?.encode(at: sample.time) { packet throws(TranscodeError) in
+                try alphaQueue.append(payload(packet.pointee.bytes), packet.pointee.isKey)
+            }
             try store()
         }
-        guard source.frames > 0 else { throw .incomplete(Decoder.format) }
-        guard source.samples > 0 else { throw source.startPastEnd(start) }
-        try color.finish { packet throws(TranscodeError) in try colorQueue.append(payload(packet.bytes), packet.isKey) }
-        try alpha?.finish { packet throws(TranscodeError) in try alphaQueue.append(payload(packet.bytes), packet.isKey) }
+        guard source.samples > 0 else { return }
+        try color?.finish { packet throws(TranscodeError) in
+            try colorQueue.append(payload(packet.pointee.bytes), packet.pointee.isKey)
+        }
+        try alpha?.finish { packet throws(TranscodeError) in
+            try alphaQueue.append(payload(packet.pointee.bytes), packet.pointee.isKey)
+        }
         try store()
-        guard pictures.count == times.count else { throw .failed(.encode, code: 0) }
-    }
-
-    private func planes() throws(TranscodeError) -> PixelConverter.Planes {
-        var planes = try color.planes()
-        planes.alpha = try alpha?.alphaPlane()
-        return planes
     }
 
     /// Writes the packets of pictures that are complete.
     private mutating func store() throws(TranscodeError) {
-        while colorQueue.count > 0, alpha == nil || alphaQueue.count > 0, pictures.count < times.count {
+        while colorQueue.count > 0, !hasAlpha || alphaQueue.count > 0, pictures.count < times.count {
             let colors = colorQueue.removeFirst()
             if pictures.isEmpty { firstColor = Array(colors.bytes.prefix(Self.headerLength)) }
             var picture = EncodedPicture(
                 time: times[pictures.count], isKey: colors.isKey, color: try Self.append(colors, to: &spool))
-            if alpha != nil {
+            if hasAlpha {
                 let plane = alphaQueue.removeFirst()
                 if pictures.isEmpty { firstAlpha = Array(plane.bytes.prefix(Self.headerLength)) }
                 picture.alpha = try Self.append(plane, to: &spool)
@@ -97,6 +130,37 @@ struct PictureStreams: ~Copyable {
     }
 }
 
+/// Memory for the planes of a source that no encoder takes.
+private final class UnusedPlanes {
+    private let luma: SamplePlane
+    private let cb: SamplePlane
+    private let cr: SamplePlane
+    private let alpha: SamplePlane
+
+    /// - Parameters:
+    ///   - color: Whether there are planes of colours; otherwise they are empty.
+    ///   - alpha: Whether there is a plane of alpha; otherwise it is empty.
+    init<Decoder: AnimationDecoder & ~Copyable>(
+        _ source: SampleSource<Decoder>, color: Bool, alpha: Bool
+    ) throws(TranscodeError) {
+        let (width, height) = color ? (source.width, source.height) : (0, 0)
+        luma = try SamplePlane(width: width, height: height)
+        cb = try SamplePlane(width: width / 2, height: height / 2)
+        cr = try SamplePlane(width: width / 2, height: height / 2)
+        self.alpha = try SamplePlane(width: alpha ? source.width : 0, height: alpha ? source.height : 0)
+    }
+
+    var planes: PixelConverter.Planes {
+        PixelConverter.Planes(
+            luma: luma.samples, cb: cb.samples, cr: cr.samples, lumaStride: luma.stride, cbStride: cb.stride,
+            crStride: cr.stride)
+    }
+
+    var alphaPlane: PixelConverter.AlphaPlane {
+        PixelConverter.AlphaPlane(samples: alpha.samples, stride: alpha.stride)
+    }
+}
+
 /// Packets in the order in which they came.
 private struct PacketQueue {
     struct Packet {
@@ -104,9 +168,11 @@ private struct PacketQueue {
         var isKey: Bool
     }
 
-    private var packets: [Packet] = []
+    private var packets: [Packet?] = []
+    /// The packets before this one are taken.
+    private var first = 0
 
-    var count: Int { packets.count }
+    var count: Int { packets.count - first }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer, _ isKey: Bool) throws(TranscodeError) {
         // An array that cannot be allocated ends the process.
@@ -114,5 +180,11 @@ private struct PacketQueue {
         packets.append(Packet(bytes: Array(bytes), isKey: isKey))
     }
 
-    mutating func removeFirst() -> Packet { packets.removeFirst() }
+    /// Takes the oldest packet. There must be one.
+    mutating func removeFirst() -> Packet {
+        guard let packet = packets[first] else { preconditionFailure("a packet that is taken twice") }
+        packets[first] = nil
+        first += 1
+        return packet
+    }
 }

@@ -2,7 +2,7 @@ internal import CAV
 internal import Glibc
 
 /// The settings of libaom. `docs/benchmarks.md` has the measurements behind them.
-struct AV1Settings: EncoderSettings, Equatable {
+struct AV1Settings: MP4EncoderSettings, Equatable {
     static let codec = VideoCodec.av1
     /// A temporal unit ends with the frame that is shown.
     static let reordersFrames = false

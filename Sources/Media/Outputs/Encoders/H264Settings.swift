@@ -2,7 +2,7 @@ internal import CAV
 internal import Glibc
 
 /// The settings of x264. `docs/benchmarks.md` has the measurements behind them.
-package struct H264Settings: EncoderSettings, Equatable {
+package struct H264Settings: MP4EncoderSettings, Equatable {
     static let codec = VideoCodec.h264
     static let reordersFrames = true
 

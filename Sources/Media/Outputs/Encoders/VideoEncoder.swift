@@ -1,103 +1,106 @@
 internal import CAV
 
-/// The settings of a video encoder of libavcodec: the part in which codecs differ.
-protocol EncoderSettings: Sendable {
-    static var codec: VideoCodec { get }
-    /// Whether frames may leave the encoder in another order than the one in which they are shown.
-    static var reordersFrames: Bool { get }
-
-    /// Encoder threads at most.
-    var threads: Int { get }
-    /// Units a second of the times that frames are given.
-    var timescale: Int { get set }
-
-    /// Sets everything that is the codec's own. Size, pixel format and colours are set already.
-    ///
-    /// - Parameter shortestFrame: The shortest time a frame is shown, in units of ``timescale``; the level follows from it.
-    func configure(_ context: UnsafeMutablePointer<AVCodecContext>, shortestFrame: Int)
-
-    /// The settings for another attempt at a file that is larger than its source by the factor `excess`; nil for none.
-    func coarser(excess: Double) -> Self?
-}
-
-/// Encodes 4:2:0 frames of 8 bits at exact times by an encoder of libavcodec. Packets come out in decoding order.
+/// Encodes pictures of 8 bits by an encoder of libavcodec. Packets come out in decoding order.
 ///
 /// The planes of ``planes()`` persist from frame to frame, so only what changed needs to be written.
-/// Not thread-safe; the encoder starts threads of its own where `threads` is above 1.
-struct VideoEncoder<Settings: EncoderSettings>: ~Copyable {
-    private let context: UnsafeMutablePointer<AVCodecContext>
-    private let frame: UnsafeMutablePointer<AVFrame>
-    private let packet: UnsafeMutablePointer<AVPacket>
+/// Not thread-safe; the encoder may start threads of its own.
+final class VideoEncoder<Settings: EncoderSettings> {
+    // Optional because an initialiser that fails must free those that it has.
+    private var context: UnsafeMutablePointer<AVCodecContext>?
+    private var frame: UnsafeMutablePointer<AVFrame>?
+    private var packet: UnsafeMutablePointer<AVPacket>?
     /// The number of frames so far.
     private var index: Int64 = 0
 
     /// Opens the encoder.
     ///
     /// - Parameters:
-    ///   - width: Even, in pixels.
-    ///   - height: Even, in pixels.
-    ///   - shortestFrame: The shortest time a frame is shown, in units of the settings' timescale; the level follows from it.
-    /// - Throws: ``TranscodeError/codecMissing(_:)``, ``TranscodeError/failed(_:code:)`` or `outOfMemory`.
+    ///   - width: In pixels; H.264 and MP4 need an even number.
+    ///   - height: As `width`.
+    ///   - shortestFrame: The shortest time a frame is shown, in units of the video's timescale; the level follows from it.
+    /// - Throws: ``EncoderSettings/missing``, ``TranscodeError/failed(_:code:)`` or `outOfMemory`.
     init(width: Int, height: Int, shortestFrame: Int, settings: Settings) throws(TranscodeError) {
-        guard let codec = avcodec_find_encoder_by_name(Settings.codec.traits.encoder) else {
-            throw .codecMissing(Settings.codec)
-        }
-        let parts = EncoderParts(codec)
-        do {
-            try parts.open(codec, width: width, height: height) {
-                settings.configure($0, shortestFrame: shortestFrame)
-            }
-        } catch {
-            parts.free()
-            throw error
-        }
-        guard let context = parts.context, let frame = parts.frame, let packet = parts.packet else {
-            parts.free()
-            throw .outOfMemory
-        }
-        self.context = context
-        self.frame = frame
-        self.packet = packet
+        guard let codec = avcodec_find_encoder_by_name(Settings.encoder) else { throw Settings.missing }
+        context = avcodec_alloc_context3(codec)
+        frame = av_frame_alloc()
+        packet = av_packet_alloc()
+        guard let context, let frame, packet != nil else { throw .outOfMemory }
+        context.pointee.width = Int32(width)
+        context.pointee.height = Int32(height)
+        context.pointee.pix_fmt = settings.plane.format
+        context.pointee.sample_aspect_ratio = AVRational(num: 1, den: 1)
+        context.pointee.flags |= AV_CODEC_FLAG_GLOBAL_HEADER
+        settings.plane.tag(context)
+        settings.configure(context, shortestFrame: shortestFrame)
+        let opened = avcodec_open2(context, codec, nil)
+        guard opened >= 0 else { throw .library(.openEncoder, code: opened) }
+
+        frame.pointee.format = context.pointee.pix_fmt.rawValue
+        frame.pointee.width = context.pointee.width
+        frame.pointee.height = context.pointee.height
+        frame.pointee.color_range = context.pointee.color_range
+        frame.pointee.colorspace = context.pointee.colorspace
+        guard av_frame_get_buffer(frame, 0) >= 0 else { throw .outOfMemory }
+        if case .alpha = settings.plane { fillChroma(frame, rows: (height + 1) / 2) }
     }
 
     deinit {
-        EncoderParts(context: context, frame: frame, packet: packet).free()
+        av_packet_free(&packet)
+        av_frame_free(&frame)
+        avcodec_free_context(&context)
     }
 
-    /// The planes for the next frame. They hold the frame before.
-    mutating func planes() throws(TranscodeError) -> PixelConverter.Planes {
-        // The encoder copies its input; should it hold a reference nevertheless, this makes a copy.
-        guard av_frame_make_writable(frame) >= 0,
-            let luma = frame.pointee.data.0, let cb = frame.pointee.data.1, let cr = frame.pointee.data.2
-        else { throw .outOfMemory }
+    private func fillChroma(_ frame: UnsafeMutablePointer<AVFrame>, rows: Int) {
+        frame.pointee.data.1?.update(repeating: 128, count: rows * Int(frame.pointee.linesize.1))
+        frame.pointee.data.2?.update(repeating: 128, count: rows * Int(frame.pointee.linesize.2))
+    }
+
+    /// The planes of colours for the next frame. They hold the frame before.
+    func planes() throws(TranscodeError) -> PixelConverter.Planes {
+        let frame = try writableFrame()
+        guard let luma = frame.pointee.data.0, let cb = frame.pointee.data.1, let cr = frame.pointee.data.2 else {
+            throw .outOfMemory
+        }
         return PixelConverter.Planes(
             luma: luma, cb: cb, cr: cr, lumaStride: Int(frame.pointee.linesize.0),
             cbStride: Int(frame.pointee.linesize.1), crStride: Int(frame.pointee.linesize.2))
     }
 
+    /// The plane of alpha for the next frame. It holds that of the frame before.
+    func alphaPlane() throws(TranscodeError) -> PixelConverter.AlphaPlane {
+        let frame = try writableFrame()
+        guard let samples = frame.pointee.data.0 else { throw .outOfMemory }
+        return PixelConverter.AlphaPlane(samples: samples, stride: Int(frame.pointee.linesize.0))
+    }
+
+    private func writableFrame() throws(TranscodeError) -> UnsafeMutablePointer<AVFrame> {
+        // Encoders copy their input; if one holds a reference nevertheless, this makes a copy.
+        guard let frame, av_frame_make_writable(frame) >= 0 else { throw .outOfMemory }
+        return frame
+    }
+
     /// Encodes the planes as the frame shown at `time`, and passes finished packets to `sink`.
-    mutating func encode(at time: Int, _ sink: (UnsafeMutablePointer<AVPacket>) throws(TranscodeError) -> Void)
-        throws(TranscodeError)
-    {
+    func encode(
+        at time: Int, _ sink: (UnsafeMutablePointer<AVPacket>) throws(TranscodeError) -> Void
+    ) throws(TranscodeError) {
+        guard let frame else { throw .outOfMemory }
         frame.pointee.pts = Settings.reordersFrames ? Int64(time) : index
+        frame.pointee.pict_type = index == 0 ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
         index += 1
-        frame.pointee.pict_type = time == 0 ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
-        let sent = avcodec_send_frame(context, frame)
-        guard sent >= 0 else { throw .library(.encode, code: sent) }
-        try drain(sink)
+        try send(frame, sink)
     }
 
     /// Ends the stream, and passes the remaining packets to `sink`.
-    mutating func finish(_ sink: (UnsafeMutablePointer<AVPacket>) throws(TranscodeError) -> Void)
-        throws(TranscodeError)
-    {
-        let sent = avcodec_send_frame(context, nil)
-        guard sent >= 0 else { throw .library(.encode, code: sent) }
-        try drain(sink)
+    func finish(_ sink: (UnsafeMutablePointer<AVPacket>) throws(TranscodeError) -> Void) throws(TranscodeError) {
+        try send(nil, sink)
     }
 
-    private func drain(_ sink: (UnsafeMutablePointer<AVPacket>) throws(TranscodeError) -> Void) throws(TranscodeError) {
-        while true {
+    private func send(
+        _ frame: UnsafeMutablePointer<AVFrame>?, _ sink: (UnsafeMutablePointer<AVPacket>) throws(TranscodeError) -> Void
+    ) throws(TranscodeError) {
+        let sent = avcodec_send_frame(context, frame)
+        guard sent >= 0 else { throw .library(.encode, code: sent) }
+        while let packet {
             let received = avcodec_receive_packet(context, packet)
             if received == gifreel_averror_again || received == gifreel_averror_eof { return }
             guard received >= 0 else { throw .library(.encode, code: received) }
@@ -113,58 +116,9 @@ struct VideoEncoder<Settings: EncoderSettings>: ~Copyable {
     }
 }
 
-/// The parts of an encoder while it is being opened.
-private struct EncoderParts {
-    var context: UnsafeMutablePointer<AVCodecContext>?
-    var frame: UnsafeMutablePointer<AVFrame>?
-    var packet: UnsafeMutablePointer<AVPacket>?
-
-    init(
-        context: UnsafeMutablePointer<AVCodecContext>?, frame: UnsafeMutablePointer<AVFrame>?,
-        packet: UnsafeMutablePointer<AVPacket>?
-    ) {
-        self.context = context
-        self.frame = frame
-        self.packet = packet
-    }
-
-    init(_ codec: UnsafePointer<AVCodec>) {
-        context = avcodec_alloc_context3(codec)
-        frame = av_frame_alloc()
-        packet = av_packet_alloc()
-    }
-
-    func open(
-        _ codec: UnsafePointer<AVCodec>, width: Int, height: Int, configure: (UnsafeMutablePointer<AVCodecContext>) -> Void
-    ) throws(TranscodeError) {
-        guard let context, let frame else { throw .outOfMemory }
-        context.pointee.width = Int32(width)
-        context.pointee.height = Int32(height)
-        context.pointee.pix_fmt = AV_PIX_FMT_YUV420P
-        context.pointee.sample_aspect_ratio = AVRational(num: 1, den: 1)
-        context.pointee.color_range = AVCOL_RANGE_MPEG
-        context.pointee.colorspace = AVCOL_SPC_BT709
-        context.pointee.color_primaries = AVCOL_PRI_BT709
-        context.pointee.color_trc = AVCOL_TRC_BT709
-        context.pointee.flags |= AV_CODEC_FLAG_GLOBAL_HEADER
-        configure(context)
-        let opened = avcodec_open2(context, codec, nil)
-        guard opened >= 0 else { throw .library(.openEncoder, code: opened) }
-
-        frame.pointee.format = AV_PIX_FMT_YUV420P.rawValue
-        frame.pointee.width = Int32(width)
-        frame.pointee.height = Int32(height)
-        frame.pointee.color_range = AVCOL_RANGE_MPEG
-        frame.pointee.colorspace = AVCOL_SPC_BT709
-        guard av_frame_get_buffer(frame, 0) >= 0 else { throw .outOfMemory }
-    }
-
-    func free() {
-        var context = context
-        var frame = frame
-        var packet = packet
-        av_packet_free(&packet)
-        av_frame_free(&frame)
-        avcodec_free_context(&context)
-    }
+extension AVPacket {
+    /// The bytes, valid until the next call of the encoder.
+    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: data, count: Int(size)) }
+    /// Whether a decoder can start here.
+    var isKey: Bool { flags & AV_PKT_FLAG_KEY != 0 }
 }

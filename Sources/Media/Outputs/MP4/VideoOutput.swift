@@ -20,7 +20,7 @@ enum VideoOutput: OutputMaker {
     }
 
     /// Writes an MP4 with the settings. If it is too large, writes it once more with coarser ones.
-    private static func attempt<Decoder: AnimationDecoder & ~Copyable, Settings: EncoderSettings>(
+    private static func attempt<Decoder: AnimationDecoder & ~Copyable, Settings: MP4EncoderSettings>(
         _ transcoder: Transcoder, _ decoder: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary,
         _ settings: Settings, to descriptor: Int32
     ) throws(TranscodeError) -> TranscodeResult {
@@ -34,7 +34,7 @@ enum VideoOutput: OutputMaker {
     }
 
     /// Writes an MP4 with the settings.
-    static func encode<Decoder: AnimationDecoder & ~Copyable, Settings: EncoderSettings>(
+    static func encode<Decoder: AnimationDecoder & ~Copyable, Settings: MP4EncoderSettings>(
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary,
         _ settings: Settings, to descriptor: Int32, _ meter: inout some StageMeter
     ) throws(TranscodeError) -> TranscodeResult {
@@ -45,7 +45,7 @@ enum VideoOutput: OutputMaker {
         var settings = settings
         settings.timescale = timeline.timescale
         let shortest = summary.delays.map { FrameClock.shownDelay($0, timescale: summary.timescale) }.min() ?? 1
-        var encoder = try VideoEncoder(
+        let encoder = try VideoEncoder(
             width: source.width, height: source.height, shortestFrame: timeline.shortestSample(shortest), settings: settings)
         meter.worked(at: .encode)
         var muxer = try MP4Muxer(
@@ -56,7 +56,7 @@ enum VideoOutput: OutputMaker {
         meter.worked(at: .mux)
         let thread = settings.threads > 1 && summary.delays.count > 1 ? SampleThread(source) : nil
         defer { thread?.stop() }
-        while let sample = try next(source, thread, into: &encoder, &meter) {
+        while let sample = try next(source, thread, into: encoder, &meter) {
             muxer.expect(time: sample.time)
             meter.sampled(pixels: source.width * source.height)
             try encoder.encode(at: sample.time) { packet throws(TranscodeError) in
@@ -88,8 +88,8 @@ enum VideoOutput: OutputMaker {
     }
 
     /// The next sample, its picture in the encoder's planes: from the thread, where there is one.
-    private static func next<Decoder: AnimationDecoder & ~Copyable, Settings: EncoderSettings>(
-        _ source: SampleSource<Decoder>, _ thread: SampleThread<Decoder>?, into encoder: inout VideoEncoder<Settings>,
+    private static func next<Decoder: AnimationDecoder & ~Copyable, Settings: MP4EncoderSettings>(
+        _ source: SampleSource<Decoder>, _ thread: SampleThread<Decoder>?, into encoder: VideoEncoder<Settings>,
         _ meter: inout some StageMeter
     ) throws(TranscodeError) -> Sample? {
         if let thread { return try thread.next(into: encoder.planes()) }

@@ -26,15 +26,16 @@ enum WebMOutput: OutputMaker {
     ) throws(TranscodeError) -> TranscodeResult {
         let hasAlpha = try TransparencyProbe.isTransparent(
             bytes, by: Decoder.self, summary, limits: transcoder.limits, options: options)
-        let source = try SampleSource<Decoder>(
-            bytes, summary, limits: transcoder.limits, options: options, hasAlpha: hasAlpha)
-        let timeline = Timeline(options.time, of: summary)
-        func encoder(_ plane: PlaneEncoder.Plane) throws(TranscodeError) -> PlaneEncoder {
-            try PlaneEncoder(VP9Settings.stream(plane, width: source.width, height: source.height, level: level))
+        var streams = PictureStreams(hasAlpha: hasAlpha, descriptor: descriptor)
+        let source = try streams.encode(start: options.time.start, threads: transcoder.threads) {
+            () throws(TranscodeError) in
+            try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: options, hasAlpha: hasAlpha)
+        } encoder: { isAlpha, source throws(TranscodeError) in
+            try VideoEncoder(
+                width: source.width, height: source.height, shortestFrame: 1,
+                settings: VP9Settings(plane: isAlpha ? .alpha : .color(.bt709), level: level))
         }
-        var streams = PictureStreams(
-            color: try encoder(.color), alpha: hasAlpha ? try encoder(.alpha) : nil, descriptor: descriptor)
-        try streams.encode(source, start: options.time.start, threads: transcoder.threads)
+        let timeline = Timeline(options.time, of: summary)
         let round = timeline.length(of: source.elapsed)
         let loops = options.time.loops
         // A still picture that is repeated is one picture of the whole time.

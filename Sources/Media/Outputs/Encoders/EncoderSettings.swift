@@ -1,0 +1,75 @@
+internal import CAV
+
+/// The settings of a video encoder of libavcodec: the part in which encoders and formats differ.
+protocol EncoderSettings: Sendable {
+    /// The encoder's name in libavcodec.
+    static var encoder: String { get }
+    /// The error where libavcodec lacks the encoder.
+    static var missing: TranscodeError { get }
+    /// Whether frames may leave the encoder in another order than the one in which they are shown. If so, the encoder needs their
+    /// times. Otherwise it numbers them, so that nothing that it computes from times can be wrong or overflow.
+    static var reordersFrames: Bool { get }
+
+    /// What the frames contain.
+    var plane: EncodedPlane { get }
+
+    /// Sets everything that is the encoder's own. Size, pixel format and colours are set already.
+    ///
+    /// - Parameter shortestFrame: The shortest time a frame is shown, in units of the video's timescale; the level follows from it.
+    func configure(_ context: UnsafeMutablePointer<AVCodecContext>, shortestFrame: Int)
+}
+
+/// The settings of an encoder whose video becomes an MP4.
+protocol MP4EncoderSettings: EncoderSettings {
+    static var codec: VideoCodec { get }
+
+    /// Encoder threads at most.
+    var threads: Int { get }
+    /// Units a second of the times that frames are given.
+    var timescale: Int { get set }
+
+    /// The settings for another attempt at a file that is larger than its source by the factor `excess`; nil for none.
+    func coarser(excess: Double) -> Self?
+}
+
+extension MP4EncoderSettings {
+    static var encoder: String { codec.traits.encoder }
+    static var missing: TranscodeError { .codecMissing(codec) }
+    var plane: EncodedPlane { .color(.bt709) }
+}
+
+/// What the frames of a video contain.
+enum EncodedPlane {
+    /// 4:2:0, BT.709, limited range.
+    case color(Transfer)
+    /// The full range of 8 bits as luma, with chroma that says nothing.
+    case alpha
+    /// The same without chroma.
+    case monochromeAlpha
+
+    enum Transfer {
+        case bt709
+        case sRGB
+    }
+
+    /// libavcodec's format of the samples.
+    var format: AVPixelFormat {
+        if case .monochromeAlpha = self { AV_PIX_FMT_GRAY8 } else { AV_PIX_FMT_YUV420P }
+    }
+
+    /// Tags a stream.
+    func tag(_ context: UnsafeMutablePointer<AVCodecContext>) {
+        guard case .color(let transfer) = self else {
+            context.pointee.color_range = AVCOL_RANGE_JPEG
+            return
+        }
+        context.pointee.color_range = AVCOL_RANGE_MPEG
+        context.pointee.colorspace = AVCOL_SPC_BT709
+        context.pointee.color_primaries = AVCOL_PRI_BT709
+        context.pointee.color_trc =
+            switch transfer {
+            case .bt709: AVCOL_TRC_BT709
+            case .sRGB: AVCOL_TRC_IEC61966_2_1
+            }
+    }
+}
