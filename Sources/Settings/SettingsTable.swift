@@ -183,10 +183,10 @@ extension Setting {
             "Sum of all delays. Many GIFs end with a delay of 655.35 s, which means that the animation stops there."),
         Setting(
             "limits.cpu", \.limits.cpu, in: .seconds(1)...day, .live,
-            "Processor time of one conversion; one to AV1 may use three times as much."),
+            "Processor time of one conversion; one to AV1, AVIF or WebM may use three times as much."),
         Setting(
             "limits.memory", \.limits.memory, in: .mebibytes(64) ... .tebibytes(1), .live,
-            "Memory of one conversion."),
+            "Memory of one conversion; one to WebM may use one and a half times as much."),
     ]
 
     private static let mounts = [

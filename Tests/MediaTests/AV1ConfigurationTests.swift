@@ -52,7 +52,8 @@ import Testing
         arguments: [
             // Marker and version; profile; a delay of presentation; the unit's type, extension flag and size flag.
             (0, 0x80, OutputFlaw.wrongCodec), (0, 0x02, .wrongCodec), (1, 0x20, .wrongCodec), (1, 0x80, .wrongCodec),
-            (3, 0x01, .wrongCodec), (3, 0x10, .wrongCodec), (4, 0x18, .wrongCodec), (4, 0x04, .wrongCodec), (4, 0x02, .wrongCodec),
+            (3, 0x01, .wrongCodec), (3, 0x10, .wrongCodec), (4, 0x18, .wrongCodec), (4, 0x04, .wrongCodec),
+            (4, 0x02, .wrongCodec),
             // The unit's size: of two bytes, too large and too small.
             (5, 0x80, .malformed), (5, 0x40, .malformed), (5, 0x01, .malformed),
         ] as [(Int, UInt8, OutputFlaw)])

@@ -5,28 +5,22 @@ import Testing
 struct EncoderBudgetTests {
     @Test(arguments: [1, 10_000, 300_000, 600_000, 600_001, 1_400_000, 8_300_000])
     func whatAnEncoderHoldsStaysWithinItsAllowance(pixels: Int) {
-        let budget = EncoderBudget(pixels: pixels, threads: 2)
+        let budget = EncoderBudget(pixels: pixels)
         let held = pixels * (46 + 24 * (budget.threads - 1) + 3 * budget.lookahead)
         // Five frames are looked at in any case: x264 decides badly with fewer.
         #expect(held <= 24_000_000 + 60 * pixels || budget.lookahead == 5)
     }
 
     @Test func lookaheadIsLongerTheSmallerTheCanvasIs() {
-        #expect(EncoderBudget(pixels: 100_000, threads: 1).lookahead == 25)
-        #expect(EncoderBudget(pixels: 400_000, threads: 1).lookahead == 16)
-        #expect(EncoderBudget(pixels: 8_300_000, threads: 1).lookahead == 5)
+        #expect(EncoderBudget(pixels: 100_000).lookahead == 25)
+        #expect(EncoderBudget(pixels: 400_000).lookahead == 16)
+        #expect(EncoderBudget(pixels: 8_300_000).lookahead == 5)
     }
 
-    @Test(arguments: [100_000, 600_000, 600_001, 2_000_000])
-    func lookaheadDoesNotDependOnHowBusyTheMachineIs(pixels: Int) {
-        let alone = EncoderBudget(pixels: pixels, threads: 8)
-        let beside = EncoderBudget(pixels: pixels, threads: 1)
-        #expect(alone.lookahead == beside.lookahead)
-    }
-
-    @Test func largeCanvasesAreEncodedOnOneThread() {
-        #expect(EncoderBudget(pixels: 600_000, threads: 8).threads == 2)
-        #expect(EncoderBudget(pixels: 600_000, threads: 1).threads == 1)
-        #expect(EncoderBudget(pixels: 600_001, threads: 8).threads == 1)
+    @Test func theThreadsFollowFromTheSizeAlone() {
+        #expect(EncoderBudget(pixels: 64 * 64).threads == 1)
+        #expect(EncoderBudget(pixels: 64 * 64 + 1).threads == 2)
+        #expect(EncoderBudget(pixels: 600_000).threads == 2)
+        #expect(EncoderBudget(pixels: 600_001).threads == 1)
     }
 }

@@ -159,10 +159,17 @@ struct TranscoderTests {
         #expect(sizes[0] < sizes[1] && sizes[1] < sizes[2])
     }
 
-    @Test func threadsChangeNothingThatIsToBeSeen() throws {
-        let gif = GIFBuilder.animation(frames: 20, width: 64, height: 64, delay: 3)
-        let mp4 = try Converted(gif, Transcoder(threads: 4))
-        #expect(mp4.boxes.durations == Array(repeating: 3, count: 20))
+    @Test(
+        "The bytes do not depend on the threads that are free",
+        arguments: [
+            GIFBuilder.animation(frames: 20, width: 64, height: 64, delay: 3),
+            GIFBuilder.noise(frames: 9, width: 320, height: 240),
+        ])
+    func threadsChangeNothing(_ gif: [UInt8]) throws {
+        let alone = try Converted(gif, Transcoder(threads: 1)).bytes
+        for threads in [2, 4] {
+            #expect(try Converted(gif, Transcoder(threads: threads)).bytes == alone, "\(threads) threads")
+        }
     }
 
     @Test func aGIFThatBreaksOffKeepsItsWholeFramesAndTheirTime() throws {

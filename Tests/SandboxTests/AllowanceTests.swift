@@ -2,7 +2,7 @@ import Testing
 
 @testable import Sandbox
 
-@Suite("The allowance of a job grows with its expected cost, in time alone") struct AllowanceTests {
+@Suite("The allowance of a job grows with its expected cost") struct AllowanceTests {
     private let allowance = WorkerJob.Allowance(cpu: 30, memory: 512 << 20, output: 256 << 20, wall: 45)
 
     @Test func aCostMultipliesProcessorAndWallClockTime() {
@@ -13,6 +13,11 @@ import Testing
     @Test func memoryAndOutputStayTheSame() {
         let scaled = allowance.times(7)
         #expect(scaled.memory == 512 << 20 && scaled.output == 256 << 20)
+    }
+
+    @Test func aShareMultipliesMemory() {
+        let scaled = allowance.times(3, memory: 1.5)
+        #expect(scaled.memory == 768 << 20 && scaled.output == 256 << 20 && scaled.cpu == 90)
     }
 
     @Test func aCostOfOneChangesNothing() {

@@ -5,7 +5,7 @@ package struct Transcoder: Sendable, Equatable {
     package var output: OutputFormat
     package var options: TranscodeOptions
     package var limits: MediaLimits
-    /// Encoder threads; above 1 the bytes that come out may differ, the picture hardly.
+    /// Threads that are free for this job. Above 1, pictures are composed on one of their own; the bytes are the same.
     package var threads: Int
 
     package init(

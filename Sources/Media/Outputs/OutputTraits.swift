@@ -26,6 +26,8 @@ package struct OutputTraits: Sendable {
     let isRequired: Bool
     /// The expected processor time of a conversion, in multiples of that to H.264.
     var cost = 1
+    /// The memory that a conversion may use, in multiples of the setting `limits.memory`.
+    package var memory = 1.0
     let make: @Sendable (Transcoder, UnsafeRawBufferPointer, Int32) throws(TranscodeError) -> TranscodeResult
     let inspect: @Sendable (OutputBytes, OutputClaim) throws(OutputFlaw) -> Void
 }
@@ -60,6 +62,11 @@ extension OutputFormat {
     package func cost(_ options: TranscodeOptions) -> Int { codec(options)?.traits.cost ?? traits.cost }
 }
 
+extension Transcoder {
+    /// Whether the conversion starts threads: one that composes pictures, or those of x264, which follow from the picture's size.
+    package var startsThreads: Bool { threads > 1 || output.codec(options) == .h264 }
+}
+
 extension OutputTraits {
     fileprivate static let mp4 = OutputTraits(
         name: "mp4", mediaType: "video/mp4", kind: .video, options: [.size, .background, .quality, .time, .codec],
@@ -67,8 +74,9 @@ extension OutputTraits {
         inspect: MP4Inspection.inspect)
     fileprivate static let webm = OutputTraits(
         name: "webm", mediaType: "video/webm", kind: .video, options: [.size, .quality, .time, .preset],
-        version: VP9Settings.version, encoder: VP9Settings.encoder, isRequired: false, cost: 3, make: WebMOutput.convert,
-        inspect: WebMInspection.inspect)
+        version: VP9Settings.version, encoder: VP9Settings.encoder, isRequired: false, cost: 3,
+        // libvpx keeps 48 bytes per pixel for the tokens of one frame. A job that takes three slots may have more than one.
+        memory: 1.5, make: WebMOutput.convert, inspect: WebMInspection.inspect)
     fileprivate static let avif = OutputTraits(
         name: "avif", mediaType: "image/avif", kind: .video, options: [.size, .quality, .time],
         version: AVIFSettings.version, encoder: AVIFSettings.encoder, isRequired: false, cost: 3, make: AVIFOutput.convert,

@@ -11,6 +11,10 @@ struct PictureContent: Equatable {
     /// In a block of drawings at most one pair of neighbours in this number differs.
     private static let pairsPerEdge = 3
 
+    init(isScreen: Bool) {
+        self.isScreen = isScreen
+    }
+
     /// Looks at a canvas of the format ``PixelFormat/rgba``.
     init(_ canvas: borrowing Canvas) {
         var blocks = 0

@@ -37,7 +37,7 @@ package struct Converter: Sendable {
         }
         let job = WorkerJob(
             transcoder: Transcoder(output: output, options: rendition.options, limits: limits),
-            allowance: allowance.times(rendition.cost))
+            allowance: allowance.times(rendition.cost, memory: rendition.memory))
         flight.markQueued()
         let file = try stage { () throws(CacheError) in try cache.stage(expecting: Int64(source.count)) }
         if let report = try await run(job, source, into: file, flight) {

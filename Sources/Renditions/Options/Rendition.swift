@@ -30,6 +30,9 @@ package struct Rendition: Sendable, Hashable {
     /// The expected processor time of a conversion, in multiples of that to H.264.
     package var cost: Int { format.output?.cost(options) ?? 1 }
 
+    /// The memory that its conversion may use, in multiples of `limits.memory`.
+    package var memory: Double { format.output?.traits.memory ?? 1 }
+
     /// Sets an option from its text. The caller calls ``check()`` after the last option.
     ///
     /// - Throws: ``RenditionError/invalidOption(name:reason:)`` if the option is unknown, has no effect on the format, or is out

@@ -28,9 +28,12 @@ package struct WorkerJob: Sendable, Equatable {
             self.wall = wall ?? 2 * cpu
         }
 
-        /// The allowance of a conversion that is expected to cost `cost` times as much as one to H.264.
-        package func times(_ cost: Int) -> Allowance {
+        /// The allowance of a conversion that is expected to cost `cost` times as much as one to H.264, and to need `memory` times the
+        /// limit of others.
+        package func times(_ cost: Int, memory share: Double = 1) -> Allowance {
             var scaled = self
+            // The setting is at most 2⁴⁰, so that no bit is lost.
+            scaled.memory = Int(Double(memory) * share)
             // Each setting is at most a day, so that neither product overflows.
             scaled.cpu *= cost
             scaled.wall *= cost

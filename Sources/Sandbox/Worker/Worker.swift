@@ -106,7 +106,7 @@ enum Worker {
     private static func setFilter(_ job: WorkerJob, _ parent: Parent) -> Bool {
         // A kernel that could not filter the zygote cannot filter its workers. The server reports that when it starts.
         guard parent.confinement.filtersCalls else { return true }
-        var calls = clinux_worker_calls(file: output, channel: channel, threads: job.transcoder.threads == 1 ? 0 : 1)
+        var calls = clinux_worker_calls(file: output, channel: channel, threads: job.transcoder.startsThreads ? 1 : 0)
         return clinux_allow_worker_calls(&calls) == 1
     }
 }

@@ -70,7 +70,7 @@ struct ConvertCommand: ParsableCommand {
             transcoder: Transcoder(
                 output: output, options: rendition.options,
                 threads: max(1, processors / max(1, workers))),
-            allowance: WorkerJob.Allowance().times(rendition.cost))
+            allowance: WorkerJob.Allowance().times(rendition.cost, memory: rendition.memory))
         let supervisor = JobSupervisor(zygote: zygote)
         let conversions = plan.files.map { ConvertFile(supervisor: supervisor, job: job, input: $0.input, output: $0.output) }
         if convert(conversions, workers) > 0 { throw ExitCode.failure }

@@ -7,6 +7,8 @@ enum AVIFOutput: OutputMaker {
         let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
         let hasAlpha = try TransparencyProbe.isTransparent(
             bytes, by: Decoder.self, summary, limits: transcoder.limits, options: options)
+        let content = try PictureContent(ofFirstFrame: bytes, by: Decoder.self, limits: transcoder.limits)
+        let tools = AV1Tools.image(content, AV1Tools.Work(of: summary, bytes: bytes.count, options))
         var streams = PictureStreams(hasAlpha: hasAlpha, descriptor: descriptor, payload: AV1Stream.withoutDelimiters)
         let source = try streams.encode(start: options.time.start, threads: transcoder.threads) {
             () throws(TranscodeError) in
@@ -14,8 +16,7 @@ enum AVIFOutput: OutputMaker {
         } encoder: { isAlpha, source throws(TranscodeError) in
             try VideoEncoder(
                 width: source.geometry.width, height: source.geometry.height, shortestFrame: 1,
-                settings: AVIFSettings(
-                    plane: isAlpha ? .monochromeAlpha : .color(.sRGB), quality: options.quality, hasAlpha: hasAlpha))
+                settings: AVIFSettings(isAlpha: isAlpha, quality: options.quality, tools: tools))
         }
         let (width, height) = (source.geometry.width, source.geometry.height)
         guard let color = AV1Stream(streams.firstColor, isMonochrome: false) else { throw .failed(.mux, code: 0) }

@@ -8,7 +8,8 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
 
     /// x264's constant rate factor: lower is better and larger.
     package var rateFactor: Double
-    /// Encoder threads at most; see ``EncoderBudget/threads``.
+    /// Above 1, the next picture is composed while x264 encodes the current one. x264's own threads follow from the size; see
+    /// ``EncoderBudget/threads``.
     package var threads: Int
     /// Units a second of the times that frames are given.
     package var timescale = FrameClock.timescale
@@ -23,7 +24,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     }
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    package static let version = "x264-5"
+    package static let version = "x264-6"
 
     /// The named preset that the options start from.
     static let preset = "medium"
@@ -54,7 +55,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     }
 
     func configure(_ context: UnsafeMutablePointer<AVCodecContext>, shortestFrame: Int) {
-        let budget = EncoderBudget(pixels: Int(context.pointee.width) * Int(context.pointee.height), threads: threads)
+        let budget = EncoderBudget(pixels: Int(context.pointee.width) * Int(context.pointee.height))
         context.pointee.time_base = AVRational(num: 1, den: Int32(timescale))
         // x264 takes the level from this rate, not from the time base.
         context.pointee.framerate = AVRational(num: Int32(timescale), den: Int32(max(1, shortestFrame)))
@@ -98,24 +99,24 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
 struct EncoderBudget: Equatable {
     /// Frames of lookahead.
     let lookahead: Int
-    /// Threads of x264, at most as many as requested.
+    /// Threads of x264, on which the bytes of some files depend.
     let threads: Int
 
-    private static let pixelsWithTwoThreads = 600_000
+    /// Below this range, threads cost more than they save; the zygote, which may start none, converts such a picture.
+    private static let pixelsWithTwoThreads = 4097...600_000
     private static let shared = 24_000_000
     private static let perPixel = 60 - 46
     private static let perThread = 24
     private static let perLookahead = 3
 
-    /// - Parameters:
-    ///   - pixels: Width times height, above 0.
-    ///   - threads: Threads that are free for this job.
-    init(pixels: Int, threads: Int) {
-        // The lookahead follows from the size alone: the load of the machine must not affect the picture.
-        let allowsTwo = pixels <= Self.pixelsWithTwoThreads
+    /// - Parameter pixels: Width times height, above 0.
+    init(pixels: Int) {
+        // Both follow from the size alone: an object has the same bytes however many processors a machine has and however busy
+        // they are.
+        let allowsTwo = Self.pixelsWithTwoThreads.contains(pixels)
         let left = Self.perPixel - (allowsTwo ? Self.perThread : 0) + Self.shared / pixels
         lookahead = min(25, max(5, left / Self.perLookahead))
-        self.threads = allowsTwo ? min(2, threads) : 1
+        threads = allowsTwo ? 2 : 1
     }
 }
 

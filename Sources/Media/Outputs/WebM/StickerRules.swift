@@ -18,9 +18,10 @@ struct StickerRules {
     /// The quality level of the next attempt; higher is coarser.
     private(set) var level: Int
 
-    init(_ options: TranscodeOptions) {
+    /// - Parameter level: The quality level of the first attempt.
+    init(_ options: TranscodeOptions, level: Int) {
         self.options = options
-        level = VP9Settings.level(quality: options.quality)
+        self.level = level
         self.options.time.ceiling = min(options.time.ceiling ?? Self.rate, Self.rate)
         // In the source's time, rounded down.
         let longest = max(1, Self.duration * options.time.speed / TimeOptions.thousand)

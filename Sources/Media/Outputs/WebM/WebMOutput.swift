@@ -7,14 +7,16 @@ enum WebMOutput: OutputMaker {
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
     ) throws(TranscodeError) -> TranscodeResult {
         let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
+        let content = try PictureContent(ofFirstFrame: bytes, by: Decoder.self, limits: transcoder.limits)
+        let level = VP9Settings.level(quality: transcoder.options.quality, isScreen: content.isScreen)
         guard transcoder.options.preset == .sticker else {
-            let level = VP9Settings.level(quality: transcoder.options.quality)
-            return try encode(transcoder, Decoder.self, bytes, summary, transcoder.options, level: level, to: descriptor)
+            return try encode(
+                transcoder, Decoder.self, bytes, summary, transcoder.options, content, level: level, to: descriptor)
         }
-        var rules = StickerRules(transcoder.options)
+        var rules = StickerRules(transcoder.options, level: level)
         while true {
             let result = try encode(
-                transcoder, Decoder.self, bytes, summary, rules.options, level: rules.level, to: descriptor)
+                transcoder, Decoder.self, bytes, summary, rules.options, content, level: rules.level, to: descriptor)
             guard rules.adjust(after: result.bytes) else { return result }
             guard ftruncate(descriptor, 0) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
         }
@@ -22,7 +24,7 @@ enum WebMOutput: OutputMaker {
 
     private static func encode<Decoder: AnimationDecoder & ~Copyable>(
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary,
-        _ options: TranscodeOptions, level: Int, to descriptor: Int32
+        _ options: TranscodeOptions, _ content: PictureContent, level: Int, to descriptor: Int32
     ) throws(TranscodeError) -> TranscodeResult {
         let hasAlpha = try TransparencyProbe.isTransparent(
             bytes, by: Decoder.self, summary, limits: transcoder.limits, options: options)
@@ -31,9 +33,10 @@ enum WebMOutput: OutputMaker {
             () throws(TranscodeError) in
             try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: options, hasAlpha: hasAlpha)
         } encoder: { isAlpha, source throws(TranscodeError) in
-            try VideoEncoder(
+            let speed = VP9Settings.Speed(content, pixels: source.width * source.height * summary.delays.count)
+            return try VideoEncoder(
                 width: source.width, height: source.height, shortestFrame: 1,
-                settings: VP9Settings(plane: isAlpha ? .alpha : .color(.bt709), level: level))
+                settings: VP9Settings(plane: isAlpha ? .alpha : .color(.bt709), level: level, speed: speed))
         }
         let timeline = Timeline(options.time, of: summary)
         let round = timeline.length(of: source.elapsed)

@@ -1,0 +1,136 @@
+internal import CAV
+
+/// What libaom tries in order to save bytes, chosen by what a picture shows and by how much there is to encode.
+///
+/// It follows from the source and the options alone, so that the bytes are the same on every machine. `docs/benchmarks.md` has the
+/// measurements behind each choice.
+struct AV1Tools: Equatable {
+    /// How hard libaom searches.
+    enum Effort: Equatable {
+        /// Its real-time mode: each frame once, in order, with few intra modes and three references. The thorough search takes
+        /// five times as long.
+        case quick
+        /// Its best mode that codes each frame once.
+        case thorough
+    }
+
+    let effort: Effort
+    /// Whether the picture has few colours and sharp edges: palettes and the search for screen content pay off.
+    let isScreen: Bool
+    /// Whether the search may take what it needs, because the result is shown often and made once.
+    private let isUnhurried: Bool
+
+    /// How much there is to encode.
+    struct Work {
+        /// Pixels of all frames.
+        var pixels: Int
+        /// Bytes of the source. They grow with the part of the pictures that changes, for which encoders take their time.
+        var bytes: Int
+
+        init(pixels: Int, bytes: Int) {
+            self.pixels = pixels
+            self.bytes = bytes
+        }
+
+        /// The work of a whole source in the requested size.
+        init(of summary: AnimationSummary, bytes: Int, _ options: TranscodeOptions) {
+            let picture = PictureGeometry(width: summary.width, height: summary.height, options: options)
+            self.init(pixels: picture.width * picture.height * summary.delays.count, bytes: bytes)
+        }
+    }
+
+    /// The tools for a video. The thorough search of a small drawing takes half a second at most, for 8 µs per byte of the source.
+    static func video(_ content: PictureContent, _ work: Work) -> AV1Tools {
+        let isSmall = work.pixels <= 1_500_000 && work.bytes <= 80_000
+        return AV1Tools(
+            effort: content.isScreen && isSmall ? .thorough : .quick, isScreen: content.isScreen, isUnhurried: false)
+    }
+
+    /// The tools for an image sequence. The thorough search takes up to 0.5 µs per pixel, so that this much work takes 20 seconds.
+    static func image(_ content: PictureContent, _ work: Work) -> AV1Tools {
+        AV1Tools(
+            effort: work.pixels <= 40_000_000 ? .thorough : .quick, isScreen: content.isScreen, isUnhurried: true)
+    }
+
+    /// The tools for the alpha of pictures that are encoded with these: it has few values and sharp edges.
+    ///
+    /// The real-time mode of libaom 3.6 crashes without chroma, so that the search is always thorough.
+    var forAlpha: AV1Tools { AV1Tools(effort: .thorough, isScreen: true, isUnhurried: effort == .thorough) }
+
+    /// The most frames from one sync sample to the next, as x264 has it.
+    private static let longestGroup: Int32 = 250
+
+    /// The quantizer for `quality` 1…100: two straight lines that meet at the default, 60. Lower is better and larger.
+    func quantizer(quality: Int) -> Int {
+        let middle: Double =
+            switch (effort, isScreen) {
+            case (.quick, true): 36
+            case (.quick, false): 24
+            case (.thorough, true): 38
+            case (.thorough, false): 34
+            }
+        let distance = Double(quality - 60)
+        let exact = distance >= 0 ? middle - distance * (middle - 8) / 40 : middle - distance * (58 - middle) / 59
+        return Int(exact.rounded())
+    }
+
+    /// Sets the options of an encoder whose size is set already.
+    func configure(_ context: UnsafeMutablePointer<AVCodecContext>, quantizer: Int) {
+        context.pointee.profile = 0  // Main; the constant's name changed with FFmpeg 6.1
+        context.pointee.thread_count = 1
+        context.pointee.bit_rate = 0
+        context.pointee.gop_size = Self.longestGroup
+        let options = context.pointee.priv_data
+        av_opt_set(options, "usage", effort == .quick ? "realtime" : "good", 0)
+        av_opt_set_int(options, "cpu-used", effort == .quick && !isScreen ? 7 : 6, 0)
+        av_opt_set_int(options, "crf", Int64(quantizer), 0)
+        av_opt_set_int(options, "row-mt", 0, 0)
+        av_opt_set(options, "tiles", "1x1", 0)
+        let pixels = Int(context.pointee.width) * Int(context.pointee.height)
+        if effort == .thorough {
+            let lookahead = isScreen ? 0 : Self.lookahead(pixels: pixels)
+            av_opt_set_int(options, "lag-in-frames", Int64(lookahead), 0)
+            if lookahead > 0 {
+                // Equal bounds keep the encoder from choosing: streams of colours and of alpha then have the same key pictures.
+                // Without lookahead, it chooses none, and equal bounds would make the second frame one.
+                context.pointee.keyint_min = Self.longestGroup
+            } else {
+                // Without frames to look at, libaom would code each frame much better than asked for.
+                context.pointee.qmin = Int32(quantizer)
+                context.pointee.qmax = Int32(quantizer)
+            }
+        }
+        var list = parameters
+        // The search for copies of blocks within a picture takes 66 bytes per pixel for its tables.
+        if pixels > Self.mostPixelsForCopies { list.append("enable-intrabc=0") }
+        av_opt_set(options, "aom-params", list.joined(separator: ":"), 0)
+    }
+
+    private static let mostPixelsForCopies = 1_000_000
+
+    /// Options of libaom, in its own syntax.
+    private var parameters: [String] {
+        // Lookahead makes use of everything.
+        if effort == .thorough && !isScreen { return [] }
+        // These cost a third of the time and save nothing on GIFs, and neither do costs that are computed more than once per
+        // frame.
+        var list = [
+            "enable-order-hint=0", "enable-ref-frame-mvs=0", "enable-warped-motion=0", "enable-obmc=0",
+            "enable-global-motion=0",
+            "enable-tpl-model=0", "enable-keyframe-filtering=0",
+        ]
+        if isScreen { list.append("tune-content=screen") }
+        if isUnhurried && effort == .thorough { return list }
+        list += ["coeff-cost-upd-freq=3", "mode-cost-upd-freq=3", "mv-cost-upd-freq=3"]
+        if effort == .thorough {
+            // Of the search for screen content, these cost more than they save.
+            list += ["enable-intrabc=0", "enable-rect-partitions=0", "enable-ab-partitions=0", "enable-1to4-partitions=0"]
+        }
+        return list
+    }
+
+    /// Frames that the encoder sees ahead, so that a job stays within its memory.
+    static func lookahead(pixels: Int) -> Int {
+        min(19, max(0, 12_000_000 / pixels - 1))
+    }
+}
