@@ -92,7 +92,7 @@ struct AV1Tools: Equatable {
             av_opt_set_int(options, "lag-in-frames", Int64(lookahead), 0)
             if lookahead > 0 {
                 // Equal bounds keep the encoder from choosing: streams of colours and of alpha then have the same key pictures.
-                // Without lookahead, it chooses none, and equal bounds would make the second frame one.
+                // Without lookahead, it chooses none.
                 context.pointee.keyint_min = Self.longestGroup
             } else {
                 // Without frames to look at, libaom would code each frame much better than asked for.

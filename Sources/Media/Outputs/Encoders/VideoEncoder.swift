@@ -85,7 +85,8 @@ final class VideoEncoder<Settings: EncoderSettings> {
     ) throws(TranscodeError) {
         guard let frame else { throw .outOfMemory }
         frame.pointee.pts = Settings.reordersFrames ? Int64(time) : index
-        frame.pointee.pict_type = index == 0 ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE
+        // The first frame is a key frame in any case. Where it is requested, libaom without lookahead makes another of the second.
+        frame.pointee.pict_type = AV_PICTURE_TYPE_NONE
         index += 1
         try send(frame, sink)
     }
