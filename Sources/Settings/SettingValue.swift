@@ -115,6 +115,10 @@ extension Settings.Mount.Query: SettingValue {
     package typealias Scalar = Self
 }
 
+extension Settings.Renditions.Undither: SettingValue {
+    package typealias Scalar = Self
+}
+
 extension Settings.Log.Level: SettingValue {
     package typealias Scalar = Self
 }

@@ -15,6 +15,7 @@ package struct Settings: Sendable, Equatable {
     package var mounts: [String: Mount] = [:]
     package var store = Store()
     package var cluster = Cluster()
+    package var renditions = Renditions()
     package var pages = Pages()
     package var admin = Admin()
     package var prewarm = Prewarm()
@@ -167,6 +168,16 @@ package struct Settings: Sendable, Equatable {
         package var redis: String?
         package var name = "gifreel"
         package var node: String?
+    }
+
+    package struct Renditions: Sendable, Equatable {
+        package var undither = Undither.never
+
+        /// Whether dither is taken out of renditions whose requests do not say.
+        package enum Undither: String, SettingChoice {
+            case never
+            case auto
+        }
     }
 
     package struct Pages: Sendable, Equatable {

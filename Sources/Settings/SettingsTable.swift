@@ -2,8 +2,8 @@ extension Setting {
     /// Every setting. The reader, `config/gifreel.yaml`, `docs/configuration.md`, the manual page and the reload plan derive
     /// from these rows.
     package static let all: [Setting] =
-        server + cache + sources + signing + rateLimit + transcode + limits + mounts + store + cluster + pages + admin + prewarm
-        + metrics + log
+        server + cache + sources + signing + rateLimit + transcode + limits + mounts + store + cluster + renditions + pages
+        + admin + prewarm + metrics + log
 
     private static let day = Duration.seconds(86_400)
     private static let decade = Duration.seconds(3650 * 86_400)
@@ -284,6 +284,12 @@ extension Setting {
         Setting(
             "cluster.node", \.cluster.node, .restart, whenUnset: "the host's name", example: "node-1",
             "Name of this node in /cache and in the log."),
+    ]
+
+    private static let renditions = [
+        Setting(
+            "renditions.undither", \.renditions.undither, .live,
+            "Whether the dither of a palette is taken out of renditions whose requests have no option undither.")
     ]
 
     private static let pages = [

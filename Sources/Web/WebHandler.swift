@@ -72,7 +72,7 @@ package final class WebHandler: HTTPHandler {
     private let readiness = Atomic(Readiness.starting.rawValue)
 
     package init(_ policy: WebPolicy, pipeline: RenditionPipeline, _ dependencies: Dependencies, logger: Logger) {
-        parser = RouteParser(mounts: policy.mounts)
+        parser = RouteParser(mounts: policy.mounts, defaults: pipeline.defaults)
         access = AccessControl(policy, limiter: dependencies.limiter, clock: dependencies.clock)
         crossOrigin = CrossOrigin(allowing: policy.allowOrigin)
         let log = ResponseLog(logger)

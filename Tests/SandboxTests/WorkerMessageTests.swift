@@ -34,7 +34,9 @@ import Testing
                         fit: SizeOptions.Fit.allCases.randomElement(using: &numbers) ?? .fill),
                     time: TimeOptions(speed: number(), ceiling: optional(), start: number(), end: optional(), loops: number()),
                     frame: number(), codec: VideoCodec.allCases.randomElement(using: &numbers) ?? .av1,
-                    preset: TranscodeOptions.Preset.allCases.randomElement(using: &numbers)),
+                    preset: TranscodeOptions.Preset.allCases.randomElement(using: &numbers),
+                    undither: Bool.random(using: &numbers), zoom: number(),
+                    tune: TranscodeOptions.Tune.allCases.randomElement(using: &numbers) ?? .film),
                 limits: MediaLimits(
                     side: number(), canvasPixels: number(), totalPixels: number(), pixelsPerByte: number(), frames: number(),
                     duration: number()),

@@ -96,7 +96,7 @@ extension String {
             "Server", "Cache", "Sources", "Signing", "RateLimit", "Transcode", "Sandbox", "Limits", "Mount.S3", "Store",
             "Store.S3",
             "Cluster",
-            "Pages", "Admin", "Prewarm", "Metrics", "Log",
+            "Renditions", "Pages", "Admin", "Prewarm", "Metrics", "Log",
         ]
         return groups.contains { self == "Settings.Settings.\($0)" }
     }

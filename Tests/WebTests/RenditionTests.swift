@@ -30,12 +30,13 @@ import Testing
             try canonical(.mp4, video)
                 == "mp4,bg=00ff7f,end=2,fit=cover,fps=12.5,height=270,loops=3,quality=80,speed=1.5,start=0.5,width=480")
         #expect(try canonical(.webp, "frame=7,width=2,quality=1") == "webp,frame=7,quality=1,width=2")
+        #expect(try canonical(.mp4, "zoom=4,undither=1,tune=pixel") == "mp4,tune=pixel,undither=1,zoom=4")
         #expect(try canonical(.html, video + ",frame=1").hasPrefix("html,bg=00ff7f,end=2,fit=cover,fps=12.5,frame=1,"))
     }
 
     @Test(
         arguments: [
-            ("quality=60,bg=FFFFFF,speed=1.0,loops=1,start=0.00,fit=contain,codec=h264", "mp4"), ("codec=av1", "mp4,codec=av1"),
+            ("quality=60,bg=FFFFFF,speed=1.0,loops=1,start=0.00,fit=contain,codec=h264,undither=0,zoom=1,tune=auto", "mp4"), ("codec=av1", "mp4,codec=av1"),
             ("speed=0.5000", "mp4,speed=0.5"), ("speed=2.00049", "mp4,speed=2"), ("speed=1.2345", "mp4,speed=1.235"),
             ("fps=29.97", "mp4,fps=29.97"), ("fps=060", "mp4,fps=60"), ("start=1.005,end=02.5", "mp4,end=2.5,start=1.01"),
             ("width=0480", "mp4,width=480"), ("bg=ABCDEF", "mp4,bg=abcdef"), ("end=0.01", "mp4,end=0.01"),
@@ -51,7 +52,8 @@ import Testing
             ("fit", ["Contain", "inside", ""]), ("bg", ["fff", "#ffffff", "gggggg", "fffffff", "+12345"]),
             ("quality", ["0", "101", "6e1"]), ("speed", ["0.09", "10.001", "0", "-1", "1.", ".5", "1e0", "nan", "1;5"]),
             ("fps", ["0.9", "60.001", "0"]), ("start", ["-1", "1:00", "86400.01"]), ("end", ["0", "0.001", "inf"]),
-            ("loops", ["0", "21", "1.5"]),
+            ("loops", ["0", "21", "1.5"]), ("undither", ["2", "-1", "auto", ""]), ("zoom", ["0", "9", "1.5"]),
+            ("tune", ["Film", "2", ""]),
         ])
     func whatIsOutOfRangeIsRefusedByName(_ name: String, _ values: [String]) {
         for value in values {
@@ -82,16 +84,19 @@ import Testing
 
     @Test(
         arguments: [
-            (Rendition.Format.mp4, ["frame", "preset"]), (.output(.webm), ["bg", "codec", "frame"]),
+            (Rendition.Format.mp4, ["frame", "preset"]), (.output(.webm), ["bg", "codec", "frame", "tune"]),
             (.output(.avif), ["bg", "codec", "frame", "preset"]),
-            (.jpg, ["codec", "speed", "fps", "start", "end", "loops", "preset"]),
-            (.webp, ["bg", "codec", "speed", "fps", "start", "end", "loops", "preset"]),
-            (.png, ["bg", "codec", "quality", "speed", "fps", "start", "end", "loops", "preset"]),
+            (.jpg, ["codec", "speed", "fps", "start", "end", "loops", "preset", "tune"]),
+            (.webp, ["bg", "codec", "speed", "fps", "start", "end", "loops", "preset", "tune"]),
+            (.png, ["bg", "codec", "quality", "speed", "fps", "start", "end", "loops", "preset", "tune"]),
             (.json, RenditionOption.allCases.map(\.rawValue)),
             (.html, ["codec", "preset"]),
         ])
     func whatHasNoEffectOnAFormatIsRefusedByName(_ format: Rendition.Format, _ names: [String]) {
-        let value = ["preset": "sticker", "fit": "contain", "bg": "ffffff", "start": "1", "codec": "av1"]
+        let value = [
+            "preset": "sticker", "fit": "contain", "bg": "ffffff", "start": "1", "codec": "av1", "undither": "1", "zoom": "2",
+            "tune": "film",
+        ]
         for option in RenditionOption.allCases.map(\.rawValue) {
             let refusal = refusal(format, "\(option)=\(value[option] ?? "10")")
             if names.contains(option) {

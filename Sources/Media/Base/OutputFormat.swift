@@ -28,9 +28,9 @@ package enum VideoCodec: UInt8, Sendable, CaseIterable {
 
 /// A group of the options of ``TranscodeOptions``.
 package struct OptionGroups: OptionSet, Sendable {
-    package let rawValue: UInt8
+    package let rawValue: UInt16
 
-    package init(rawValue: UInt8) { self.rawValue = rawValue }
+    package init(rawValue: UInt16) { self.rawValue = rawValue }
 
     /// Width, height and fit.
     package static let size = OptionGroups(rawValue: 1)
@@ -43,4 +43,7 @@ package struct OptionGroups: OptionSet, Sendable {
     package static let frame = OptionGroups(rawValue: 16)
     package static let codec = OptionGroups(rawValue: 32)
     package static let preset = OptionGroups(rawValue: 64)
+    /// What is done to pixels before encoding: undithering and zoom.
+    package static let pixels = OptionGroups(rawValue: 128)
+    package static let tune = OptionGroups(rawValue: 256)
 }

@@ -34,6 +34,11 @@ package struct Rectangle: Sendable, Equatable {
         return Rectangle(x: left, y: top, width: max(maxX, other.maxX) - left, height: max(maxY, other.maxY) - top)
     }
 
+    /// The rectangle with all its numbers multiplied.
+    func scaled(by factor: Int) -> Rectangle {
+        Rectangle(x: x * factor, y: y * factor, width: width * factor, height: height * factor)
+    }
+
     /// The area that both share.
     func intersection(_ other: Rectangle) -> Rectangle {
         let left = max(x, other.x)

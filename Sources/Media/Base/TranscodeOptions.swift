@@ -12,6 +12,12 @@ package struct TranscodeOptions: Sendable, Hashable {
     package var codec: VideoCodec
     /// The rules of a place where a WebM is to be used; nil for none.
     package var preset: Preset?
+    /// Whether the dither of a palette is taken out; see ``Undither``.
+    package var undither: Bool
+    /// 1…8: every pixel becomes a square of this side.
+    package var zoom: Int
+    /// What the encoder is told about the content.
+    package var tune: Tune
 
     /// Rules that a file has to keep. The raw value crosses the process border.
     package enum Preset: UInt8, Sendable, CaseIterable {
@@ -22,9 +28,22 @@ package struct TranscodeOptions: Sendable, Hashable {
         var longerSide: Int { 512 }
     }
 
+    /// Content that encoders treat differently. The raw value crosses the process border.
+    package enum Tune: UInt8, Sendable, CaseIterable {
+        /// A look at the first frame decides.
+        case automatic = 1
+        /// Photographs and films, dithered or not.
+        case film
+        /// Drawings, interfaces, terminals and diagrams.
+        case screen
+        /// Pictures whose single pixels are meant to be seen.
+        case pixel
+    }
+
     package init(
         quality: Int = 60, background: RGB = .white, size: SizeOptions = SizeOptions(), time: TimeOptions = TimeOptions(),
-        frame: Int = 0, codec: VideoCodec = .h264, preset: Preset? = nil
+        frame: Int = 0, codec: VideoCodec = .h264, preset: Preset? = nil, undither: Bool = false, zoom: Int = 1,
+        tune: Tune = .automatic
     ) {
         self.quality = quality
         self.background = background
@@ -33,6 +52,9 @@ package struct TranscodeOptions: Sendable, Hashable {
         self.frame = frame
         self.codec = codec
         self.preset = preset
+        self.undither = undither
+        self.zoom = zoom
+        self.tune = tune
     }
 }
 

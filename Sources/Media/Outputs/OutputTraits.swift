@@ -69,28 +69,28 @@ extension Transcoder {
 
 extension OutputTraits {
     fileprivate static let mp4 = OutputTraits(
-        name: "mp4", mediaType: "video/mp4", kind: .video, options: [.size, .background, .quality, .time, .codec],
+        name: "mp4", mediaType: "video/mp4", kind: .video, options: [.size, .background, .quality, .time, .codec, .pixels, .tune],
         version: H264Settings.version, encoder: VideoCodec.h264.traits.encoder, isRequired: true, make: VideoOutput.convert,
         inspect: MP4Inspection.inspect)
     fileprivate static let webm = OutputTraits(
-        name: "webm", mediaType: "video/webm", kind: .video, options: [.size, .quality, .time, .preset],
+        name: "webm", mediaType: "video/webm", kind: .video, options: [.size, .quality, .time, .preset, .pixels],
         version: VP9Settings.version, encoder: VP9Settings.encoder, isRequired: false, cost: 3,
         // libvpx keeps 48 bytes per pixel for the tokens of one frame. A job that takes three slots may have more than one.
         memory: 1.5, make: WebMOutput.convert, inspect: WebMInspection.inspect)
     fileprivate static let avif = OutputTraits(
-        name: "avif", mediaType: "image/avif", kind: .video, options: [.size, .quality, .time],
+        name: "avif", mediaType: "image/avif", kind: .video, options: [.size, .quality, .time, .pixels, .tune],
         version: AVIFSettings.version, encoder: AVIFSettings.encoder, isRequired: false, cost: 3, make: AVIFOutput.convert,
         inspect: AVIFInspection.inspect)
     fileprivate static let jpg = OutputTraits(
-        name: "jpg", mediaType: "image/jpeg", kind: .poster, options: [.size, .background, .quality, .frame],
+        name: "jpg", mediaType: "image/jpeg", kind: .poster, options: [.size, .background, .quality, .frame, .pixels],
         version: PosterEncoder.version, encoder: PosterCodec.jpeg.encoder, isRequired: true, make: JPEGOutput.convert,
         inspect: JPEGInspection.inspect)
     fileprivate static let png = OutputTraits(
-        name: "png", mediaType: "image/png", kind: .poster, options: [.size, .frame],
+        name: "png", mediaType: "image/png", kind: .poster, options: [.size, .frame, .pixels],
         version: PosterEncoder.version, encoder: PosterCodec.png.encoder, isRequired: true, make: PNGOutput.convert,
         inspect: PNGInspection.inspect)
     fileprivate static let webp = OutputTraits(
-        name: "webp", mediaType: "image/webp", kind: .poster, options: [.size, .quality, .frame],
+        name: "webp", mediaType: "image/webp", kind: .poster, options: [.size, .quality, .frame, .pixels],
         version: PosterEncoder.version, encoder: PosterCodec.webp.encoder, isRequired: false, make: WebPOutput.convert,
         inspect: WebPInspection.inspect)
     fileprivate static let facts = OutputTraits(

@@ -8,9 +8,9 @@
 /// Works in blocks of 4 × 4 samples, of which those that a change touches are written. Not thread-safe.
 final class AlphaConverter {
     private let geometry: PictureGeometry
-    /// Nil where the picture is a part of the canvas.
+    /// Nil where the picture is a part of the canvas, or its pixels enlarged.
     private let scaler: PictureScaler?
-    /// The scaled picture; of one pixel without a scaler.
+    /// The scaled picture; of one pixel where the picture is a part of the canvas.
     private let scaled: HeapBuffer<UInt32>
     private let block: AlphaBlock
     /// The mean colour of each block's visible pixels, or what fills a block that has none.
@@ -30,7 +30,8 @@ final class AlphaConverter {
     init(_ geometry: PictureGeometry) throws(TranscodeError) {
         self.geometry = geometry
         let isCrop = geometry.source.width == geometry.width && geometry.source.height == geometry.height
-        scaler = isCrop ? nil : try PictureScaler(geometry.source, to: (geometry.width, geometry.height))
+        scaler =
+            isCrop || geometry.zoom > 1 ? nil : try PictureScaler(geometry.source, to: (geometry.width, geometry.height))
         scaled = try HeapBuffer(count: isCrop ? 1 : geometry.width * geometry.height)
         block = try AlphaBlock()
         columns = (geometry.width + Self.side - 1) / Self.side
@@ -59,9 +60,13 @@ final class AlphaConverter {
         var view = PixelView(
             pixels: UnsafePointer(canvas.pixels + source.y * canvas.width + source.x), stride: canvas.width,
             width: geometry.width, height: geometry.height)
-        if let scaler {
+        if scaler != nil || geometry.zoom > 1 {
             let pixels = scaled.base
-            try scaler.scale(canvas, into: pixels)
+            if let scaler {
+                try scaler.scale(canvas, into: pixels)
+            } else {
+                PixelZoom.enlarge(canvas, zoom: geometry.zoom, into: pixels)
+            }
             area = Rectangle(x: 0, y: 0, width: geometry.width, height: geometry.height)
             view = PixelView(
                 pixels: UnsafePointer(pixels), stride: geometry.width, width: geometry.width, height: geometry.height)

@@ -17,17 +17,21 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
     private var isDense = false
     /// Whether the decoder has read the header of the first frame, which is not composed yet.
     private var isAtFirst = true
+    /// Takes dither out of the canvas where that is wanted; it is told the palettes of all frames.
+    private let undither: Undither?
 
     /// Opens the file and reads the header of its first frame.
     ///
+    /// - Parameter undithers: Whether ``withPicture(_:)`` shows the canvas without dither.
     /// - Throws: ``TranscodeError`` for an error before the pixels of the first frame.
-    init(_ bytes: UnsafeRawBufferPointer, limits: MediaLimits) throws(TranscodeError) {
+    init(_ bytes: UnsafeRawBufferPointer, limits: MediaLimits, undithers: Bool = false) throws(TranscodeError) {
         let limits = limits.adapted(to: Decoder.format)
         var decoder = try Decoder(bytes, limits: limits)
         guard try decoder.next() else { throw Decoder.errorWithoutFrames(decoder.ending) }
         let (width, height) = try AnimationSummary.checkedSize(decoder, limits)
         guard width > 0 && height > 0 else { throw .corrupt(Decoder.format, .noCanvas) }
         let canvas = try Canvas(width: width, height: height, format: .rgba)
+        undither = undithers ? try Undither(width: width, height: height, format: .rgba) : nil
         self.bytes = bytes
         self.limits = limits
         self.decoder = decoder
@@ -54,8 +58,18 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
         try checkDensity()
         guard let pixels = try decoder.readPixels() else { return false }
         _ = try canvas.draw(decoder, pixels)
+        undither?.enter(decoder)
         frames += 1
         return true
+    }
+
+    /// Calls `body` with the canvas, without dither if that is wanted.
+    func withPicture<Result: ~Copyable>(
+        _ body: (borrowing Canvas) throws(TranscodeError) -> Result
+    ) throws(TranscodeError) -> Result {
+        guard let undither else { return try body(canvas) }
+        _ = undither.update(canvas, Rectangle(x: 0, y: 0, width: canvas.width, height: canvas.height))
+        return try body(undither.output)
     }
 
     /// Checks the frames so far and the next one against ``MediaLimits/pixelsPerByte``. Blank frames may precede others, so the whole

@@ -1,4 +1,4 @@
-/// The part of a canvas that a picture shows, and the size of the picture, which never exceeds the canvas.
+/// The part of a canvas that a picture shows, and the size of the picture. Only a zoom or a preset makes it larger than the canvas.
 package struct PictureGeometry: Sendable, Equatable {
     /// The part of the canvas that is shown.
     let source: Rectangle
@@ -15,6 +15,8 @@ package struct PictureGeometry: Sendable, Equatable {
 
     /// Whether the picture is the whole canvas at its own size.
     let isIdentity: Bool
+    /// Above 1, every pixel of the canvas becomes a square of this side, and nothing is interpolated.
+    let zoom: Int
 
     /// - Parameters:
     ///   - width: Of the canvas.
@@ -43,10 +45,15 @@ package struct PictureGeometry: Sendable, Equatable {
         self.width = size.width
         self.height = size.height
         isIdentity = source == canvas && size == (width, height)
+        zoom = 1
     }
 
-    /// The geometry that a preset or the size options decide. A preset may enlarge the picture.
-    init(width: Int, height: Int, options: TranscodeOptions) {
+    /// The geometry that a preset, the zoom or the size options decide.
+    package init(width: Int, height: Int, options: TranscodeOptions) {
+        if options.zoom > 1 {
+            self.init(wholeOfWidth: width, height: height, zoom: options.zoom)
+            return
+        }
         guard let side = options.preset?.longerSide else {
             self.init(width: width, height: height, options: options.size)
             return
@@ -61,6 +68,25 @@ package struct PictureGeometry: Sendable, Equatable {
         self.width = Self.scale(width, by: longerSide, over: longer)
         self.height = Self.scale(height, by: longerSide, over: longer)
         isIdentity = longer == longerSide
+        zoom = 1
+    }
+
+    private init(wholeOfWidth width: Int, height: Int, zoom: Int) {
+        source = Rectangle(x: 0, y: 0, width: width, height: height)
+        self.width = width * zoom
+        self.height = height * zoom
+        self.zoom = zoom
+        isIdentity = false
+    }
+
+    /// Checks a picture that is larger than the canvas against the limits, which the canvas itself keeps.
+    ///
+    /// - Parameter frames: Frames of this size that are written at most.
+    func check(_ limits: MediaLimits, frames: Int) throws(TranscodeError) {
+        guard zoom > 1 else { return }
+        try limits.check(.side, max(width, height))
+        try limits.check(.canvasPixels, width * height)
+        try limits.check(.totalPixels, width * height * frames)
     }
 
     /// The size reduced to fit into the box, with its aspect ratio; never enlarged.

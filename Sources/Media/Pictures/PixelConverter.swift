@@ -28,21 +28,40 @@ struct PixelConverter {
     /// - Returns: Whether a sample changed.
     static func convert(_ canvas: borrowing Canvas, _ rectangle: Rectangle, into planes: Planes) -> Bool {
         if rectangle.isEmpty { return false }
-        let left = rectangle.x & ~1
-        let right = (rectangle.maxX + 1) & ~1
-        let top = rectangle.y & ~1
-        let bottom = (rectangle.maxY + 1) & ~1
-        // Whole pairs of columns; a last odd column is converted separately.
-        let pairs = (min(right, canvas.width & ~1) - left) / 2
-        var difference: UInt32 = 0
-        for y in stride(from: top, to: bottom, by: 2) {
+        var hasChanged = false
+        for y in stride(from: rectangle.y & ~1, to: rectangle.maxY, by: 2) {
             let upper = canvas.pixels + y * canvas.width
             let lower = y + 1 < canvas.height ? upper + canvas.width : upper
-            let rows = Rows(planes: planes, y: y)
-            difference |= convertPairs(upper + left, lower + left, rows.advanced(to: left), count: pairs)
-            if right > canvas.width {
-                difference |= convertLastColumn(upper, lower, rows, x: canvas.width - 1)
+            if convert(RowPair(upper: upper, lower: lower, width: canvas.width, y: y), rectangle, into: planes) {
+                hasChanged = true
             }
+        }
+        return hasChanged
+    }
+
+    /// Two rows of a picture in the format ``PixelFormat/yuv(background:)``. The second repeats the first below a picture of odd
+    /// height.
+    struct RowPair {
+        var upper: UnsafePointer<UInt32>
+        var lower: UnsafePointer<UInt32>
+        /// Pixels in a row.
+        var width: Int
+        /// The number of the upper row, which is even.
+        var y: Int
+    }
+
+    /// Converts the columns of a rectangle in a pair of rows.
+    ///
+    /// - Returns: Whether a sample changed.
+    static func convert(_ pair: RowPair, _ rectangle: Rectangle, into planes: Planes) -> Bool {
+        let left = rectangle.x & ~1
+        let right = (rectangle.maxX + 1) & ~1
+        // Whole pairs of columns; a last odd column is converted separately.
+        let pairs = (min(right, pair.width & ~1) - left) / 2
+        let rows = Rows(planes: planes, y: pair.y)
+        var difference = convertPairs(pair.upper + left, pair.lower + left, rows.advanced(to: left), count: pairs)
+        if right > pair.width {
+            difference |= convertLastColumn(pair.upper, pair.lower, rows, x: pair.width - 1)
         }
         return difference != 0
     }

@@ -18,6 +18,8 @@ struct StillPicture: ~Copyable {
                 let pixels = canvas.pixels + (source.y + y) * canvas.width + source.x
                 (storage.base + y * width).initialize(from: pixels, count: width)
             }
+        } else if geometry.zoom > 1 {
+            PixelZoom.enlarge(canvas, zoom: geometry.zoom, into: storage.base)
         } else {
             storage.base.initialize(repeating: 0, count: width * height)
             try PictureScaler(source, to: (width, height)).scale(canvas, into: storage.base)

@@ -17,6 +17,8 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
 
     private var decoder: Decoder
     private var canvas: Canvas
+    /// Nil where dither stays.
+    private let undither: Undither?
     private let converter: Converter
     private var timeline: Timeline
     private var clock: FrameClock
@@ -26,6 +28,7 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     private enum Converter {
         case identity
         case scaler(VideoScaler)
+        case zoom(VideoZoom)
         case alpha(AlphaConverter)
     }
 
@@ -37,12 +40,18 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
         hasAlpha: Bool = false
     ) throws(TranscodeError) {
         geometry = PictureGeometry(width: summary.width, height: summary.height, options: options)
+        try geometry.check(limits, frames: summary.delays.count)
         self.hasAlpha = hasAlpha
         decoder = try Decoder(bytes, limits: limits)
         canvas = try Canvas(
             width: summary.width, height: summary.height, format: hasAlpha ? .rgba : .yuv(background: options.background))
+        undither =
+            options.undither
+            ? try Undither(width: summary.width, height: summary.height, format: canvas.format) : nil
         if hasAlpha {
             converter = .alpha(try AlphaConverter(geometry))
+        } else if geometry.zoom > 1 {
+            converter = .zoom(try VideoZoom(geometry))
         } else {
             converter = geometry.isIdentity ? .identity : .scaler(try VideoScaler(geometry))
         }
@@ -71,13 +80,14 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
             meter.decoded(pixels: decoder.frame.rectangle.width * decoder.frame.rectangle.height)
             meter.worked(at: .decode)
             area = area.union(try canvas.draw(decoder, pixels))
+            undither?.enter(decoder)
             meter.worked(at: .compose)
             let shown = clock.advance(by: decoder.frame.delay)
             frames += 1
             guard let time = timeline.place(time: shown.start, duration: shown.duration), timeline.admits(time) else {
                 continue
             }
-            let changed = area
+            let changed = undither?.update(canvas, area) ?? area
             area = .empty
             let hasChanged = try convert(changed, into: try planes())
             meter.worked(at: .convert)
@@ -92,8 +102,16 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     }
 
     private func convert(_ area: Rectangle, into planes: PixelConverter.Planes) throws(TranscodeError) -> Bool {
+        guard let undither else { return try convert(canvas, area, into: planes) }
+        return try convert(undither.output, area, into: planes)
+    }
+
+    private func convert(
+        _ canvas: borrowing Canvas, _ area: Rectangle, into planes: PixelConverter.Planes
+    ) throws(TranscodeError) -> Bool {
         switch converter {
         case .identity: PixelConverter.convert(canvas, area, into: planes)
+        case .zoom(let zoom): zoom.convert(canvas, area, into: planes)
         case .scaler(let scaler): try scaler.convert(canvas, area, into: planes)
         case .alpha(let converter): try converter.convert(canvas, area, into: planes)
         }

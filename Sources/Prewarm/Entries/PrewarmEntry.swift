@@ -23,12 +23,13 @@ package struct PrewarmEntry: Sendable, Hashable {
 
     /// Parses format, options and URL.
     ///
+    /// - Parameter defaults: The options that the entry leaves out.
     /// - Throws: ``RenditionError/invalidOption(name:reason:)`` or ``RenditionError/invalidSourceURL(_:)``.
-    package func target() throws(RenditionError) -> Target {
+    package func target(_ defaults: RenditionDefaults = RenditionDefaults()) throws(RenditionError) -> Target {
         guard let format = Rendition.Format(rawValue: format) else {
             throw .invalidOption(name: "format", reason: "is not the name of a format")
         }
-        var rendition = Rendition(format: format)
+        var rendition = defaults.rendition(format)
         for option in options.sorted(by: { $0.key < $1.key }) { try rendition.set(option.key, to: option.value) }
         try rendition.check()
         do throws(SourceURLError) {

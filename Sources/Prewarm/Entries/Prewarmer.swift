@@ -19,7 +19,7 @@ struct Prewarmer: Sendable {
     func warm(_ entry: PrewarmEntry, retries: Int) async -> PrewarmOutcome? {
         let target: PrewarmEntry.Target
         do throws(RenditionError) {
-            target = try entry.target()
+            target = try entry.target(pipeline().defaults)
         } catch {
             return PrewarmOutcome(describe(error))
         }

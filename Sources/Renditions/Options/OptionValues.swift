@@ -83,6 +83,23 @@ extension TranscodeOptions.Preset {
     }
 }
 
+extension TranscodeOptions.Tune {
+    init?(name: String) {
+        guard let tune = Self.allCases.first(where: { $0.name == name }) else { return nil }
+        self = tune
+    }
+
+    /// The name in options.
+    var name: String {
+        switch self {
+        case .automatic: "auto"
+        case .film: "film"
+        case .screen: "screen"
+        case .pixel: "pixel"
+        }
+    }
+}
+
 extension RGB {
     /// Parses `RRGGBB`.
     init?(hex: String) {

@@ -54,13 +54,21 @@ package struct Rendition: Sendable, Hashable {
         }
         if options.preset != nil {
             // The preset decides these.
-            for option in [RenditionOption.width, .height, .fit, .loops] where option.text(in: options) != nil {
+            for option in [RenditionOption.width, .height, .fit, .loops, .zoom] where option.text(in: options) != nil {
                 throw .invalidOption(name: option.rawValue, reason: "has no effect beside a preset")
             }
+        }
+        if options.zoom > 1, options.size != SizeOptions() {
+            throw .invalidOption(name: RenditionOption.zoom.rawValue, reason: "cannot be combined with width, height and fit")
         }
         if let end = options.time.end, end <= options.time.start {
             throw .invalidOption(name: RenditionOption.end.rawValue, reason: "must be later than the start")
         }
+    }
+
+    /// Takes dither out of the rendition, if the format has that option.
+    mutating func undither() {
+        if RenditionOption.undither.applies(to: format) { options.undither = true }
     }
 
     /// Returns the poster with another frame.

@@ -14,7 +14,10 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     case quality
     case speed
     case start
+    case tune
+    case undither
     case width
+    case zoom
 
     /// Whether the option has an effect on renditions of the format. A page has the options of its video and its poster, but for the
     /// codec: it names every one that is stored.
@@ -36,6 +39,8 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         case .frame: .frame
         case .codec: .codec
         case .preset: .preset
+        case .undither, .zoom: .pixels
+        case .tune: .tune
         }
     }
 
@@ -53,6 +58,9 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         case .preset: "must be sticker"
         case .quality: "must be a whole number from 1 to 100"
         case .speed: "must be a number from 0.1 to 10"
+        case .tune: "must be auto, film, screen or pixel"
+        case .undither: "must be 0 or 1"
+        case .zoom: "must be a whole number from 1 to 8"
         }
     }
 
@@ -75,7 +83,10 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         case .quality: options.quality = try required(DecimalText.whole(text), 1...100)
         case .speed: options.time.speed = try required(DecimalText.scaled(text, by: TimeOptions.thousand), 100...10_000)
         case .start: options.time.start = try required(DecimalText.scaled(text, by: 100), 0...8_640_000)
+        case .tune: options.tune = try required(TranscodeOptions.Tune(name: text))
+        case .undither: options.undither = try required(DecimalText.whole(text), 0...1) == 1
         case .width: options.size.width = try required(DecimalText.whole(text), 2...4096)
+        case .zoom: options.zoom = try required(DecimalText.whole(text), 1...8)
         }
     }
 
@@ -97,7 +108,10 @@ package enum RenditionOption: String, Sendable, CaseIterable {
             return options.time.speed == defaults.time.speed
                 ? nil : DecimalText.text(options.time.speed, by: TimeOptions.thousand)
         case .start: return options.time.start == defaults.time.start ? nil : DecimalText.text(options.time.start, by: 100)
+        case .tune: return options.tune == defaults.tune ? nil : options.tune.name
+        case .undither: return options.undither == defaults.undither ? nil : options.undither ? "1" : "0"
         case .width: return options.size.width.map(String.init)
+        case .zoom: return options.zoom == defaults.zoom ? nil : String(options.zoom)
         }
     }
 
@@ -116,7 +130,10 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         case .quality: options.quality = source.quality
         case .speed: options.time.speed = source.time.speed
         case .start: options.time.start = source.time.start
+        case .tune: options.tune = source.tune
+        case .undither: options.undither = source.undither
         case .width: options.size.width = source.size.width
+        case .zoom: options.zoom = source.zoom
         }
     }
 

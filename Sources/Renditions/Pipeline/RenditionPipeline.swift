@@ -22,11 +22,17 @@ package struct RenditionPipeline: Sendable {
         package var maxSourceBytes: Int
         /// Identifies the limits that decide whether a source fails; see ``SharedFailure/details(scope:)``.
         package var failureScope: String
+        /// What requests mean that leave options out.
+        package var defaults: RenditionDefaults
 
-        package init(originRules: OriginRules, maxSourceBytes: Int, failureScope: String = "") {
+        package init(
+            originRules: OriginRules, maxSourceBytes: Int, failureScope: String = "",
+            defaults: RenditionDefaults = RenditionDefaults()
+        ) {
             self.originRules = originRules
             self.maxSourceBytes = maxSourceBytes
             self.failureScope = failureScope
+            self.defaults = defaults
         }
     }
 
@@ -64,6 +70,9 @@ package struct RenditionPipeline: Sendable {
             cache: cache, clock: clock, rules: policy.originRules, state: state.sources, failures: state.failures,
             fetch: fetch)
     }
+
+    /// What requests mean that leave options out.
+    package var defaults: RenditionDefaults { policy.defaults }
 
     // MARK: Requests
 

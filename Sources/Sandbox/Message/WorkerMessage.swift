@@ -123,6 +123,9 @@ extension TranscodeOptions {
         coder.number(&frame)
         coder.value(&codec)
         coder.optionalValue(&preset)
+        coder.flag(&undither)
+        coder.number(&zoom)
+        coder.value(&tune)
     }
 }
 

@@ -8,6 +8,7 @@ package struct RenditionAddresses: Sendable {
     private let mounted: MountAddress?
     private let signer: TargetSigner
     private let expires: Int64?
+    private let defaults: RenditionDefaults
 
     /// - Parameters:
     ///   - target: The target of the request, whose signature was verified.
@@ -19,6 +20,7 @@ package struct RenditionAddresses: Sendable {
         // A request that needs no signature must not obtain signatures for other requests.
         signer = TargetSigner(keys: target.credentials?.signature == nil ? SigningKeys() : keys)
         expires = target.credentials?.expires
+        defaults = target.defaults
     }
 
     /// - Parameters:
@@ -34,11 +36,12 @@ package struct RenditionAddresses: Sendable {
             .flatMap { MountAddress(of: source, below: $0.value, called: $0.key) }
         signer = TargetSigner(keys: keys)
         self.expires = expires
+        defaults = RenditionDefaults()
     }
 
     /// The target of a rendition.
     package func target(_ rendition: Rendition) -> String {
-        let options = rendition.canonicalOptions.map { QueryItem(name: $0.name, value: $0.value) }
+        let options = defaults.options(of: rendition).map { QueryItem(name: $0.name, value: $0.value) }
         // No option in canonical form contains a character that cannot be signed, so the signer returns no nil.
         guard let mounted else { return signer.target(rendition.format, options, of: source, expires: expires) ?? "/" }
         let signed = signer.signed(rendition.format, options, of: source, expires: expires) ?? options

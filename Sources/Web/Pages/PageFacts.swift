@@ -45,6 +45,8 @@ package struct PageFacts {
         guard width >= 2, height >= 2 else { return nil }
         var bounded = poster
         do throws(RenditionError) {
+            // A size replaces the zoom, with which it cannot be combined.
+            try bounded.set(RenditionOption.zoom.rawValue, to: "1")
             try bounded.set(RenditionOption.width.rawValue, to: String(width))
             try bounded.set(RenditionOption.height.rawValue, to: String(height))
         } catch {
@@ -76,6 +78,6 @@ package struct PageFacts {
 
     /// The size of a rendition's picture.
     private func size(of rendition: Rendition) -> PictureGeometry {
-        PictureGeometry(width: facts.width, height: facts.height, options: rendition.options.size)
+        PictureGeometry(width: facts.width, height: facts.height, options: rendition.options)
     }
 }

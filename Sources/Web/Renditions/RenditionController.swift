@@ -23,7 +23,7 @@ struct RenditionController: Sendable {
         self.hits = hits
         self.responder = responder
         self.problems = problems
-        facts = FactsComposer(cache: cache)
+        facts = FactsComposer(cache: cache, defaults: pipeline.defaults)
         self.keys = keys
         self.log = log
     }

@@ -12,6 +12,8 @@ struct FactsComposer: Sendable {
     private static let formats = Rendition.Format.offered.filter(\.isSentAsStored)
 
     let cache: Cache
+    /// The renditions that addresses without options mean.
+    let defaults: RenditionDefaults
 
     /// Composes the document.
     ///
@@ -24,7 +26,7 @@ struct FactsComposer: Sendable {
         var lastModified = file.created
         var renditions: [String: FactsDocument.Rendition] = [:]
         for format in Self.formats {
-            let rendition = Rendition(format: format)
+            let rendition = defaults.rendition(format)
             let stored = await cache.object(ObjectID(digest, rendition), isFirstLook: false)
             // An upload has no address; its stored renditions have the addresses of objects.
             guard let url = addresses?.target(rendition) ?? stored.map(RenditionResponder.path) else { continue }

@@ -11,8 +11,9 @@ package struct OptionReader {
     private(set) var onMiss: Mount.OnMiss?
     private var names = Set<String>()
 
-    package init(format: Rendition.Format) {
-        rendition = Rendition(format: format)
+    /// - Parameter defaults: The options that the request leaves out.
+    package init(format: Rendition.Format, defaults: RenditionDefaults = RenditionDefaults()) {
+        rendition = defaults.rendition(format)
         credentials = Credentials(format: format)
     }
 

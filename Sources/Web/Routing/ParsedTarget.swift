@@ -1,5 +1,5 @@
 package import Fetch
-internal import Renditions
+package import Renditions
 
 /// A request target after parsing: its route, its credentials and its mount.
 package struct ParsedTarget: Sendable, Equatable {
@@ -15,6 +15,8 @@ package struct ParsedTarget: Sendable, Equatable {
 
     /// What the client sees while a rendition is not stored.
     package var onMiss = Mount.OnMiss.wait
+    /// The options that addresses leave out.
+    package var defaults = RenditionDefaults()
 
     package init(
         _ route: Route, credentials: Credentials? = nil, mount: Mount? = nil, address: MountAddress? = nil,

@@ -1,20 +1,24 @@
 internal import Cache
 internal import Fetch
-internal import Renditions
+package import Renditions
 internal import SystemIO
 
 /// Parses request targets. A pure function of the target and the mounts.
 package struct RouteParser: Sendable {
     package let mounts: [String: Mount]
+    private let defaults: RenditionDefaults
     private let offered: [Rendition.Format]
 
-    package init(mounts: [String: Mount]) {
-        self.init(mounts: mounts, offered: Rendition.Format.offered)
+    package init(mounts: [String: Mount], defaults: RenditionDefaults = RenditionDefaults()) {
+        self.init(mounts: mounts, defaults: defaults, offered: Rendition.Format.offered)
     }
 
-    /// - Parameter offered: The formats that can be produced.
-    init(mounts: [String: Mount], offered: [Rendition.Format]) {
+    /// - Parameters:
+    ///   - defaults: The options that requests leave out.
+    ///   - offered: The formats that can be produced.
+    init(mounts: [String: Mount], defaults: RenditionDefaults = RenditionDefaults(), offered: [Rendition.Format]) {
         self.mounts = mounts
+        self.defaults = defaults
         self.offered = offered
     }
 
@@ -103,7 +107,7 @@ package struct RouteParser: Sendable {
         _ format: Rendition.Format, options: ArraySlice<Substring>, rest: Substring, query: Substring, hasBody: Bool,
         fields: [QueryItem]
     ) throws(Problem) -> ParsedTarget {
-        var reader = OptionReader(format: format)
+        var reader = OptionReader(format: format, defaults: defaults)
         for option in options { try reader.readPair(option) }
         let source = rest.drop { $0 == "/" }
         if source.isEmpty {
@@ -117,11 +121,11 @@ package struct RouteParser: Sendable {
                     "The source URL is missing: request /\(format.rawValue)/{URL} or /\(format.rawValue)?url={URL}, or send a GIF with POST."
                 )
             }
-            return try Self.parsed(&reader, url)
+            return try parsed(&reader, url)
         }
         if let verbatim = Self.verbatimURL(source) {
             // The query belongs to the source.
-            return try Self.parsed(&reader, verbatim + query)
+            return try parsed(&reader, verbatim + query)
         }
         guard let decoded = PercentEncoding.decode(source) else {
             throw .badSourceURL("The source URL is not percent-encoded correctly.")
@@ -129,13 +133,14 @@ package struct RouteParser: Sendable {
         guard try reader.readQuery(try Self.items(query.dropFirst())) == nil else {
             throw .badOption("url", "is given twice")
         }
-        return try Self.parsed(&reader, decoded)
+        return try parsed(&reader, decoded)
     }
 
-    private static func parsed(_ reader: inout OptionReader, _ text: String) throws(Problem) -> ParsedTarget {
+    private func parsed(_ reader: inout OptionReader, _ text: String) throws(Problem) -> ParsedTarget {
         reader.credentials.source = text
-        var target = ParsedTarget(.rendition(try reader.finish(), try source(text)), credentials: reader.credentials)
+        var target = ParsedTarget(.rendition(try reader.finish(), try Self.source(text)), credentials: reader.credentials)
         target.onMiss = reader.onMiss ?? .wait
+        target.defaults = defaults
         return target
     }
 
@@ -167,7 +172,7 @@ package struct RouteParser: Sendable {
             throw .notFound("A path of a mount ends in \(sources), or in the name of a format: \(Self.formatNames).")
         }
         try checkOffer(named.format)
-        var reader = OptionReader(format: named.format)
+        var reader = OptionReader(format: named.format, defaults: defaults)
         let forwarded = try Self.readQuery(query.dropFirst(), of: mount, called: name, into: &reader)
         reader.credentials.source =
             mount.base + named.source.dropFirst()
@@ -189,6 +194,7 @@ package struct RouteParser: Sendable {
                 stem: "/\(name)\(named.stem)", isSourcePath: named.stem == named.source, forwarded: forwarded),
             negotiation: mount.negotiates && named.isSource ? Negotiation(rendition) : nil)
         target.onMiss = reader.onMiss ?? mount.onMiss
+        target.defaults = defaults
         return target
     }
 

@@ -42,13 +42,22 @@ struct RenditionOptions: ParsableArguments {
     @Option(help: "sticker: a WebM by the rules for video stickers (512 pixels, 3 s, 30 frames per second, 256 KB).")
     var preset: String?
 
+    @Option(help: "1 takes out the dither of a palette before encoding. Default: 0.")
+    var undither: String?
+
+    @Option(help: "1 to 8: every pixel becomes a square of this side, for pixel art. Default: 1.")
+    var zoom: String?
+
+    @Option(help: "The content of a video: auto (default), film, screen or pixel.")
+    var tune: String?
+
     /// Those that are given, by name.
     var pairs: [(name: String, value: String)] {
         let all: [(name: String, value: String?)] = [
             ("width", width), ("height", height), ("fit", fit), ("bg", bg), ("quality", quality), ("speed", speed),
             ("fps", fps),
             ("start", start), ("end", end), ("loops", loops), ("frame", frame), ("codec", codec),
-            ("preset", preset),
+            ("preset", preset), ("undither", undither), ("zoom", zoom), ("tune", tune),
         ]
         return all.compactMap { option in option.value.map { (name: option.name, value: $0) } }
     }

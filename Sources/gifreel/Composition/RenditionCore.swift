@@ -82,7 +82,7 @@ final class RenditionCore: Sendable {
         return RenditionPipeline(
             RenditionPipeline.Policy(
                 originRules: configuration.originRules, maxSourceBytes: configuration.fetch.maxBytes,
-                failureScope: configuration.failureScope),
+                failureScope: configuration.failureScope, defaults: configuration.defaults),
             state: state, cache: cache, clock: clock,
             fetch: { [fetcher, meter] url, validators, arriving async throws(FetchError) in
                 try await meter.measureFetch { () async throws(FetchError) in

@@ -34,6 +34,7 @@ extension ServiceConfiguration {
         try mapStore(settings.store.s3)
         try mapCluster(settings.cluster)
         hasHomePage = settings.pages.home
+        defaults = RenditionDefaults(undither: settings.renditions.undither == .auto)
         adminToken = settings.admin.token
         prewarm.concurrency = settings.prewarm.concurrency ?? max(1, pool.workers / 2)
         prewarm.urls = settings.prewarm.maxURLs

@@ -25,6 +25,8 @@ package struct ServiceConfiguration: Sendable {
     package var queueBytes = 1 << 30
     /// The limits for `Cache-Control` and `Expires` of origins.
     package var originRules = OriginRules()
+    /// The options of renditions that requests leave out.
+    package var defaults = RenditionDefaults()
     /// Whether the server refuses to start on a kernel that cannot confine the workers.
     package var requiresSandbox = false
     /// Seconds of `max-age` in `Cache-Control`.

@@ -39,6 +39,9 @@ import Testing
         case .frame: [["5", "05"], ["6"], ["0"]]
         case .codec: [["av1"], ["h264"]]
         case .preset: [["sticker"]]
+        case .undither: [["1", "01"], ["0"]]
+        case .zoom: [["2", "02"], ["8"], ["1"]]
+        case .tune: [["film"], ["screen"], ["pixel"], ["auto"]]
         }
     }
 
@@ -100,8 +103,9 @@ import Testing
             let hasBothSides = [RenditionOption.width, .height].allSatisfy { side in options.contains { $0.0 == side } }
             if !hasBothSides { options.removeAll { $0.0 == .fit } }
             if options.contains(where: { $0.0 == .preset }) {
-                options.removeAll { [.width, .height, .fit, .loops].contains($0.0) }
+                options.removeAll { [.width, .height, .fit, .loops, .zoom].contains($0.0) }
             }
+            if options.contains(where: { $0.0 == .zoom }) { options.removeAll { [.width, .height, .fit].contains($0.0) } }
             let path = ["a.gif", "b.gif", "a.gif?quality=7", "a.gif,quality=7"].randomElement(using: &random) ?? ""
             let url = "http://a.test/\(path)"
             let texts = options.map { "\($0.0.rawValue)=\(Self.spellings($0.0)[$0.1].randomElement(using: &random) ?? "")" }

@@ -8,12 +8,15 @@ extension PosterMaker {
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
     ) throws(TranscodeError) -> TranscodeResult {
         let options = transcoder.options
-        var walk = try FrameWalk<Decoder>(bytes, limits: transcoder.limits)
+        var walk = try FrameWalk<Decoder>(bytes, limits: transcoder.limits, undithers: options.undither)
         while walk.frames <= options.frame, try walk.next() {}
         guard walk.frames > 0 else { throw .incomplete(Decoder.format) }
         let (width, height) = (walk.canvas.width, walk.canvas.height)
-        let geometry = PictureGeometry(width: width, height: height, options: options.size)
-        let picture = try StillPicture(walk.canvas, geometry, background: codec.hasAlpha ? nil : options.background)
+        let geometry = PictureGeometry(width: width, height: height, options: options)
+        try geometry.check(transcoder.limits, frames: 1)
+        let picture = try walk.withPicture { canvas throws(TranscodeError) in
+            try StillPicture(canvas, geometry, background: codec.hasAlpha ? nil : options.background)
+        }
         var length = 0
         try PosterEncoder.encode(picture, by: codec, as: transcoder.output, quality: options.quality) {
             file throws(TranscodeError) in

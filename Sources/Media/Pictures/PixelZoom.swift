@@ -1,0 +1,71 @@
+/// Enlarges pixels to squares: every pixel of a row is repeated, and so is every row. No colour is mixed with another.
+enum PixelZoom {
+    /// Writes a row of pixels, each repeated.
+    static func repeatPixels(
+        _ pixels: UnsafePointer<UInt32>, count: Int, zoom: Int, into row: UnsafeMutablePointer<UInt32>
+    ) {
+        var target = row
+        for index in 0..<count {
+            target.update(repeating: pixels[index], count: zoom)
+            target += zoom
+        }
+    }
+
+    /// Writes a whole canvas in its own pixel format: rows from top to bottom without padding.
+    static func enlarge(_ canvas: borrowing Canvas, zoom: Int, into words: UnsafeMutablePointer<UInt32>) {
+        let width = canvas.width * zoom
+        for y in 0..<canvas.height {
+            let first = words + y * zoom * width
+            repeatPixels(canvas.pixels + y * canvas.width, count: canvas.width, zoom: zoom, into: first)
+            for copy in 1..<max(1, zoom) { (first + copy * width).update(from: first, count: width) }
+        }
+    }
+}
+
+/// Writes a canvas with enlarged pixels into the encoder's planes. Not thread-safe.
+///
+/// With an even zoom, the squares of chroma lie within those of the pixels: 4:2:0 then holds the colour of every pixel exactly.
+final class VideoZoom {
+    private let geometry: PictureGeometry
+    /// Two enlarged rows.
+    private let upper: HeapBuffer<UInt32>
+    private let lower: HeapBuffer<UInt32>
+
+    init(_ geometry: PictureGeometry) throws(TranscodeError) {
+        self.geometry = geometry
+        upper = try HeapBuffer(count: geometry.width)
+        lower = try HeapBuffer(count: geometry.width)
+    }
+
+    /// Writes the changed part of the picture.
+    ///
+    /// - Parameters:
+    ///   - canvas: Of the format ``PixelFormat/yuv(background:)``.
+    ///   - rectangle: The part of the canvas that changed.
+    ///   - planes: Hold the picture of the previous call.
+    /// - Returns: Whether a sample changed.
+    func convert(_ canvas: borrowing Canvas, _ rectangle: Rectangle, into planes: PixelConverter.Planes) -> Bool {
+        if rectangle.isEmpty { return false }
+        let area = rectangle.scaled(by: geometry.zoom)
+        var hasChanged = false
+        var (upperSource, lowerSource) = (-1, -1)
+        for y in stride(from: area.y & ~1, to: area.maxY, by: 2) {
+            let sources = (y / geometry.zoom, min(y + 1, geometry.height - 1) / geometry.zoom)
+            if sources.0 != upperSource { enlarge(canvas, row: sources.0, into: upper.base) }
+            if sources.1 != lowerSource, sources.1 != sources.0 { enlarge(canvas, row: sources.1, into: lower.base) }
+            upperSource = sources.0
+            // Equal rows share a buffer.
+            if sources.1 != sources.0 { lowerSource = sources.1 }
+            let pair = PixelConverter.RowPair(
+                upper: UnsafePointer(upper.base),
+                lower: UnsafePointer(sources.1 == sources.0 ? upper.base : lower.base), width: geometry.width, y: y)
+            if PixelConverter.convert(pair, area, into: planes) { hasChanged = true }
+        }
+        return hasChanged
+    }
+
+    private func enlarge(_ canvas: borrowing Canvas, row: Int, into words: UnsafeMutablePointer<UInt32>) {
+        PixelZoom.repeatPixels(
+            canvas.pixels + row * canvas.width, count: canvas.width, zoom: geometry.zoom, into: words)
+    }
+}

@@ -1,0 +1,177 @@
+internal import Glibc
+
+/// Tells dither from texture, edges and drawings by measurement, and remembers what earlier frames showed.
+///
+/// Blocks of 8 × 8 pixels are transformed. A threshold matrix shows in the checkerboard, whose energy is that of its neighbours many
+/// times over. Diffused errors show in smooth blocks: they have the energy that the distances of the palette explain, and more of it in
+/// high than in middle frequencies. Textures, edges and bands of a picture without dither have less of it. Noise of a film, which has as
+/// much, exceeds the energy that the palette explains.
+struct DitherProbe {
+    /// The dither of the pictures so far; nil for none.
+    private(set) var kind: DitherKind?
+
+    private var blocks: Float = 0
+    /// Smooth blocks with the energy of a dither, and the sums of their high and middle frequencies.
+    private var noisy: Float = 0
+    private var high: Float = 0
+    private var middle: Float = 0
+    /// Blocks without strong edges, and the sums of the energies of the checkerboard and of the coefficient beside it.
+    private var plain: Float = 0
+    private var checkerboard: Float = 0
+    private var beside: Float = 0
+    private var frames = 0
+
+    private static let side = 8
+    /// A later frame is looked at in one of this number of blocks.
+    private static let sparseness = 4
+    /// The part of the evidence that is kept from frame to frame.
+    private static let memory: Float = 0.9
+    /// The least number of blocks that say anything.
+    private static let fewest: Float = 6
+    /// The energy of diffused errors per coefficient over the square of the distance between neighbours in the palette.
+    private static let noisePerReach: Float = 0.08
+    /// The smallest energy of a checkerboard that counts as a pattern: that of a third of a level.
+    private static let faintest: Float = 8
+
+    /// Looks at a picture.
+    mutating func look(at canvas: borrowing Canvas, _ reach: borrowing PaletteReach) {
+        for value in [\DitherProbe.blocks, \.noisy, \.high, \.middle, \.plain, \.checkerboard, \.beside] {
+            self[keyPath: value] *= Self.memory
+        }
+        let step = frames == 0 ? 1 : Self.sparseness
+        var number = frames
+        frames += 1
+        let samples = UnsafeMutablePointer<Int16>.allocate(capacity: Self.side * Self.side)
+        defer { samples.deallocate() }
+        let tables = BandTables.shared
+        for top in stride(from: 0, to: canvas.height - Self.side + 1, by: Self.side) {
+            for left in stride(from: 0, to: canvas.width - Self.side + 1, by: Self.side) {
+                number += 1
+                if number % step != 0 { continue }
+                let sum = Self.read(canvas, x: left, y: top, reach, into: samples)
+                blocks += 1
+                // A block that no palette explains, or of a single colour, says nothing.
+                guard sum.reach > 0, sum.isUneven else { continue }
+                weigh(tables.energies(samples), meanReach: Float(sum.reach) / Float(64 * PaletteReach.unit))
+            }
+        }
+        decide()
+    }
+
+    private mutating func weigh(_ energy: BandEnergies, meanReach: Float) {
+        if energy.low < 60 && energy.high > 0.1 {
+            plain += 1
+            checkerboard += energy.checkerboard
+            beside += energy.beside
+        }
+        let expected = Self.noisePerReach * meanReach * meanReach + 0.001
+        guard energy.low < 8 * expected, energy.high > 0.4 * expected, energy.high < 3 * expected else { return }
+        high += energy.high
+        middle += energy.middle
+        if energy.high > energy.middle { noisy += 1 }
+    }
+
+    /// Decides from the evidence. What was found is given up only when there is much less evidence.
+    private mutating func decide() {
+        let wasOrdered = if case .ordered = kind { true } else { false }
+        let contrast: Float = wasOrdered ? 3 : 5
+        if plain >= max(Self.fewest, 0.01 * blocks), checkerboard > contrast * beside,
+            checkerboard > (wasOrdered ? 0.6 : 1) * Self.faintest * plain
+        {
+            // Steps of a factor of 1.4, so that small changes leave the picture as it is.
+            kind = .ordered(energy: exp2((log2(checkerboard / plain) * 2).rounded() / 2))
+            return
+        }
+        let wasDiffused = kind == .diffused
+        if noisy >= max(Self.fewest, (wasDiffused ? 0.01 : 0.03) * blocks), high > (wasDiffused ? 0.55 : 0.8) * middle {
+            kind = .diffused
+        } else {
+            kind = nil
+        }
+    }
+
+    /// Reads the lightness of a block, and sums its reach.
+    @inline(__always)
+    private static func read(
+        _ canvas: borrowing Canvas, x: Int, y: Int, _ reach: borrowing PaletteReach, into samples: UnsafeMutablePointer<Int16>
+    ) -> (reach: Int32, isUneven: Bool) {
+        var sum: Int32 = 0
+        let first = canvas.pixels[y * canvas.width + x]
+        var difference: UInt32 = 0
+        for row in 0..<side {
+            let words = canvas.pixels + ((y + row) * canvas.width + x)
+            for column in 0..<side {
+                let word = words[column]
+                difference |= word ^ first
+                sum &+= reach.lookUp(word)
+                samples[row &* side &+ column] = canvas.format.lightness(word) &- 128
+            }
+        }
+        return (sum, difference != 0)
+    }
+}
+
+/// Mean energies of a block's coefficients, in squared levels of an orthonormal transform.
+struct BandEnergies {
+    var low: Float = 0
+    var middle: Float = 0
+    var high: Float = 0
+    /// Of the highest frequency.
+    var checkerboard: Float = 0
+    /// Of a coefficient near the highest that a threshold matrix lacks.
+    var beside: Float = 0
+}
+
+/// The weights of the coefficients in each mean.
+private struct BandTables {
+    static let shared = BandTables()
+
+    private let low: [SIMD8<Float>]
+    private let middle: [SIMD8<Float>]
+    private let high: [SIMD8<Float>]
+
+    private init() {
+        func table(_ sums: ClosedRange<Int>) -> [SIMD8<Float>] {
+            let count = (0..<64).count { sums.contains($0 / 8 + $0 % 8) }
+            return (0..<8).map { row in
+                var weights = SIMD8<Float>()
+                for column in 0..<8 where sums.contains(row + column) {
+                    weights[column] = 1 / (TransformBlock.scale[row] * TransformBlock.scale[column] * Float(count))
+                }
+                return weights
+            }
+        }
+        low = table(1...3)
+        middle = table(4...8)
+        high = table(9...14)
+    }
+
+    func energies(_ samples: UnsafePointer<Int16>) -> BandEnergies {
+        var block = TransformBlock(samples, stride: 8)
+        block.forward()
+        let r = block.rows
+        var result = BandEnergies()
+        for (index, row) in [r.0, r.1, r.2, r.3, r.4, r.5, r.6, r.7].enumerated() {
+            let values = SIMD8<Float>(row)
+            let squares = values * values
+            result.low += (squares * low[index]).sum()
+            result.middle += (squares * middle[index]).sum()
+            result.high += (squares * high[index]).sum()
+            if index == 7 { result.checkerboard = squares[7] / (TransformBlock.scale[7] * TransformBlock.scale[7]) }
+            if index == 6 { result.beside = squares[6] / (TransformBlock.scale[6] * TransformBlock.scale[6]) }
+        }
+        return result
+    }
+}
+
+extension PixelFormat {
+    /// The luma of a pixel, 0…255.
+    @inline(__always)
+    func lightness(_ word: UInt32) -> Int16 {
+        switch self {
+        case .yuv: Int16(truncatingIfNeeded: word & 0xff)
+        case .rgba:
+            Int16(truncatingIfNeeded: (54 &* (word & 0xff) &+ 183 &* (word >> 8 & 0xff) &+ 19 &* (word >> 16 & 0xff)) >> 8)
+        }
+    }
+}

@@ -1,0 +1,126 @@
+/// Finds what dither adds to a plane, band by band.
+///
+/// Blocks of 8 × 8 samples that overlap by half are transformed. Coefficients below the amplitude of the dither are removed, larger
+/// ones the less the larger they are: edges and texture exceed it, gradients lie in the lowest frequencies, where a dither has next to
+/// nothing. The result is the mean of the four blocks over each sample. Not thread-safe.
+final class DitherRemover {
+    /// Samples on each side of a cell, by which blocks are apart.
+    static let cell = 4
+    /// Cells of a band from top to bottom.
+    static let bandCells = 16
+    /// The unit of ``removed``.
+    static let unit = 128
+
+    /// Cells in a row, without the border of one cell on each side.
+    private(set) var columns = 0
+    /// Samples from one row to the next.
+    private var stride: Int { Self.cell * (columns + 2) }
+    /// The samples of the band with a border of one cell, zero in the middle of their range.
+    private let samples: HeapBuffer<Int16>
+    /// What the dither adds to each sample, in units of 1/``unit``.
+    private let removed: HeapBuffer<Int16>
+    /// The sum of the reach of each cell's sixteen pixels; also with a border.
+    private let reach: HeapBuffer<Int32>
+
+    /// - Parameter width: The largest width of a part.
+    init(width: Int) throws(TranscodeError) {
+        let columns = Self.columns(width) + 2
+        let rows = Self.bandCells + 2
+        samples = try HeapBuffer(count: columns * rows * Self.cell * Self.cell)
+        removed = try HeapBuffer(count: columns * rows * Self.cell * Self.cell)
+        reach = try HeapBuffer(count: columns * rows)
+    }
+
+    private static func columns(_ width: Int) -> Int { (width + cell - 1) / cell }
+
+    /// Prepares for bands of a part of the plane.
+    func begin(width: Int) { columns = Self.columns(width) }
+
+    /// A row of samples, from the first in the picture on; `row` counts from the first of the band, and the border is around it.
+    func sampleRow(_ row: Int) -> UnsafeMutablePointer<Int16> { samples.base + (row + Self.cell) * stride + Self.cell }
+
+    func removedRow(_ row: Int) -> UnsafePointer<Int16> {
+        UnsafePointer(removed.base + (row + Self.cell) * stride + Self.cell)
+    }
+
+    /// The cells of a row, from the first in the picture on.
+    func reachRow(_ row: Int) -> UnsafeMutablePointer<Int32> { reach.base + (row + 1) * (columns + 2) + 1 }
+
+    func clearReach(row: Int) { (reachRow(row) - 1).update(repeating: 0, count: columns + 2) }
+
+    /// Computes ``removed`` for a band.
+    ///
+    /// - Parameter rows: Rows of cells. Samples and reach are set for these and for one more row of cells on each side.
+    func run(rows: Int, _ strength: DitherStrength) {
+        removed.base.update(repeating: 0, count: stride * Self.cell * (rows + 2))
+        let isPattern = strength.fixed.contains { $0 != SIMD8() }
+        strength.perReach.withUnsafeBufferPointer { perReach in
+            strength.fixed.withUnsafeBufferPointer { fixed in
+                DitherStrength.weights.withUnsafeBufferPointer { weights in
+                    guard let perReach = perReach.baseAddress, let fixed = fixed.baseAddress, let weights = weights.baseAddress
+                    else { return }
+                    let tables = Tables(perReach: perReach, fixed: fixed, weights: weights)
+                    for row in 0...rows {
+                        let upper = reach.base + row * (columns + 2)
+                        let lower = upper + columns + 2
+                        for column in 0...columns {
+                            let sum = upper[column] &+ upper[column &+ 1] &+ lower[column] &+ lower[column &+ 1]
+                            // The mean of 64 pixels.
+                            let level = Int16(truncatingIfNeeded: sum &>> 6)
+                            if level == 0 { continue }
+                            remove(at: row &* Self.cell &* stride &+ column &* Self.cell, level, isPattern, tables)
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    private struct Tables {
+        let perReach: UnsafePointer<SIMD8<Int16>>
+        let fixed: UnsafePointer<SIMD8<Int16>>
+        let weights: UnsafePointer<SIMD8<Int16>>
+    }
+
+    /// Adds what one block removes.
+    @inline(__always)
+    private func remove(at offset: Int, _ level: Int16, _ isPattern: Bool, _ tables: Tables) {
+        var block = TransformBlock(UnsafePointer(samples.base + offset), stride: stride)
+        block.forward()
+        @inline(__always) func dither(_ row: SIMD8<Int16>, _ index: Int) -> SIMD8<Int16> {
+            var threshold = (tables.perReach[index] &* level) &>> 7
+            if isPattern {
+                let fixed = tables.fixed[index]
+                threshold.replace(with: fixed, where: fixed .> threshold)
+            }
+            let sign = row &>> 15
+            let size = (row ^ sign) &- sign
+            // All of it up to the threshold, then less and less, and nothing from three times the threshold on.
+            var part = (threshold &* 3 &- size) &>> 1
+            part.replace(with: size, where: size .< part)
+            part.replace(with: SIMD8(), where: part .< 0)
+            return ((part ^ sign) &- sign) &* tables.weights[index]
+        }
+        let r = block.rows
+        block.rows = (
+            dither(r.0, 0), dither(r.1, 1), dither(r.2, 2), dither(r.3, 3), dither(r.4, 4), dither(r.5, 5), dither(r.6, 6),
+            dither(r.7, 7)
+        )
+        block.inverse()
+        let target = UnsafeMutableRawPointer(removed.base + offset)
+        let bytes = stride &* 2
+        @inline(__always) func add(_ row: SIMD8<Int16>, _ index: Int) {
+            let old = target.loadUnaligned(fromByteOffset: index &* bytes, as: SIMD8<Int16>.self)
+            target.storeBytes(of: old &+ row, toByteOffset: index &* bytes, as: SIMD8<Int16>.self)
+        }
+        let s = block.rows
+        add(s.0, 0)
+        add(s.1, 1)
+        add(s.2, 2)
+        add(s.3, 3)
+        add(s.4, 4)
+        add(s.5, 5)
+        add(s.6, 6)
+        add(s.7, 7)
+    }
+}

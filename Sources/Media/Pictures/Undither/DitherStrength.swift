@@ -1,0 +1,83 @@
+internal import Glibc
+
+/// A kind of dither, as measured in pictures.
+enum DitherKind: Equatable {
+    /// The error of each pixel is spread over its neighbours: noise with more of high than of low frequencies.
+    case diffused
+    /// A threshold matrix is repeated: a few high frequencies stand out. `energy` is that of the checkerboard, the highest one, in the
+    /// squared units of an orthonormal transform.
+    case ordered(energy: Float)
+}
+
+/// Amplitudes of dither per coefficient, below which a coefficient is taken for dither.
+struct DitherStrength {
+    /// A plane of the picture; noise of the palette differs between them.
+    enum Plane {
+        /// 8-bit samples.
+        case luma
+        /// Means of 2 × 2 pixels in units of half a level.
+        case chroma
+        /// 8-bit samples of red, green or blue.
+        case component
+    }
+
+    /// Thresholds for a reach of one quarter of a level, with seven fractional bits. Rows of coefficients.
+    let perReach: [SIMD8<Int16>]
+    /// Thresholds that do not depend on the palette.
+    let fixed: [SIMD8<Int16>]
+    /// Factors of what is removed: 1024 over the product of the squared lengths.
+    static let weights: [SIMD8<Int16>] = rows { row, column in
+        1024 / (TransformBlock.scale[row] * TransformBlock.scale[column])
+    }
+
+    /// The amplitude of noise over the distance between neighbours in the palette, times what a coefficient has to exceed to be no
+    /// noise: found by trials on dithered films.
+    private static func amplitude(_ plane: Plane) -> Float {
+        switch plane {
+        case .luma: 0.36
+        case .chroma: 0.18 * 2
+        case .component: 0.36
+        }
+    }
+
+    init(_ kind: DitherKind, _ plane: Plane) {
+        let amplitude = Self.amplitude(plane) / Float(PaletteReach.unit) * 128
+        perReach = Self.rows { row, column in
+            row + column == 0 ? 0 : amplitude * Self.length(row, column) * (plane == .chroma ? 1 : Self.slope(row, column))
+        }
+        var energy: Float = 0
+        if case .ordered(let measured) = kind, plane != .chroma { energy = min(measured, 160) }
+        fixed = Self.rows { row, column in 1.4 * (energy * Self.pattern(row, column)).squareRoot() * Self.length(row, column) }
+    }
+
+    /// The factor between a coefficient and that of an orthonormal transform.
+    private static func length(_ row: Int, _ column: Int) -> Float {
+        (TransformBlock.scale[row] * TransformBlock.scale[column]).squareRoot()
+    }
+
+    /// Diffused errors have little energy in low frequencies.
+    private static func slope(_ row: Int, _ column: Int) -> Float {
+        let radius = (Float(row * row + column * column) / 98).squareRoot()
+        return (0.4 + 1.2 * radius).squareRoot()
+    }
+
+    /// The energy of a threshold matrix of 8 × 8 in a coefficient, relative to the highest frequency: measured.
+    private static func pattern(_ row: Int, _ column: Int) -> Float {
+        switch (min(row, column), max(row, column)) {
+        case (7, 7): 1
+        case (0, 7): 0.33
+        case (5, 7): 0.12
+        case (1, 7), (3, 7), (5, 5), (3, 3): 0.035
+        case (0, 1), (1, 1), (0, 5), (0, 3), (1, 3): 0.025
+        default: 0
+        }
+    }
+
+    private static func rows(_ value: (_ row: Int, _ column: Int) -> Float) -> [SIMD8<Int16>] {
+        (0..<8).map { row in
+            var result = SIMD8<Int16>()
+            for column in 0..<8 { result[column] = Int16(value(row, column).rounded()) }
+            return result
+        }
+    }
+}

@@ -1,0 +1,251 @@
+import TestSupport
+import Testing
+
+@testable import Media
+
+@Suite("Undithering takes out the dither of a palette and nothing else") struct UnditherTests {
+    private static let width = 96
+    private static let height = 64
+
+    /// The picture of a film: a gradient with a bright disc that moves.
+    private static func film(_ frame: Int) -> [Double] {
+        (0..<width * height).map { index in
+            let (x, y) = (Double(index % width), Double(index / width))
+            let distance = ((x - 20 - Double(frame) * 3) * (x - 20 - Double(frame) * 3) + (y - 30) * (y - 30)).squareRoot()
+            return distance < 12 ? 200 - distance * 3 : 40 + x * 0.9 + y * 0.5
+        }
+    }
+
+    private enum Dither: CaseIterable {
+        case diffused
+        case ordered
+    }
+
+    /// Greys 12 levels apart.
+    private static let greys: [GIFBuilder.Color] = (0..<22).map { number in
+        let level = UInt8(number * 12)
+        return (level, level, level)
+    }
+
+    private static func nearest(_ value: Double) -> Int { min(max(Int((value / 12).rounded()), 0), 21) }
+
+    /// Reduces a picture to the greys: with Floyd and Steinberg's weights, a Bayer matrix of 8 × 8, or to the nearest.
+    private static func reduced(_ picture: [Double], _ dither: Dither?) -> [UInt8] {
+        var values = picture
+        var indices: [UInt8] = []
+        for index in values.indices {
+            let (x, y) = (index % width, index / width)
+            var value = values[index]
+            if dither == .ordered {
+                let mixed = x ^ y
+                let bits = (0..<3).reduce(0) { $0 << 2 | (mixed >> $1 & 1) << 1 | y >> $1 & 1 }
+                value += (Double(bits) / 64 - 0.5) * 12
+            }
+            let chosen = nearest(value)
+            indices.append(UInt8(chosen))
+            guard dither == .diffused else { continue }
+            let error = value - Double(chosen * 12)
+            if x + 1 < width { values[index + 1] += error * 7 / 16 }
+            guard y + 1 < height else { continue }
+            if x > 0 { values[index + width - 1] += error * 3 / 16 }
+            values[index + width] += error * 5 / 16
+            if x + 1 < width { values[index + width + 1] += error / 16 }
+        }
+        return indices
+    }
+
+    private static func gif(_ dither: Dither?, frames: Int = 4) -> [UInt8] {
+        var builder = GIFBuilder(width: width, height: height, palette: greys)
+        for frame in 0..<frames {
+            builder.add(GIFBuilder.Frame(width: width, height: height, pixels: reduced(film(frame), dither))) {
+                $0.minimumCodeSize = 5
+            }
+        }
+        return builder.finish()
+    }
+
+    /// The last picture, undithered, as red, green, blue and alpha.
+    private func undithered(_ gif: [UInt8], format: PixelFormat) throws -> (words: [UInt32], original: [UInt32]) {
+        try gif.withUnsafeBytes { bytes in
+            var decoder = try GIFReader(bytes, limits: MediaLimits())
+            var canvas: Canvas?
+            var undither: Undither?
+            var words: [UInt32] = []
+            var original: [UInt32] = []
+            while try decoder.next(), let pixels = try decoder.readPixels() {
+                let size = decoder.canvasSize
+                if canvas == nil {
+                    canvas = try Canvas(width: size.width, height: size.height, format: format)
+                    undither = try Undither(width: size.width, height: size.height, format: format)
+                }
+                let area = try canvas?.draw(decoder, pixels)
+                undither?.enter(decoder)
+                guard let area, let undither, let copy = canvas.take() else { break }
+                _ = undither.update(copy, area)
+                words = (0..<size.width * size.height).map { undither.output.pixels[$0] }
+                original = (0..<size.width * size.height).map { copy.pixels[$0] }
+                canvas = consume copy
+            }
+            return (words, original)
+        }
+    }
+
+    private func error(_ words: [UInt32], against film: [Double]) -> Double {
+        zip(words, film).reduce(0) { sum, pair in
+            let difference = Double(pair.0 & 255) - pair.1
+            return sum + difference * difference
+        } / Double(words.count)
+    }
+
+    @Test(arguments: [Dither.diffused, .ordered]) private func aDitheredFilmComesCloserToTheFilm(_ dither: Dither) throws {
+        let (words, original) = try undithered(Self.gif(dither), format: .rgba)
+        let film = Self.film(3)
+        let before = error(original, against: film)
+        let after = error(words, against: film)
+        #expect(after < 0.4 * before, "\(dither): \(before) to \(after)")
+        // No pixel moves further than the distance of two greys.
+        #expect(zip(words, original).allSatisfy { abs(Int($0 & 255) - Int($1 & 255)) <= 12 })
+    }
+
+    @Test(arguments: [Dither.diffused, .ordered]) private func theVideoIsSmallerAndDeterministic(_ dither: Dither) throws {
+        let gif = Self.gif(dither)
+        let plain = try Converted(gif)
+        let first = try Converted(gif) { $0.undither = true }
+        let second = try Converted(gif) { $0.undither = true }
+        #expect(first.bytes.count < plain.bytes.count * 3 / 4, "\(plain.bytes.count) to \(first.bytes.count)")
+        #expect(first.bytes == second.bytes)
+        #expect(first.result.samples == plain.result.samples && first.result.duration == plain.result.duration)
+    }
+
+    @Test func gradientsDoNotBecomeBands() throws {
+        var builder = GIFBuilder(width: Self.width, height: Self.height, palette: Self.greys)
+        let film = (0..<Self.width * Self.height).map { 60 + Double($0 % Self.width) * 0.5 }
+        builder.add(GIFBuilder.Frame(width: Self.width, height: Self.height, pixels: Self.reduced(film, .diffused))) {
+            $0.minimumCodeSize = 5
+        }
+        let (words, _) = try undithered(builder.finish(), format: .rgba)
+        // In the middle rows, the mean of a column is within a level and a half of the film.
+        for x in 4..<Self.width - 4 {
+            let mean = (16..<48).reduce(0.0) { $0 + Double(words[$1 * Self.width + x] & 255) } / 32
+            #expect(abs(mean - film[x]) < 1.5, "column \(x): \(mean) instead of \(film[x])")
+        }
+    }
+
+    @Test func withoutDitherNothingChanges() throws {
+        let gif = Self.gif(nil)
+        #expect(try Converted(gif).bytes == Converted(gif) { $0.undither = true }.bytes)
+        for format in [PixelFormat.rgba, .yuv(background: .white)] {
+            let (words, original) = try undithered(gif, format: format)
+            #expect(words == original)
+        }
+    }
+
+    /// A screen: lines of text-like strokes in two colours, and boxes.
+    private static func screen() -> [UInt8] {
+        var builder = GIFBuilder(width: width, height: height, palette: greys)
+        for frame in 0..<3 {
+            let pixels = (0..<width * height).map { index -> UInt8 in
+                let (x, y) = (index % width, index / width)
+                if y % 10 < 6 && (x * 7 + y / 10 * 5) % 11 < 4 && x < 40 + 20 * frame { return 1 }
+                return x > 70 && y > 40 ? 9 : 20
+            }
+            builder.add(GIFBuilder.Frame(width: width, height: height, pixels: pixels)) { $0.minimumCodeSize = 5 }
+        }
+        return builder.finish()
+    }
+
+    @Test(arguments: [OutputFormat.mp4, .png, .jpg, .webp]) func screensStayAsTheyAreInAllFormats(_ output: OutputFormat) throws {
+        let gif = Self.screen()
+        #expect(try Converted(gif, as: output) { _ in }.bytes == Converted(gif, as: output) { $0.undither = true }.bytes)
+    }
+
+    @Test func pixelArtStaysAsItIs() throws {
+        // Colours far apart, alternating pixel by pixel as artists dither.
+        var builder = GIFBuilder(width: 32, height: 32)
+        let pixels = (0..<1024).map { index -> UInt8 in
+            let isEven = (index % 32 + index / 32) % 2 == 0
+            return isEven ? 2 : UInt8(3 + index / 512)
+        }
+        builder.add(GIFBuilder.Frame(width: 32, height: 32, pixels: pixels))
+        let gif = builder.finish()
+        #expect(try Converted(gif).bytes == Converted(gif) { $0.undither = true }.bytes)
+    }
+
+    @Test func aPosterShowsTheFilmToo() throws {
+        let gif = Self.gif(.diffused)
+        let plain = try Converted(gif, as: .png) { $0.frame = 2 }.picture()
+        let poster = try Converted(gif, as: .png) {
+            $0.frame = 2
+            $0.undither = true
+        }.picture()
+        let film = Self.film(2)
+        #expect(error(poster, against: film) < 0.4 * error(plain, against: film))
+    }
+
+    @Test func transparentPixelsStayTransparent() throws {
+        var builder = GIFBuilder(width: Self.width, height: Self.height, palette: Self.greys)
+        let pixels = Self.reduced(Self.film(0), .diffused).enumerated().map { $0 % Self.width < 30 ? 21 : min($1, 20) }
+        builder.add(GIFBuilder.Frame(width: Self.width, height: Self.height, pixels: pixels)) {
+            $0.minimumCodeSize = 5
+            $0.transparent = 21
+        }
+        let (words, original) = try undithered(builder.finish(), format: .rgba)
+        #expect(words != original)
+        #expect(zip(words, original).allSatisfy { $0 >> 24 == $1 >> 24 && ($1 >> 24 == 255 || $0 == 0) })
+    }
+
+    /// A part of the canvas that changes is filtered as if all of it were.
+    @Test func changesOfAPartGiveTheSamePictureAsTheWhole() throws {
+        let film = Self.reduced(Self.film(0), .diffused)
+        let next = Self.reduced(Self.film(1), .diffused)
+        var whole = GIFBuilder(width: Self.width, height: Self.height, palette: Self.greys)
+        var part = whole
+        func add(_ builder: inout GIFBuilder, _ frame: GIFBuilder.Frame, _ x: Int, _ y: Int) {
+            builder.add(frame) { ($0.x, $0.y, $0.minimumCodeSize) = (x, y, 5) }
+        }
+        let first = GIFBuilder.Frame(width: Self.width, height: Self.height, pixels: film)
+        add(&whole, first, 0, 0)
+        add(&part, first, 0, 0)
+        let (left, top, side) = (35, 21, 20)
+        let inside = (0..<side * side).map { next[(top + $0 / side) * Self.width + left + $0 % side] }
+        var merged = film
+        for index in inside.indices { merged[(top + index / side) * Self.width + left + index % side] = inside[index] }
+        add(&whole, GIFBuilder.Frame(width: Self.width, height: Self.height, pixels: merged), 0, 0)
+        add(&part, GIFBuilder.Frame(width: side, height: side, pixels: inside), left, top)
+        for format in [PixelFormat.rgba, .yuv(background: .white)] {
+            #expect(try undithered(whole.finish(), format: format).words == undithered(part.finish(), format: format).words)
+        }
+    }
+}
+
+@Suite("The transform of undithering") struct BlockTransformTests {
+    @Test func thereAndBackAgainIsTheSame() {
+        var numbers = SeededNumbers(seed: 5)
+        for _ in 0..<100 {
+            let samples = (0..<64).map { _ in Int16.random(in: -20...20, using: &numbers) }
+            var block = samples.withUnsafeBufferPointer { TransformBlock($0.baseAddress!, stride: 8) }
+            block.forward()
+            let weights = DitherStrength.weights
+            block.rows = (
+                block.rows.0 &* weights[0], block.rows.1 &* weights[1], block.rows.2 &* weights[2], block.rows.3 &* weights[3],
+                block.rows.4 &* weights[4], block.rows.5 &* weights[5], block.rows.6 &* weights[6], block.rows.7 &* weights[7]
+            )
+            block.inverse()
+            let rows = [
+                block.rows.0, block.rows.1, block.rows.2, block.rows.3, block.rows.4, block.rows.5, block.rows.6, block.rows.7,
+            ]
+            for index in 0..<64 {
+                // Thirty-two units are one; the weights are whole numbers, and so a few per cent off.
+                #expect(abs(Int(rows[index / 8][index % 8]) - 32 * Int(samples[index])) <= 48)
+            }
+        }
+    }
+
+    @Test func aCheckerboardIsTheHighestFrequency() {
+        let samples = (0..<64).map { Int16(($0 / 8 + $0 % 8) % 2 == 0 ? 10 : -10) }
+        var block = samples.withUnsafeBufferPointer { TransformBlock($0.baseAddress!, stride: 8) }
+        block.forward()
+        let last = block.rows.7
+        #expect((0..<7).allSatisfy { abs(last[$0]) < abs(last[7]) })
+    }
+}
