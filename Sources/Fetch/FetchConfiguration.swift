@@ -48,6 +48,8 @@ package struct FetchConfiguration: Sendable {
     package var certificateAuthorities: String?
     /// The buckets whose objects may be fetched, by name. Default: none.
     package var buckets: [String: BucketAccess] = [:]
+    /// The fields of requests to certain origins, such as credentials. Default: none.
+    package var originFields: [OriginFields] = []
 
     package init() {}
 
@@ -88,6 +90,47 @@ package struct FetchConfiguration: Sendable {
 
     private static func isFieldText(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { (0x20...0x7e).contains($0) }
+    }
+}
+
+/// Header fields that belong to the sources below a URL.
+package struct OriginFields: Sendable, Equatable {
+    /// The beginning of the canonical URLs of the sources.
+    package let base: String
+    /// As `Name: value`.
+    package let fields: [String]
+
+    package init(base: String, fields: [String]) {
+        self.base = base
+        self.fields = fields
+    }
+
+    /// Whether the fields belong to a source.
+    package func apply(to source: SourceURL) -> Bool { source.canonical.hasPrefix(base) }
+
+    /// Fields that the fetcher sets itself, or that would change the meaning of a request.
+    private static let reserved: Set = [
+        "accept-encoding", "cdn-loop", "connection", "content-length", "expect", "host", "if-modified-since", "if-none-match",
+        "range",
+        "te", "trailer", "transfer-encoding", "upgrade", "user-agent",
+    ]
+
+    /// Whether a text is a field that may be sent (RFC 9110 section 5.1, 5.5).
+    package static func isField(_ text: String) -> Bool {
+        guard let colon = text.firstIndex(of: ":") else { return false }
+        let name = text[..<colon]
+        let value = text[text.index(after: colon)...].drop { $0 == " " }
+        let isToken = name.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"),
+                UInt8(ascii: "-"), UInt8(ascii: "_"):
+                true
+            default: false
+            }
+        }
+        return !name.isEmpty && isToken && !reserved.contains(name.lowercased()) && !value.isEmpty
+            && value.utf8.allSatisfy { (0x20...0x7e).contains($0) }
     }
 }
 

@@ -70,6 +70,12 @@ package enum Families {
     package static let prewarmWaiting = MetricFamily(
         "gifreel_prewarm_urls_waiting", .gauge, "Unfinished entries of prewarm lists.")
 
+    package static let backgroundRenditions = MetricFamily(
+        "gifreel_background_renditions_total", .counter,
+        "Renditions that pages queued because of renditions.av1, by result.")
+    package static let backgroundWaiting = MetricFamily(
+        "gifreel_background_renditions_waiting", .gauge, "Renditions that pages queued and that wait.")
+
     // MARK: Shared store
 
     package static let storeRequests = MetricFamily(

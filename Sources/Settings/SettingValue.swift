@@ -107,7 +107,15 @@ extension SettingChoice {
     package var settingText: String { rawValue }
 }
 
+extension Settings.Renditions.AV1: SettingValue {
+    package typealias Scalar = Self
+}
+
 extension Settings.Mount.OnMiss: SettingValue {
+    package typealias Scalar = Self
+}
+
+extension Settings.Mount.OnError: SettingValue {
     package typealias Scalar = Self
 }
 

@@ -53,6 +53,7 @@ package struct Settings: Sendable, Equatable {
         package var minFreshFor = Duration.seconds(60)
         package var maxFreshFor = Duration.seconds(30 * 86_400)
         package var maxAge = Duration.seconds(86_400)
+        package var cdnMaxAge: Duration?
     }
 
     package struct Sources: Sendable, Equatable {
@@ -100,16 +101,37 @@ package struct Settings: Sendable, Equatable {
         package var memory = ByteCount.mebibytes(512)
     }
 
+    package struct Renditions: Sendable, Equatable {
+        package var av1 = AV1.onRequest
+        package var undither = Undither.never
+
+        /// When a rendition in AV1 is produced.
+        package enum AV1: String, SettingChoice {
+            /// A client requests it.
+            case onRequest = "on_request"
+            /// A client requests the player page of its source.
+            case background
+        }
+
+        /// Whether dither is taken out of renditions whose requests do not say.
+        package enum Undither: String, SettingChoice {
+            case never
+            case auto
+        }
+    }
+
     package struct Mount: Sendable, Equatable {
         package var origin: String?
         package var allow: [String] = []
         package var sources = [Source.gif]
         package var negotiate = false
         package var onMiss = OnMiss.wait
+        package var onError = OnError.problem
         package var freshFor: Duration?
         package var maxAge: Duration?
         package var requireSignature: Bool?
         package var query = Query.options
+        package var headers: [String] = []
         package var s3 = S3()
 
         package init() {}
@@ -135,6 +157,12 @@ package struct Settings: Sendable, Equatable {
         /// What a mount that negotiates answers while a rendition is being produced.
         package enum OnMiss: String, SettingChoice {
             case wait
+            case original
+        }
+
+        /// What a mount answers if a rendition cannot be produced.
+        package enum OnError: String, SettingChoice {
+            case problem
             case original
         }
 
@@ -168,16 +196,6 @@ package struct Settings: Sendable, Equatable {
         package var redis: String?
         package var name = "gifreel"
         package var node: String?
-    }
-
-    package struct Renditions: Sendable, Equatable {
-        package var undither = Undither.never
-
-        /// Whether dither is taken out of renditions whose requests do not say.
-        package enum Undither: String, SettingChoice {
-            case never
-            case auto
-        }
     }
 
     package struct Pages: Sendable, Equatable {

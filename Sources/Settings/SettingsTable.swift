@@ -2,7 +2,7 @@ extension Setting {
     /// Every setting. The reader, `config/gifreel.yaml`, `docs/configuration.md`, the manual page and the reload plan derive
     /// from these rows.
     package static let all: [Setting] =
-        server + cache + sources + signing + rateLimit + transcode + limits + mounts + store + cluster + renditions + pages
+        server + cache + sources + signing + rateLimit + transcode + limits + renditions + mounts + store + cluster + pages
         + admin + prewarm + metrics + log
 
     private static let day = Duration.seconds(86_400)
@@ -89,6 +89,10 @@ extension Setting {
         Setting(
             "cache.max_age", \.cache.maxAge, in: .zero...decade, .live,
             "max-age of Cache-Control in responses; shorter where the source is fresh for less."),
+        Setting(
+            "cache.cdn_max_age", \.cache.cdnMaxAge, in: .zero...decade, .live, whenUnset: "no fields for CDNs", example: "7d",
+            "max-age of CDN-Cache-Control. With it, responses also have Cache-Tag and Surrogate-Key, by which a CDN purges a source."
+        ),
     ]
 
     private static let sources = [
@@ -189,6 +193,15 @@ extension Setting {
             "Memory of one conversion; one to WebM may use one and a half times as much."),
     ]
 
+    private static let renditions = [
+        Setting(
+            "renditions.av1", \.renditions.av1, .live,
+            "Whether AV1 is encoded only on_request, or also in the background after a request for a player page."),
+        Setting(
+            "renditions.undither", \.renditions.undither, .live,
+            "Whether the dither of a palette is taken out of renditions whose requests have no option undither."),
+    ]
+
     private static let mounts = [
         Setting(
             mount: "origin", \.origin, .live, example: "https://media.example.com/uploads/",
@@ -208,6 +221,10 @@ extension Setting {
             "Answer of a mount that negotiates while a rendition is produced: wait sends the rendition, original the GIF as it arrives."
         ),
         Setting(
+            mount: "on_error", \.onError, .live, example: "original",
+            "Answer of this mount if a GIF cannot be converted: problem, or original for the GIF itself, which no cache may store."
+        ),
+        Setting(
             mount: "fresh_for", \.freshFor, in: .zero...decade, .live, whenUnset: "cache.fresh_for", example: "1h",
             "Time after which the server asks this origin again whether a source has changed."),
         Setting(
@@ -220,6 +237,9 @@ extension Setting {
             mount: "query", \.query, .live, example: "options",
             "Query parameters that are no options: options refuses them, forward sends them to the origin as a part of the URL."
         ),
+        Setting(
+            mount: "headers", \.headers, isSecret: true, .live, whenUnset: "none", example: "Authorization: Bearer …",
+            "Fields of requests to this origin, without commas. Its GIFs are then available through mounts only."),
         Setting(
             mount: "s3.endpoint", \.s3.endpoint, .live, whenUnset: "store.s3.endpoint", example: "http://127.0.0.1:9000",
             "URL of the service of an s3:// origin. With it, no key of store.s3 is used."),
@@ -284,12 +304,6 @@ extension Setting {
         Setting(
             "cluster.node", \.cluster.node, .restart, whenUnset: "the host's name", example: "node-1",
             "Name of this node in /cache and in the log."),
-    ]
-
-    private static let renditions = [
-        Setting(
-            "renditions.undither", \.renditions.undither, .live,
-            "Whether the dither of a palette is taken out of renditions whose requests have no option undither.")
     ]
 
     private static let pages = [

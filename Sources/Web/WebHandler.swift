@@ -19,6 +19,7 @@ package final class WebHandler: HTTPHandler {
         let purger: RenditionPurger
         let prewarm: PrewarmQueue
         let sharedPrewarm: SharedPrewarmRunner?
+        let background: BackgroundRenditions
         let registry: PrometheusRegistry
         let meter: WorkMeter
         let limiter: RateLimiter
@@ -32,8 +33,8 @@ package final class WebHandler: HTTPHandler {
         ///   - sharing: Returns the state of the engines that nodes share.
         package init(
             cache: Cache, state: RenditionState, purger: RenditionPurger, prewarm: PrewarmQueue,
-            sharedPrewarm: SharedPrewarmRunner?, registry: PrometheusRegistry, meter: WorkMeter, limiter: RateLimiter,
-            uploads: UploadAdmission, clock: CacheClock, threads: WorkThreads,
+            sharedPrewarm: SharedPrewarmRunner?, background: BackgroundRenditions, registry: PrometheusRegistry,
+            meter: WorkMeter, limiter: RateLimiter, uploads: UploadAdmission, clock: CacheClock, threads: WorkThreads,
             sharing: @escaping @Sendable () -> SharingStatus
         ) {
             self.cache = cache
@@ -41,6 +42,7 @@ package final class WebHandler: HTTPHandler {
             self.purger = purger
             self.prewarm = prewarm
             self.sharedPrewarm = sharedPrewarm
+            self.background = background
             self.registry = registry
             self.meter = meter
             self.limiter = limiter
@@ -86,9 +88,8 @@ package final class WebHandler: HTTPHandler {
             pipeline: pipeline, renditions: renditions, access: access, parser: parser, admission: dependencies.uploads,
             meter: dependencies.meter, maxBytes: policy.maxUploadBytes)
         pages = PageController(
-            policy, pipeline: pipeline, responder: responder, problems: problems, log: log, crossOrigin: crossOrigin,
-            parser: parser,
-            access: access)
+            policy, pipeline: pipeline, background: dependencies.background, responder: responder, problems: problems,
+            log: log, crossOrigin: crossOrigin, parser: parser, access: access)
         admin = AdminController(
             purger: dependencies.purger, cache: dependencies.cache, state: dependencies.state, sharing: dependencies.sharing,
             token: policy.adminToken)

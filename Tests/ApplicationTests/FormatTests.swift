@@ -149,6 +149,10 @@ import Testing
         let after = try server.request("GET", "/json/\(url)")
         #expect(after["cache-status"] == "gifreel; hit" && after["etag"] != before["etag"])
         let made = try #require(try json(after)["renditions"] as? [String: [String: Any]])
+        #expect(
+            try #require(made["mp4"]?["type"] as? String).wholeMatch(
+                of: try Regex("video/mp4; codecs=\"avc1\\.6400[0-9a-f]{2}\"")) != nil)
+        #expect(made["jpg"]?["type"] as? String == "image/jpeg" && made["png"]?["type"] == nil)
         #expect(made["mp4"]?["bytes"] as? Int == video.body.count && made["mp4"]?["duration"] as? Double == 0.42)
         #expect(made["mp4"]?["width"] as? Int == 34 && made["mp4"]?["height"] as? Int == 22)
         #expect(made["jpg"]?["bytes"] as? Int == poster.body.count && made["jpg"]?["width"] as? Int == 33)

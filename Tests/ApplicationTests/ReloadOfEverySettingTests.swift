@@ -95,7 +95,7 @@ extension OperationsTests {
             "mounts.*.fresh_for": ["1h"], "mounts.*.max_age": ["1h"], "mounts.*.query": ["forward"],
             "mounts.*.require_signature": ["false"], "mounts.*.s3.endpoint": ["https://s3.example"],
             "mounts.*.s3.path_style": ["true"],
-            "mounts.*.s3.region": ["eu-west-1"],
+            "mounts.*.s3.region": ["eu-west-1"], "mounts.*.headers": ["X-Key: 1"],
             "admin.token": ["secret"], "metrics.allow": ["10.0.0.1"], "log.level": ["error"],
         ]
 
@@ -123,6 +123,7 @@ extension OperationsTests {
                 return page.contains("https://gifs.example/") ? "public" : "host"
             },
             "cache.max_age": { try $0.hit()["cache-control"] ?? "" },
+            "cache.cdn_max_age": { try $0.hit()["cdn-cache-control"] ?? "" },
             "sources.allow": { "\(try $0.hit().status)" },
             "sources.allow_private": { "\(try $0.hit().status)" },
             "sources.ports": { "\(try $0.hit().status)" },

@@ -6,7 +6,7 @@ import Testing
 @Suite("Facts describe the animation")
 struct FactsTests {
     private func delays(_ facts: Converted) -> [Int] {
-        FactsOutput.delays(facts.bytes) ?? []
+        FactsOutput.delays(facts.bytes.dropLast(Placeholder.byteCount)) ?? []
     }
 
     @Test func delaysAreThoseThatAreShown() throws {

@@ -35,7 +35,7 @@ struct GIFLimitTests {
         var limits = MediaLimits(canvasPixels: 64 * 64)
         limits.pixelsPerByte = 20
         for output in [OutputFormat.png, .jpg, .facts, .mp4] {
-            let transcoder = Transcoder(output: output, options: TranscodeOptions(frame: 5), limits: limits)
+            let transcoder = Transcoder(output: output, options: TranscodeOptions(frame: .number(5)), limits: limits)
             do {
                 _ = try Converted(blank(frames: 10), transcoder)
                 Issue.record("\(output) was made")
@@ -57,7 +57,7 @@ struct GIFLimitTests {
         for _ in 0..<4 { builder.add(GIFBuilder.Frame(width: 64, height: 64, pixels: detailed)) }
         let limits = MediaLimits(canvasPixels: 64 * 64, pixelsPerByte: 40)
         for frame in 0..<8 {
-            let transcoder = Transcoder(output: .png, options: TranscodeOptions(frame: frame), limits: limits)
+            let transcoder = Transcoder(output: .png, options: TranscodeOptions(frame: .number(frame)), limits: limits)
             #expect(try Converted(builder.finish(), transcoder).result.frames == frame + 1)
         }
     }

@@ -31,14 +31,14 @@ struct PosterTests {
     @Test(arguments: [0, 1, 3]) func aPNGIsTheFrameToTheBit(_ frame: Int) throws {
         for transparent in [false, true] {
             let gif = gif(transparent: transparent)
-            let poster = try Converted(gif, as: .png) { $0.frame = frame }
+            let poster = try Converted(gif, as: .png) { $0.frame = .number(frame) }
             #expect(try poster.picture() == Composing.frames(gif)[frame])
             #expect(poster.result.width == 41 && poster.result.height == 27 && poster.result.isTransparent == transparent)
         }
     }
 
     @Test func framesPastTheEndAreTheLastOne() throws {
-        let poster = try Converted(gif(), as: .png) { $0.frame = 1000 }
+        let poster = try Converted(gif(), as: .png) { $0.frame = .number(1000) }
         #expect(try poster.picture() == Composing.frames(gif())[3])
     }
 
@@ -48,7 +48,7 @@ struct PosterTests {
         #expect(first.result.frames == 1)
         // A file that breaks off after its first frame has the same poster.
         let second = try #require(whole.indices.dropFirst(60).first { whole[$0...].starts(with: [0x21, 0xf9, 4]) && $0 > 100 })
-        let cut = try Converted(Array(whole[..<(second + 40)]), as: .png) { $0.frame = 3 }
+        let cut = try Converted(Array(whole[..<(second + 40)]), as: .png) { $0.frame = .number(3) }
         #expect(cut.bytes == first.bytes && cut.result.frames == 1)
         #expect(throws: TranscodeError.incomplete(.gif)) { try Converted(Array(whole[..<(second - 40)]), as: .png) { _ in } }
     }
@@ -142,7 +142,7 @@ struct PosterTests {
             }
         }
         let gif = builder.finish()
-        let poster = try Converted(gif, as: .png) { $0.frame = 1 }
+        let poster = try Converted(gif, as: .png) { $0.frame = .number(1) }
         #expect(try poster.picture() == Composing.frames(gif)[1])
         #expect(try poster.stream()["pix_fmt"] == "rgb24")
         // 256 colours, and what no image covers: one more than a palette has.
@@ -152,7 +152,7 @@ struct PosterTests {
     @Test func limitsHoldForPosters() {
         let limits = MediaLimits(frames: 2)
         #expect(throws: TranscodeError.tooLarge(.frames, value: 3, maximum: 2)) {
-            try Converted(gif(), Transcoder(output: .png, options: TranscodeOptions(frame: 3), limits: limits))
+            try Converted(gif(), Transcoder(output: .png, options: TranscodeOptions(frame: .number(3)), limits: limits))
         }
         #expect(throws: TranscodeError.tooLarge(.side, value: 41, maximum: 40)) {
             try Converted(gif(), Transcoder(output: .png, limits: MediaLimits(side: 40)))

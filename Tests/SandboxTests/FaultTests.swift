@@ -23,7 +23,7 @@ extension SerialTests {
             var job = SandboxFixture.job(cpu: cpu, wall: wall)
             job.fault = fault
             do throws(SandboxError) {
-                let (result, _) = try supervisor.run(job, input: input, output: output)
+                let result = try supervisor.run(job, input: input, output: output).result
                 #expect(result.frames == 5)
                 return nil
             } catch {

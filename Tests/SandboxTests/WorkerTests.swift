@@ -16,7 +16,7 @@ extension SerialTests {
 
         @Test func aWorkerWritesAnMP4AndReportsItsResources() throws {
             let output = try SandboxFixture.output()
-            let (result, exit) = try JobSupervisor(zygote: SandboxFixture.zygote()).run(
+            let (result, _, exit) = try JobSupervisor(zygote: SandboxFixture.zygote()).run(
                 SandboxFixture.job(), input: SandboxFixture.input(GIFBuilder.animation(frames: 6)), output: output)
             let bytes = try output.readAll()
             #expect(result.frames == 6 && result.bytes == bytes.count)

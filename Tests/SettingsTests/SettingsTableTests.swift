@@ -93,7 +93,8 @@ extension String {
     /// Whether a type's name is that of a group of settings or of a section of one.
     fileprivate var isGroupName: Bool {
         let groups = [
-            "Server", "Cache", "Sources", "Signing", "RateLimit", "Transcode", "Sandbox", "Limits", "Mount.S3", "Store",
+            "Server", "Cache", "Sources", "Signing", "RateLimit", "Transcode", "Sandbox", "Limits", "Renditions", "Mount.S3",
+            "Store",
             "Store.S3",
             "Cluster",
             "Renditions", "Pages", "Admin", "Prewarm", "Metrics", "Log",

@@ -18,6 +18,18 @@ final class FetchSettings: Sendable {
         ]
     }
 
+    /// The additional fields of a request.
+    ///
+    /// A source that redirects to a private origin must not have its credentials, and neither must a host to which that origin
+    /// redirects.
+    ///
+    /// - Parameters:
+    ///   - url: That of the request.
+    ///   - source: That of the fetch, from which redirects may have led to `url`.
+    func fields(of url: SourceURL, source: SourceURL) -> [String] {
+        configuration.originFields.filter { $0.apply(to: url) && $0.apply(to: source) }.flatMap(\.fields)
+    }
+
     /// Refuses a URL that no address of its host can make allowed.
     func check(_ url: SourceURL) throws(FetchError) {
         if let refusal = policy.refusal(of: url) { throw .notAllowed(refusal) }

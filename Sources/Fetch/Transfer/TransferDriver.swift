@@ -103,7 +103,8 @@ final class TransferDriver {
             let timeLeft = operation.deadline(settings.configuration.timeout) - now
             guard timeLeft > .zero else { throw .timeout(.total) }
             let transfer = try Transfer(
-                operation.url, validators: operation.request.validators, fields: operation.request.fields,
+                operation.url, validators: operation.request.validators,
+                fields: operation.request.fields + settings.fields(of: operation.url, source: operation.request.url),
                 arriving: operation.request.arriving, settings: settings, ownEndpoints: context.ownEndpoints,
                 sockets: sockets, timeLeft: timeLeft,
                 onFreshConnection: operation.needsFreshConnection)

@@ -6,8 +6,7 @@ package struct TranscodeOptions: Sendable, Hashable {
     package var background: RGB
     package var size: SizeOptions
     package var time: TimeOptions
-    /// The 0-based index of the frame that a poster shows. An index past the end selects the last frame.
-    package var frame: Int
+    package var frame: PosterFrame
     /// The codec of an MP4. The other formats have one of their own.
     package var codec: VideoCodec
     /// The rules of a place where a WebM is to be used; nil for none.
@@ -42,7 +41,7 @@ package struct TranscodeOptions: Sendable, Hashable {
 
     package init(
         quality: Int = 60, background: RGB = .white, size: SizeOptions = SizeOptions(), time: TimeOptions = TimeOptions(),
-        frame: Int = 0, codec: VideoCodec = .h264, preset: Preset? = nil, undither: Bool = false, zoom: Int = 1,
+        frame: PosterFrame = .number(0), codec: VideoCodec = .h264, preset: Preset? = nil, undither: Bool = false, zoom: Int = 1,
         tune: Tune = .automatic
     ) {
         self.quality = quality
@@ -55,6 +54,19 @@ package struct TranscodeOptions: Sendable, Hashable {
         self.undither = undither
         self.zoom = zoom
         self.tune = tune
+    }
+}
+
+/// The frame that a poster shows.
+package enum PosterFrame: Sendable, Hashable {
+    /// The frame with a 0-based index. An index past the end selects the last frame.
+    case number(Int)
+    /// The frame that represents the animation; see ``RepresentativeFrame``.
+    case auto
+
+    /// The index; nil if the content decides.
+    package var number: Int? {
+        if case .number(let number) = self { number } else { nil }
     }
 }
 

@@ -8,11 +8,16 @@ package enum OutputInspection {
     /// Inspects the file.
     ///
     /// - Parameter limit: The largest length in bytes.
+    /// - Returns: The value of the parameter `codecs` of the file's media type (RFC 6381), read from the file; nil for a format
+    ///   whose media type has none.
     /// - Throws: The first flaw.
-    package static func inspect(_ file: SharedDescriptor, as claim: OutputClaim, limit: Int) throws(OutputFlaw) {
+    @discardableResult
+    package static func inspect(
+        _ file: SharedDescriptor, as claim: OutputClaim, limit: Int
+    ) throws(OutputFlaw) -> String? {
         guard claim.isInRange else { throw .outOfRange }
         let bytes = try OutputBytes(file)
         guard bytes.count == claim.bytes, bytes.count <= limit else { throw .wrongLength }
-        try claim.format.traits.inspect(bytes, claim)
+        return try claim.format.traits.inspect(bytes, claim)
     }
 }

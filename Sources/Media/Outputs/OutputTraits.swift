@@ -29,7 +29,8 @@ package struct OutputTraits: Sendable {
     /// The memory that a conversion may use, in multiples of the setting `limits.memory`.
     package var memory = 1.0
     let make: @Sendable (Transcoder, UnsafeRawBufferPointer, Int32) throws(TranscodeError) -> TranscodeResult
-    let inspect: @Sendable (OutputBytes, OutputClaim) throws(OutputFlaw) -> Void
+    /// Inspects a file, and returns the parameter `codecs` of its media type; see ``OutputInspection``.
+    let inspect: @Sendable (OutputBytes, OutputClaim) throws(OutputFlaw) -> String?
 }
 
 extension OutputFormat {
@@ -80,21 +81,31 @@ extension OutputTraits {
     fileprivate static let avif = OutputTraits(
         name: "avif", mediaType: "image/avif", kind: .video, options: [.size, .quality, .time, .pixels, .tune],
         version: AVIFSettings.version, encoder: AVIFSettings.encoder, isRequired: false, cost: 3, make: AVIFOutput.convert,
-        inspect: AVIFInspection.inspect)
+        inspect: withoutCodecs(AVIFInspection.inspect))
     fileprivate static let jpg = OutputTraits(
         name: "jpg", mediaType: "image/jpeg", kind: .poster, options: [.size, .background, .quality, .frame, .pixels],
         version: PosterEncoder.version, encoder: PosterCodec.jpeg.encoder, isRequired: true, make: JPEGOutput.convert,
-        inspect: JPEGInspection.inspect)
+        inspect: withoutCodecs(JPEGInspection.inspect))
     fileprivate static let png = OutputTraits(
         name: "png", mediaType: "image/png", kind: .poster, options: [.size, .frame, .pixels],
         version: PosterEncoder.version, encoder: PosterCodec.png.encoder, isRequired: true, make: PNGOutput.convert,
-        inspect: PNGInspection.inspect)
+        inspect: withoutCodecs(PNGInspection.inspect))
     fileprivate static let webp = OutputTraits(
         name: "webp", mediaType: "image/webp", kind: .poster, options: [.size, .quality, .frame, .pixels],
         version: PosterEncoder.version, encoder: PosterCodec.webp.encoder, isRequired: false, make: WebPOutput.convert,
-        inspect: WebPInspection.inspect)
+        inspect: withoutCodecs(WebPInspection.inspect))
     fileprivate static let facts = OutputTraits(
         name: "json", mediaType: "application/json", kind: .facts, options: [],
         version: FactsOutput.version, encoder: nil, isRequired: false, make: FactsOutput.convert,
-        inspect: FactsOutput.inspect)
+        inspect: withoutCodecs(FactsOutput.inspect))
+
+    /// The inspection of a format whose media type has no parameter `codecs`.
+    private static func withoutCodecs(
+        _ inspect: @escaping @Sendable (OutputBytes, OutputClaim) throws(OutputFlaw) -> Void
+    ) -> @Sendable (OutputBytes, OutputClaim) throws(OutputFlaw) -> String? {
+        { bytes, claim throws(OutputFlaw) in
+            try inspect(bytes, claim)
+            return nil
+        }
+    }
 }

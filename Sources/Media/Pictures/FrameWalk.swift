@@ -7,6 +7,8 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
     private var decoder: Decoder
     /// The canvas after the last composed frame, in the format ``PixelFormat/rgba``.
     private(set) var canvas: Canvas
+    /// A rectangle that contains all changes of the last composed frame.
+    private(set) var changed = Rectangle.empty
     /// Frames composed so far.
     private(set) var frames = 0
     /// Pixels composed so far, counted as for ``MediaLimits/totalPixels``.
@@ -57,7 +59,7 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
         codedPixels += frame.width * frame.height
         try checkDensity()
         guard let pixels = try decoder.readPixels() else { return false }
-        _ = try canvas.draw(decoder, pixels)
+        changed = try canvas.draw(decoder, pixels)
         undither?.enter(decoder)
         frames += 1
         return true

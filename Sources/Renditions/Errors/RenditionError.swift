@@ -121,6 +121,16 @@ extension RenditionError {
         }
     }
 
+    /// Whether the source may be usable although no rendition can be produced: the converter failed, and not the client or the origin.
+    var concernsRendition: Bool {
+        switch self {
+        case .conversionFailed(.rejected(.startPastEnd), _): false
+        case .conversionFailed, .factsUnusable, .overloaded, .storageFailed: true
+        case .remembered(let error, _): error.concernsRendition
+        default: false
+        }
+    }
+
     /// Whether the origin says that the source no longer exists.
     var isSourceMissing: Bool {
         switch self {

@@ -1,9 +1,9 @@
 internal import Foundation
 
 /// The body of `json` (docs/api.md).
-package struct FactsDocument: Codable, Equatable {
+package struct FactsDocument: Codable, Equatable, Sendable {
     /// A GIF's facts and its URL.
-    package struct Source: Codable, Equatable {
+    package struct Source: Codable, Equatable, Sendable {
         /// Null for an upload.
         package var url: String?
         package var facts: SourceFacts
@@ -33,26 +33,32 @@ package struct FactsDocument: Codable, Equatable {
     }
 
     /// The facts of a rendition. One that is not stored has only its URL.
-    package struct Rendition: Codable, Equatable {
+    package struct Rendition: Codable, Equatable, Sendable {
         package var url: String
+        /// The media type, with the parameter `codecs` if the format has one.
+        package var type: String?
         package var bytes: Int64?
         package var width: Int?
         package var height: Int?
         /// In seconds; nil for a poster.
         package var duration: Double?
 
-        package init(url: String, bytes: Int64? = nil) {
+        package init(url: String, type: String? = nil, bytes: Int64? = nil) {
             self.url = url
+            self.type = type
             self.bytes = bytes
         }
     }
 
     package var source: Source
-    /// The renditions with default options, by the names of their formats.
+    /// Nil in facts that an older version stored.
+    package var placeholder: FactsPlaceholder?
+    /// The renditions of ``Renditions/Rendition/listed``, by their canonical texts: `mp4`, `mp4,codec=av1`, …
     package var renditions: [String: Rendition]
 
-    package init(source: Source, renditions: [String: Rendition]) {
+    package init(source: Source, placeholder: FactsPlaceholder? = nil, renditions: [String: Rendition]) {
         self.source = source
+        self.placeholder = placeholder
         self.renditions = renditions
     }
 
@@ -63,6 +69,9 @@ package struct FactsDocument: Codable, Equatable {
         guard let document = try? JSONDecoder().decode(FactsDocument.self, from: Data(json)) else { return nil }
         self = document
     }
+
+    /// Whether every number is in its range; a stored document may be damaged.
+    var isInRange: Bool { source.facts.isInRange && placeholder?.isInRange != false }
 
     /// The document as JSON.
     package var encoded: [UInt8] { JSONText.encode(self) }

@@ -14,10 +14,17 @@ package enum FactsFile {
         _ result: TranscodeResult, of digest: SourceDigest, bytes: Int, to file: SharedDescriptor
     ) throws(RenditionError) -> Int {
         do throws(SystemError) {
-            guard let facts = SourceFacts(result, delays: try file.readAll(), of: digest, bytes: bytes) else {
+            let written = try file.readAll()
+            guard let placeholder = Placeholder(written.suffix(Placeholder.byteCount)),
+                let facts = SourceFacts(
+                    result, delays: written.dropLast(Placeholder.byteCount), of: digest, bytes: bytes)
+            else {
                 throw SystemError("the worker's file differs from its description", code: EBADMSG)
             }
-            let document = FactsDocument(source: FactsDocument.Source(url: nil, facts: facts), renditions: [:]).encoded
+            let document = FactsDocument(
+                source: FactsDocument.Source(url: nil, facts: facts), placeholder: FactsPlaceholder(placeholder),
+                renditions: [:]
+            ).encoded
             _ = try retryingOnInterrupt("ftruncate") { Int(ftruncate(file.number, 0)) }
             try DescriptorIO.write(document, to: file.number, at: 0)
             return document.count
@@ -26,27 +33,27 @@ package enum FactsFile {
         }
     }
 
-    /// Returns the stored facts; nil if they cannot be read.
-    package static func read(_ rendition: CachedRendition) -> SourceFacts? {
-        if let known = rendition.attachment as? Parsed { return known.facts }
+    /// Returns the stored document; nil if it cannot be read.
+    package static func read(_ rendition: CachedRendition) -> FactsDocument? {
+        if let known = rendition.attachment as? Parsed { return known.document }
         do throws(SystemError) {
             let bytes = try rendition.descriptor.readAll()
             guard let document = try? JSONDecoder().decode(FactsDocument.self, from: Data(bytes)),
-                document.source.facts.isInRange
+                document.isInRange
             else { return nil }
-            rendition.attach(Parsed(document.source.facts))
-            return document.source.facts
+            rendition.attach(Parsed(document))
+            return document
         } catch {
             return nil
         }
     }
 
-    /// The parsed facts, attached to the open file.
+    /// The parsed document, attached to the open file.
     private final class Parsed: Sendable {
-        let facts: SourceFacts
+        let document: FactsDocument
 
-        init(_ facts: SourceFacts) {
-            self.facts = facts
+        init(_ document: FactsDocument) {
+            self.document = document
         }
     }
 }

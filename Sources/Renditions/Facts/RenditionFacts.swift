@@ -14,8 +14,12 @@ package struct RenditionFacts: Codable, Equatable {
     /// Units per second.
     package var timescale: Int
     package var loopCount: Int?
+    /// The parameter `codecs` of the file's media type (RFC 6381). Nil for a format without it, and in facts that an older version
+    /// stored.
+    package var codecs: String?
 
-    init(_ result: TranscodeResult, sourceBytes: Int) {
+    init(_ result: TranscodeResult, codecs: String?, sourceBytes: Int) {
+        self.codecs = codecs
         width = result.width
         height = result.height
         sourceWidth = result.sourceWidth
@@ -37,7 +41,21 @@ package struct RenditionFacts: Codable, Equatable {
         [width, height, sourceWidth, sourceHeight].allSatisfy(FactRange.side.contains)
             && FactRange.bytes.contains(sourceBytes) && FactRange.frames.contains(frames)
             && FactRange.duration.contains(duration) && FactRange.timescale.contains(timescale)
-            && loopCount.map(FactRange.loopCount.contains) ?? true
+            && loopCount.map(FactRange.loopCount.contains) ?? true && codecs.map(Self.isCodecs) ?? true
+    }
+
+    /// Whether a text consists of names and numbers, as those of RFC 6381 section 3.3 do.
+    private static func isCodecs(_ text: String) -> Bool {
+        (1...64).contains(text.utf8.count)
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"),
+                    UInt8(ascii: "."), UInt8(ascii: ","):
+                    true
+                default: false
+                }
+            }
     }
 
     /// The stored form: JSON.

@@ -41,9 +41,9 @@ package struct SourceFacts: Codable, Equatable, Sendable {
         case hasAlpha = "has_alpha"
     }
 
-    /// - Parameter delays: The file that a worker wrote for ``OutputFormat/facts``.
-    /// - Returns: Nil if the file has another length than the result claims.
-    init?(_ result: TranscodeResult, delays file: [UInt8], of digest: SourceDigest, bytes: Int) {
+    /// - Parameter delays: Those of the frames, from the file that a worker wrote for ``OutputFormat/facts``.
+    /// - Returns: Nil if there are not as many as the result claims.
+    init?(_ result: TranscodeResult, delays file: ArraySlice<UInt8>, of digest: SourceDigest, bytes: Int) {
         guard result.frames > 0, file.count == FactsOutput.delayLength * result.frames,
             FactRange.timescale.contains(result.timescale), let units = FactsOutput.delays(file)
         else { return nil }

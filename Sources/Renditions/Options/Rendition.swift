@@ -71,17 +71,34 @@ package struct Rendition: Sendable, Hashable {
         if RenditionOption.undither.applies(to: format) { options.undither = true }
     }
 
+    /// Returns the rendition with another video codec; nil if the program has no encoder for it.
+    package func encoded(by codec: VideoCodec) -> Rendition? {
+        guard VideoCodec.offered.contains(codec), RenditionOption.codec.applies(to: format) else { return nil }
+        var rendition = self
+        rendition.options.codec = codec
+        return rendition
+    }
+
+    /// The stored renditions that the facts of a source list: every format and codec on offer, with the defaults of all other
+    /// options.
+    package static let listed: [Rendition] = Format.offered.filter(\.isSentAsStored).flatMap { format in
+        let rendition = Rendition(format: format)
+        let codecs = RenditionOption.codec.applies(to: format) ? VideoCodec.offered : []
+        return codecs.isEmpty ? [rendition] : codecs.compactMap(rendition.encoded)
+    }
+
     /// Returns the poster with another frame.
     func ofFrame(_ frame: Int) -> Rendition {
         var rendition = self
-        rendition.options.frame = frame
+        rendition.options.frame = .number(frame)
         return rendition
     }
 
     /// The rendition whose alias represents all posters of frames past the end; nil for other renditions. Its frame is the
     /// maximum of the option, so a request for that frame has the same alias.
     var pastEnd: Rendition? {
-        format.isPoster && options.frame > 0 ? ofFrame(999_999_999) : nil
+        guard format.isPoster, let frame = options.frame.number, frame > 0 else { return nil }
+        return ofFrame(999_999_999)
     }
 
     /// Returns the rendition in another format, with the options that apply to that format. Used for the video and the poster of a

@@ -14,8 +14,14 @@ package struct RenditionDefaults: Sendable, Equatable {
 
     /// The rendition that a request for a format without options means.
     package func rendition(_ format: Rendition.Format) -> Rendition {
-        var rendition = Rendition(format: format)
-        if undither { rendition.undither() }
+        applied(to: Rendition(format: format))
+    }
+
+    /// The rendition with these defaults.
+    package func applied(to rendition: Rendition) -> Rendition {
+        guard undither else { return rendition }
+        var rendition = rendition
+        rendition.undither()
         return rendition
     }
 

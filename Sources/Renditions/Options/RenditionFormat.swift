@@ -58,6 +58,13 @@ extension Rendition {
             }
         }
 
+        /// The media type of a file, as the attribute `type` of a `<source>` states it.
+        ///
+        /// - Parameter codecs: The parameter `codecs` (RFC 6381), if it is known.
+        package func mediaType(codecs: String?) -> String {
+            codecs.map { "\(contentType); codecs=\"\($0)\"" } ?? contentType
+        }
+
         /// The output of the worker; nil if the format needs no worker.
         package var output: OutputFormat? {
             if case .output(let output) = self { output } else { nil }

@@ -29,6 +29,9 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         }
     }
 
+    /// The value of an option that the content of the source decides.
+    private static let auto = "auto"
+
     /// The group of the option. A format has all options of a group or none.
     private var group: OptionGroups {
         switch self {
@@ -52,7 +55,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         case .end, .start: "must be a number of seconds, at most 86400"
         case .fit: "must be contain, cover or fill"
         case .fps: "must be a number from 1 to 60"
-        case .frame: "must be a whole number from 0 on"
+        case .frame: "must be a whole number from 0 on, or auto"
         case .height, .width: "must be a whole number from 2 to 4096"
         case .loops: "must be a whole number from 1 to 20"
         case .preset: "must be sticker"
@@ -76,7 +79,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         case .fit: options.size.fit = try required(SizeOptions.Fit(name: text))
         case .fps:
             options.time.ceiling = try required(DecimalText.scaled(text, by: TimeOptions.thousand), 1000...60_000)
-        case .frame: options.frame = try required(DecimalText.whole(text))
+        case .frame: options.frame = text == Self.auto ? .auto : .number(try required(DecimalText.whole(text)))
         case .height: options.size.height = try required(DecimalText.whole(text), 2...4096)
         case .loops: options.time.loops = try required(DecimalText.whole(text), 1...20)
         case .preset: options.preset = try required(TranscodeOptions.Preset(name: text))
@@ -99,7 +102,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
         case .end: return options.time.end.map { DecimalText.text($0, by: 100) }
         case .fit: return options.size.fit == defaults.size.fit ? nil : options.size.fit.name
         case .fps: return options.time.ceiling.map { DecimalText.text($0, by: TimeOptions.thousand) }
-        case .frame: return options.frame == defaults.frame ? nil : String(options.frame)
+        case .frame: return options.frame == defaults.frame ? nil : options.frame.number.map(String.init) ?? Self.auto
         case .height: return options.size.height.map(String.init)
         case .loops: return options.time.loops == defaults.time.loops ? nil : String(options.time.loops)
         case .preset: return options.preset?.name

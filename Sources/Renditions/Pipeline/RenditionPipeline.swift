@@ -112,14 +112,35 @@ package struct RenditionPipeline: Sendable {
         return try await race(request, loader.follow(request.source)).get()
     }
 
-    /// Whether a rendition is stored and may be answered.
-    package func isStored(_ request: RenditionRequest) async -> Bool { await lookUp(request) != nil }
+    /// Returns the source itself in place of a rendition that cannot be produced. No cache may store that answer, because another
+    /// attempt may succeed.
+    ///
+    /// - Returns: Nil if the error concerns the request or the source, or the source cannot be answered either.
+    package func original(insteadOf error: RenditionError, for request: RenditionRequest) async -> RenditionResult? {
+        guard error.concernsRendition else { return nil }
+        var original = request.with(Rendition(format: .gif))
+        // The client has used its allowance already.
+        original.allowance = .unlimited
+        guard var result = try? await find(original) else { return nil }
+        result.isStorable = false
+        return result
+    }
+
+    /// Returns a rendition if it is stored and may be answered. Produces nothing.
+    package func stored(_ request: RenditionRequest) async -> CachedRendition? {
+        await lookUp(request, isFirstLook: false)?.rendition
+    }
+
+    /// Whether an attempt to produce a rendition failed so recently that no other is made.
+    package func isKnownToFail(_ request: RenditionRequest) -> Bool {
+        state.failures.failure(of: request.key, of: request.source) != nil
+    }
 
     /// Produces a rendition that no caller waits for, unless it is known to fail.
     ///
     /// - Throws: ``RenditionError/rateLimited(retryAfter:)`` if the client has used up its allowance.
     package func produceBehindResponse(_ request: RenditionRequest) throws(RenditionError) {
-        guard state.failures.failure(of: request.key, of: request.source) == nil else { return }
+        guard !isKnownToFail(request) else { return }
         try request.allowance.use()
         state.flights.start(FlightKey(request), urgency: request.urgency) { flight async throws(RenditionError) in
             try await runMissBehindResponse(request, flight)
@@ -184,8 +205,10 @@ package struct RenditionPipeline: Sendable {
     // MARK: Look-up
 
     /// Returns what the cache can answer. Starts the renewal of a stale rendition in the background.
-    private func lookUp(_ request: RenditionRequest) async -> RenditionResult? {
-        guard let stored = await usable(await cache.alias(request.key, isFirstLook: true), request.rendition) else {
+    ///
+    /// - Parameter isFirstLook: Whether the look-up counts in the statistics of the cache.
+    private func lookUp(_ request: RenditionRequest, isFirstLook: Bool = true) async -> RenditionResult? {
+        guard let stored = await usable(await cache.alias(request.key, isFirstLook: isFirstLook), request.rendition) else {
             return nil
         }
         switch cache.freshness(of: stored) {
@@ -207,10 +230,12 @@ package struct RenditionPipeline: Sendable {
     /// The request for the poster of the last frame, if the cache tells that the requested frame is past the end. All such
     /// requests share one alias.
     private func redirectPastEnd(_ request: RenditionRequest) async -> RenditionRequest? {
-        guard let last = request.rendition.pastEnd, last != request.rendition else { return nil }
+        guard let last = request.rendition.pastEnd, last != request.rendition,
+            let frame = request.rendition.options.frame.number
+        else { return nil }
         let redirected = request.with(last)
         guard let stored = await cache.alias(redirected.key, isFirstLook: false),
-            let facts = RenditionFacts(stored: stored.facts), facts.frames <= request.rendition.options.frame
+            let facts = RenditionFacts(stored: stored.facts), facts.frames <= frame
         else { return nil }
         if case .expired = cache.freshness(of: stored) { return nil }
         return redirected

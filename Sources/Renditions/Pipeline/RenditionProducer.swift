@@ -18,12 +18,16 @@ struct RenditionProducer: Sendable {
         if production.rendition.format == .gif { return try await publishOriginal(production) }
         let conversion = try await convert(production.source, production.rendition, flight)
         var finished = production.converted(conversion.report)
-        if let last = finished.rendition.pastEnd, conversion.report.result.frames <= finished.rendition.options.frame {
+        if let last = finished.rendition.pastEnd, let frame = finished.rendition.options.frame.number,
+            conversion.report.result.frames <= frame
+        {
             finished = finished.pastEnd(as: last, lastFrame: conversion.report.result.frames - 1)
             if let result = await reuse(finished) { return result }
         }
         let outcome = try await publish(
-            conversion.file, finished, facts: RenditionFacts(conversion.report.result, sourceBytes: production.source.count))
+            conversion.file, finished,
+            facts: RenditionFacts(
+                conversion.report.result, codecs: conversion.report.codecs, sourceBytes: production.source.count))
         log.produced(finished, conversion.report, outcome)
         return finished.result(outcome)
     }

@@ -10,7 +10,9 @@ package import SystemIO
 /// file is inspected. Both checks happen after the zygote has reported the worker's end, when nothing can change any more.
 package struct JobSupervisor: Sendable {
     /// The result of a job and the resources that its worker used.
-    package typealias Outcome = (result: TranscodeResult, exit: WorkerExit)
+    ///
+    /// `codecs` is the parameter of the file's media type, as the inspection read it from the file.
+    package typealias Outcome = (result: TranscodeResult, codecs: String?, exit: WorkerExit)
 
     /// Starts per job. The workers of a zygote that dies end with it, which is not the fault of their jobs.
     private static let attempts = 2
@@ -66,7 +68,8 @@ package struct JobSupervisor: Sendable {
             if record.isTimedOut { throw record.exit == nil ? .zygoteUnresponsive : .wallClockTimeout }
             if let misbehaviour = record.misbehaviour { throw .misbehaved(misbehaviour) }
             if let exit = record.exit {
-                return (try checkedResult(record.reply, exit, output, job), exit)
+                let (result, codecs) = try checkedResult(record.reply, exit, output, job)
+                return (result, codecs, exit)
             }
             guard ftruncate(output.number, 0) == 0 else { throw .unavailable(.last("ftruncate")) }
         }
@@ -75,17 +78,17 @@ package struct JobSupervisor: Sendable {
 
     private func checkedResult(
         _ reply: WorkerMessage?, _ exit: WorkerExit, _ output: SharedDescriptor, _ job: WorkerJob
-    ) throws(SandboxError) -> TranscodeResult {
+    ) throws(SandboxError) -> (TranscodeResult, codecs: String?) {
         if let failure = Self.failure(exit, job.allowance) { throw failure }
         if let failure = reply?.failure { throw .rejected(failure) }
         guard let result = reply?.result else { throw .crashed(exit) }
         guard result.isInRange else { throw .invalidOutput(.outOfRange) }
         do throws(OutputFlaw) {
-            try OutputInspection.inspect(output, as: OutputClaim(job.transcoder, result), limit: job.allowance.output)
+            let claim = OutputClaim(job.transcoder, result)
+            return (result, try OutputInspection.inspect(output, as: claim, limit: job.allowance.output))
         } catch {
             throw .invalidOutput(error)
         }
-        return result
     }
 
     /// The error that the end of a worker process stands for; nil for a normal end.

@@ -120,7 +120,9 @@ extension TranscodeOptions {
         coder.number(&time.start)
         coder.optionalNumber(&time.end)
         coder.number(&time.loops)
-        coder.number(&frame)
+        var number = frame.number
+        coder.optionalNumber(&number)
+        frame = number.map(PosterFrame.number) ?? .auto
         coder.value(&codec)
         coder.optionalValue(&preset)
         coder.flag(&undither)

@@ -166,12 +166,12 @@ package final class WorkerPool: Sendable {
         let startedAt = ContinuousClock.now
         let outcome: Outcome
         do throws(SandboxError) {
-            let (result, exit) = try supervisor.run(
+            let (result, codecs, exit) = try supervisor.run(
                 job, input: entry.input, output: entry.output, cancellation: entry.cancellation)
             outcome = .success(
                 WorkerReport(
-                    result: result, queued: entry.enqueuedAt.duration(to: startedAt), ran: startedAt.duration(to: .now),
-                    cpuMicroseconds: exit.cpuMicroseconds, peakBytes: exit.peakBytes))
+                    result: result, codecs: codecs, queued: entry.enqueuedAt.duration(to: startedAt),
+                    ran: startedAt.duration(to: .now), cpuMicroseconds: exit.cpuMicroseconds, peakBytes: exit.peakBytes))
         } catch {
             outcome = .failure(error)
         }
@@ -199,6 +199,8 @@ package struct WorkerPoolConfiguration: Sendable, Equatable {
 /// The result of a job and the resources that it took.
 package struct WorkerReport: Sendable, Equatable {
     package var result: TranscodeResult
+    /// The parameter `codecs` of the file's media type (RFC 6381); nil for a format without it.
+    package var codecs: String?
     /// The time in the queue.
     package var queued: Duration
     /// The time from the start to the end of the job.

@@ -10,12 +10,15 @@ package struct AccessControl: Sendable {
     private let sources: SourcePolicy
     private let loop: LoopToken
     private let limiter: RateLimiter?
+    /// The beginnings of the URLs that are available through mounts only.
+    private let privateBases: [String]
 
     package init(_ policy: WebPolicy, limiter: RateLimiter, clock: CacheClock) {
         signatures = SignatureCheck(keys: policy.signingKeys, isRequired: policy.requiresSignature, clock: clock)
         sources = policy.sources
         loop = LoopToken(policy.loopName)
         self.limiter = policy.rateLimit == nil ? nil : limiter
+        privateBases = policy.mounts.values.filter(\.isPrivate).map(\.base)
     }
 
     /// Checks a request whose target contains all that its signature covers.
@@ -35,6 +38,9 @@ package struct AccessControl: Sendable {
         guard let credentials = target.credentials else { return }
         try signatures.check(credentials, of: target.source, mount: target.mount)
         if let refusal = target.source.flatMap(sources.refusal) { throw Problem(.fetchFailed(.notAllowed(refusal))) }
+        if target.mount == nil, let url = target.source?.canonical, privateBases.contains(where: url.hasPrefix) {
+            throw Problem(.fetchFailed(.notAllowed(.pattern)))
+        }
     }
 
     /// Refuses a request that a fetch of this service has caused. Hits skip the check: without a fetch there is no loop.

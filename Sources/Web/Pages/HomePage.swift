@@ -1,5 +1,6 @@
 internal import Fetch
 internal import HTTP
+internal import Renditions
 
 /// The page at `/`, which converts a GIF for the visitor. If requests must be signed, the page says so instead, because a page must
 /// not contain the key.
@@ -17,6 +18,8 @@ struct HomePage: Sendable {
             markup: [
                 "style": String(decoding: style, as: UTF8.self),
                 "script": String(decoding: script ?? [], as: UTF8.self),
+                "formats": Self.filled(PackageResources.home_format_html),
+                "format_buttons": Self.filled(PackageResources.home_format_button_html),
             ])
         let directives = [
             "connect-src 'self'", "form-action 'self'", "frame-ancestors 'none'", "media-src blob:",
@@ -33,6 +36,31 @@ struct HomePage: Sendable {
             bytes: Array(page.utf8), contentType: "text/html; charset=utf-8", entityTag: PageTag.of(page),
             lastModified: startedAt, headers: headers)
     }
+
+    /// A template filled once for each format and codec on offer.
+    private static func filled(_ template: [UInt8]) -> String {
+        let template = PageTemplate(template)
+        return Rendition.listed.map { rendition in
+            let format = rendition.canonicalText
+            let (name, note) = descriptions[format] ?? (rendition.format.rawValue.uppercased(), "")
+            let options = RenditionOption.allCases.filter { $0.applies(to: rendition.format) }
+            return template.filled([
+                "format": format, "name": name, "note": note, "extension": rendition.format.rawValue,
+                "options": options.map(\.rawValue).joined(separator: " "),
+            ])
+        }.joined()
+    }
+
+    /// The names of the formats and what they are for, by canonical texts. A format without an entry is shown under its own name.
+    private static let descriptions: [String: (name: String, note: String)] = [
+        "mp4": ("MP4, H.264", "A video that plays everywhere."),
+        "mp4,codec=av1": ("MP4, AV1", "A smaller video for current browsers."),
+        "webm": ("WebM, VP9", "A video that keeps transparency."),
+        "avif": ("AVIF", "An animated image for the element img."),
+        "jpg": ("JPEG", "The first frame."),
+        "png": ("PNG", "The first frame, lossless, with transparency."),
+        "webp": ("WebP", "The first frame, with transparency."),
+    ]
 
     /// A number of bytes as text, rounded down: `20 MB`.
     private static func size(_ bytes: Int) -> String {

@@ -2,6 +2,7 @@ internal import Cache
 internal import Fetch
 internal import Glibc
 internal import HTTP
+internal import Media
 internal import Renditions
 internal import Sandbox
 internal import SystemIO
@@ -18,11 +19,22 @@ struct PageController: Sendable {
         var base: String
         var addresses: RenditionAddresses
         var terms: ResponseTerms
-        /// The address of the GIF, if the page shows it until there is a video.
+        /// The address of the GIF, if the page shows it until there is a video, or because there can be none.
         var original: String?
+        let onMiss: Mount.OnMiss
+        var onError: Mount.OnError
+        /// The stored video in H.264, and in AV1.
+        var video: CachedRendition?
+        var smallerVideo: CachedRendition?
+
+        /// The video that every browser can play.
+        var videoRendition: Rendition { rendition.inFormat(.mp4) }
+        /// The same in AV1; nil if the program has no encoder for it.
+        var smallerRendition: Rendition? { videoRendition.encoded(by: .av1) }
     }
 
     private let pipeline: RenditionPipeline
+    private let background: BackgroundRenditions
     private let responder: RenditionResponder
     private let problems: ProblemResponder
     private let log: ResponseLog
@@ -34,11 +46,12 @@ struct PageController: Sendable {
     private let pageScript: PageScript
 
     init(
-        _ policy: WebPolicy, pipeline: RenditionPipeline, responder: RenditionResponder, problems: ProblemResponder,
-        log: ResponseLog, crossOrigin: CrossOrigin, parser: RouteParser, access: AccessControl
+        _ policy: WebPolicy, pipeline: RenditionPipeline, background: BackgroundRenditions, responder: RenditionResponder,
+        problems: ProblemResponder, log: ResponseLog, crossOrigin: CrossOrigin, parser: RouteParser, access: AccessControl
     ) {
         self.policy = policy
         self.pipeline = pipeline
+        self.background = background
         self.responder = responder
         self.problems = problems
         self.log = log
@@ -61,7 +74,8 @@ struct PageController: Sendable {
 
     // MARK: Responses
 
-    /// Responds with the player page of a target. It starts no conversion: the browser requests the video.
+    /// Responds with the player page of a target. It starts no conversion that the visitor waits for: the browser requests the
+    /// video.
     ///
     /// - Throws: The problem of the target.
     func player(
@@ -69,30 +83,54 @@ struct PageController: Sendable {
     ) throws(Problem) -> HTTPReply {
         let page = try page(target, text: request.target, client)
         return .later(for: request) {
-            let shown = await showingOriginal(page, client)
+            let shown = await showing(page, client)
             return await compose(shown, client, form) { (facts, result) throws(Problem) in
                 let contents = contents(of: shown, facts, poster: try facts.poster(of: shown.rendition))
-                return responder.pageResponse(result, shown.terms, isTemporary: shown.original != nil) {
+                let isComposed = shown.smallerVideo != nil || (result.isStorable && queueSmallerVideo(of: shown, client))
+                let lifetime: RenditionResponder.PageLifetime =
+                    shown.original != nil ? .temporary : isComposed ? .composed : .source
+                return responder.pageResponse(result, shown.terms, lifetime) {
                     playerPage.resource(contents, fields: $0, lastModified: Int(result.rendition.created))
                 }
             }
         }
     }
 
-    /// Decides whether the page shows the GIF: if its client does not wait, and there is no video. The video is produced behind
-    /// the response.
-    private func showingOriginal(_ page: Page, _ client: ClientContext) async -> Page {
-        guard page.original != nil else { return page }
-        let video = RenditionRequest(
-            page.rendition.inFormat(.mp4), of: page.source, urgency: client.urgency, allowance: client.allowance)
+    /// Looks up the stored videos, and decides whether the page shows the GIF: if there is no video, and its client does not wait
+    /// or the video is known to fail. For a client that does not wait, the video is produced behind the response.
+    private func showing(_ page: Page, _ client: ClientContext) async -> Page {
+        let video = request(page.videoRendition, of: page, client)
         var page = page
-        if await pipeline.isStored(video) {
+        page.video = await pipeline.stored(video)
+        if let smaller = page.smallerRendition { page.smallerVideo = await pipeline.stored(request(smaller, of: page, client)) }
+        guard page.original != nil else { return page }
+        if page.video != nil || (page.onMiss == .wait && !pipeline.isKnownToFail(video)) {
             page.original = nil
-        } else {
+        } else if page.onMiss == .original {
             // Without an allowance, the page is the same and the video is not produced.
             try? pipeline.produceBehindResponse(video)
         }
         return page
+    }
+
+    /// Queues the video in AV1, if the settings say so and it is not stored.
+    ///
+    /// - Returns: Whether the page is about to change.
+    private func queueSmallerVideo(of page: Page, _ client: ClientContext) -> Bool {
+        guard policy.producesAV1InBackground, page.smallerVideo == nil, let smaller = page.smallerRendition else {
+            return false
+        }
+        let entry = request(smaller, of: page, client)
+        guard !pipeline.isKnownToFail(entry) else { return false }
+        if background.contains(entry) { return true }
+        // It counts as a miss of the client, as any other conversion. Without an allowance, it is left to a later visitor.
+        guard (try? entry.allowance.use()) != nil else { return true }
+        background.add(entry, after: request(page.videoRendition, of: page, client))
+        return true
+    }
+
+    private func request(_ rendition: Rendition, of page: Page, _ client: ClientContext) -> RenditionRequest {
+        RenditionRequest(rendition, of: page.source, urgency: client.urgency, allowance: client.allowance)
     }
 
     /// Responds with the oEmbed document of the page that the query names.
@@ -125,8 +163,17 @@ struct PageController: Sendable {
         _ page: Page, _ client: ClientContext, _ form: ProblemForm,
         _ body: (PageFacts, RenditionResult) throws(Problem) -> HTTPResponse
     ) async -> HTTPResponse {
+        let (facts, result): (PageFacts, RenditionResult)
+        do throws(RenditionError) {
+            (facts, result) = try await self.facts(of: page, client)
+        } catch {
+            let problem = problems.failure(Problem(error), host: page.source.host, form: form)
+            guard page.onError == .original,
+                let original = await pipeline.original(insteadOf: error, for: request(page.videoRendition, of: page, client))
+            else { return problem }
+            return responder.response(original, .source, page.terms)
+        }
         do throws(Problem) {
-            let (facts, result) = try await facts(of: page, client)
             // The facts of most pages are in memory; their requests are in the access log.
             if result.provenance != .hit { log.answered(page.rendition, host: page.source.host, result) }
             return try body(facts, result)
@@ -136,16 +183,9 @@ struct PageController: Sendable {
     }
 
     /// Finds the facts of the page's source.
-    private func facts(of page: Page, _ client: ClientContext) async throws(Problem) -> (PageFacts, RenditionResult) {
-        let request = RenditionRequest(
-            Rendition(format: .json), of: page.source, urgency: client.urgency, allowance: client.allowance)
-        let result: RenditionResult
-        do throws(RenditionError) {
-            result = try await pipeline.find(request)
-        } catch {
-            throw Problem(error)
-        }
-        guard let facts = PageFacts(result.rendition) else { throw .overloaded }
+    private func facts(of page: Page, _ client: ClientContext) async throws(RenditionError) -> (PageFacts, RenditionResult) {
+        let result = try await pipeline.find(request(Rendition(format: .json), of: page, client))
+        guard let facts = PageFacts(result.rendition) else { throw .overloaded(cause: nil) }
         return (facts, result)
     }
 
@@ -165,13 +205,13 @@ struct PageController: Sendable {
             rendition: rendition, source: source, target: target,
             base: base ?? PageLinks.base(publicURL: policy.publicURL, scheme: client.scheme, host: client.host),
             addresses: RenditionAddresses(parsed, of: source, keys: policy.signingKeys), terms: parsed.terms,
-            original: original(parsed, source))
+            original: original(parsed, source), onMiss: parsed.onMiss, onError: parsed.onError)
     }
 
     /// The address of the GIF that a page may show: that of the mount, which negotiates, or that of its origin. A mount that does
     /// not negotiate has no address of the GIF, and its origin is not shown to clients.
     private func original(_ parsed: ParsedTarget, _ source: SourceURL) -> String? {
-        guard parsed.onMiss == .original else { return nil }
+        guard parsed.onMiss == .original || parsed.onError == .original else { return nil }
         guard let mount = parsed.mount, let address = parsed.address else { return source.canonical }
         let root = policy.publicURL.map(PageLinks.path) ?? ""
         return mount.negotiates && parsed.credentials?.signature == nil ? root + address.source : nil
@@ -200,6 +240,8 @@ struct PageController: Sendable {
         guard page.rendition.format.isSentAsStored else { throw Self.notAPage }
         page.rendition = page.rendition.inFormat(.html)
         page.target = page.addresses.target(page.rendition)
+        // A consumer of oEmbed expects a document.
+        page.onError = .problem
         return page
     }
 
@@ -217,7 +259,9 @@ struct PageController: Sendable {
     private func contents(of page: Page, _ facts: PageFacts, poster: Rendition) -> PlayerPage.Contents {
         let links = PageLinks(
             target: page.target, base: page.base, root: policy.publicURL.map(PageLinks.path) ?? "", page.addresses,
-            video: page.rendition.inFormat(.mp4), poster: poster, original: page.original)
+            video: PageVideo(page.videoRendition, page.video),
+            smaller: page.smallerVideo.flatMap { stored in page.smallerRendition.map { PageVideo($0, stored) } },
+            poster: poster, original: page.original)
         return facts.contents(of: page.rendition, poster: poster, name: page.source.name, links: links)
     }
 }

@@ -5,23 +5,26 @@ package import Renditions
 /// The facts of a GIF that its page depends on.
 package struct PageFacts {
     private let facts: SourceFacts
+    private let blur: ThumbHash?
 
     package init(_ facts: SourceFacts) {
         self.facts = facts
+        blur = nil
     }
 
     /// - Parameter rendition: A rendition of the format `json`.
     /// - Returns: Nil if the facts cannot be read.
     init?(_ rendition: CachedRendition) {
-        guard let facts = FactsFile.read(rendition) else { return nil }
-        self.facts = facts
+        guard let document = FactsFile.read(rendition) else { return nil }
+        facts = document.source.facts
+        blur = document.placeholder?.hash
     }
 
     /// The poster of a page. It shows the frame with which the video begins, unless the page names another one.
     package func poster(of page: Rendition) throws(Problem) -> Rendition {
         var poster = page.inFormat(.jpg)
         let start = page.options.time.start
-        guard start > 0, page.options.frame == 0 else { return poster }
+        guard start > 0, page.options.frame == .number(0) else { return poster }
         var end = 0
         let frame = facts.delays.firstIndex { delay in
             end += Int((delay * 100).rounded())
@@ -61,7 +64,7 @@ package struct PageFacts {
         let still = size(of: poster)
         return PlayerPage.Contents(
             name: name, links: links, width: width, height: height,
-            posterWidth: still.width, posterHeight: still.height,
+            posterWidth: still.width, posterHeight: still.height, blur: page.options.size.fit == .contain ? blur : nil,
             playCount: playCount(of: page))
     }
 

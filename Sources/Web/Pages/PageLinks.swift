@@ -1,10 +1,29 @@
+internal import Cache
 internal import Fetch
 internal import HTTP
 internal import Renditions
 internal import SystemIO
 
+/// One encoding of a page's video.
+struct PageVideo: Sendable {
+    let rendition: Rendition
+    /// The media type, with its codecs if the rendition is stored.
+    let type: String
+
+    init(_ rendition: Rendition, _ stored: CachedRendition?) {
+        self.rendition = rendition
+        type = rendition.format.mediaType(codecs: stored.flatMap { RenditionFacts(stored: $0.facts)?.codecs })
+    }
+}
+
 /// The addresses of a player page, its video and its poster.
 struct PageLinks: Equatable {
+    /// One encoding of the video.
+    struct VideoSource: Equatable {
+        let target: String
+        let type: String
+    }
+
     /// The part of an absolute address before a target: scheme, host and the path of the public URL. Empty if an HTTP/1.0 client
     /// sent no host.
     let base: String
@@ -13,6 +32,8 @@ struct PageLinks: Equatable {
     /// Targets, each beginning with a slash.
     let page: String
     let video: String
+    /// The encodings of the video in the order in which a browser tries them. The last one is ``video``.
+    let sources: [VideoSource]
     let poster: String
     /// The address of the GIF, shown in place of a video that is not stored yet; nil for the video.
     let original: String?
@@ -20,17 +41,21 @@ struct PageLinks: Equatable {
     /// - Parameters:
     ///   - target: The target of the page.
     ///   - addresses: The addresses of the source's renditions.
-    ///   - video: The rendition that the page plays.
+    ///   - video: The encoding that every browser can play.
+    ///   - smaller: An encoding that browsers try first; nil if none is stored.
     ///   - poster: The rendition shown until the video plays.
     ///   - original: The address of the GIF, if the page shows it.
     init(
-        target: String, base: String, root: String, _ addresses: RenditionAddresses, video: Rendition, poster: Rendition,
-        original: String? = nil
+        target: String, base: String, root: String, _ addresses: RenditionAddresses, video: PageVideo,
+        smaller: PageVideo? = nil, poster: Rendition, original: String? = nil
     ) {
         self.base = base
         self.root = root
         page = target
-        self.video = addresses.target(video)
+        self.video = addresses.target(video.rendition)
+        sources = [smaller, video].compactMap { video in
+            video.map { VideoSource(target: addresses.target($0.rendition), type: $0.type) }
+        }
         self.poster = addresses.target(poster)
         self.original = original
     }

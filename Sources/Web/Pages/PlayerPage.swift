@@ -1,4 +1,5 @@
 internal import HTTP
+internal import Media
 internal import Renditions
 
 /// The page that plays a video (format `html`).
@@ -17,6 +18,8 @@ struct PlayerPage: Sendable {
         /// The size of the poster in pixels.
         var posterWidth: Int
         var posterHeight: Int
+        /// The blur of the GIF's first frame, shown until the poster has loaded; nil if it is not known or the page shows a part.
+        var blur: ThumbHash?
         /// The number of times that the video plays; nil for an endless loop.
         var playCount: Int?
     }
@@ -24,11 +27,14 @@ struct PlayerPage: Sendable {
     private let template = PageTemplate(PackageResources.player_html)
     /// The video with its button.
     private let video = PageTemplate(PackageResources.player_video_html)
+    /// One encoding of the video.
+    private let source = PageTemplate(PackageResources.player_source_html)
+    private let blur = PageTemplate(PackageResources.player_blur_html)
     /// The GIF, while there is no video.
     private let original = PageTemplate(PackageResources.player_original_html)
     private let policy = PagePolicy.value(
         style: PackageResources.player_css, script: PackageResources.player_js,
-        ["img-src 'self'", "media-src 'self'", "form-action 'none'"])
+        ["img-src 'self' data:", "media-src 'self'", "form-action 'none'"])
     /// The GIF may be loaded from its own origin.
     private let originalPolicy = PagePolicy.value(
         style: PackageResources.player_css, script: nil, ["img-src 'self' http: https:", "form-action 'none'"])
@@ -63,6 +69,11 @@ struct PlayerPage: Sendable {
         let media = (links.original == nil ? video : original).filled(
             texts,
             markup: [
+                "blur": contents.blur.map { hash in
+                    let url = PlaceholderImage.url(hash, width: contents.width, height: contents.height)
+                    return blur.filled(["blur": url])
+                } ?? "",
+                "sources": links.sources.map { source.filled(["source": links.root + $0.target, "type": $0.type]) }.joined(),
                 // The script removes the attribute before the last of several plays.
                 "loop": contents.playCount == 1 ? "" : " loop",
                 "plays": contents.playCount.map { " data-plays=\"\($0)\"" } ?? "",

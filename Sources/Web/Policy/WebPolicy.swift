@@ -23,7 +23,9 @@ package struct WebPolicy: Sendable {
     package var metricsReaders = ClientList()
     /// Seconds of `max-age` in `Cache-Control`.
     package var maxAge = 86_400
-    /// Seconds of `stale-while-revalidate` in `Cache-Control`.
+    /// Seconds of `max-age` in `CDN-Cache-Control`; nil sends no fields for CDNs.
+    package var cdnMaxAge: Int?
+    /// Seconds of `stale-while-revalidate` and `stale-if-error` in `Cache-Control`.
     package var staleFor: Int64 = 7 * 86_400
     /// `Access-Control-Allow-Origin`; nil sends none.
     package var allowOrigin: String? = "*"
@@ -31,6 +33,8 @@ package struct WebPolicy: Sendable {
     package var publicURL: String?
     /// Whether `/` serves the home page.
     package var hasHomePage = true
+    /// Whether a request for a player page queues its video in AV1.
+    package var producesAV1InBackground = false
     /// The size limit of an uploaded GIF, in bytes.
     package var maxUploadBytes = 20 << 20
 
@@ -57,7 +61,9 @@ package struct RateLimit: Sendable, Equatable {
 package struct HeadPolicy: Equatable, Sendable {
     /// Seconds of `max-age`.
     package let maxAge: Int
-    /// Seconds of `stale-while-revalidate`.
+    /// Seconds of `max-age` for CDNs, or nil.
+    package let cdnMaxAge: Int?
+    /// Seconds of `stale-while-revalidate` and `stale-if-error`.
     package let staleFor: Int64
     /// `Access-Control-Allow-Origin`, or nil.
     package let allowOrigin: String?
@@ -65,5 +71,7 @@ package struct HeadPolicy: Equatable, Sendable {
 
 extension WebPolicy {
     /// The part of the policy that prepared responses depend on.
-    package var headPolicy: HeadPolicy { HeadPolicy(maxAge: maxAge, staleFor: staleFor, allowOrigin: allowOrigin) }
+    package var headPolicy: HeadPolicy {
+        HeadPolicy(maxAge: maxAge, cdnMaxAge: cdnMaxAge, staleFor: staleFor, allowOrigin: allowOrigin)
+    }
 }

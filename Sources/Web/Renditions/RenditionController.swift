@@ -51,16 +51,20 @@ struct RenditionController: Sendable {
         }
         if let hit = hits.rendition(renditionRequest.key, terms, unlessLargerFor: alternative) { return .now(hit) }
         let follows = target.negotiation != nil && target.onMiss == .original
-        return .later(for: request) { await missResponse(renditionRequest, follows: follows, terms) }
+        return .later(for: request) {
+            await missResponse(renditionRequest, follows: follows, onError: target.onError, terms)
+        }
     }
 
     /// Responds with the rendition, which the pipeline finds in the cache or produces, or with its alternative if that is smaller.
     ///
     /// - Parameters:
     ///   - follows: Whether the client gets the GIF as it arrives, rather than wait for the rendition.
+    ///   - onError: The answer if the rendition cannot be produced.
     ///   - larger: The rendition that was larger than the GIF, if this is the alternative.
     private func missResponse(
-        _ request: RenditionRequest, follows: Bool, insteadOf larger: RenditionResult? = nil, _ terms: ResponseTerms
+        _ request: RenditionRequest, follows: Bool, onError: Mount.OnError, insteadOf larger: RenditionResult? = nil,
+        _ terms: ResponseTerms
     ) async -> HTTPResponse {
         do throws(RenditionError) {
             var result: RenditionResult
@@ -74,14 +78,18 @@ struct RenditionController: Sendable {
                 var request = request.with(alternative)
                 // The client has used its allowance already.
                 request.allowance = .unlimited
-                return await missResponse(request, follows: follows, insteadOf: result, terms)
+                return await missResponse(request, follows: follows, onError: onError, insteadOf: result, terms)
             }
             // The flight of the larger rendition has stored the alternative.
             if let larger, result.provenance == .hit { (result.provenance, result.times) = (larger.provenance, larger.times) }
             log.answered(request.rendition, host: request.source.host, result)
             return responder.response(result, .source, terms)
         } catch {
-            return problems.failure(Problem(error), host: request.source.host, terms)
+            let problem = problems.failure(Problem(error), host: request.source.host, terms)
+            guard onError == .original, let original = await pipeline.original(insteadOf: error, for: request) else {
+                return problem
+            }
+            return responder.response(original, .source, terms)
         }
     }
 

@@ -8,9 +8,6 @@ internal import SystemIO
 ///
 /// It starts no conversion. A rendition counts as stored whatever URL it was produced for.
 struct FactsComposer: Sendable {
-    /// The formats that the document lists.
-    private static let formats = Rendition.Format.offered.filter(\.isSentAsStored)
-
     let cache: Cache
     /// The renditions that addresses without options mean.
     let defaults: RenditionDefaults
@@ -22,26 +19,32 @@ struct FactsComposer: Sendable {
     func document(
         _ file: CachedRendition, _ addresses: RenditionAddresses?
     ) async -> (bytes: [UInt8], lastModified: Int)? {
-        guard let facts = FactsFile.read(file), let digest = SourceDigest(hex: facts.sha256) else { return nil }
+        guard var document = FactsFile.read(file), let digest = SourceDigest(hex: document.source.facts.sha256) else {
+            return nil
+        }
         var lastModified = file.created
         var renditions: [String: FactsDocument.Rendition] = [:]
-        for format in Self.formats {
-            let rendition = defaults.rendition(format)
+        for listed in Rendition.listed {
+            let rendition = defaults.applied(to: listed)
             let stored = await cache.object(ObjectID(digest, rendition), isFirstLook: false)
             // An upload has no address; its stored renditions have the addresses of objects.
             guard let url = addresses?.target(rendition) ?? stored.map(RenditionResponder.path) else { continue }
-            renditions[format.rawValue] = Self.entry(url, stored)
+            renditions[listed.canonicalText] = Self.entry(url, rendition.format, stored)
             lastModified = max(lastModified, stored?.created ?? 0)
         }
-        let source = FactsDocument.Source(url: addresses?.sourceText, facts: facts)
-        return (FactsDocument(source: source, renditions: renditions).encoded, Int(lastModified))
+        document.source.url = addresses?.sourceText
+        document.renditions = renditions
+        return (document.encoded, Int(lastModified))
     }
 
-    private static func entry(_ url: String, _ stored: CachedRendition?) -> FactsDocument.Rendition {
+    private static func entry(
+        _ url: String, _ format: Rendition.Format, _ stored: CachedRendition?
+    ) -> FactsDocument.Rendition {
         guard let stored else { return FactsDocument.Rendition(url: url) }
-        var entry = FactsDocument.Rendition(url: url, bytes: stored.length)
-        // An older version may have stored the facts in another form. The entry has only its address and size then.
+        var entry = FactsDocument.Rendition(url: url, type: format.contentType, bytes: stored.length)
+        // An older version may have stored the facts in another form. The entry has only its address, type and size then.
         guard let facts = RenditionFacts(stored: stored.facts) else { return entry }
+        entry.type = format.mediaType(codecs: facts.codecs)
         entry.width = facts.width
         entry.height = facts.height
         if facts.duration > 0 { entry.duration = Double(facts.duration) / Double(facts.timescale) }

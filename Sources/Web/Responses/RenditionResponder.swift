@@ -113,7 +113,7 @@ struct RenditionResponder: Sendable {
         _ terms: ResponseTerms = .plain
     ) -> HTTPResponse {
         var terms = terms
-        terms.maxAge = min(terms.maxAge ?? maxAge, Self.composedMaxAge)
+        limit(&terms)
         // An object never changes, but the document does.
         var response = response(result, .source, terms)
         response.body = .resource(
@@ -123,22 +123,39 @@ struct RenditionResponder: Sendable {
         return response
     }
 
+    /// How long a page is valid.
+    enum PageLifetime {
+        /// As long as its source.
+        case source
+        /// A short time, because it depends on the contents of the cache.
+        case composed
+        /// Until its video is stored, so that caches have to ask before each use.
+        case temporary
+    }
+
     /// Returns the response with a page that is composed from a stored rendition.
     ///
     /// - Parameters:
-    ///   - isTemporary: Whether the page changes as soon as its video is stored, so that caches have to ask before each use.
     ///   - compose: Returns the page as a resource with the given fields, which every response has.
     func pageResponse(
-        _ result: RenditionResult, _ terms: ResponseTerms, isTemporary: Bool = false,
+        _ result: RenditionResult, _ terms: ResponseTerms, _ lifetime: PageLifetime = .source,
         composing compose: (HTTPHeaders) -> HTTPResource
     ) -> HTTPResponse {
+        var terms = terms
+        if lifetime == .composed { limit(&terms) }
         var response = response(result, .source, terms)
-        if isTemporary {
+        if lifetime == .temporary {
             response.headers = Self.with(
                 Self.fields(result.isStorable ? "no-cache" : "no-store", varies: terms.varies), result.provenance)
         }
         response.body = .resource(compose(common))
         return response
+    }
+
+    /// Limits the time for which caches may store a response that depends on the contents of the cache.
+    private func limit(_ terms: inout ResponseTerms) {
+        terms.maxAge = min(terms.maxAge ?? maxAge, Self.composedMaxAge)
+        terms.isComposed = true
     }
 
     // MARK: Fields
@@ -166,11 +183,20 @@ struct RenditionResponder: Sendable {
             }
             return Self.fields("public, max-age=\(year), immutable", varies: terms.varies)
         }
-        let age = min(Int64(terms.maxAge ?? maxAge), alias?.freshFor ?? .max)
-        if let left = terms.expires.map(secondsLeft), left < age + staleFor {
-            return Self.fields("public, max-age=\(min(age, left))", varies: terms.varies)
+        let left = terms.expires.map(secondsLeft)
+        /// The directives for caches that may store the response for `age` seconds.
+        func directives(_ age: Int) -> String {
+            let age = min(Int64(age), alias?.freshFor ?? .max)
+            if let left, left < age + staleFor { return "public, max-age=\(min(age, left))" }
+            return "public, max-age=\(age), stale-while-revalidate=\(staleFor), stale-if-error=\(staleFor)"
         }
-        return Self.fields("public, max-age=\(age), stale-while-revalidate=\(staleFor)", varies: terms.varies)
+        var fields = Self.fields(directives(terms.maxAge ?? maxAge), varies: terms.varies)
+        if let cdnMaxAge = policy.cdnMaxAge {
+            let longest = terms.isComposed ? Self.composedMaxAge : .max
+            fields.append("CDN-Cache-Control", directives(min(cdnMaxAge, longest)))
+            if let alias { fields.append(CDNTags(alias.sourceURL).fields) }
+        }
+        return fields
     }
 
     /// The value of `Cache-Status` (RFC 9211).

@@ -19,6 +19,14 @@ package struct Mount: Sendable, Equatable {
         case original
     }
 
+    /// The answer to a request whose rendition cannot be produced.
+    package enum OnError: String, Sendable, CaseIterable {
+        /// The problem.
+        case problem
+        /// The GIF itself, which no cache may store.
+        case original
+    }
+
     /// The URL to which the paths of targets are appended.
     package var origin: SourceURL
     /// The path prefixes below the origin that are served, in the form of ``SourcePattern``, such as `avatars/`; empty for all.
@@ -32,9 +40,12 @@ package struct Mount: Sendable, Equatable {
     /// Whether a request for a source gets the source itself if its client does not prefer the video in `Accept`.
     package var negotiates = false
     package var onMiss = OnMiss.wait
+    package var onError = OnError.problem
     /// Whether requests must be signed; nil for the general setting.
     package var requiresSignature: Bool?
     package var query = Query.options
+    /// Whether requests to the origin carry credentials, so that its sources are available through mounts only.
+    package var isPrivate = false
 
     package init(origin: SourceURL) {
         self.origin = origin

@@ -9,6 +9,8 @@ package struct OptionReader {
     package var credentials: Credentials
     /// `on_miss` of a page; nil if it is not given.
     private(set) var onMiss: Mount.OnMiss?
+    /// `on_error` of a page; nil if it is not given.
+    private(set) var onError: Mount.OnError?
     private var names = Set<String>()
 
     /// - Parameter defaults: The options that the request leaves out.
@@ -19,7 +21,7 @@ package struct OptionReader {
 
     /// Whether a parameter with this name is an option.
     static func isOption(_ name: String) -> Bool {
-        ["sig", "expires", "on_miss"].contains(name) || RenditionOption(rawValue: name) != nil
+        ["sig", "expires", "on_miss", "on_error"].contains(name) || RenditionOption(rawValue: name) != nil
     }
 
     /// Reads `name=value` from a path.
@@ -70,11 +72,9 @@ package struct OptionReader {
         case "expires":
             credentials.expires = try Self.time(value)
         case "on_miss":
-            guard rendition.format == .html else {
-                throw .badOption(name, "has no effect on \(rendition.format.rawValue)")
-            }
-            guard let choice = Mount.OnMiss(rawValue: value) else { throw .badOption(name, "must be wait or original") }
-            onMiss = choice
+            onMiss = try choice(name, value)
+        case "on_error":
+            onError = try choice(name, value)
         default:
             do throws(RenditionError) {
                 try rendition.set(name, to: value)
@@ -83,6 +83,17 @@ package struct OptionReader {
             }
         }
         credentials.options.append(QueryItem(name: name, value: value))
+    }
+
+    /// Reads an option that only pages have.
+    private func choice<Choice: RawRepresentable & CaseIterable>(
+        _ name: String, _ value: String
+    ) throws(Problem) -> Choice where Choice.RawValue == String {
+        guard rendition.format == .html else { throw .badOption(name, "has no effect on \(rendition.format.rawValue)") }
+        guard let choice = Choice(rawValue: value) else {
+            throw .badOption(name, "must be \(Choice.allCases.map(\.rawValue).joined(separator: " or "))")
+        }
+        return choice
     }
 
     private static func time(_ text: String) throws(Problem) -> Int64 {

@@ -17,6 +17,8 @@ package struct ParsedTarget: Sendable, Equatable {
     package var onMiss = Mount.OnMiss.wait
     /// The options that addresses leave out.
     package var defaults = RenditionDefaults()
+    /// What the client sees if the rendition cannot be produced.
+    package var onError = Mount.OnError.problem
 
     package init(
         _ route: Route, credentials: Credentials? = nil, mount: Mount? = nil, address: MountAddress? = nil,
@@ -49,6 +51,8 @@ struct ResponseTerms: Sendable, Equatable {
     var expires: Int64?
     /// Whether the response depends on `Accept`.
     var varies = false
+    /// Whether the response depends on the contents of the cache.
+    var isComposed = false
 
     /// The terms of most requests: no expiry, and no mount with terms of its own.
     static let plain = ResponseTerms()

@@ -141,6 +141,7 @@ package struct RouteParser: Sendable {
         var target = ParsedTarget(.rendition(try reader.finish(), try Self.source(text)), credentials: reader.credentials)
         target.onMiss = reader.onMiss ?? .wait
         target.defaults = defaults
+        target.onError = reader.onError ?? .problem
         return target
     }
 
@@ -195,6 +196,7 @@ package struct RouteParser: Sendable {
             negotiation: mount.negotiates && named.isSource ? Negotiation(rendition) : nil)
         target.onMiss = reader.onMiss ?? mount.onMiss
         target.defaults = defaults
+        target.onError = reader.onError ?? mount.onError
         return target
     }
 

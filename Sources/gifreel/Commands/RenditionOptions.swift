@@ -36,7 +36,7 @@ struct RenditionOptions: ParsableArguments {
     @Option(help: "h264 (default) or av1, in mp4.")
     var codec: String?
 
-    @Option(help: "The frame of a poster, counted from 0. Default: 0.")
+    @Option(help: "The frame of a poster, counted from 0, or auto: one that is neither blank nor in a fade. Default: 0.")
     var frame: String?
 
     @Option(help: "sticker: a WebM by the rules for video stickers (512 pixels, 3 s, 30 frames per second, 256 KB).")

@@ -19,6 +19,7 @@ package final class GifreelService: Sendable {
     private let web: WebHandler.Dependencies
     private let prewarm: PrewarmQueue
     private let sharedPrewarm: SharedPrewarmRunner?
+    private let background: BackgroundRenditions
     private let uploads: UploadAdmission
     private let limiter: RateLimiter
     private let threads: WorkThreads
@@ -58,12 +59,18 @@ package final class GifreelService: Sendable {
                 meter: LabelledCounter(
                     Families.prewarmed, label: "result", values: ["hit", "new", "failed"], factory: registry),
                 logger: logger)
+            let backgroundMeter = LabelledCounter(
+                Families.backgroundRenditions, label: "result",
+                values: BackgroundRenditions.Outcome.allCases.map(\.rawValue), factory: registry)
+            background = BackgroundRenditions(
+                BackgroundRenditions.Limits(concurrency: configuration.prewarm.concurrency)
+            ) { backgroundMeter.increment($0.rawValue) }
             uploads = UploadAdmission(UploadAdmission.Limits(configuration))
             limiter = RateLimiter(configuration.rateLimit, clock: clock)
             web = WebHandler.Dependencies(
                 cache: core.cache, state: core.state, purger: core.purger, prewarm: prewarm,
-                sharedPrewarm: sharedPrewarm, registry: registry, meter: core.meter,
-                limiter: limiter, uploads: uploads, clock: clock, threads: threads, sharing: { core.sharingStatus })
+                sharedPrewarm: sharedPrewarm, background: background, registry: registry, meter: core.meter, limiter: limiter,
+                uploads: uploads, clock: clock, threads: threads, sharing: { core.sharingStatus })
             zygote.onLoss { logger.error("lost the zygote process", metadata: ["cause": "\($0)"]) }
             let current = CurrentRevision(ServiceRevision(configuration, core, web, logger: logger))
             var http = configuration.http
@@ -75,7 +82,9 @@ package final class GifreelService: Sendable {
             let gate = accessLog.map { AccessLogGate($0, isOpen: configuration.logLevel <= .info) }
             server = try HTTPServer(
                 configuration: http, handler: current, observer: ObserverList([requestMeter] + (gate.map { [$0] } ?? [])))
-            let readings = StateReadings(core: core, server: server, prewarm: prewarm) { current.value.handler.isReady }
+            let readings = StateReadings(core: core, server: server, prewarm: prewarm, background: background) {
+                current.value.handler.isReady
+            }
             registry.onCollect(readings.samples)
             registry.onCollect(ProcessReadings().samples)
             registry.onCollect {
@@ -121,6 +130,7 @@ package final class GifreelService: Sendable {
                 cluster.prewarm, { [current] in current.value.pipeline }, describe: PrewarmFailure.init)
         }
         prewarm.start({ [current] in current.value.pipeline }, describe: PrewarmFailure.init)
+        background.start { [current] in current.value.pipeline }
         let endpoints = server.endpoints.map(\.description).joined(separator: ", ")
         revision.logger.info("listening", metadata: ["at": "\(endpoints)", "version": "\(Gifreel.version)"])
     }
@@ -164,6 +174,7 @@ package final class GifreelService: Sendable {
         }
         revision.logger.info("draining")
         prewarm.stop()
+        background.stop()
         sharedPrewarm?.stop()
         await server.drain()
         await core.cluster?.leave()

@@ -34,7 +34,7 @@ extension ServiceConfiguration {
         try mapStore(settings.store.s3)
         try mapCluster(settings.cluster)
         hasHomePage = settings.pages.home
-        defaults = RenditionDefaults(undither: settings.renditions.undither == .auto)
+        try mapRenditions(settings.renditions)
         adminToken = settings.admin.token
         prewarm.concurrency = settings.prewarm.concurrency ?? max(1, pool.workers / 2)
         prewarm.urls = settings.prewarm.maxURLs
@@ -85,6 +85,7 @@ extension ServiceConfiguration {
             isObeyed: settings.obeyOrigin, shortest: settings.minFreshFor.components.seconds,
             longest: settings.maxFreshFor.components.seconds)
         maxAge = Int(settings.maxAge.components.seconds)
+        cdnMaxAge = settings.cdnMaxAge.map { Int($0.components.seconds) }
     }
 
     private mutating func mapSources(_ settings: Settings.Sources) throws(SettingsError) {
@@ -121,6 +122,15 @@ extension ServiceConfiguration {
         self.limits.frames = limits.frames
         self.limits.duration = Int(limits.duration / .milliseconds(10))
         allowance = WorkerJob.Allowance(cpu: Int(limits.cpu.components.seconds), memory: limits.memory.bytes)
+    }
+
+    private mutating func mapRenditions(_ settings: Settings.Renditions) throws(SettingsError) {
+        defaults = RenditionDefaults(undither: settings.undither == .auto)
+        producesAV1InBackground = settings.av1 == .background
+        guard !producesAV1InBackground || LinkedLibraries.has(.av1) else {
+            throw SettingsError(
+                "renditions.av1 is background, but this libavcodec has no encoder for AV1; set it to on_request.")
+        }
     }
 
     private mutating func mapStore(_ settings: Settings.Store.S3) throws(SettingsError) {
@@ -174,15 +184,42 @@ extension ServiceConfiguration {
         }
         mount.negotiates = settings.negotiate
         mount.onMiss = settings.onMiss == .original ? .original : .wait
+        mount.onError = settings.onError == .original ? .original : .problem
         guard mount.negotiates || mount.onMiss == .wait else {
             throw SettingsError("mounts.\(name).on_miss: original has an effect only with mounts.\(name).negotiate: true.")
         }
         mount.query = settings.query == .forward ? .forward : .options
         mount.requiresSignature = settings.requireSignature
+        try mapHeaders(settings, of: &mount, named: name)
         mounts[name] = mount
         // The origin of a mount is allowed without sources.allow.
         fetch.allow += mount.patterns
         if let freshFor = mount.freshFor { originRules.freshFor[mount.base] = freshFor }
+    }
+
+    /// Maps the fields of requests to the origin of a mount.
+    private mutating func mapHeaders(_ settings: Settings.Mount, of mount: inout Mount, named name: String)
+        throws(SettingsError)
+    {
+        if let wrong = settings.headers.first(where: { !OriginFields.isField($0) }) {
+            let field = wrong.prefix { $0 != ":" }
+            throw SettingsError("mounts.\(name).headers: “\(field)” is not a field “Name: value” that may be set.")
+        }
+        guard settings.headers.isEmpty || mount.origin.bucket == nil else {
+            throw SettingsError("mounts.\(name).headers is set, but requests to S3 are signed with keys.")
+        }
+        let base = mount.base
+        for (other, known) in mounts where known.base.hasPrefix(base) || base.hasPrefix(known.base) {
+            let fields = fetch.originFields.first { $0.base == known.base }?.fields ?? []
+            guard fields == settings.headers && (fields.isEmpty || known.base == base) else {
+                throw SettingsError("mounts.\(name) and mounts.\(other) have overlapping origins but different headers.")
+            }
+        }
+        guard !settings.headers.isEmpty else { return }
+        mount.isPrivate = true
+        if !fetch.originFields.contains(where: { $0.base == base }) {
+            fetch.originFields.append(OriginFields(base: base, fields: settings.headers))
+        }
     }
 
     /// The mount of an origin. Adds the bucket of an `s3://` origin to `buckets`.

@@ -31,6 +31,8 @@ package struct ServiceConfiguration: Sendable {
     package var requiresSandbox = false
     /// Seconds of `max-age` in `Cache-Control`.
     package var maxAge = 86_400
+    /// Seconds of `max-age` in `CDN-Cache-Control`; nil sends no fields for CDNs.
+    package var cdnMaxAge: Int?
     /// Time after SIGTERM in which `/readyz` is 503 and requests are still answered, before draining begins.
     package var shutdownDelay: Duration = .zero
     /// `Access-Control-Allow-Origin`; nil sends none.
@@ -53,6 +55,8 @@ package struct ServiceConfiguration: Sendable {
     package var adminToken: String?
     /// The limits of prewarm jobs.
     package var prewarm = PrewarmQueue.Limits(concurrency: 1, urls: 50_000)
+    /// Whether a request for a player page queues its video in AV1.
+    package var producesAV1InBackground = false
     /// The shared store; nil without one.
     package var store: SharedStoreConfiguration?
     /// The part of this node in a cluster; nil if it works alone.

@@ -4,6 +4,7 @@ internal import Fetch
 internal import HTTP
 internal import Prewarm
 internal import PrometheusMetrics
+internal import Renditions
 internal import Sandbox
 internal import SharedStore
 internal import SystemIO
@@ -14,12 +15,17 @@ struct StateReadings: Sendable {
     private let core: RenditionCore
     private let server: HTTPServer
     private let prewarm: PrewarmQueue
+    private let background: BackgroundRenditions
     private let isReady: @Sendable () -> Bool
 
-    init(core: RenditionCore, server: HTTPServer, prewarm: PrewarmQueue, isReady: @escaping @Sendable () -> Bool) {
+    init(
+        core: RenditionCore, server: HTTPServer, prewarm: PrewarmQueue, background: BackgroundRenditions,
+        isReady: @escaping @Sendable () -> Bool
+    ) {
         self.core = core
         self.server = server
         self.prewarm = prewarm
+        self.background = background
         self.isReady = isReady
     }
 
@@ -68,6 +74,7 @@ struct StateReadings: Sendable {
             MetricSample(Families.queueLimit, core.pool.configuration.queue),
             MetricSample(Families.zygoteReplacements, core.pool.statistics.replacedZygotes),
             MetricSample(Families.prewarmWaiting, prewarm.waiting),
+            MetricSample(Families.backgroundWaiting, background.waiting),
         ]
     }
 

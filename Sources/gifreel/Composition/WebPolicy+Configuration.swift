@@ -17,10 +17,12 @@ extension ServiceConfiguration {
         web.adminToken = adminToken
         web.metricsReaders = metricsReaders
         web.maxAge = maxAge
+        web.cdnMaxAge = cdnMaxAge
         web.staleFor = cache.staleFor
         web.allowOrigin = allowOrigin
         web.publicURL = publicURL
         web.hasHomePage = hasHomePage
+        web.producesAV1InBackground = producesAV1InBackground
         web.maxUploadBytes = fetch.maxBytes
         return web
     }

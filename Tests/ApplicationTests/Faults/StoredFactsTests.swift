@@ -12,10 +12,10 @@ import Testing
 @Suite("Damaged facts in the cache do not affect answers", .serialized) struct StoredFactsTests {
     private static func document(
         width: String = "16", height: String = "16", frames: String = "1", loopCount: String = "0", delays: String = "[0.1]",
-        bytes: String = "100", duration: String = "0.1"
+        bytes: String = "100", duration: String = "0.1", placeholder: String = ""
     ) -> String {
         """
-        {"renditions":{},"source":{"animated":false,"bytes":\(bytes),"delays":\(delays),"duration":\(duration),\
+        {\(placeholder)"renditions":{},"source":{"animated":false,"bytes":\(bytes),"delays":\(delays),"duration":\(duration),\
         "frames":\(frames),"has_alpha":false,"height":\(height),"loop_count":\(loopCount),"sha256":"\(String(repeating: "a", count: 64))",\
         "transparent":false,"type":"gif","url":null,"width":\(width)}}
         """
@@ -25,14 +25,23 @@ import Testing
         document(loopCount: "9223372036854775807"), document(loopCount: "-1"), document(width: "9223372036854775807"),
         document(height: "0"), document(frames: "-9223372036854775808"), document(delays: "[1e300]"),
         document(bytes: "-1"), document(duration: "1e300"), document(frames: "0", delays: "[]"), "{}", "",
+        document(placeholder: placeholder("red", "HQgCBwAAAAAAAAAAAAAAAAAAAAAAAAAA")),
+        document(placeholder: placeholder("#ff0000", "HQgC")),
+        document(placeholder: placeholder("#ff0000", "\\\"><script>")),
     ]
 
-    private func decoded(_ text: String) -> SourceFacts? {
-        try? JSONDecoder().decode(FactsDocument.self, from: Data(text.utf8)).source.facts
+    private static func placeholder(_ color: String, _ hash: String) -> String {
+        "\"placeholder\":{\"dominant_color\":\"\(color)\",\"thumbhash\":\"\(hash)\"},"
+    }
+
+    private func decoded(_ text: String) -> FactsDocument? {
+        try? JSONDecoder().decode(FactsDocument.self, from: Data(text.utf8))
     }
 
     @Test func everyNumberHasARange() throws {
         #expect(try #require(decoded(Self.document())).isInRange)
+        let placeholder = Self.placeholder("#ff0000", "HQgCBwAAAAAAAAAAAAAAAAAAAAAAAAAA")
+        #expect(try #require(decoded(Self.document(placeholder: placeholder))).isInRange)
         for text in Self.damaged { #expect(decoded(text)?.isInRange != true, "\(text)") }
     }
 
@@ -48,6 +57,12 @@ import Testing
                 let bad = good.replacingCharacters(in: start..<end, with: value)
                 #expect(RenditionFacts(stored: Array(bad.utf8)) == nil, "\(bad)")
             }
+        }
+        for (codecs, isValid) in [
+            ("avc1.64001f", true), ("", false), ("a\\\"b", false), (String(repeating: "a", count: 65), false),
+        ] {
+            let text = good.dropLast() + ",\"codecs\":\"\(codecs)\"}"
+            #expect((RenditionFacts(stored: Array(text.utf8)) != nil) == isValid, "\(text)")
         }
         let loop = good.dropLast() + #","loopCount":65536}"#
         #expect(RenditionFacts(stored: Array(loop.utf8)) == nil)
@@ -72,6 +87,19 @@ import Testing
         let outcome = try await cache.publish(
             staged, as: id, fileExtension: "json", alias: alias, epoch: cache.epoch(for: url))
         guard case .stored = outcome else { throw SystemError("publish", code: EIO) }
+    }
+
+    @Test func factsOfAnOlderVersionHaveNoPlaceholder() async throws {
+        let url = "https://a.test/a.gif"
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        try await store(Self.document(), of: url, in: directory)
+        let server = try GifreelProcess(directory: directory)
+        let facts = try server.request("GET", "/json/\(url)")
+        #expect(facts.status == 200 && facts["cache-status"] == "gifreel; hit")
+        #expect(!String(decoding: facts.body, as: UTF8.self).contains("placeholder"))
+        let page = try server.request("GET", "/html/\(url)")
+        #expect(page.status == 200 && !String(decoding: page.body, as: UTF8.self).contains("id=\"blur\""))
     }
 
     @Test(arguments: [damaged[0], damaged[2], damaged[5], damaged[9]])

@@ -36,7 +36,7 @@ import Testing
         case .width, .height: [["40", "040"], ["41"], ["4096"]]
         case .quality: [["7", "07"], ["8"], ["60"]]
         case .loops: [["2", "02"], ["3"], ["1"]]
-        case .frame: [["5", "05"], ["6"], ["0"]]
+        case .frame: [["5", "05"], ["6"], ["0"], ["auto"]]
         case .codec: [["av1"], ["h264"]]
         case .preset: [["sticker"]]
         case .undither: [["1", "01"], ["0"]]

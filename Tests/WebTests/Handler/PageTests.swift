@@ -1,5 +1,6 @@
 import Fetch
 import Foundation
+import Media
 import Renditions
 import TestSupport
 import Testing
@@ -19,7 +20,7 @@ import Testing
         try await WebFixture.run(paths) { web async throws in
             let page = try await web.request("GET", web.target("html", "/a.gif"))
             #expect(page.status == 200 && page["content-type"] == "text/html; charset=utf-8")
-            #expect(page["cache-control"] == "public, max-age=86400, stale-while-revalidate=604800")
+            #expect(page["cache-control"] == "public, max-age=86400, stale-while-revalidate=604800, stale-if-error=604800")
             // Sides of a video are even; those of the poster are the GIF's.
             #expect(page.text.contains("width=\"42\"") && page.text.contains("height=\"30\""))
             #expect(page.text.contains(web.target("mp4", "/a.gif")) && page.text.contains(web.target("jpg", "/a.gif")))
@@ -39,10 +40,127 @@ import Testing
         }
     }
 
+    /// The sources of the page's video: addresses and media types.
+    private func sources(_ page: RawHTTPResponse) throws -> [(target: String, type: String)] {
+        let pattern = try Regex("<source src=\"([^\"]*)\" type=\"([^\"]*)\"")
+        return page.text.matches(of: pattern).map { match in
+            (String(match[1].substring ?? ""), String(match[2].substring ?? "").replacing("&quot;", with: "\""))
+        }
+    }
+
+    @Test func theVideosOfAPageHaveTheirCodecsOnceTheyAreStored() async throws {
+        try await WebFixture.run(paths) { web async throws in
+            let target = web.target("html", "/a.gif")
+            var videos = try sources(try await web.request("GET", target))
+            #expect(videos.map(\.target) == [web.target("mp4", "/a.gif")] && videos.map(\.type) == ["video/mp4"])
+            _ = try await web.request("GET", web.target("mp4", "/a.gif"))
+            videos = try sources(try await web.request("GET", target))
+            #expect(videos.map(\.type) == ["video/mp4; codecs=\"avc1.64000a\""])
+            guard LinkedLibraries.has(.av1) else { return }
+            let smaller = web.target("mp4,codec=av1", "/a.gif")
+            _ = try await web.request("GET", smaller)
+            let page = try await web.request("GET", target)
+            videos = try sources(page)
+            #expect(videos.map(\.target) == [smaller, web.target("mp4", "/a.gif")])
+            #expect(videos.map(\.type) == ["video/mp4; codecs=\"av01.0.00M.08\"", "video/mp4; codecs=\"avc1.64000a\""])
+            // The address in Open Graph tags is of the video that every program can play.
+            let shared = try #require(
+                page.text.firstMatch(of: try Regex("property=\"og:video\" content=\"([^\"]*)\""))?[1].substring)
+            #expect(shared.hasSuffix(web.target("mp4", "/a.gif")))
+            // The page depends on what the cache holds.
+            #expect(page["cache-control"]?.hasPrefix("public, max-age=60,") == true)
+            // A page with options lists the videos with these options.
+            videos = try sources(try await web.request("GET", web.target("html,width=20", "/a.gif")))
+            #expect(videos.map(\.target) == [web.target("mp4,width=20", "/a.gif")])
+        }
+    }
+
+    @Test(.enabled(if: LinkedLibraries.has(.av1))) func aPageQueuesItsVideoInAV1() async throws {
+        try await WebFixture.run(paths) {
+            $0.policy.producesAV1InBackground = true
+        } _: { web async throws in
+            let target = web.target("html", "/a.gif")
+            let first = try await web.request("GET", target)
+            #expect(first["cache-control"]?.hasPrefix("public, max-age=60,") == true)
+            #expect(try sources(first).map(\.target) == [web.target("mp4", "/a.gif")])
+            try await waitUntil("the video in AV1") { web.outcomes.all == [.made] }
+            let video = try await web.request("GET", web.target("mp4", "/a.gif"))
+            let smaller = try await web.request("GET", web.target("mp4,codec=av1", "/a.gif"))
+            #expect(video["cache-status"] == "gifreel; hit" && smaller["cache-status"] == "gifreel; hit")
+            let next = try await web.request("GET", target)
+            #expect(try sources(next).count == 2)
+            // Nothing is left to do, and nothing is kept of a source that its origin forbids to store.
+            #expect(try await web.request("GET", web.target("html", "/private.gif"))["cache-control"] == "no-store")
+            #expect(try await web.request("GET", web.target("html", "/none.gif")).status == 404)
+            #expect(web.background.waiting == 0 && web.outcomes.all == [.made])
+        }
+    }
+
+    @Test(.enabled(if: LinkedLibraries.has(.av1))) func aClientWithoutAnAllowanceQueuesNothing() async throws {
+        try await WebFixture.run(paths) { settings in
+            settings.policy.producesAV1InBackground = true
+            // The facts of the page are the one miss.
+            settings.policy.rateLimit = RateLimit(perMinute: 1, burst: 1)
+        } _: { web async throws in
+            #expect(try await web.request("GET", web.target("html", "/a.gif")).status == 200)
+            let source = try SourceURL(web.origin.url("/a.gif"))
+            let smaller = try #require(Rendition(format: .mp4).encoded(by: .av1))
+            #expect(!web.background.contains(RenditionRequest(smaller, of: source)) && web.outcomes.all.isEmpty)
+        }
+    }
+
+    @Test func theFactsListEveryFormatAndTheMediaTypeOfWhatIsStored() async throws {
+        try await WebFixture.run(paths) { web async throws in
+            let target = web.target("json", "/a.gif")
+            func renditions() async throws -> [String: [String: Any]] {
+                try #require(try await web.request("GET", target).json()["renditions"] as? [String: [String: Any]])
+            }
+            let before = try await renditions()
+            #expect(Set(before.keys) == Set(Rendition.listed.map(\.canonicalText)))
+            #expect(before.allSatisfy { $0.value.count == 1 && $0.value["url"] as? String == web.target($0.key, "/a.gif") })
+            for rendition in Rendition.listed {
+                _ = try await web.request("GET", web.target(rendition.canonicalText, "/a.gif"))
+            }
+            let types = try await renditions().compactMapValues { $0["type"] as? String }
+            let all = [
+                "mp4": "video/mp4; codecs=\"avc1.64000a\"", "mp4,codec=av1": "video/mp4; codecs=\"av01.0.00M.08\"",
+                "webm": "video/webm; codecs=\"vp09.00.10.08\"", "avif": "image/avif", "jpg": "image/jpeg",
+                "png": "image/png", "webp": "image/webp",
+            ]
+            #expect(types == all.filter { before[$0.key] != nil })
+        }
+    }
+
+    @Test func aPageShowsABlurUntilItsPosterHasLoaded() async throws {
+        try await WebFixture.run(paths) { web async throws in
+            let page = try await web.request("GET", web.target("html", "/a.gif"))
+            #expect(page.text.contains("<img id=\"blur\" class=\"blur\" src=\"data:image/png;base64,"))
+            #expect(page["content-security-policy"]?.contains("img-src 'self' data:") == true)
+            let facts = try await web.request("GET", web.target("json", "/a.gif")).json()
+            let placeholder = try #require(facts["placeholder"] as? [String: String])
+            #expect(placeholder["dominant_color"] == "#ffffff")
+            #expect(Data(base64Encoded: placeholder["thumbhash"] ?? "").flatMap { ThumbHash(Array($0)) } != nil)
+            // A part of the picture has another blur.
+            let cropped = try await web.request("GET", web.target("html,width=20,height=20,fit=cover", "/a.gif"))
+            #expect(cropped.status == 200 && !cropped.text.contains("id=\"blur\""))
+        }
+    }
+
+    @Test func thePosterOfAPageMayBeTheRepresentativeFrame() async throws {
+        try await WebFixture.run(paths) { web async throws in
+            let page = try await web.request("GET", web.target("html,frame=auto,start=0.1", "/a.gif"))
+            #expect(page.text.contains("poster=\"\(web.target("jpg,frame=auto", "/a.gif"))\""), "\(page.text)")
+            let poster = try await web.request("GET", web.target("jpg,frame=auto", "/a.gif"))
+            #expect(poster.status == 200 && poster["content-type"] == "image/jpeg")
+            #expect(try await web.request("GET", web.target("jpg,frame=auto", "/a.gif"))["cache-status"] == "gifreel; hit")
+            #expect(try await web.request("GET", web.target("jpg,frame=best", "/a.gif")).code == "bad_option")
+        }
+    }
+
     @Test func theOriginsDirectivesConcernThePageToo() async throws {
         try await WebFixture.run(paths) { web async throws in
             let short = try await web.request("GET", web.target("html", "/short.gif"))
-            #expect(short["cache-control"] == "public, max-age=90, stale-while-revalidate=604800")
+            #expect(short["cache-control"] == "public, max-age=90, stale-while-revalidate=604800, stale-if-error=604800")
             #expect(try await web.request("GET", web.target("html", "/private.gif"))["cache-control"] == "no-store")
         }
     }
@@ -106,7 +224,7 @@ import Testing
                 next = try await web.request("GET", target)
                 return next.text.contains("<video")
             }
-            #expect(!next.text.contains("<img") && next["cache-control"]?.hasPrefix("public") == true)
+            #expect(!next.text.contains(gif) && next["cache-control"]?.hasPrefix("public") == true)
             #expect(next["content-security-policy"]?.contains("http:") == false)
             #expect(try await web.request("GET", web.target("mp4", "/a.gif"))["cache-status"] == "gifreel; hit")
         }

@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import Renditions
 import TestSupport
 import Testing
 
@@ -28,6 +29,20 @@ import Testing
         #expect(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"))
         #expect(home.text.contains("3 MB") && home.text.contains("1.2.3"))
         #expect(home["referrer-policy"] == "no-referrer" && home["x-content-type-options"] == "nosniff")
+    }
+
+    @Test func itOffersEveryFormatWithTheOptionsThatApply() async throws {
+        let home = try await page()
+        for rendition in Rendition.listed {
+            let format = rendition.canonicalText
+            #expect(home.text.contains("<li data-format=\"\(format)\" data-extension=\"\(rendition.format.rawValue)\""))
+            // Without the script, a form has a button for each.
+            #expect(home.text.contains("formaction=\"\(format)\""))
+        }
+        let png = try #require(
+            home.text.firstMatch(of: try Regex("data-format=\"png\"[^>]*data-options=\"([^\"]*)\""))?[1].substring)
+        #expect(png == "fit frame height width")
+        #expect(!home.text.contains("{{"))
     }
 
     @Test func aServerThatRequiresSignaturesHasNoScript() async throws {

@@ -22,7 +22,7 @@ import Testing
         return PageLinks(
             target: target, base: PageLinks.base(publicURL: publicURL, scheme: .http, host: host),
             root: publicURL.map(PageLinks.path) ?? "", RenditionAddresses(asked, of: url, keys: SigningKeys()),
-            video: rendition.inFormat(.mp4), poster: rendition.inFormat(.jpg))
+            video: PageVideo(rendition.inFormat(.mp4), nil), poster: rendition.inFormat(.jpg))
     }
 
     private func contents(_ links: PageLinks, name: String = "a.gif", playCount: Int? = nil) -> PlayerPage.Contents {
@@ -99,16 +99,19 @@ import Testing
     @Test func everyPlaceholderIsFilled() {
         let templates = [
             PackageResources.player_html, PackageResources.player_video_html, PackageResources.player_original_html,
+            PackageResources.player_source_html, PackageResources.player_blur_html,
         ]
         let places = Set(templates.flatMap { PageTemplate($0).placeholders })
         let filled: Set = [
             "title", "page", "oembed", "video", "video_address", "poster", "poster_address", "width", "height",
-            "poster_width", "poster_height", "style", "script", "loop", "plays", "secure_video", "media", "original",
+            "poster_width", "poster_height", "style", "script", "loop", "plays", "secure_video", "media", "original", "sources",
+            "source",
+            "type", "blur",
         ]
         #expect(places == filled)
         #expect(
             Set(PageTemplate(PackageResources.home_html).placeholders) == [
-                "style", "script", "max_bytes", "max_size", "version",
+                "style", "script", "max_bytes", "max_size", "version", "formats", "format_buttons",
             ])
         #expect(Set(PageTemplate(PackageResources.signed_html).placeholders) == ["style", "version"])
         let error = ErrorPage(version: "1").html(Problem(404, "source_not_found", "<b>"))

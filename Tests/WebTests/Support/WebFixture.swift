@@ -31,11 +31,15 @@ final class WebFixture: Sendable {
         var maxBytes: Int?
         /// Unfinished entries of prewarm jobs.
         var prewarmURLs = 10
+        var background = BackgroundRenditions.Limits(concurrency: 1)
     }
 
     let origin: LoopbackOrigin
     let handler: WebHandler
     let log = LogLines()
+    let background: BackgroundRenditions
+    /// Of renditions in the background.
+    let outcomes = Recorded<BackgroundRenditions.Outcome>()
     private let directory: URL
     private let cache: Cache
     private let fetcher: Fetcher
@@ -99,6 +103,8 @@ final class WebFixture: Sendable {
             meter: LabelledCounter(
                 Families.prewarmed, label: "result", values: ["hit", "new", "failed"], factory: registry),
             logger: logger)
+        background = BackgroundRenditions(settings.background) { [outcomes] in outcomes.append($0) }
+        background.start { pipeline }
         var policy = settings.policy
         if let patterns = settings.allow { fetch.allow = patterns }
         policy.sources = fetch.sourcePolicy
@@ -107,7 +113,7 @@ final class WebFixture: Sendable {
             WebHandler.Dependencies(
                 cache: cache, state: state,
                 purger: RenditionPurger(LocalPurger(cache: cache, state: state, tier: nil), coordinator: nil, tier: nil),
-                prewarm: prewarm, sharedPrewarm: nil, registry: registry, meter: meter,
+                prewarm: prewarm, sharedPrewarm: nil, background: background, registry: registry, meter: meter,
                 limiter: RateLimiter(policy.rateLimit), uploads: UploadAdmission(settings.uploads), clock: .system,
                 threads: admin, sharing: { SharingStatus(store: nil, cluster: nil) }),
             logger: logger)
@@ -127,6 +133,7 @@ final class WebFixture: Sendable {
     }
 
     private func stop() async {
+        background.stop()
         await server.stop()
         fetcher.shutdown()
         cache.close()
@@ -159,13 +166,21 @@ final class WebFixture: Sendable {
         } catch {
             throw .conversionFailed(.rejected(error), allowance: WorkerJob.Allowance())
         }
+        let codecs: String?
+        do throws(OutputFlaw) {
+            let claim = OutputClaim(Transcoder(output: output, options: rendition.options), result)
+            codecs = try OutputInspection.inspect(file.descriptor, as: claim, limit: 1 << 30)
+        } catch {
+            throw .conversionFailed(.invalidOutput(error), allowance: WorkerJob.Allowance())
+        }
         if output == .facts {
             result.bytes = try FactsFile.write(result, of: source.digest, bytes: source.count, to: file.descriptor)
         }
         return Converter.Conversion(
             file: file,
             report: WorkerReport(
-                result: result, queued: .milliseconds(1), ran: .milliseconds(2), cpuMicroseconds: 3000, peakBytes: 0))
+                result: result, codecs: codecs, queued: .milliseconds(1), ran: .milliseconds(2), cpuMicroseconds: 3000,
+                peakBytes: 0))
     }
 
     // MARK: Requests
@@ -206,6 +221,16 @@ extension RawHTTPResponse {
     var code: String? { (try? json())?["code"] as? String }
     /// The sentence of a problem document.
     var detail: String? { (try? json())?["detail"] as? String }
+}
+
+/// Collects values in the order of arrival. Any thread.
+final class Recorded<Value: Sendable>: Sendable {
+    private let values = Mutex<[Value]>([])
+
+    /// All values so far.
+    var all: [Value] { values.withLock { $0 } }
+
+    func append(_ value: Value) { values.withLock { $0.append(value) } }
 }
 
 /// Collects log lines. Any thread.

@@ -1,31 +1,33 @@
 /// Writes the facts of an animation: the delays of its whole frames as they are shown, in units of the result's timescale, eight bytes
-/// each (little-endian).
+/// each (little-endian), and the ``Placeholder`` of its first frame.
 ///
-/// Frames are decoded only if their headers do not determine the facts: whether a transparent pixel is ever visible, and whether
-/// the last frame of a truncated file is complete.
+/// Later frames are decoded only if their headers do not determine the facts: whether a transparent pixel is ever visible, and
+/// whether the last frame of a truncated file is complete.
 package enum FactsOutput: OutputMaker {
     /// Bytes of a delay.
     package static let delayLength = MemoryLayout<UInt64>.size
-    static let version = "facts-2"
+    static let version = "facts-3"
 
     static func make<Decoder: AnimationDecoder & ~Copyable>(
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
     ) throws(TranscodeError) -> TranscodeResult {
         let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
         var frames = summary.delays.count
-        var isTransparent = false
+        var walk = try FrameWalk<Decoder>(bytes, limits: transcoder.limits)
+        guard try walk.next() else { throw .incomplete(Decoder.format) }
+        let placeholder = try Placeholder(walk.canvas)
+        var isTransparent = walk.canvas.hasTransparency(in: nil)
         if summary.hasTransparency || summary.isBrokenOff {
-            var walk = try FrameWalk<Decoder>(bytes, limits: transcoder.limits)
-            while try walk.next() {
+            while summary.isBrokenOff || !isTransparent, try walk.next() {
                 isTransparent = isTransparent || walk.canvas.hasTransparency(in: nil)
-                if isTransparent && !summary.isBrokenOff { break }
             }
-            guard walk.frames > 0 else { throw .incomplete(Decoder.format) }
             if summary.isBrokenOff { frames = walk.frames }
         }
         let delays = summary.delays.prefix(frames).map { FrameClock.shownDelay($0, timescale: summary.timescale) }
-        let words = delays.map { UInt64($0).littleEndian }
-        let written: Result<Void, TranscodeError> = words.withUnsafeBytes { bytes in
+        var file: [UInt8] = []
+        for delay in delays { withUnsafeBytes(of: UInt64(delay).littleEndian) { file += $0 } }
+        file += placeholder.bytes
+        let written: Result<Void, TranscodeError> = file.withUnsafeBytes { bytes in
             do throws(TranscodeError) {
                 return .success(try FileOutput.write(bytes, to: descriptor))
             } catch {
@@ -37,19 +39,21 @@ package enum FactsOutput: OutputMaker {
             sourceWidth: summary.width, sourceHeight: summary.height, width: summary.width, height: summary.height,
             frames: frames, samples: 0, duration: delays.reduce(0, +), timescale: summary.timescale,
             loopCount: summary.loopCount, sourceFormat: Decoder.format, isTransparent: isTransparent,
-            hasAlpha: summary.hasAlpha, bytes: words.count * delayLength)
+            hasAlpha: summary.hasAlpha, bytes: file.count)
     }
 
-    /// Inspects a worker's file: its length. Values are checked when they are read; see ``delays(_:)``.
+    /// Inspects a worker's file: its length, and the placeholder. Delays are checked when they are read; see ``delays(_:)``.
     static func inspect(_ bytes: OutputBytes, _ claim: OutputClaim) throws(OutputFlaw) {
-        guard bytes.count == delayLength * claim.frames else { throw .wrongLength }
+        guard bytes.count == delayLength * claim.frames + Placeholder.byteCount else { throw .wrongLength }
+        let end = try bytes.read(delayLength * claim.frames..<bytes.count)
+        guard Placeholder(end.rest) != nil else { throw .malformed }
     }
 
-    /// Reads the delays from a worker's file; nil for a value out of range.
-    package static func delays(_ file: [UInt8]) -> [Int]? {
+    /// Reads the delays at the start of a worker's file; nil for a value out of range.
+    package static func delays(_ file: ArraySlice<UInt8>) -> [Int]? {
         var delays: [Int] = []
         delays.reserveCapacity(file.count / delayLength)
-        for start in stride(from: 0, to: file.count - delayLength + 1, by: delayLength) {
+        for start in stride(from: file.startIndex, to: file.endIndex - delayLength + 1, by: delayLength) {
             let raw = file[start..<start + delayLength].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
             guard let delay = Int(exactly: raw), FactRange.duration.contains(delay) else { return nil }
             delays.append(delay)

@@ -1,7 +1,9 @@
+internal import SystemIO
+
 /// Inspects an MP4 (ISO/IEC 14496-12): `ftyp`, `moov` and `mdat` fill the file in this order, and the one track has
 /// the claimed codec, size, duration and samples, all of which lie in `mdat`.
 enum MP4Inspection {
-    static func inspect(_ bytes: OutputBytes, _ claim: OutputClaim) throws(OutputFlaw) {
+    static func inspect(_ bytes: OutputBytes, _ claim: OutputClaim) throws(OutputFlaw) -> String? {
         let outline = try MP4Outline(bytes)
         guard outline.parts.map(\.kind) == ["ftyp", "moov", "mdat"] else { throw .missingPart }
         let tracks = try MP4Box.all(in: try outline.contents(of: "moov")).filter { $0.kind == "trak" }
@@ -11,9 +13,10 @@ enum MP4Inspection {
         let information = try media.child("minf")
         try inspectReferences(try information.child("dinf").child("dref"))
         let table = try information.child("stbl").children()
-        try inspectEntry(try MP4Box.only("stsd", in: table), claim)
+        let codecs = try inspectEntry(try MP4Box.only("stsd", in: table), claim)
         try inspectTimes(try MP4Box.only("stts", in: table), claim)
         try MP4SampleTable(table, samples: claim.samples).inspect(within: try outline.range(of: "mdat"))
+        return codecs
     }
 
     /// `mdhd`: timescale and duration (§8.4.2).
@@ -36,8 +39,8 @@ enum MP4Inspection {
         }
     }
 
-    /// `stsd`: one entry of the claimed codec and size (§8.5.2, §12.1.3).
-    private static func inspectEntry(_ box: MP4Box, _ claim: OutputClaim) throws(OutputFlaw) {
+    /// `stsd`: one entry of the claimed codec and size (§8.5.2, §12.1.3). Returns the entry's name in `codecs` (RFC 6381).
+    private static func inspectEntry(_ box: MP4Box, _ claim: OutputClaim) throws(OutputFlaw) -> String {
         let kind: String
         switch claim.codec {
         case .h264: kind = "avc1"
@@ -54,29 +57,37 @@ enum MP4Inspection {
         try fields.skip(50)
         let boxes = try MP4Box.all(in: fields)
         if kind == "avc1" {
-            try inspectH264(try MP4Box.only("avcC", in: boxes).content)
+            return kind + "." + (try inspectH264(try MP4Box.only("avcC", in: boxes).content))
         } else {
-            try inspectAV1(try MP4Box.only("av1C", in: boxes).content)
+            return kind + "." + (try inspectAV1(try MP4Box.only("av1C", in: boxes).content))
         }
     }
 
-    /// `avcC`: version 1, and High profile (ISO/IEC 14496-15 §5.3.3.1).
-    private static func inspectH264(_ configuration: ByteReader) throws(OutputFlaw) {
+    /// `avcC`: version 1, and High profile (ISO/IEC 14496-15 §5.3.3.1). Returns profile, constraints and level in hexadecimal digits
+    /// (RFC 6381 §3.3).
+    private static func inspectH264(_ configuration: ByteReader) throws(OutputFlaw) -> String {
         var configuration = configuration
-        guard try configuration.number(1) == 1, try configuration.number(1) == 100 else { throw .wrongCodec }
+        guard try configuration.number(1) == 1 else { throw .wrongCodec }
+        let stream = try configuration.take(3)
+        guard stream.first == 100 else { throw .wrongCodec }
+        return Hex.encode(stream)
     }
 
     /// `av1C`: version 1, Main profile and tier, 4:2:0 of 8 bits, and one sequence header (AV1 Codec ISO Media File Format
-    /// Binding §2.3.3; AV1 Bitstream §5.3).
-    private static func inspectAV1(_ configuration: ByteReader) throws(OutputFlaw) {
+    /// Binding §2.3.3; AV1 Bitstream §5.3). Returns profile, level, tier and bit depth (§5).
+    private static func inspectAV1(_ configuration: ByteReader) throws(OutputFlaw) -> String {
         var configuration = configuration
-        guard try configuration.number(1) == 0x81, try configuration.number(1) >> 5 == 0 else { throw .wrongCodec }
+        guard try configuration.number(1) == 0x81 else { throw .wrongCodec }
+        let profileAndLevel = try configuration.number(1)
+        guard profileAndLevel >> 5 == 0 else { throw .wrongCodec }
         // Tier, high bit depth, twelve bits, monochrome, and subsampling of both axes, before the position of chroma samples.
         guard try configuration.number(1) >> 2 == 0b000011, try configuration.number(1) == 0 else { throw .wrongCodec }
         // A unit of type 1 that has a size field of one byte and no extension.
         guard try configuration.number(1) == 0x0a else { throw .wrongCodec }
         let size = try configuration.number(1)
         guard size < 0x80, size > 0, configuration.count == size else { throw .malformed }
+        let level = profileAndLevel & 31
+        return "0.\(level < 10 ? "0" : "")\(level)M.08"
     }
 
     /// `stts`: the samples' durations come to the whole (§8.6.1.2).

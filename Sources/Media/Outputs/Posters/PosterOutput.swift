@@ -1,4 +1,4 @@
-/// Writes a poster. Decodes frames up to the requested one.
+/// Writes a poster. Decodes frames up to the requested one, or all of them first if the content decides.
 protocol PosterMaker: OutputMaker {
     static var codec: PosterCodec { get }
 }
@@ -8,8 +8,15 @@ extension PosterMaker {
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
     ) throws(TranscodeError) -> TranscodeResult {
         let options = transcoder.options
+        let frame: Int
+        switch options.frame {
+        case .number(let number): frame = number
+        case .auto:
+            frame = try RepresentativeFrame.index(
+                in: bytes, by: Decoder.self, limits: transcoder.limits, background: options.background)
+        }
         var walk = try FrameWalk<Decoder>(bytes, limits: transcoder.limits, undithers: options.undither)
-        while walk.frames <= options.frame, try walk.next() {}
+        while walk.frames <= frame, try walk.next() {}
         guard walk.frames > 0 else { throw .incomplete(Decoder.format) }
         let (width, height) = (walk.canvas.width, walk.canvas.height)
         let geometry = PictureGeometry(width: width, height: height, options: options)

@@ -9,6 +9,8 @@ struct WebMBlocks {
     /// The time of the last block, and its duration where it has one.
     private var time = -1
     private var duration: Int?
+    /// The shortest time between two pictures, or from the last one to the end, in ticks.
+    private var shortestInTicks = Int.max
     /// The positions and times of the clusters that begin with a key picture.
     private var keys: [(position: Int, time: Int)] = []
 
@@ -30,6 +32,7 @@ struct WebMBlocks {
             guard samples > 0 || (next == 0 && block.isKey) else { throw .wrongDuration }
             // A player takes a block's time from the next one, so a duration must agree with it.
             if let duration { guard time + duration == next else { throw .wrongDuration } }
+            if samples > 0 { shortestInTicks = min(shortestInTicks, next - time) }
             if isFirst && block.isKey { keys.append((cluster.start - segment.lowerBound, next)) }
             isFirst = false
             samples += 1
@@ -43,6 +46,12 @@ struct WebMBlocks {
     func finish() throws(OutputFlaw) {
         guard samples == claim.samples else { throw .wrongSampleCount }
         guard let duration, time + duration == clock.ticks(claim.duration) else { throw .wrongDuration }
+    }
+
+    /// The shortest time for which a picture is shown, in nanoseconds, at least 1. Known at the end.
+    var shortest: Int {
+        let (product, overflow) = min(shortestInTicks, duration ?? .max).multipliedReportingOverflow(by: clock.scale)
+        return overflow ? .max : max(1, product)
     }
 
     /// The index has every cluster that begins with a key picture, at its position and time.

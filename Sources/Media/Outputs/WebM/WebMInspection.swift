@@ -1,14 +1,14 @@
 /// Inspects a WebM (RFC 9559): one segment that fills the file, in which all parts have their sizes and follow each other as
 /// ``WebMWriter`` arranges them; one VP9 track of the claimed size; and blocks of the claimed number and times.
 enum WebMInspection {
-    static func inspect(_ file: OutputBytes, _ claim: OutputClaim) throws(OutputFlaw) {
+    static func inspect(_ file: OutputBytes, _ claim: OutputClaim) throws(OutputFlaw) -> String? {
         let bytes = OutputWindow(file)
         var walk = EBMLWalk(bytes, 0..<bytes.count)
         guard let header = try walk.next(), header.element == .header else { throw .wrongSignature }
         try inspectHeader(try header.contents(of: bytes))
         guard let segment = try walk.next(), segment.element == .segment else { throw .missingPart }
         guard try walk.next() == nil else { throw .malformed }
-        try inspectSegment(bytes, segment.range, claim)
+        return try inspectSegment(bytes, segment.range, claim)
     }
 
     private static func inspectHeader(_ contents: EBMLContents) throws(OutputFlaw) {
@@ -26,7 +26,7 @@ enum WebMInspection {
 
     private static func inspectSegment(
         _ bytes: OutputWindow, _ range: Range<Int>, _ claim: OutputClaim
-    ) throws(OutputFlaw) {
+    ) throws(OutputFlaw) -> String {
         let clock = WebMClock(timescale: claim.timescale)
         var walk = EBMLWalk(bytes, range)
         let order: [EBMLElement] = [.seekHead, .info, .tracks, .cues]
@@ -45,6 +45,8 @@ enum WebMInspection {
         }
         try blocks.finish()
         try blocks.inspectCues(heads[3], of: bytes)
+        // Profile 0 has 8 bits per sample. The level follows from the pictures, because the stream does not declare it.
+        return "vp09.00.\(VP9Level.of(width: claim.width, height: claim.height, shortest: blocks.shortest).number).08"
     }
 
     /// The positions of the parts are those that they have.

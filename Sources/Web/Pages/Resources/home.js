@@ -92,7 +92,7 @@ function describeOptions() {
   element("chosen").textContent = chosenOptions().map((pair) => pair.join("=")).join(", ");
 }
 
-/** The path of a rendition: /mp4,width=320/https://example.com/a.gif */
+/** The address of a rendition: /mp4,width=320/https://example.com/a.gif. The format may have options of its own. */
 function address(format, url, only = () => true) {
   const options = chosenOptions().filter(([name]) => only(name)).map(([name, value]) => `,${name}=${value}`).join("");
   return new URL(`${format}${options}${url ? "/" + url : ""}`, base).href;

@@ -28,6 +28,7 @@ async function show(result) {
   link.href = video.src;
   link.download = nameOf(result).replace(/\.gif$/i, "") + ".mp4";
   showFacts(result, video);
+  showFormats(result);
   showSnippets(result, video);
   const isFirst = element("result").hidden;
   element("result").hidden = false;
@@ -115,6 +116,51 @@ function child(tag, text) {
   const node = document.createElement(tag);
   node.textContent = text;
   return node;
+}
+
+// MARK: Formats
+
+/** Offers the source in every format of the server. */
+async function showFormats(result) {
+  const rows = [...element("formats").children];
+  for (const row of rows) {
+    const { format, extension, options } = row.dataset;
+    const link = row.querySelector("a");
+    row.querySelector(".bytes").textContent = "";
+    link.download = `${nameOf(result).replace(/\.gif$/i, "")}.${extension}`;
+    link.href = address(format, result.url, (name) => options.split(" ").includes(name));
+    // The formats of an upload are made by uploading it once more.
+    link.onclick = result.file ? (event) => uploadAgain(event, result.file, link) : null;
+  }
+  // The facts list renditions with default options.
+  if (!result.url || chosenOptions().length) return;
+  const response = await fetch(new URL(`json/${result.url}`, base), { cache: "no-cache" }).catch(() => null);
+  const stored = response?.ok ? (await response.json()).renditions : {};
+  if (source?.url !== result.url) return;
+  for (const row of rows) {
+    const size = stored[row.dataset.format]?.bytes;
+    row.querySelector(".bytes").textContent = size ? bytes(size) : "";
+  }
+}
+
+/** Converts a file to the format of a link, and downloads the result. */
+async function uploadAgain(event, file, link) {
+  event.preventDefault();
+  setStatus("Converting…");
+  try {
+    const response = await fetch(link.href, { method: "POST", headers: { "Content-Type": "image/gif" }, body: file });
+    const blob = await response.blob();
+    if (!response.ok) throw await problem(response.status, blob);
+    link.closest("li").querySelector(".bytes").textContent = bytes(blob.size);
+    const download = document.createElement("a");
+    download.href = createObjectURL(blob);
+    download.download = link.download;
+    download.click();
+    setStatus("Downloaded.");
+  } catch (error) {
+    setStatus("");
+    element("error").textContent = error instanceof ConversionError ? error.message : "The server could not be reached.";
+  }
 }
 
 // MARK: Snippets

@@ -19,8 +19,11 @@ function show(isStill) {
 }
 
 function play() {
-  // The media attribute excludes the source for users who prefer reduced motion, until they press the button.
-  if (!video.currentSrc) video.src = video.querySelector("source").src;
+  // The media attribute excludes the sources for users who prefer reduced motion, until they press the button.
+  if (!video.currentSrc) {
+    for (const source of video.querySelectorAll("source")) source.removeAttribute("media");
+    video.load();
+  }
   if (video.ended) {
     // Playing again begins with a seek, which is not one of the plays.
     played = -1;
@@ -37,7 +40,10 @@ function stop() {
 
 toggle.addEventListener("click", () => (video.paused ? play() : stop()));
 video.addEventListener("click", () => toggle.click());
-video.addEventListener("playing", () => show(false));
+video.addEventListener("playing", () => {
+  document.getElementById("blur")?.remove();
+  show(false);
+});
 video.addEventListener("ended", () => show(true));
 // Each loop seeks to the start; nothing else on this page seeks.
 video.addEventListener("seeking", () => {

@@ -1,0 +1,117 @@
+/// Chooses the frame that represents an animation on a poster: one with much to see, which is neither blank nor in a fade.
+///
+/// The detail of a frame is the sum of the squared differences between neighbouring cells of a coarse grid of mean colours. A fade has
+/// less of it than the picture that it leads to, and a crossfade less than one of its two pictures. Noise and dither vanish in the
+/// means.
+struct RepresentativeFrame {
+    /// A later frame is preferred only with this fraction more detail, as numerator and denominator. So it is the first of similar
+    /// frames.
+    private static let advantage = (51, 50)
+
+    private var grid: ColorGrid
+    private var most = -1
+    /// The index of the chosen one of the frames so far.
+    private(set) var index = 0
+
+    /// - Parameter background: The colour of transparent pixels.
+    init(width: Int, height: Int, background: RGB) {
+        grid = ColorGrid(width: width, height: height, background: PixelFormat.rgba.pack(background))
+    }
+
+    /// Chooses among all frames of a file. Frames are looked at one by one, so that memory does not depend on their number.
+    static func index<Decoder: AnimationDecoder & ~Copyable>(
+        in bytes: UnsafeRawBufferPointer, by _: Decoder.Type, limits: MediaLimits, background: RGB
+    ) throws(TranscodeError) -> Int {
+        var walk = try FrameWalk<Decoder>(bytes, limits: limits)
+        var choice = RepresentativeFrame(width: walk.canvas.width, height: walk.canvas.height, background: background)
+        while try walk.next() {
+            choice.look(at: walk.canvas, changed: walk.changed, index: walk.frames - 1)
+        }
+        return choice.index
+    }
+
+    /// Looks at the next frame.
+    ///
+    /// - Parameter changed: A rectangle that contains all changes since the frame before.
+    private mutating func look(at canvas: borrowing Canvas, changed: Rectangle, index: Int) {
+        if index > 0 && changed.isEmpty { return }
+        grid.update(from: canvas, in: index == 0 ? Rectangle(x: 0, y: 0, width: canvas.width, height: canvas.height) : changed)
+        let detail = grid.detail
+        if detail * Self.advantage.1 > most * Self.advantage.0 || index == 0 { (most, self.index) = (detail, index) }
+    }
+}
+
+/// The mean colours of the cells of a canvas, at most 12 × 12.
+struct ColorGrid {
+    private static let cells = 12
+
+    /// A colour with 4 fractional bits per component.
+    private struct Mean: Equatable {
+        var red = 0
+        var green = 0
+        var blue = 0
+
+        /// The square of the distance to another colour.
+        func difference(from other: Mean) -> Int {
+            let (red, green, blue) = (red - other.red, green - other.green, blue - other.blue)
+            return red * red + green * green + blue * blue
+        }
+    }
+
+    private let side: Int
+    private let columns: Int
+    private let rows: Int
+    private let background: UInt32
+    private var means: [Mean]
+
+    /// - Parameter background: A word of the canvas' format, which replaces transparent pixels.
+    init(width: Int, height: Int, background: UInt32) {
+        side = max(1, (max(width, height) + Self.cells - 1) / Self.cells)
+        columns = (width + side - 1) / side
+        rows = (height + side - 1) / side
+        self.background = background
+        means = Array(repeating: Mean(), count: columns * rows)
+    }
+
+    /// Computes the means of the cells that a part of the canvas touches.
+    ///
+    /// - Parameter canvas: Of the format ``PixelFormat/rgba``.
+    mutating func update(from canvas: borrowing Canvas, in part: Rectangle) {
+        let part = part.clipped(toWidth: canvas.width, height: canvas.height)
+        guard !part.isEmpty else { return }
+        for row in part.y / side...(part.maxY - 1) / side {
+            for column in part.x / side...(part.maxX - 1) / side {
+                let cell = Rectangle(x: column * side, y: row * side, width: side, height: side)
+                means[row * columns + column] = mean(canvas, cell.clipped(toWidth: canvas.width, height: canvas.height))
+            }
+        }
+    }
+
+    private func mean(_ canvas: borrowing Canvas, _ cell: Rectangle) -> Mean {
+        var sum = Mean()
+        for y in cell.y..<cell.maxY {
+            let line = canvas.pixels + y * canvas.width
+            for x in cell.x..<cell.maxX {
+                let word = line[x] < PixelFormat.opaque ? background : line[x]
+                sum.red &+= Int(word & 255)
+                sum.green &+= Int(word >> 8 & 255)
+                sum.blue &+= Int(word >> 16 & 255)
+            }
+        }
+        let pixels = cell.width * cell.height
+        return Mean(red: sum.red * 16 / pixels, green: sum.green * 16 / pixels, blue: sum.blue * 16 / pixels)
+    }
+
+    /// The sum of the squared differences between neighbouring cells.
+    var detail: Int {
+        var sum = 0
+        for row in 0..<rows {
+            for column in 0..<columns {
+                let cell = row * columns + column
+                if column > 0 { sum += means[cell].difference(from: means[cell - 1]) }
+                if row > 0 { sum += means[cell].difference(from: means[cell - columns]) }
+            }
+        }
+        return sum
+    }
+}

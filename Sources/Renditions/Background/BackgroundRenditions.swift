@@ -1,0 +1,143 @@
+internal import Sandbox
+internal import Synchronization
+
+/// Produces renditions that no client has asked for yet: each after the one that present clients ask for, and at the priority of
+/// prewarming.
+///
+/// The numbers of waiting and of concurrent entries are bounded. An entry beyond the bound is dropped, and a rendition that waits
+/// already is not added again. Any thread.
+package final class BackgroundRenditions: Sendable {
+    /// The result of an entry, as the metrics name it.
+    package enum Outcome: String, Sendable, CaseIterable {
+        /// The rendition was produced.
+        case made
+        /// The rendition was stored already.
+        case hit
+        case failed
+        /// Too many entries were waiting.
+        case dropped
+    }
+
+    package struct Limits: Sendable {
+        /// Entries in progress at the same time.
+        package var concurrency: Int
+        /// Entries that wait.
+        package var waiting: Int
+
+        package init(concurrency: Int, waiting: Int = 1000) {
+            self.concurrency = concurrency
+            self.waiting = waiting
+        }
+    }
+
+    private struct Entry: Sendable {
+        let rendition: RenditionRequest
+        let predecessor: RenditionRequest
+    }
+
+    private struct State {
+        var waiting: [Entry] = []
+        /// Those that wait and those in progress.
+        var known: Set<FlightKey> = []
+        var runners: [Int: Task<Void, Never>] = [:]
+        var lastRunner = 0
+        /// Nil until ``BackgroundRenditions/start(_:)``, and after ``BackgroundRenditions/stop()``.
+        var pipeline: (@Sendable () -> RenditionPipeline)?
+    }
+
+    private let limits: Limits
+    private let count: @Sendable (Outcome) -> Void
+    private let state = Mutex(State())
+
+    /// - Parameter count: Counts the outcome of an entry.
+    package init(_ limits: Limits, count: @escaping @Sendable (Outcome) -> Void) {
+        self.limits = limits
+        self.count = count
+    }
+
+    /// Starts processing.
+    ///
+    /// - Parameter pipeline: Returns the pipeline of the settings in force.
+    package func start(_ pipeline: @escaping @Sendable () -> RenditionPipeline) {
+        state.withLock { $0.pipeline = pipeline }
+        wake()
+    }
+
+    /// Forgets what waits, cancels what is in progress, and ignores later entries.
+    package func stop() {
+        let runners = state.withLock { state in
+            state.waiting = []
+            state.pipeline = nil
+            return state.runners.values
+        }
+        for runner in runners { runner.cancel() }
+    }
+
+    /// The number of entries that wait.
+    package var waiting: Int { state.withLock { $0.waiting.count } }
+
+    /// Whether a rendition waits or is in progress.
+    package func contains(_ rendition: RenditionRequest) -> Bool {
+        state.withLock { $0.known.contains(FlightKey(rendition)) }
+    }
+
+    /// Adds a rendition, unless it waits or is in progress already.
+    ///
+    /// - Parameter predecessor: The rendition that clients ask for. It is produced first, if it is not stored.
+    package func add(_ rendition: RenditionRequest, after predecessor: RenditionRequest) {
+        let entry = Entry(rendition: Self.inBackground(rendition), predecessor: Self.inBackground(predecessor))
+        let isDropped = state.withLock { state in
+            guard state.pipeline != nil, !state.known.contains(FlightKey(rendition)) else { return false }
+            guard state.waiting.count < limits.waiting else { return true }
+            state.known.insert(FlightKey(rendition))
+            state.waiting.append(entry)
+            return false
+        }
+        if isDropped { count(.dropped) }
+        wake()
+    }
+
+    private static func inBackground(_ request: RenditionRequest) -> RenditionRequest {
+        RenditionRequest(request.rendition, of: request.source, urgency: .prewarm)
+    }
+
+    /// Starts runners up to the limit while entries wait.
+    private func wake() {
+        state.withLock { state in
+            guard let pipeline = state.pipeline else { return }
+            while state.runners.count < limits.concurrency, !state.waiting.isEmpty {
+                let entry = state.waiting.removeFirst()
+                state.lastRunner += 1
+                let number = state.lastRunner
+                state.runners[number] = Task { await self.run(entry, pipeline(), number) }
+            }
+        }
+    }
+
+    /// Processes an entry, then wakes the next one.
+    private func run(_ entry: Entry, _ pipeline: RenditionPipeline, _ number: Int) async {
+        let outcome = await Self.outcome(entry, pipeline)
+        state.withLock { state in
+            state.runners[number] = nil
+            state.known.remove(FlightKey(entry.rendition))
+        }
+        if let outcome { count(outcome) }
+        wake()
+    }
+
+    /// Produces the predecessor, then the rendition.
+    ///
+    /// - Returns: Nil if the task was cancelled.
+    private static func outcome(_ entry: Entry, _ pipeline: RenditionPipeline) async -> Outcome? {
+        do throws(RenditionError) {
+            // Joins the flight of a client that has asked for it meanwhile, which then keeps that client's urgency.
+            _ = try await pipeline.find(entry.predecessor)
+            switch try await pipeline.find(entry.rendition).provenance {
+            case .hit, .stale: return .hit
+            default: return .made
+            }
+        } catch {
+            return error == .cancelled ? nil : .failed
+        }
+    }
+}

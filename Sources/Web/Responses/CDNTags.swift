@@ -1,0 +1,29 @@
+internal import Crypto
+internal import Fetch
+internal import HTTP
+internal import SystemIO
+
+/// The names by which a CDN removes all responses that were made of a source, or of all sources of a host.
+///
+/// They are hashes, because a response of a mount must not show where its origin is.
+struct CDNTags: Equatable {
+    let host: String
+    let source: String
+
+    /// - Parameter sourceURL: In canonical form.
+    init(_ sourceURL: String) {
+        let name = (try? SourceURL(sourceURL))?.host ?? ""
+        host = "gifreel-host-" + Self.hash(name)
+        source = "gifreel-source-" + Self.hash(sourceURL)
+    }
+
+    /// The first 16 hexadecimal digits of the SHA-256 of a text.
+    private static func hash(_ text: String) -> String {
+        Hex.encode(SHA256.hash(data: Array(text.utf8)).prefix(8))
+    }
+
+    /// The tags as the large CDNs read them: separated by commas in `Cache-Tag`, by spaces in `Surrogate-Key`.
+    var fields: HTTPHeaders {
+        ["Cache-Tag": "\(host),\(source)", "Surrogate-Key": "\(host) \(source)"]
+    }
+}

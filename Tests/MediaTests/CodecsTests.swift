@@ -1,0 +1,71 @@
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Media
+
+@Suite("The codecs of a media type are read from the file") struct CodecsTests {
+    /// What the inspection of a worker's file returns.
+    private func codecs(_ bytes: [UInt8], _ claim: OutputClaim) throws -> String? {
+        var file = try MemoryFile(name: "test")
+        try bytes.withUnsafeBytes { try file.append($0) }
+        return try OutputInspection.inspect(try file.seal(), as: claim, limit: 1 << 30)
+    }
+
+    private func codecs(_ gif: [UInt8], _ transcoder: Transcoder) throws -> String? {
+        let made = try Converted(gif, transcoder)
+        return try codecs(made.bytes, OutputClaim(transcoder, made.result))
+    }
+
+    @Test(arguments: [(16, 16), (320, 180), (1280, 720)])
+    func thoseOfH264AreItsProfileConstraintsAndLevel(_ width: Int, _ height: Int) throws {
+        let made = try Converted(GIFBuilder.animation(frames: 3, width: width, height: height, delay: 4))
+        let claim = OutputClaim(Transcoder(), made.result)
+        let stream = try made.stream()
+        let level = try #require(stream["level"].flatMap { UInt8($0) })
+        #expect(try codecs(made.bytes, claim) == "avc1.6400\(Hex.encode([level]))")
+    }
+
+    @Test func aDifferentFileHasDifferentCodecs() throws {
+        let made = try Converted(GIFBuilder.animation(frames: 3))
+        let claim = OutputClaim(Transcoder(), made.result)
+        let start = try #require(made.bytes.indices.first { made.bytes[$0...].starts(with: "avcC".utf8) }) + 4
+        var bytes = made.bytes
+        bytes[start + 2] = 0x10
+        bytes[start + 3] = 0x33
+        #expect(try codecs(bytes, claim) == "avc1.641033")
+        #expect(try codecs(made.bytes, claim) != "avc1.641033")
+    }
+
+    @Test(
+        .enabled(if: LinkedLibraries.has(.av1)), arguments: [(320, 180, 20, "00"), (1088, 612, 4, "04"), (1088, 612, 2, "08")])
+    func thoseOfAV1AreItsProfileLevelTierAndDepth(_ width: Int, _ height: Int, _ delay: Int, _ level: String) throws {
+        var options = TranscodeOptions()
+        options.codec = .av1
+        let gif = GIFBuilder.animation(frames: 2, width: width, height: height, delay: delay)
+        #expect(try codecs(gif, Transcoder(options: options)) == "av01.0.\(level)M.08")
+    }
+
+    @Test(.enabled(if: LinkedLibraries.present.hasEncoder(.webm))) func thoseOfVP9HaveTheLevelOfItsPictures() throws {
+        let small = GIFBuilder.animation(frames: 3, width: 64, height: 48, delay: 10)
+        #expect(try codecs(small, Transcoder(output: .webm)) == "vp09.00.10.08")
+        // The same size at more pictures per second.
+        let fast = GIFBuilder.animation(frames: 3, width: 320, height: 180, delay: 2)
+        #expect(try codecs(fast, Transcoder(output: .webm)) == "vp09.00.20.08")
+    }
+
+    @Test(arguments: [
+        (64, 64, 1_000_000_000, 10), (256, 144, 44_444_445, 10), (256, 144, 33_333_333, 11), (512, 72, 1_000_000_000, 10),
+        (514, 70, 1_000_000_000, 11), (1920, 1080, 33_333_334, 40), (1920, 1080, 16_666_667, 41),
+        (3840, 2160, 33_333_334, 50), (4096, 2, 1_000_000_000, 40), (65_536, 65_536, 1, 62), (2, 2, .max, 10),
+    ])
+    func aLevelHoldsRateSizeAndSide(_ width: Int, _ height: Int, _ shortest: Int, _ number: Int) {
+        #expect(VP9Level.of(width: width, height: height, shortest: shortest).number == number)
+    }
+
+    @Test(arguments: [OutputFormat.avif, .jpg, .png, .webp, .facts])
+    func picturesAndFactsHaveNone(_ output: OutputFormat) throws {
+        guard LinkedLibraries.present.hasEncoder(output) else { return }
+        #expect(try codecs(GIFBuilder.animation(frames: 3), Transcoder(output: output)) == nil)
+    }
+}

@@ -1,0 +1,153 @@
+import Fetch
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Renditions
+
+@Suite("Renditions in the background come after those of visitors, and are bounded", .timeLimit(.minutes(2)))
+struct BackgroundRenditionTests {
+    private let gif: [UInt8] = Array("GIF89a of a certain size".utf8)
+
+    /// Counts outcomes.
+    private final class Outcomes: Sendable {
+        private let outcomes = Mutex<[BackgroundRenditions.Outcome]>([])
+        var all: [BackgroundRenditions.Outcome] { outcomes.withLock { $0 } }
+        func append(_ outcome: BackgroundRenditions.Outcome) { outcomes.withLock { $0.append(outcome) } }
+    }
+
+    private func background(
+        _ world: PipelineFixture, _ outcomes: Outcomes, concurrency: Int = 1, waiting: Int = 10
+    ) -> BackgroundRenditions {
+        let background = BackgroundRenditions(.init(concurrency: concurrency, waiting: waiting)) { outcomes.append($0) }
+        background.start { world.pipeline }
+        return background
+    }
+
+    /// Adds a poster as the rendition that nobody has asked for, because every build can make one.
+    private func add(_ path: String, to background: BackgroundRenditions, _ world: PipelineFixture) throws {
+        background.add(try world.request(path, .png), after: try world.request(path, .mp4))
+    }
+
+    @Test func theRenditionOfVisitorsIsProducedFirst() async throws {
+        let outcomes = Outcomes()
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(gif))
+            let background = background(world, outcomes)
+            try add("/a.gif", to: background, world)
+            try await waitUntil("the rendition") { outcomes.all == [.made] }
+            #expect(world.conversions == ["mp4", "png"] && background.waiting == 0)
+            #expect(try await world.find("/a.gif", .png).provenance == .hit)
+            // Both are stored by now.
+            try add("/a.gif", to: background, world)
+            try await waitUntil("the second entry") { outcomes.all == [.made, .hit] }
+            #expect(world.conversions == ["mp4", "png"])
+        }
+    }
+
+    @Test func anEntryJoinsTheFlightOfAVisitor() async throws {
+        let (outcomes, gate) = (Outcomes(), AsyncGate())
+        try await PipelineFixture.run(gates: .init(conversion: gate)) { world async throws in
+            world.answer("/a.gif", .content(gif))
+            let visitor = Task { try await world.find("/a.gif") }
+            try await waitUntil("the conversion for the visitor") { gate.count == 1 }
+            let background = background(world, outcomes)
+            try add("/a.gif", to: background, world)
+            try await waitUntil("the entry to join") { world.renditionState.flights.waiterCount == 2 }
+            #expect(world.conversions == ["mp4"])
+            gate.open()
+            #expect(try await visitor.value.provenance == .stored)
+            try await waitUntil("the rendition") { outcomes.all == [.made] }
+            #expect(world.conversions == ["mp4", "png"])
+        }
+    }
+
+    @Test func entriesAreCoalescedAndDroppedBeyondTheBound() async throws {
+        let (outcomes, gate) = (Outcomes(), AsyncGate())
+        try await PipelineFixture.run(gates: .init(conversion: gate)) { world async throws in
+            for name in "abcd" { world.answer("/\(name).gif", .content(gif + [UInt8(name.asciiValue ?? 0)])) }
+            let background = background(world, outcomes, waiting: 2)
+            for path in ["/a.gif", "/a.gif", "/b.gif", "/b.gif", "/c.gif", "/d.gif"] {
+                try add(path, to: background, world)
+            }
+            // One is in progress, two wait.
+            #expect(background.waiting == 2 && outcomes.all == [.dropped])
+            #expect(background.contains(try world.request("/a.gif", .png)))
+            #expect(!background.contains(try world.request("/d.gif", .png)))
+            gate.open()
+            try await waitUntil("all entries") { outcomes.all.count == 4 }
+            #expect(outcomes.all == [.dropped, .made, .made, .made])
+            #expect(world.conversions == ["mp4", "png", "mp4", "png", "mp4", "png"])
+            // A dropped one may be added again.
+            try add("/d.gif", to: background, world)
+            try await waitUntil("the dropped entry") { outcomes.all.count == 5 }
+        }
+    }
+
+    @Test func noMoreEntriesThanAllowedAreInProgress() async throws {
+        let (outcomes, gate) = (Outcomes(), AsyncGate())
+        try await PipelineFixture.run(gates: .init(conversion: gate)) { world async throws in
+            for name in "abcde" { world.answer("/\(name).gif", .content(gif + [UInt8(name.asciiValue ?? 0)])) }
+            let background = background(world, outcomes, concurrency: 2)
+            for name in "abcde" { try add("/\(name).gif", to: background, world) }
+            try await waitUntil("two conversions") { gate.count == 2 }
+            #expect(background.waiting == 3)
+            gate.open()
+            try await waitUntil("all entries") { outcomes.all.count == 5 }
+            #expect(outcomes.all.allSatisfy { $0 == .made })
+        }
+    }
+
+    @Test func aFailureIsCountedAndTheNextEntryFollows() async throws {
+        let outcomes = Outcomes()
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .failure(.notFound))
+            world.answer("/b.gif", .content(gif))
+            let background = background(world, outcomes)
+            try add("/a.gif", to: background, world)
+            try add("/b.gif", to: background, world)
+            try await waitUntil("both entries") { outcomes.all == [.failed, .made] }
+            #expect(world.pipeline.isKnownToFail(try world.request("/a.gif", .png)))
+            #expect(!world.pipeline.isKnownToFail(try world.request("/b.gif", .png)))
+        }
+    }
+
+    @Test func theyWaitAtThePriorityOfPrewarming() async throws {
+        let (outcomes, gate) = (Outcomes(), AsyncGate())
+        // Background work gets half of the slots.
+        try await PipelineFixture.run(jobs: 2, gates: .init(conversion: gate)) { world async throws in
+            for name in "abc" { world.answer("/\(name).gif", .content(gif + [UInt8(name.asciiValue ?? 0)])) }
+            let background = background(world, outcomes, concurrency: 2)
+            try add("/a.gif", to: background, world)
+            try await waitUntil("the first conversion") { gate.count == 1 }
+            try add("/b.gif", to: background, world)
+            try await waitUntil("the refusal of the second one") { outcomes.all == [.failed] }
+            // A visitor is admitted beside it.
+            let visitor = Task { try await world.find("/c.gif") }
+            try await waitUntil("the conversion for the visitor") { gate.count == 2 }
+            gate.open()
+            _ = try await visitor.value
+            try await waitUntil("the first entry") { outcomes.all == [.failed, .made] }
+        }
+    }
+
+    @Test func nothingIsAddedBeforeTheStartOrAfterTheEnd() async throws {
+        let (outcomes, gate) = (Outcomes(), AsyncGate())
+        try await PipelineFixture.run(gates: .init(conversion: gate)) { world async throws in
+            for name in "ab" { world.answer("/\(name).gif", .content(gif)) }
+            let background = BackgroundRenditions(.init(concurrency: 1)) { outcomes.append($0) }
+            try add("/a.gif", to: background, world)
+            #expect(background.waiting == 0)
+            background.start { world.pipeline }
+            try add("/a.gif", to: background, world)
+            try add("/b.gif", to: background, world)
+            try await waitUntil("the first conversion") { gate.count == 1 }
+            background.stop()
+            #expect(background.waiting == 0)
+            try add("/b.gif", to: background, world)
+            gate.open()
+            try await waitUntil("the end of the flights") { world.renditionState.flights.count == 0 }
+            #expect(!world.conversions.contains("png") && outcomes.all.isEmpty)
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import Fetch
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Web
+
+/// `on_error: original`: what cannot be converted is answered as it is.
+@Suite("A GIF that cannot be converted may be the answer itself", .timeLimit(.minutes(2))) struct OriginalOnErrorTests {
+    /// The signature and a canvas, and no frame.
+    private static let broken = Array(GIFBuilder.animation(frames: 2).prefix(40))
+    private static let whole = GIFBuilder.animation(frames: 3)
+
+    private func run(_ body: (WebFixture, LoopbackOrigin) async throws -> Void) async throws {
+        let origin = try LoopbackOrigin([
+            "/broken.gif": { _ in .ok(Self.broken) }, "/whole.gif": { _ in .ok(Self.whole) },
+            "/page.gif": { _ in .ok(Array("<html>".utf8)) },
+        ])
+        defer { origin.stop() }
+        let configure: (inout WebFixture.Settings) throws -> Void = { settings in
+            var mount = Mount(origin: try SourceURL(origin.url("/")))
+            settings.policy.mounts["strict"] = mount
+            mount.onError = .original
+            settings.policy.mounts["m"] = mount
+            mount.negotiates = true
+            settings.policy.mounts["n"] = mount
+        }
+        try await WebFixture.run([:], configure) { web async throws in try await body(web, origin) }
+    }
+
+    @Test func theGIFIsSentAndNotStored() async throws {
+        try await run { web, origin async throws in
+            for _ in 0..<2 {
+                for target in [
+                    "/m/broken.mp4", "/m/broken.jpg", "/n/broken.gif", "/m/broken.html",
+                    "/strict/broken.html?on_error=original",
+                ] {
+                    let answer = try await web.request("GET", target, headers: ["Accept: video/mp4"])
+                    #expect(answer.status == 200 && answer.body == Self.broken, "\(target): \(answer.text)")
+                    #expect(answer["content-type"] == "image/gif" && answer["cache-control"] == "no-store")
+                    #expect(answer["vary"] == (target.hasPrefix("/n/") ? "Accept" : nil))
+                }
+            }
+            // One fetch for the first attempt, and one for the source itself. The failure is remembered.
+            #expect(origin.count("/broken.gif") <= 4)
+        }
+    }
+
+    @Test func whatCanBeConvertedIsConverted() async throws {
+        try await run { web, _ async throws in
+            let video = try await web.request("GET", "/m/whole.mp4")
+            #expect(video["content-type"] == "video/mp4" && video["cache-control"]?.hasPrefix("public") == true)
+            #expect(try await web.request("GET", "/m/whole.html").text.contains("<video"))
+        }
+    }
+
+    @Test func errorsOfTheRequestAndOfTheOriginStayErrors() async throws {
+        try await run { web, _ async throws in
+            for (target, code) in [
+                ("/strict/broken.mp4", "corrupt_gif"), ("/m/none.mp4", "source_not_found"), ("/m/page.mp4", "not_a_gif"),
+                ("/m/whole.mp4?start=100", "bad_option"), ("/m/whole.mp4?width=1", "bad_option"),
+                ("/m/broken.json", "corrupt_gif"),
+                ("/m/whole.mp4?on_error=original", "bad_option"), ("/m/whole.html?on_error=later", "bad_option"),
+            ] {
+                let answer = try await web.request("GET", target)
+                #expect(answer.code == code, "\(target): \(answer.status) \(answer.text)")
+            }
+        }
+    }
+}
