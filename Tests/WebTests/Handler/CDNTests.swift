@@ -1,6 +1,7 @@
 import Crypto
 import Fetch
 import Foundation
+import Renditions
 import SystemIO
 import TestSupport
 import Testing
