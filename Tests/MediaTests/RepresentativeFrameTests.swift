@@ -105,7 +105,7 @@ import Testing
     @Test func aFileThatBreaksOffHasTheBestOfItsWholeFrames() throws {
         let gif = Self.gif([{ _, _ in (0, 0, 0) }, Self.landscape, Self.face])
         #expect(try chosen(Array(gif.dropLast(300))) == 1)
-        #expect(throws: TranscodeError.incomplete) { try Converted(Array(gif.prefix(60)), as: .png) { $0.frame = .auto } }
+        #expect(throws: TranscodeError.incomplete(.gif)) { try Converted(Array(gif.prefix(60)), as: .png) { $0.frame = .auto } }
     }
 
     @Test func aChangedPartIsAsGoodAsTheWholeCanvas() throws {
