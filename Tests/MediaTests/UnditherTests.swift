@@ -154,7 +154,8 @@ import Testing
         return builder.finish()
     }
 
-    @Test(arguments: [OutputFormat.mp4, .png, .jpg, .webp]) func screensStayAsTheyAreInAllFormats(_ output: OutputFormat) throws {
+    @Test(arguments: [OutputFormat.mp4, .png, .jpg, .webp]) func screensStayAsTheyAreInAllFormats(_ output: OutputFormat) throws
+    {
         let gif = Self.screen()
         #expect(try Converted(gif, as: output) { _ in }.bytes == Converted(gif, as: output) { $0.undither = true }.bytes)
     }

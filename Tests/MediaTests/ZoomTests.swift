@@ -67,7 +67,8 @@ import Testing
         for y in 0..<15 {
             for x in 0..<21 {
                 let word = words[y * 21 + x]
-                #expect([word & 255, word >> 8 & 255, word >> 16 & 255].map(Int.init) == Self.components(Self.index(x / 3, y / 3)))
+                #expect(
+                    [word & 255, word >> 8 & 255, word >> 16 & 255].map(Int.init) == Self.components(Self.index(x / 3, y / 3)))
             }
         }
     }

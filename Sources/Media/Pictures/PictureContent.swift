@@ -30,10 +30,19 @@ struct PictureContent: Equatable {
         isScreen = 2 * drawn >= blocks
     }
 
-    /// Looks at the first frame of a file.
+    /// Looks at the first frame of a file, unless the request states its content.
     init<Decoder: AnimationDecoder & ~Copyable>(
-        ofFirstFrame bytes: UnsafeRawBufferPointer, by _: Decoder.Type, limits: MediaLimits
+        ofFirstFrame bytes: UnsafeRawBufferPointer, by _: Decoder.Type, limits: MediaLimits, tune: TranscodeOptions.Tune
     ) throws(TranscodeError) {
+        switch tune {
+        case .film:
+            self.init(isScreen: false)
+            return
+        case .screen, .pixel:
+            self.init(isScreen: true)
+            return
+        case .automatic: break
+        }
         var walk = try FrameWalk<Decoder>(bytes, limits: limits)
         _ = try walk.next()
         self.init(walk.canvas)

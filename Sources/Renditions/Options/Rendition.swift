@@ -58,6 +58,9 @@ package struct Rendition: Sendable, Hashable {
                 throw .invalidOption(name: option.rawValue, reason: "has no effect beside a preset")
             }
         }
+        if options.tune != .automatic, format == .mp4, options.codec == .h264 {
+            throw .invalidOption(name: RenditionOption.tune.rawValue, reason: "has an effect on mp4 only with codec=av1")
+        }
         if options.zoom > 1, options.size != SizeOptions() {
             throw .invalidOption(name: RenditionOption.zoom.rawValue, reason: "cannot be combined with width, height and fit")
         }

@@ -24,7 +24,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     package func applies(to format: Rendition.Format) -> Bool {
         switch format {
         case .output(let output): output.traits.options.contains(group)
-        case .html: self != .codec && self != .preset
+        case .html: self != .codec && self != .preset && self != .tune
         case .gif: false
         }
     }

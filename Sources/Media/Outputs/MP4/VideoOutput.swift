@@ -14,7 +14,8 @@ enum VideoOutput: OutputMaker {
         case .h264:
             return try attempt(transcoder, decoder, bytes, summary, H264Settings(transcoder), to: descriptor)
         case .av1:
-            let content = try PictureContent(ofFirstFrame: bytes, by: decoder, limits: transcoder.limits)
+            let content = try PictureContent(
+                ofFirstFrame: bytes, by: decoder, limits: transcoder.limits, tune: transcoder.options.tune)
             let tools = AV1Tools.video(content, AV1Tools.Work(of: summary, bytes: bytes.count, transcoder.options))
             return try attempt(transcoder, decoder, bytes, summary, AV1Settings(transcoder, tools), to: descriptor)
         }

@@ -7,7 +7,8 @@ enum WebMOutput: OutputMaker {
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
     ) throws(TranscodeError) -> TranscodeResult {
         let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
-        let content = try PictureContent(ofFirstFrame: bytes, by: Decoder.self, limits: transcoder.limits)
+        let content = try PictureContent(
+            ofFirstFrame: bytes, by: Decoder.self, limits: transcoder.limits, tune: transcoder.options.tune)
         let level = VP9Settings.level(quality: transcoder.options.quality, isScreen: content.isScreen)
         guard transcoder.options.preset == .sticker else {
             return try encode(

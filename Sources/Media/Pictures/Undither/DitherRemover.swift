@@ -82,24 +82,27 @@ final class DitherRemover {
         let weights: UnsafePointer<SIMD8<Int16>>
     }
 
+    /// The part of a row of coefficients that is dither, weighted: all up to the threshold, then less and less, and nothing from three
+    /// times the threshold on.
+    @inline(__always)
+    private static func dither(
+        _ row: SIMD8<Int16>, _ levels: SIMD8<Int16>, _ perReach: SIMD8<Int16>, _ fixed: SIMD8<Int16>, _ weights: SIMD8<Int16>
+    ) -> SIMD8<Int16> {
+        let threshold = pointwiseMax((perReach &* levels) &>> 7, fixed)
+        let sign = row &>> 15
+        let size = (row ^ sign) &- sign
+        let part = pointwiseMax(pointwiseMin(size, (threshold &+ threshold &+ threshold &- size) &>> 1), SIMD8())
+        return ((part ^ sign) &- sign) &* weights
+    }
+
     /// Adds what one block removes.
     @inline(__always)
     private func remove(at offset: Int, _ level: Int16, _ isPattern: Bool, _ tables: Tables) {
         var block = TransformBlock(UnsafePointer(samples.base + offset), stride: stride)
         block.forward()
+        let levels = SIMD8<Int16>(repeating: level)
         @inline(__always) func dither(_ row: SIMD8<Int16>, _ index: Int) -> SIMD8<Int16> {
-            var threshold = (tables.perReach[index] &* level) &>> 7
-            if isPattern {
-                let fixed = tables.fixed[index]
-                threshold.replace(with: fixed, where: fixed .> threshold)
-            }
-            let sign = row &>> 15
-            let size = (row ^ sign) &- sign
-            // All of it up to the threshold, then less and less, and nothing from three times the threshold on.
-            var part = (threshold &* 3 &- size) &>> 1
-            part.replace(with: size, where: size .< part)
-            part.replace(with: SIMD8(), where: part .< 0)
-            return ((part ^ sign) &- sign) &* tables.weights[index]
+            Self.dither(row, levels, tables.perReach[index], isPattern ? tables.fixed[index] : SIMD8(), tables.weights[index])
         }
         let r = block.rows
         block.rows = (

@@ -100,7 +100,9 @@ struct ChromaPlane: DitheredPlane {
     }
 
     func row(_ y: Int) -> Row {
-        Row(upper: source + 2 * y * columns, lower: source + min(2 * y + 1, rows - 1) * columns, last: columns - 1, shift: shift)
+        Row(
+            upper: source + 2 * y * columns, lower: source + min(2 * y + 1, rows - 1) * columns, last: columns - 1, shift: shift
+        )
     }
 
     func store(_ removed: UnsafePointer<Int16>, _ reach: UnsafePointer<Int32>, x left: Int, y: Int, count: Int) {
