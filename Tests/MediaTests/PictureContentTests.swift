@@ -4,13 +4,15 @@ import Testing
 @testable import Media
 
 @Suite("The content of the first frame decides which tools the encoder uses") struct PictureContentTests {
-    private func isScreen(_ width: Int = 64, _ height: Int = 64, _ index: (_ x: Int, _ y: Int) -> Int) throws -> Bool {
+    private func isScreen(
+        _ width: Int = 64, _ height: Int = 64, tune: TranscodeOptions.Tune = .automatic, _ index: (_ x: Int, _ y: Int) -> Int
+    ) throws -> Bool {
         var builder = GIFBuilder(width: width, height: height)
         let pixels = (0..<width * height).map { UInt8(index($0 % width, $0 / width)) }
         builder.add(GIFBuilder.Frame(width: width, height: height, pixels: pixels))
         let gif = builder.finish()
         return try gif.withUnsafeBytes {
-            try PictureContent(ofFirstFrame: $0, by: GIFReader.self, limits: MediaLimits()).isScreen
+            try PictureContent(ofFirstFrame: $0, by: GIFReader.self, limits: MediaLimits(), tune: tune).isScreen
         }
     }
 
@@ -29,5 +31,11 @@ import Testing
     @Test func halfOfTheBlocksDecide() throws {
         #expect(try isScreen { x, y in y < 32 ? 0 : (x + y) % 2 })
         #expect(try !isScreen { x, y in y < 16 ? 0 : (x + y) % 2 })
+    }
+
+    @Test func aStatedContentReplacesTheLook() throws {
+        #expect(try !isScreen(tune: .film) { _, _ in 1 })
+        #expect(try isScreen(tune: .screen) { x, y in (x + y) % 2 })
+        #expect(try isScreen(tune: .pixel) { x, y in (x + y) % 2 })
     }
 }

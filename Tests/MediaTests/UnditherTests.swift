@@ -174,9 +174,9 @@ import Testing
 
     @Test func aPosterShowsTheFilmToo() throws {
         let gif = Self.gif(.diffused)
-        let plain = try Converted(gif, as: .png) { $0.frame = 2 }.picture()
+        let plain = try Converted(gif, as: .png) { $0.frame = .number(2) }.picture()
         let poster = try Converted(gif, as: .png) {
-            $0.frame = 2
+            $0.frame = .number(2)
             $0.undither = true
         }.picture()
         let film = Self.film(2)
