@@ -128,7 +128,9 @@ import Testing
     @Test(arguments: [(1, 1), (4000, 2), (2, 4000), (640, 480)])
     func everySizeHasOne(_ width: Int, _ height: Int) throws {
         let facts = try Converted(GIFBuilder.animation(frames: 1, width: width, height: height), as: .facts) { _ in }
-        #expect(Placeholder(facts.bytes.suffix(Placeholder.byteCount)) != nil && facts.bytes.count == 2 + Placeholder.byteCount)
+        #expect(
+            Placeholder(facts.bytes.suffix(Placeholder.byteCount)) != nil
+                && facts.bytes.count == FactsOutput.delayLength + Placeholder.byteCount)
     }
 
     @Test func aDamagedOneIsRefused() throws {

@@ -41,7 +41,8 @@ package struct TranscodeOptions: Sendable, Hashable {
 
     package init(
         quality: Int = 60, background: RGB = .white, size: SizeOptions = SizeOptions(), time: TimeOptions = TimeOptions(),
-        frame: PosterFrame = .number(0), codec: VideoCodec = .h264, preset: Preset? = nil, undither: Bool = false, zoom: Int = 1,
+        frame: PosterFrame = .number(0), codec: VideoCodec = .h264, preset: Preset? = nil, undither: Bool = false,
+        zoom: Int = 1,
         tune: Tune = .automatic
     ) {
         self.quality = quality

@@ -65,6 +65,8 @@ struct PaletteReach: ~Copyable {
             var distance = max(red, green, blue)
             for place in 0..<neighbours where distance < nearest[place] { swap(&distance, &nearest[place]) }
         }
+        // A colour without such a neighbour does not move.
+        if nearest[0] == farthest { return 0 }
         return UInt8(nearest.reduce(0, +) * unit / neighbours)
     }
 }

@@ -47,10 +47,11 @@ final class Undither {
         }
         if !isSame { strengths = Self.strengths(kind, canvas.format) }
         let changed = isSame ? area.expanded(by: Self.margin).clipped(toWidth: canvas.width, height: canvas.height) : whole
-        copy(canvas, changed)
-        // Chroma is shared by 2 × 2 pixels.
-        let region = Rectangle(
-            x: changed.x & ~7, y: changed.y & ~7, width: changed.maxX - changed.x & ~7, height: changed.maxY - changed.y & ~7)
+        // Blocks begin at multiples of a cell, and chroma is shared by 2 × 2 pixels.
+        let (x, y) = (changed.x & ~7, changed.y & ~7)
+        let region = Rectangle(x: x, y: y, width: changed.maxX - x, height: changed.maxY - y)
+        // What is removed is subtracted from the copy.
+        copy(canvas, region)
         switch canvas.format {
         case .yuv:
             filter(remover, LumaPlane(canvas, output), region, strengths[0])
