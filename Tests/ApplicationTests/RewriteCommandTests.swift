@@ -42,6 +42,22 @@ import Testing
         }
     }
 
+    @Test func aStoredAV1ComesFirstAndVideosStateTheirCodecs() throws {
+        let gif = GIFBuilder.animation(frames: 3)
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+        defer { origin.stop() }
+        let server = try GifreelProcess()
+        let page = "<img src=\"\(origin.url("/a.gif"))\">"
+        let arguments = ["--server", "http://127.0.0.1:\(server.port)", "--facts"]
+        #expect(try values("type", in: rewrite(arguments, page).output) == ["video/mp4"])
+        for format in ["mp4", "mp4,codec=av1"] {
+            #expect(try server.request("GET", "/\(format)/\(origin.url("/a.gif"))").status == 200)
+        }
+        let types = try values("type", in: rewrite(arguments, page).output)
+        #expect(types.count == 2 && types[0].hasPrefix("video/mp4; codecs=&quot;av01.0."), "\(types)")
+        #expect(types.last?.hasPrefix("video/mp4; codecs=&quot;avc1.") == true, "\(types)")
+    }
+
     @Test func aGIFThatTheServerCannotConvertStays() throws {
         let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(Array("no GIF".utf8)) }])
         defer { origin.stop() }

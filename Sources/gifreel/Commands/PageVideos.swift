@@ -1,6 +1,7 @@
 internal import Fetch
 internal import Foundation
 internal import Markup
+internal import Media
 internal import Prewarm
 internal import Renditions
 internal import Settings
@@ -46,17 +47,24 @@ struct PageVideos {
         guard let source = try? SourceURL(url) else { return nil }
         let addresses = RenditionAddresses(of: source, mounts: mounts, keys: keys, expires: expires)
         func address(_ rendition: Rendition) -> String { server + addresses.target(rendition) }
-        let type = Rendition.Format.mp4.contentType
+        let video = page.inFormat(.mp4)
         guard let client else {
             return EmbeddedVideo(
-                sources: [EmbeddedVideo.Source(url: address(page.inFormat(.mp4)), type: type)],
+                sources: [EmbeddedVideo.Source(url: address(video), type: video.format.contentType)],
                 poster: address(page.inFormat(.jpg)))
         }
         guard let document = document(addresses.target(Rendition(format: .json)), client) else { return nil }
         let facts = PageFacts(document.source.facts)
         guard let poster = try? facts.poster(of: page) else { return nil }
+        // The AV1 comes first, once it is stored: an encoder needs more time for it.
+        let candidates = [video.encoded(by: .av1), video].compactMap(\.self)
+        let sources = candidates.compactMap { rendition -> EmbeddedVideo.Source? in
+            let stored = document.renditions[rendition.canonicalText]
+            if rendition != video, stored?.bytes == nil { return nil }
+            return EmbeddedVideo.Source(url: address(rendition), type: stored?.type ?? rendition.format.contentType)
+        }
         return EmbeddedVideo(
-            sources: [EmbeddedVideo.Source(url: address(page.inFormat(.mp4)), type: type)], poster: address(poster),
+            sources: sources, poster: address(poster),
             size: facts.videoSize(of: page), loops: facts.playCount(of: page) != 1)
     }
 
