@@ -8,7 +8,7 @@
   const selector = settings.selector || 'img[src*=".gif" i]';
   const widths = (settings.widths || "160 320 480 640 960 1280 1920").split(" ");
   const stays = matchMedia("(prefers-reduced-motion: reduce)").matches || navigator.connection?.saveData;
-  const known = new WeakSet();
+  const known = new WeakMap();
   /** Attributes that have no meaning on a video. Handlers of clicks are called on the image. */
   const dropped = /^(on.*|src|srcset|sizes|alt|loading|decoding|fetchpriority|data-gifreel.*)$/;
 
@@ -50,11 +50,12 @@
     return video;
   }
 
-  function upgrade(img) {
+  /** Shows the poster in place of a GIF that has not arrived, and returns a function that plays the video. */
+  function takeOver(img) {
     const gif = img.src.split("#")[0];
     const srcset = img.getAttribute("srcset");
     const urls = addresses(img, gif);
-    const video = makeVideo(img, urls);
+    let video;
     let isPaused = false;
     const play = () => video.play().catch(() => {});
     const visibility = new IntersectionObserver(([{ isIntersecting }]) => {
@@ -64,7 +65,8 @@
 
     function restore() {
       visibility.disconnect();
-      video.replaceWith(img);
+      approach.unobserve(img);
+      video?.replaceWith(img);
       img.removeEventListener("error", restore);
       if (srcset !== null) img.srcset = srcset;
       if (img.src !== gif) img.src = gif;
@@ -79,26 +81,28 @@
       visibility.observe(video);
     }
     function start() {
+      video = makeVideo(img, urls);
       video.addEventListener("loadeddata", swap, { once: true });
       video.addEventListener("error", restore);
       video.lastChild.addEventListener("error", restore);
+      video.addEventListener("click", (event) => {
+        if (!img.dispatchEvent(new MouseEvent("click", event))) event.preventDefault();
+        if (event.defaultPrevented || video.closest("a, button, label")) return;
+        isPaused = !video.paused;
+        if (isPaused) video.pause();
+        else play();
+      });
       video.load();
     }
-    video.addEventListener("click", (event) => {
-      if (!img.dispatchEvent(new MouseEvent("click", event))) event.preventDefault();
-      if (event.defaultPrevented || video.closest("a, button, label")) return;
-      isPaused = !video.paused;
-      if (isPaused) video.pause();
-      else play();
-    });
-    // The poster takes the place of the GIF, so that the browser stops loading that.
+    // The browser then stops loading the GIF, or never begins.
     if (urls.jpg && (stays || !img.complete)) {
       img.addEventListener("error", restore);
       img.removeAttribute("srcset");
       img.src = urls.jpg;
     }
-    if (stays) img.addEventListener("click", start, { once: true });
-    else start();
+    if (!stays) return start;
+    img.addEventListener("click", start, { once: true });
+    return () => {};
   }
 
   const approach = new IntersectionObserver(
@@ -106,7 +110,7 @@
       for (const { target, isIntersecting } of entries) {
         if (!isIntersecting) continue;
         approach.unobserve(target);
-        upgrade(target);
+        known.get(target)();
       }
     },
     { rootMargin: (settings.margin || 300) + "px" },
@@ -117,7 +121,7 @@
     if (!/^https?:[^?#]*\.gif([?#]|$)/i.test(img.src) || img.useMap || img.isMap || img.closest("picture")) return;
     // A server that requires signatures answers only what the page states.
     if ("signed" in settings && !img.dataset.gifreelMp4) return;
-    known.add(img);
+    known.set(img, takeOver(img));
     approach.observe(img);
   }
   function find(node) {
