@@ -104,7 +104,8 @@ import Testing
         let answer = try server.mp4(origin.url("/a.gif"))
         #expect(answer.status == 503 && answer["retry-after"] != nil)
         // The one that runs goes on to its end, and then all is as before.
-        #expect(try busy.readResponse().status == 422)
+        // It ends at its limit of processor time, or of wall-clock time if the machine has no processor for it.
+        #expect([422, 503].contains(try busy.readResponse().status))
         #expect(try missesInProgress(server) == 0)
         #expect(try server.mp4(origin.url("/a.gif")).status == 200)
     }
