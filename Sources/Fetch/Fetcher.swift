@@ -60,13 +60,31 @@ package final class Fetcher: Sendable {
         _ url: SourceURL, validators: SourceValidators? = nil, fields: [String] = [],
         arriving: ArrivingSource = ArrivingSource()
     ) async throws(FetchError) -> FetchOutcome {
+        let outcome = try await run(url, validators ?? SourceValidators(), fields, document: nil, arriving)
+        // Only a document has no outcome.
+        guard let outcome else { throw .failed(.protocolViolation(cause: "no outcome")) }
+        return outcome
+    }
+
+    /// Sends a document with POST, under the same rules for URLs and addresses as a fetch. Redirects are not followed.
+    ///
+    /// - Parameter fields: Additional request header fields, as `Name: value`.
+    /// - Throws: ``FetchError`` unless the receiver answers with a status from 200 to 299.
+    package func post(_ document: [UInt8], to url: SourceURL, fields: [String]) async throws(FetchError) {
+        _ = try await run(url, SourceValidators(), fields, document: document, ArrivingSource())
+    }
+
+    private func run(
+        _ url: SourceURL, _ validators: SourceValidators, _ fields: [String], document: [UInt8]?,
+        _ arriving: ArrivingSource
+    ) async throws(FetchError) -> FetchOutcome? {
         try context.settings.check(url)
         let id = lastID.add(1, ordering: .relaxed).newValue
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 loop.submit(
                     FetchRequest(
-                        id: id, url: url, validators: validators ?? SourceValidators(), fields: fields,
+                        id: id, url: url, validators: validators, fields: fields, document: document,
                         arriving: arriving, submitted: .now, continuation: continuation)
                 )
                 // The cancellation handler may have run before the submission and cancelled nothing.

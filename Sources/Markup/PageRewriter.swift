@@ -1,11 +1,11 @@
 internal import Foundation
 
-/// Replaces the GIF images of an HTML page by videos, as the page arrives. All other bytes stay as they are.
+/// Replaces the animations of an HTML page by videos, as the page arrives: images with a GIF, or with a format that the caller names. All other bytes stay as they are.
 ///
 /// These images stay: images with `data-gifreel="off"`, `usemap`, `ismap` or `onload`, images whose URL is not absolute if the
 /// page's URL is unknown, and those within elements that choose among several media or show their content as a fallback.
 package struct PageRewriter {
-    /// Returns the video for a GIF at an absolute URL; nil leaves the image as it is. May block.
+    /// Returns the video for an animation at an absolute URL; nil leaves the image as it is. May block.
     package typealias Videos = (_ url: String) -> EmbeddedVideo?
 
     /// The number of replaced images.
@@ -14,15 +14,20 @@ package struct PageRewriter {
     private static let owners: Set = ["picture", "video", "audio", "object", "canvas"]
 
     private let videos: Videos
+    /// With their dots.
+    private let extensions: [String]
     private var tokenizer = HTMLTokenizer()
     private var base: URL?
     private var hasBaseElement = false
     /// Open elements whose images stay.
     private var openOwners: [String] = []
 
-    /// - Parameter base: The page's URL, which resolves relative links unless the page has a `<base>`.
-    package init(base: String? = nil, videos: @escaping Videos) {
+    /// - Parameters:
+    ///   - base: The page's URL, which resolves relative links unless the page has a `<base>`.
+    ///   - extensions: The extensions of images that are replaced, in lower case.
+    package init(base: String? = nil, extensions: [String] = ["gif"], videos: @escaping Videos) {
         self.base = base.flatMap { URL(string: $0) }
+        self.extensions = extensions.map { ".\($0)" }
         self.videos = videos
     }
 
@@ -63,7 +68,7 @@ package struct PageRewriter {
     }
 
     private func replacement(_ tag: StartTag) -> [UInt8]? {
-        guard tag.name == "img", openOwners.isEmpty, let link = tag["src"]?.trimmedValue, isGIF(link),
+        guard tag.name == "img", openOwners.isEmpty, let link = tag["src"]?.trimmedValue, isAnimation(link),
             tag["data-gifreel"]?.value != "off", ["usemap", "ismap", "onload"].allSatisfy({ tag[$0] == nil }),
             let url = URL(string: link, relativeTo: base)?.absoluteURL, ["http", "https"].contains(url.scheme?.lowercased()),
             let video = videos(url.absoluteString)
@@ -71,8 +76,9 @@ package struct PageRewriter {
         return video.markup(replacing: tag)
     }
 
-    private func isGIF(_ link: String) -> Bool {
-        link.prefix { $0 != "?" && $0 != "#" }.lowercased().hasSuffix(".gif")
+    private func isAnimation(_ link: String) -> Bool {
+        let path = link.prefix { $0 != "?" && $0 != "#" }.lowercased()
+        return extensions.contains { path.hasSuffix($0) }
     }
 }
 

@@ -11,8 +11,12 @@ extension Transcoder {
     /// - Parameters:
     ///   - source: The whole file; stays in place during the call.
     ///   - descriptor: An empty, seekable file, open for reading and writing. It is written by position and stays open.
+    ///   - onProgress: Called on this thread after each encoded picture of a video. A second attempt at a result that was too
+    ///     large counts again from the beginning.
     /// - Throws: ``TranscodeError``. The file's contents are then undefined.
-    package func convert(_ source: UnsafeRawBufferPointer, to descriptor: Int32) throws(TranscodeError) -> TranscodeResult {
-        try output.traits.make(self, source, descriptor)
+    package func convert(
+        _ source: UnsafeRawBufferPointer, to descriptor: Int32, onProgress: ((FrameProgress) -> Void)? = nil
+    ) throws(TranscodeError) -> TranscodeResult {
+        try output.traits.make(self, source, descriptor, FrameMeter(onProgress))
     }
 }

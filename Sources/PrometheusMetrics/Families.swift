@@ -17,8 +17,23 @@ package enum Families {
     package static let unobserved = MetricFamily(
         "gifreel_http_requests_unobserved_total", .counter,
         "Requests missing from the other families, because they arrived faster than they could be counted.")
+    package static let purgeHooks = MetricFamily(
+        "gifreel_purge_hook_requests_total", .counter,
+        "Requests of purge hooks by hook and result: delivered, repeated, failed or dropped.")
+    package static let keyRequests = MetricFamily(
+        "gifreel_key_requests_total", .counter, "Requests that a key with a name has signed, by key.")
+    package static let keyMisses = MetricFamily(
+        "gifreel_key_misses_total", .counter, "Misses of requests that a key with a name has signed, by key.")
+    package static let keyRefusals = MetricFamily(
+        "gifreel_key_refusals_total", .counter, "Requests refused for the sources or the rate of their key, by key.")
     package static let connections = MetricFamily("gifreel_http_connections", .gauge, "Open connections.")
     package static let accepted = MetricFamily("gifreel_http_connections_accepted_total", .counter, "Connections accepted.")
+    package static let statuses = MetricFamily(
+        "gifreel_async_statuses", .gauge, "Statuses of requests that did not wait, by state: running or ended.")
+    package static let webhooks = MetricFamily(
+        "gifreel_webhooks_total", .counter, "Attempts to send webhooks, by result.")
+    package static let webhooksPending = MetricFamily(
+        "gifreel_webhooks_pending", .gauge, "Webhooks that wait or are being sent.")
     package static let droppedLogLines = MetricFamily(
         "gifreel_log_dropped_lines_total", .counter, "Log lines that could not be written, by log.")
 
@@ -163,6 +178,6 @@ package enum Families {
     package static let instruments = [
         requests, requestDuration, responseBytes, requestBytes, cutResponses, unobserved, fetches, fetchDuration,
         conversions, conversionDuration, conversionQueue, conversionCPU, sourceBytes, outputBytes, savedBytes, kills,
-        prewarmed,
+        prewarmed, keyRequests, keyMisses, keyRefusals, purgeHooks, webhooks,
     ]
 }

@@ -13,6 +13,8 @@ package struct Setting: Sendable {
         case duration
         /// One of these words.
         case choice([String])
+        /// `name=value`. In a file, a list of them may be a mapping.
+        case pair
     }
 
     /// How many values a setting takes.
@@ -53,9 +55,13 @@ package struct Setting: Sendable {
     /// What a value must be, such as “a whole number from 0 to 65535”.
     package let expectation: String
 
+    /// What documents write in place of `*`.
+    let exampleName: String
+
     private let write: @Sendable (inout Settings, String, [String]) -> Rejection?
     private let read: @Sendable (Settings, String) -> [String]
     private let copy: @Sendable (Settings, inout Settings) -> Void
+    private let chosenNames: @Sendable (Settings) -> [String]
 
     /// The text that ``set(_:chosenName:in:)`` does not accept.
     package struct Rejection: Equatable, Sendable {
@@ -82,31 +88,35 @@ package struct Setting: Sendable {
             summary)
     }
 
-    /// A row for a duration of each mount.
-    init<Value: SettingValue>(
-        mount name: String, _ path: any WritableKeyPath<Settings.Mount, Value> & Sendable, in range: ClosedRange<Value.Scalar>,
-        _ effect: Effect, whenUnset: String? = nil, example: String? = nil, _ summary: String
+    /// A row for a number, duration or size of each member of a family.
+    init<Member: Sendable, Value: SettingValue>(
+        each family: SettingFamily<Member>, _ name: String, _ path: any WritableKeyPath<Member, Value> & Sendable,
+        in range: ClosedRange<Value.Scalar>, unit: String? = nil, _ effect: Effect, whenUnset: String? = nil,
+        example: String? = nil, _ summary: String
     ) where Value.Scalar: RangedScalar {
         self.init(
-            name: "mounts.*.\(name)", Access(mount: path), Rule(range), effect, isSecret: false, unit: nil,
-            whenUnset: whenUnset, example: example, summary)
+            name: family.name(of: name), Access(family, path), Rule(range), effect, isSecret: false, unit: unit,
+            whenUnset: whenUnset, example: example, summary, family: (family.example, family.names))
     }
 
-    /// A row for text or a flag of each mount.
-    init<Value: SettingValue>(
-        mount name: String, _ path: any WritableKeyPath<Settings.Mount, Value> & Sendable, isSecret: Bool = false,
-        _ effect: Effect, whenUnset: String? = nil, example: String? = nil, _ summary: String
+    /// A row for text, a flag or a choice of each member of a family.
+    init<Member: Sendable, Value: SettingValue>(
+        each family: SettingFamily<Member>, _ name: String, _ path: any WritableKeyPath<Member, Value> & Sendable,
+        isSecret: Bool = false, _ effect: Effect, whenUnset: String? = nil, example: String? = nil, _ summary: String
     ) where Value.Scalar: UnrangedScalar {
         self.init(
-            name: "mounts.*.\(name)", Access(mount: path), Rule(), effect, isSecret: isSecret, unit: nil, whenUnset: whenUnset,
-            example: example, summary)
+            name: family.name(of: name), Access(family, path), Rule(), effect, isSecret: isSecret, unit: nil,
+            whenUnset: whenUnset, example: example, summary, family: (family.example, family.names))
     }
 
     private init<Value: SettingValue>(
         name: String, _ access: Access<Value>, _ rule: Rule<Value.Scalar>, _ effect: Effect, isSecret: Bool, unit: String?,
-        whenUnset: String?, example: String?, _ summary: String
+        whenUnset: String?, example: String?, _ summary: String,
+        family: (example: String, names: @Sendable (Settings) -> [String]) = ("", { _ in [] })
     ) {
         self.name = name
+        exampleName = family.example
+        chosenNames = family.names
         kind = Value.Scalar.kind
         shape = Value.shape
         self.effect = effect
@@ -160,10 +170,10 @@ package struct Setting: Sendable {
         copy(source, &target)
     }
 
-    /// The setting's full names in `settings`: one, or one per mount.
+    /// The setting's full names in `settings`: one, or one per member of its family.
     package func names(in settings: Settings) -> [(name: String, chosenName: String)] {
         guard hasChosenName else { return [(name, "")] }
-        return settings.mounts.keys.sorted().map { (name.replacing("*", with: $0), $0) }
+        return chosenNames(settings).sorted().map { (name.replacing("*", with: $0), $0) }
     }
 }
 
@@ -177,9 +187,11 @@ private struct Access<Value: SettingValue>: Sendable {
         set = { settings, _, value in settings[keyPath: path] = value }
     }
 
-    init(mount path: any WritableKeyPath<Settings.Mount, Value> & Sendable) {
-        get = { settings, name in (settings.mounts[name] ?? Settings.Mount())[keyPath: path] }
-        set = { settings, name, value in settings.mounts[name, default: Settings.Mount()][keyPath: path] = value }
+    init<Member: Sendable>(_ family: SettingFamily<Member>, _ path: any WritableKeyPath<Member, Value> & Sendable) {
+        let members = family.members
+        let new = family.new
+        get = { settings, name in (settings[keyPath: members][name] ?? new)[keyPath: path] }
+        set = { settings, name, value in settings[keyPath: members][name, default: new][keyPath: path] = value }
     }
 }
 
@@ -199,5 +211,26 @@ private struct Rule<Scalar: SettingScalar>: Sendable {
         contains = { range.contains($0) }
         self.range = (range.lowerBound.settingText, range.upperBound.settingText)
         expectation = Scalar.expectation(range)
+    }
+}
+
+/// Members with names that the user chooses, which all have the same settings: mounts, keys, presets, hooks.
+struct SettingFamily<Member: Sendable>: Sendable {
+    /// The name of the family, such as `mounts`.
+    let name: String
+    /// The name of a member in documents.
+    let example: String
+    let members: any WritableKeyPath<Settings, [String: Member]> & Sendable
+    /// A member whose settings have their defaults.
+    let new: Member
+
+    /// The full name of a setting, with `*` for that of the member.
+    ///
+    /// - Parameter setting: Empty if the member itself is the value.
+    func name(of setting: String) -> String { setting.isEmpty ? "\(name).*" : "\(name).*.\(setting)" }
+
+    /// The names of the members.
+    var names: @Sendable (Settings) -> [String] {
+        { [members] in Array($0[keyPath: members].keys) }
     }
 }

@@ -22,6 +22,13 @@ extension Setting {
     /// The name of the group: the part before the first dot.
     package var group: Substring { name.prefix { $0 != "." } }
 
+    /// The part of a full name that the user has chosen; empty for none.
+    ///
+    /// - Parameter fullName: A name that the setting matches.
+    func chosenName(in fullName: String) -> String {
+        zip(name.split(separator: "."), fullName.split(separator: ".")).first { $0.0 == "*" }.map { String($0.1) } ?? ""
+    }
+
     private func matches(_ candidate: String) -> Bool {
         let own = name.split(separator: ".")
         let parts = candidate.split(separator: ".", omittingEmptySubsequences: false)
@@ -33,7 +40,9 @@ extension Setting {
         let parts = name.split(separator: ".")
         let candidates = all.map { setting in
             // A chosen name is right whatever it is.
-            parts.count == 3 ? setting.name.replacing("*", with: parts[1]) : setting.name
+            let own = setting.name.split(separator: ".")
+            guard let index = own.firstIndex(of: "*"), parts.count == own.count, own.last != "*" else { return setting.name }
+            return setting.name.replacing("*", with: parts[index])
         }
         return nearest(to: name, among: candidates, separator: ".")
     }

@@ -107,6 +107,36 @@ extension SettingChoice {
     package var settingText: String { rawValue }
 }
 
+/// The name and the value of an option, as `name=value`.
+package struct OptionPair: UnrangedScalar, SettingValue {
+    package typealias Scalar = Self
+    package static var kind: Setting.Kind { .pair }
+    package static var expectation: String { "options of the form name=value" }
+    package let name: String
+    package let value: String
+
+    package init?(settingText text: String) {
+        let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty, String(settingText: text) != nil else { return nil }
+        name = String(parts[0])
+        value = String(parts[1])
+    }
+
+    package var settingText: String { "\(name)=\(value)" }
+}
+
+extension Settings.Purge.Scope: SettingValue {
+    package typealias Scalar = Self
+}
+
+extension Settings.Purge.Method: SettingValue {
+    package typealias Scalar = Self
+}
+
+extension Settings.Options.Allow: SettingValue {
+    package typealias Scalar = Self
+}
+
 extension Settings.Renditions.AV1: SettingValue {
     package typealias Scalar = Self
 }

@@ -7,6 +7,9 @@ package struct Settings: Sendable, Equatable {
     package var cache = Cache()
     package var sources = Sources()
     package var signing = Signing()
+    package var options = Options()
+    /// Options by the name of their preset.
+    package var presets: [String: [OptionPair]] = [:]
     package var rateLimit = RateLimit()
     package var transcode = Transcode()
     package var sandbox = Sandbox()
@@ -18,7 +21,10 @@ package struct Settings: Sendable, Equatable {
     package var renditions = Renditions()
     package var pages = Pages()
     package var admin = Admin()
+    package var purge = Purge()
     package var prewarm = Prewarm()
+    package var async = Async()
+    package var webhooks = Webhooks()
     package var metrics = Metrics()
     package var log = Log()
 
@@ -72,11 +78,36 @@ package struct Settings: Sendable, Equatable {
 
     package struct Signing: Sendable, Equatable {
         package var keys: [String] = []
+        /// Keys by their names.
+        package var named: [String: Key] = [:]
+
+        /// A key with a name, and the limits of its requests.
+        package struct Key: Sendable, Equatable {
+            package var secret: String?
+            package var hosts: [String] = []
+            package var missesPerMinute = 0
+            package var burst = 30
+
+            package init() {}
+        }
+    }
+
+    package struct Options: Sendable, Equatable {
+        package var allow = Allow.any
+
+        /// The options that unsigned requests may have.
+        package enum Allow: String, SettingChoice {
+            case any
+            case presets
+        }
     }
 
     package struct RateLimit: Sendable, Equatable {
         package var missesPerMinute = 0
         package var burst = 30
+        package var uploadsPerMinute = 0
+        package var uploadBurst = 10
+        package var bytesPerMinute: ByteCount?
     }
 
     package struct Transcode: Sendable, Equatable {
@@ -206,9 +237,48 @@ package struct Settings: Sendable, Equatable {
         package var token: String?
     }
 
+    package struct Purge: Sendable, Equatable {
+        /// Requests that tell CDNs about purges, by their names.
+        package var hooks: [String: Hook] = [:]
+
+        package struct Hook: Sendable, Equatable {
+            package var url: String?
+            package var method = Method.post
+            package var headers: [String] = []
+            package var body: String?
+            package var scopes = Scope.allCases
+
+            package init() {}
+        }
+
+        /// The extent of a purge.
+        package enum Scope: String, SettingChoice {
+            case url
+            case prefix
+            case object
+            case all
+        }
+
+        package enum Method: String, SettingChoice {
+            case post = "POST"
+            case put = "PUT"
+            case delete = "DELETE"
+            case purge = "PURGE"
+        }
+    }
+
     package struct Prewarm: Sendable, Equatable {
         package var concurrency: Int?
         package var maxURLs = 50_000
+    }
+
+    package struct Async: Sendable, Equatable {
+        package var maxStatuses = 4096
+    }
+
+    package struct Webhooks: Sendable, Equatable {
+        package var allow: [String] = []
+        package var key: String?
     }
 
     package struct Metrics: Sendable, Equatable {
@@ -253,6 +323,13 @@ extension Settings {
         if sources.ports.isEmpty {
             throw SettingsError("sources.ports is empty; it must name at least one port.")
         }
+        for (name, key) in signing.named.sorted(by: { $0.key < $1.key }) where key.secret == nil {
+            throw SettingsError("signing.keys.\(name).secret is missing; a key needs a secret.")
+        }
+        if !webhooks.allow.isEmpty && webhooks.key == nil {
+            throw SettingsError(
+                "webhooks.allow names receivers but webhooks.key is not set; set a key or remove webhooks.allow.")
+        }
         try requireKeys("sources.require_signature", sources.requireSignature)
         for (name, mount) in mounts.sorted(by: { $0.key < $1.key }) {
             if mount.origin == nil { throw SettingsError("mounts.\(name).origin is missing; a mount needs an origin.") }
@@ -262,7 +339,7 @@ extension Settings {
 
     /// A server that is meant to require signatures must not start without them because a secret is missing.
     private func requireKeys(_ name: String, _ isRequired: Bool?) throws(SettingsError) {
-        guard isRequired == true && signing.keys.isEmpty else { return }
+        guard isRequired == true && signing.keys.isEmpty && signing.named.isEmpty else { return }
         throw SettingsError("\(name) is true but signing.keys holds no key; set a key or remove \(name).")
     }
 }

@@ -34,15 +34,15 @@ extension Setting {
         case .text: shape == .list ? "list" : "text"
         case .flag: "true or false"
         case .choice(let words): words.joined(separator: ", ")
+        case .pair: "name=value, …"
         case .number, .bytes, .duration:
             [range.map { "\($0.lower) to \($0.upper)" }, unit].compactMap(\.self).joined(separator: " ")
         }
     }
 
-    /// The section within the group, such as `s3` of `store.s3.bucket`; nil for most settings.
-    var section: Substring? {
-        let words = name.split(separator: ".")
-        return words.count > (hasChosenName ? 3 : 2) ? words[words.count - 2] : nil
+    /// The parts of the name, with an example in place of `*`.
+    fileprivate var examplePath: [String] {
+        name.split(separator: ".").map { $0 == "*" ? exampleName : String($0) }
     }
 
     /// Groups in the order of the table, with their rows.
@@ -71,22 +71,26 @@ private enum YAMLDocument {
             # file again. Settings marked [restart] keep their value until the server is restarted.
             """.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
         for group in Setting.groups {
-            lines += ["", group.rows[0].hasChosenName ? "# \(group.name):" : "\(group.name):"]
-            if group.rows[0].hasChosenName { lines.append("#   media:") }
-            var section: Substring?
+            lines.append("")
+            // The names above the rows that were written last.
+            var parents: [String] = []
             for row in group.rows {
-                if row.section != section, let name = row.section {
-                    lines.append("\(row.hasChosenName ? "#     " : "  ")\(name):")
+                let path = row.examplePath
+                let common = zip(parents, path).prefix { $0 == $1 }.count
+                parents = path.dropLast()
+                for (depth, name) in parents.enumerated().dropFirst(common) {
+                    lines.append("\(row.hasChosenName ? "# " : "")\(indent(depth))\(name):")
                 }
-                section = row.section
-                lines += self.lines(row)
+                lines += self.lines(row, path)
             }
         }
         return lines.joined(separator: "\n") + "\n"
     }
 
-    private static func lines(_ row: Setting) -> [String] {
-        let indent = (row.hasChosenName ? "#     " : "  ") + (row.section == nil ? "" : "  ")
+    private static func indent(_ depth: Int) -> String { String(repeating: "  ", count: depth) }
+
+    private static func lines(_ row: Setting, _ path: [String]) -> [String] {
+        let indent = (row.hasChosenName ? "# " : "") + indent(path.count - 1)
         var comment = row.summary
         if row.defaultTexts.isEmpty {
             if let phrase = row.whenUnset { comment += " Default: \(phrase)." }
@@ -94,12 +98,11 @@ private enum YAMLDocument {
         }
         if case .choice(let words) = row.kind { comment += " One of \(words.joined(separator: ", "))." }
         if row.effect == .restart { comment += " [restart]" }
-        let key = row.name.split(separator: ".").last ?? ""
         // A line for a setting without a default is a comment, so that the file leaves it unset.
         let isComment = row.defaultTexts.isEmpty && row.example != nil && !row.hasChosenName
         let example = row.example.map { row.shape == .list ? split($0) : [$0] } ?? []
         let shown = row.hasChosenName || row.defaultTexts.isEmpty ? example : row.defaultTexts
-        let line = "\(indent)\(isComment ? "# " : "")\(key): \(value(shown, row.shape))"
+        let line = "\(indent)\(isComment ? "# " : "")\(path[path.count - 1]): \(value(shown, row))"
         return Wrapping.lines(comment, width: 118 - indent.count).map { "\(indent)# \($0)" } + [line]
     }
 
@@ -107,8 +110,12 @@ private enum YAMLDocument {
         list.split(separator: ",").map { String($0.drop { $0 == " " }) }
     }
 
-    private static func value(_ texts: [String], _ shape: Setting.Shape) -> String {
-        shape == .list ? "[\(texts.map(scalar).joined(separator: ", "))]" : scalar(texts.first ?? "")
+    private static func value(_ texts: [String], _ row: Setting) -> String {
+        if row.kind == .pair {
+            let pairs = texts.compactMap(OptionPair.init).map { "\($0.name): \(scalar($0.value))" }
+            return "{\(pairs.joined(separator: ", "))}"
+        }
+        return row.shape == .list ? "[\(texts.map(scalar).joined(separator: ", "))]" : scalar(texts.first ?? "")
     }
 
     private static func scalar(_ text: String) -> String {

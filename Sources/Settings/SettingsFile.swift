@@ -38,7 +38,13 @@ struct SettingsFile {
         for (key, node) in mapping {
             let name = prefix + (key.string ?? "?")
             let origin = "\(path)\(key.mark.map { ", line \($0.line)" } ?? "")"
-            if let setting = Setting.named(name) {
+            if let members = node.sequence?.compactMap(\.mapping), !members.isEmpty, Setting.isGroup(name) {
+                let plain = Node.Sequence(node.sequence?.filter { $0.mapping == nil } ?? [])
+                try collect(members, prefix: name, path)
+                if let setting = Setting.named(name) {
+                    entries[name] = Entry(origin: origin, texts: try Self.texts(.sequence(plain), of: setting, name, origin))
+                }
+            } else if let setting = Setting.named(name), node.mapping == nil || !Setting.isGroup(name) {
                 entries[name] = Entry(origin: origin, texts: try Self.texts(node, of: setting, name, origin))
             } else if Setting.isGroup(name) {
                 if let inner = node.mapping {
@@ -52,6 +58,18 @@ struct SettingsFile {
         }
     }
 
+    /// Collects members of a family that stand in a list, with their names among their settings.
+    private mutating func collect(_ members: [Node.Mapping], prefix: String, _ path: String) throws(SettingsError) {
+        for member in members {
+            guard let name = member["name"]?.string, !name.isEmpty else {
+                throw SettingsError("\(path): an entry of \(prefix) has no name.")
+            }
+            var settings = member
+            settings["name"] = nil
+            try collect(settings, prefix: "\(prefix).\(name).", path)
+        }
+    }
+
     private static func texts(
         _ node: Node, of setting: Setting, _ name: String, _ origin: String
     ) throws(SettingsError) -> [String] {
@@ -61,6 +79,15 @@ struct SettingsFile {
                 throw SettingsError("\(origin): \(name) must be a list of plain values.")
             }
             return items
+        }
+        if let mapping = node.mapping, setting.kind == .pair {
+            let pairs = mapping.compactMap { name, value in
+                name.string.flatMap { name in value.scalar.map { "\(name)=\($0.string)" } }
+            }
+            guard pairs.count == mapping.count else {
+                throw SettingsError("\(origin): \(name) must hold names with plain values.")
+            }
+            return pairs
         }
         guard let scalar = node.scalar else {
             throw SettingsError("\(origin): \(name) must be \(setting.shape == .list ? "a list" : "one value").")

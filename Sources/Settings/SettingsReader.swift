@@ -61,8 +61,7 @@ package struct SettingsReader {
             // A list may stand as one text, in a file too.
             if setting.shape == .list { texts = texts.flatMap { $0.split(separator: ",").map(String.init) } }
             texts = texts.map { $0.trimmingCharacters(in: .whitespaces) }
-            let chosenName = setting.hasChosenName ? name.split(separator: ".")[1] : ""
-            if let rejection = setting.set(texts, chosenName: String(chosenName), in: &settings) {
+            if let rejection = setting.set(texts, chosenName: setting.chosenName(in: name), in: &settings) {
                 throw .wrongValue(name, rejection.text, setting.expectation, origin: origin)
             }
         }

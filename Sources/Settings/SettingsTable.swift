@@ -2,8 +2,8 @@ extension Setting {
     /// Every setting. The reader, `config/gifreel.yaml`, `docs/configuration.md`, the manual page and the reload plan derive
     /// from these rows.
     package static let all: [Setting] =
-        server + cache + sources + signing + rateLimit + transcode + limits + renditions + mounts + store + cluster + pages
-        + admin + prewarm + metrics + log
+        server + cache + sources + signing + options + presets + rateLimit + transcode + limits + renditions + mounts + store
+        + cluster + pages + admin + purge + prewarm + async + webhooks + metrics + log
 
     private static let day = Duration.seconds(86_400)
     private static let decade = Duration.seconds(3650 * 86_400)
@@ -132,10 +132,41 @@ extension Setting {
             "Name of this server in CDN-Loop. Requests that carry it are loops and are refused."),
     ]
 
+    private static let key = SettingFamily(
+        name: "signing.keys", example: "blog", members: \Settings.signing.named, new: Settings.Signing.Key())
+
     private static let signing = [
         Setting(
             "signing.keys", \.signing.keys, isSecret: true, .live,
-            "Secrets of 32 random bytes or more, without commas. The first one signs; all of them verify.")
+            "Secrets of 32 random bytes or more, without commas. The first one signs; all of them verify."),
+        Setting(
+            each: key, "secret", \.secret, isSecret: true, .live, example: "a text of 32 random bytes",
+            "Secret of a key with a name, without commas. Keys with names come after the list of those without."),
+        Setting(
+            each: key, "hosts", \.hosts, .live, whenUnset: "all sources", example: "*.example.com",
+            "Patterns of the sources that requests of this key may name, as in sources.allow. Uploads are refused then."),
+        Setting(
+            each: key, "misses_per_minute", \.missesPerMinute, in: 0...60_000, unit: "per minute", .live, example: "600",
+            "Cache misses that all requests of this key may cause, instead of those of each client; 0 sets no limit of its own."
+        ),
+        Setting(
+            each: key, "burst", \.burst, in: 1...100_000, unit: "misses", .live, example: "100",
+            "Cache misses that requests of this key may cause at once after a pause."),
+    ]
+
+    private static let options = [
+        Setting(
+            "options.allow", \.options.allow, .live,
+            "Options that unsigned requests may have: any, or presets, which refuses all options but preset, codec and width=auto."
+        )
+    ]
+
+    private static let presets = [
+        Setting(
+            each: SettingFamily(name: "presets", example: "card", members: \Settings.presets, new: []), "", \.self, .live,
+            whenUnset: "no options",
+            example: "width=480, quality=50",
+            "Options that preset=NAME stands for in requests. Other options of a request override them.")
     ]
 
     private static let rateLimit = [
@@ -145,6 +176,16 @@ extension Setting {
         Setting(
             "rate_limit.burst", \.rateLimit.burst, in: 1...100_000, unit: "misses", .live,
             "Cache misses that a client may cause at once after a pause."),
+        Setting(
+            "rate_limit.uploads_per_minute", \.rateLimit.uploadsPerMinute, in: 0...60_000, unit: "per minute", .live,
+            "Uploads that one client may send, whether they are converted or not; 0 sets no limit."),
+        Setting(
+            "rate_limit.upload_burst", \.rateLimit.uploadBurst, in: 1...100_000, unit: "uploads", .live,
+            "Uploads that a client may send at once after a pause."),
+        Setting(
+            "rate_limit.bytes_per_minute", \.rateLimit.bytesPerMinute, in: .mebibytes(1) ... .tebibytes(1), .live,
+            whenUnset: "no limit", example: "500MiB",
+            "Bytes of responses that one client may receive. A response is not cut; the next requests of the client get 429."),
     ]
 
     private static let transcode = [
@@ -202,58 +243,63 @@ extension Setting {
             "Whether the dither of a palette is taken out of renditions whose requests have no option undither."),
     ]
 
+    private static let mount = SettingFamily(
+        name: "mounts", example: "media", members: \Settings.mounts, new: Settings.Mount())
+
     private static let mounts = [
         Setting(
-            mount: "origin", \.origin, .live, example: "https://media.example.com/uploads/",
+            each: mount, "origin", \.origin, .live, example: "https://media.example.com/uploads/",
             "URL that the paths of the mount are appended to: http, https, or s3://bucket/prefix."),
         Setting(
-            mount: "allow", \.allow, .live, whenUnset: "all paths", example: "avatars/, posts/",
+            each: mount, "allow", \.allow, .live, whenUnset: "all paths", example: "avatars/, posts/",
             "Paths below the origin that may be requested."),
         Setting(
-            mount: "sources", \.sources, .live, example: "gif, apng, webp",
+            each: mount, "sources", \.sources, .live, example: "gif, apng, webp",
             "Formats of the sources: gif, apng (.png and .apng) and webp. With others than gif, renditions are at a.webp.mp4."),
         Setting(
-            mount: "negotiate", \.negotiate, .live, example: "true",
+            each: mount, "negotiate", \.negotiate, .live, example: "true",
             "Whether the path of a source answers with a video or an AVIF only if Accept names it; other clients get the source itself."
         ),
         Setting(
-            mount: "on_miss", \.onMiss, .live, example: "original",
+            each: mount, "on_miss", \.onMiss, .live, example: "original",
             "Answer of a mount that negotiates while a rendition is produced: wait sends the rendition, original the GIF as it arrives."
         ),
         Setting(
-            mount: "on_error", \.onError, .live, example: "original",
+            each: mount, "on_error", \.onError, .live, example: "original",
             "Answer of this mount if a GIF cannot be converted: problem, or original for the GIF itself, which no cache may store."
         ),
         Setting(
-            mount: "fresh_for", \.freshFor, in: .zero...decade, .live, whenUnset: "cache.fresh_for", example: "1h",
+            each: mount, "fresh_for", \.freshFor, in: .zero...decade, .live, whenUnset: "cache.fresh_for", example: "1h",
             "Time after which the server asks this origin again whether a source has changed."),
         Setting(
-            mount: "max_age", \.maxAge, in: .zero...decade, .live, whenUnset: "cache.max_age", example: "1h",
+            each: mount, "max_age", \.maxAge, in: .zero...decade, .live, whenUnset: "cache.max_age", example: "1h",
             "max-age of Cache-Control in responses of this mount."),
         Setting(
-            mount: "require_signature", \.requireSignature, .live, whenUnset: "sources.require_signature", example: "false",
+            each: mount, "require_signature", \.requireSignature, .live, whenUnset: "sources.require_signature",
+            example: "false",
             "Whether requests of this mount must be signed."),
         Setting(
-            mount: "query", \.query, .live, example: "options",
+            each: mount, "query", \.query, .live, example: "options",
             "Query parameters that are no options: options refuses them, forward sends them to the origin as a part of the URL."
         ),
         Setting(
-            mount: "headers", \.headers, isSecret: true, .live, whenUnset: "none", example: "Authorization: Bearer …",
+            each: mount, "headers", \.headers, isSecret: true, .live, whenUnset: "none", example: "Authorization: Bearer …",
             "Fields of requests to this origin, without commas. Its GIFs are then available through mounts only."),
         Setting(
-            mount: "s3.endpoint", \.s3.endpoint, .live, whenUnset: "store.s3.endpoint", example: "http://127.0.0.1:9000",
+            each: mount, "s3.endpoint", \.s3.endpoint, .live, whenUnset: "store.s3.endpoint", example: "http://127.0.0.1:9000",
             "URL of the service of an s3:// origin. With it, no key of store.s3 is used."),
         Setting(
-            mount: "s3.region", \.s3.region, .live, whenUnset: "store.s3.region", example: "eu-central-1",
+            each: mount, "s3.region", \.s3.region, .live, whenUnset: "store.s3.region", example: "eu-central-1",
             "Region that requests for an s3:// origin are signed for."),
         Setting(
-            mount: "s3.path_style", \.s3.pathStyle, .live, whenUnset: "store.s3.path_style", example: "true",
+            each: mount, "s3.path_style", \.s3.pathStyle, .live, whenUnset: "store.s3.path_style", example: "true",
             "Whether the bucket of an s3:// origin is a part of the path and not of the host."),
         Setting(
-            mount: "s3.access_key", \.s3.accessKey, isSecret: true, .live, whenUnset: "store.s3.access_key", example: "AKIA…",
+            each: mount, "s3.access_key", \.s3.accessKey, isSecret: true, .live, whenUnset: "store.s3.access_key",
+            example: "AKIA…",
             "Access key for an s3:// origin."),
         Setting(
-            mount: "s3.secret_key", \.s3.secretKey, isSecret: true, .live, whenUnset: "store.s3.secret_key", example: "…",
+            each: mount, "s3.secret_key", \.s3.secretKey, isSecret: true, .live, whenUnset: "store.s3.secret_key", example: "…",
             "Secret key for an s3:// origin."),
     ]
 
@@ -318,6 +364,28 @@ extension Setting {
             "Bearer token of admin requests (PURGE, /cache, /prewarm).")
     ]
 
+    private static let hook = SettingFamily(
+        name: "purge.hooks", example: "cdn", members: \Settings.purge.hooks, new: Settings.Purge.Hook())
+
+    private static let purge = [
+        Setting(
+            each: hook, "url", \.url, .live, example: "https://api.example.com/purge",
+            "URL that is called after a purge. {url} or {tag} in it stands for one of them, and there is a call for each."),
+        Setting(
+            each: hook, "method", \.method, .live, example: "POST",
+            "Method of the request."),
+        Setting(
+            each: hook, "headers", \.headers, isSecret: true, .live, whenUnset: "none", example: "Authorization: Bearer …",
+            "Fields of the request, without commas."),
+        Setting(
+            each: hook, "body", \.body, .live, whenUnset: "an object with scope and urls and tags",
+            example: "{\\\"tags\\\":{tags}}",
+            "Body of the request. {urls}, {tags}, {url}, {tag} and {scope} stand for JSON values."),
+        Setting(
+            each: hook, "scopes", \.scopes, .live, example: "url, prefix, object, all",
+            "Purges that call the hook: of one source, of a prefix, of a stored object, or of everything."),
+    ]
+
     private static let prewarm = [
         Setting(
             "prewarm.concurrency", \.prewarm.concurrency, in: 1...256, .restart, whenUnset: "half the workers", example: "1",
@@ -325,6 +393,21 @@ extension Setting {
         Setting(
             "prewarm.max_urls", \.prewarm.maxURLs, in: 1...1_000_000, unit: "renditions", .restart,
             "Renditions that may wait to be prewarmed. Longer lists are refused."),
+    ]
+
+    private static let async = [
+        Setting(
+            "async.max_statuses", \.async.maxStatuses, in: 0...1_000_000, unit: "statuses", .live,
+            "Requests with Prefer: respond-async in progress or ended within ten minutes; 0 makes all requests wait.")
+    ]
+
+    private static let webhooks = [
+        Setting(
+            "webhooks.allow", \.webhooks.allow, .live, whenUnset: "webhooks are off", example: "hooks.example.com",
+            "Patterns of the receivers that callback may name. Their addresses are checked like those of sources."),
+        Setting(
+            "webhooks.key", \.webhooks.key, isSecret: true, .live, example: "…",
+            "Secret of 32 random bytes or more that signs webhooks."),
     ]
 
     private static let metrics = [

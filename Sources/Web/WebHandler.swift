@@ -22,8 +22,11 @@ package final class WebHandler: HTTPHandler {
         let background: BackgroundRenditions
         let registry: PrometheusRegistry
         let meter: WorkMeter
-        let limiter: RateLimiter
+        let limits: ClientLimits
+        let hooks: PurgeHooks
         let uploads: UploadAdmission
+        let statuses: StatusRegistry
+        let webhooks: Webhooks
         let clock: CacheClock
         let threads: WorkThreads
         let sharing: @Sendable () -> SharingStatus
@@ -34,8 +37,8 @@ package final class WebHandler: HTTPHandler {
         package init(
             cache: Cache, state: RenditionState, purger: RenditionPurger, prewarm: PrewarmQueue,
             sharedPrewarm: SharedPrewarmRunner?, background: BackgroundRenditions, registry: PrometheusRegistry,
-            meter: WorkMeter, limiter: RateLimiter, uploads: UploadAdmission, clock: CacheClock, threads: WorkThreads,
-            sharing: @escaping @Sendable () -> SharingStatus
+            meter: WorkMeter, limits: ClientLimits, hooks: PurgeHooks, uploads: UploadAdmission, statuses: StatusRegistry,
+            webhooks: Webhooks, clock: CacheClock, threads: WorkThreads, sharing: @escaping @Sendable () -> SharingStatus
         ) {
             self.cache = cache
             self.state = state
@@ -45,8 +48,11 @@ package final class WebHandler: HTTPHandler {
             self.background = background
             self.registry = registry
             self.meter = meter
-            self.limiter = limiter
+            self.limits = limits
+            self.hooks = hooks
             self.uploads = uploads
+            self.statuses = statuses
+            self.webhooks = webhooks
             self.clock = clock
             self.threads = threads
             self.sharing = sharing
@@ -70,29 +76,34 @@ package final class WebHandler: HTTPHandler {
     private let pages: PageController
     private let admin: AdminController
     private let metrics: MetricsController
+    private let statuses: StatusController
+    private let asynchronous: AsyncResponder
     private let prewarm: PrewarmController
     private let readiness = Atomic(Readiness.starting.rawValue)
 
     package init(_ policy: WebPolicy, pipeline: RenditionPipeline, _ dependencies: Dependencies, logger: Logger) {
         parser = RouteParser(mounts: policy.mounts, defaults: pipeline.defaults)
-        access = AccessControl(policy, limiter: dependencies.limiter, clock: dependencies.clock)
+        access = AccessControl(policy, limits: dependencies.limits, clock: dependencies.clock)
         crossOrigin = CrossOrigin(allowing: policy.allowOrigin)
         let log = ResponseLog(logger)
         problems = ProblemResponder(version: policy.version, log: log)
         let responder = RenditionResponder(policy, crossOrigin: crossOrigin, secondsLeft: access.signatures.secondsLeft)
-        hits = HitResponder(cache: dependencies.cache, responder: responder, signatures: access.signatures)
+        hits = HitResponder(cache: dependencies.cache, responder: responder, access: access)
+        statuses = StatusController(registry: dependencies.statuses)
+        asynchronous = AsyncResponder(
+            pipeline: pipeline, registry: dependencies.statuses, webhooks: dependencies.webhooks, log: log)
         renditions = RenditionController(
             pipeline: pipeline, cache: dependencies.cache, hits: hits, responder: responder, problems: problems,
-            keys: policy.signingKeys, log: log)
+            asynchronous: asynchronous, keys: policy.signingKeys, log: log)
         uploads = UploadController(
-            pipeline: pipeline, renditions: renditions, access: access, parser: parser, admission: dependencies.uploads,
-            meter: dependencies.meter, maxBytes: policy.maxUploadBytes)
+            pipeline: pipeline, renditions: renditions, asynchronous: asynchronous, access: access, parser: parser,
+            admission: dependencies.uploads, meter: dependencies.meter, maxBytes: policy.maxUploadBytes)
         pages = PageController(
             policy, pipeline: pipeline, background: dependencies.background, responder: responder, problems: problems,
-            log: log, crossOrigin: crossOrigin, parser: parser, access: access)
+            asynchronous: asynchronous, log: log, crossOrigin: crossOrigin, parser: parser, access: access)
         admin = AdminController(
             purger: dependencies.purger, cache: dependencies.cache, state: dependencies.state, sharing: dependencies.sharing,
-            token: policy.adminToken)
+            hooks: dependencies.hooks, policy)
         metrics = MetricsController(
             registry: dependencies.registry, allowed: policy.metricsReaders, admin: admin, threads: dependencies.threads)
         prewarm = PrewarmController(
@@ -108,20 +119,37 @@ package final class WebHandler: HTTPHandler {
     package var isReady: Bool { readiness.load(ordering: .relaxed) == Readiness.ready.rawValue }
 
     package func respond(to request: borrowing HTTPRequest) -> HTTPReply {
+        if access.limitsBytes, let refusal = byteRefusal(request) { return crossOrigin.applied(to: .now(refusal)) }
         if let hit = hits.response(to: request) { return .now(hit) }
         if request.method == .options { return .now(crossOrigin.preflight(allow: methods(of: request.target))) }
         return crossOrigin.applied(to: route(request))
     }
 
+    /// The response to a client that has received too many bytes. Routes of operators stay open to it, and so do requests whose
+    /// responses have no body.
+    private func byteRefusal(_ request: borrowing HTTPRequest) -> HTTPResponse? {
+        do throws(Problem) {
+            guard request.method == .get || request.method == .post else { return nil }
+            try access.checkBytes(request.clientAddress.map(ClientNetwork.init))
+        } catch {
+            switch try? parser.parse(request.target, hasBody: request.method == .post).route {
+            case .rendition, .upload, .object, .oembed: return problems.response(error, ProblemForm(request, parser))
+            default: return nil
+            }
+        }
+        return nil
+    }
+
     private func route(_ request: borrowing HTTPRequest) -> HTTPReply {
         do throws(Problem) {
             let method = request.method
-            let target = try parser.parse(request.target, hasBody: method == .post)
+            var target = try parser.parse(request.target, hasBody: method == .post)
             if method == .get || method == .head {
-                try access.check(target, request)
-                hits.remember(target, for: request.targetBytes)
+                try access.check(&target, request)
+                // The width of a client is not in the bytes of its target, and a callback is checked each time.
+                if !target.hasAutomaticWidth && target.callback == nil { hits.remember(target, for: request.targetBytes) }
             }
-            return try dispatch(request, target)
+            return try dispatch(request, target.hasAutomaticWidth ? target.resolved(WidthHints(request)) : target)
         } catch {
             return .now(problems.response(error, ProblemForm(request, parser)))
         }
@@ -129,7 +157,7 @@ package final class WebHandler: HTTPHandler {
 
     private func dispatch(_ request: borrowing HTTPRequest, _ target: ParsedTarget) throws(Problem) -> HTTPReply {
         let method = request.method
-        let allowed = allowedMethods(target.route)
+        let allowed = target.route.methods(isAdminOn: admin.isOn)
         guard allowed.contains(method) else {
             return .now(Self.methodNotAllowed(method, allowed, varies: target.negotiation != nil))
         }
@@ -141,7 +169,8 @@ package final class WebHandler: HTTPHandler {
         case .rendition(_, let source) where method == .purge:
             return try admin.purge(source, authorization: request.header("Authorization"))
         case .rendition(let rendition, let source):
-            let client = ClientContext(request, access)
+            var client = ClientContext(request, access, target.key)
+            client.callback = try asynchronous.receiver(target, client)
             if rendition.format == .html {
                 return try pages.player(target, client, ProblemForm(request, parser), request)
             }
@@ -154,12 +183,16 @@ package final class WebHandler: HTTPHandler {
             return .receive(try uploads.sink(target, rendition, ClientContext(request, access), request))
         case .home:
             return .now(try pages.home())
+        case .openAPI:
+            return .now(pages.openAPI())
         case .script:
             return .now(pages.script())
         case .oembed(let query):
             return try pages.oembed(query, ClientContext(request, access), request)
         case .prewarm(let id, let query):
             return try prewarm.answer(method, id, query, authorization: request.header("Authorization"))
+        case .status(let id):
+            return try statuses.answer(method, id, request)
         case .metrics:
             return try metrics.answer(request)
         case .cache(let query):
@@ -169,23 +202,13 @@ package final class WebHandler: HTTPHandler {
 
     // MARK: Methods
 
-    private func allowedMethods(_ route: Route) -> [HTTPMethod] {
-        switch route {
-        case .rendition, .object: [.get, .head, .options] + (admin.isOn ? [.purge] : [])
-        case .metrics, .health, .readiness, .home, .script, .oembed: [.get, .head, .options]
-        case .prewarm(let id, _): id == nil ? [.post, .options] : [.get, .head, .delete, .options]
-        case .upload: [.post, .options]
-        case .cache: [.get, .head, .delete, .options]
-        }
-    }
-
     /// The methods of the routes of a target, with a body and without one. A preflight has neither the body nor the signature of the
     /// actual request, so an invalid target has all methods.
     private func methods(of target: String) -> [HTTPMethod] {
         var methods: [HTTPMethod] = []
         for hasBody in [false, true] {
             guard let parsed = try? parser.parse(target, hasBody: hasBody) else { continue }
-            methods += allowedMethods(parsed.route).filter { !methods.contains($0) }
+            methods += parsed.route.methods(isAdminOn: admin.isOn).filter { !methods.contains($0) }
         }
         return methods.isEmpty ? [.get, .head, .post, .delete, .purge, .options] : methods
     }

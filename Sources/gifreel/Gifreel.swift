@@ -11,8 +11,9 @@ struct GifreelCommand: ParsableCommand {
         abstract: "Turns animated GIFs into looping, muted H.264 MP4s.",
         version: "gifreel \(Gifreel.version)",
         subcommands: [
-            ServeCommand.self, ConvertCommand.self, FramesCommand.self, PrewarmCommand.self, PurgeCommand.self,
-            StoreCommand.self, SignCommand.self, RewriteCommand.self, SettingsCommand.self, ZygoteCommand.self,
+            ServeCommand.self, HealthCommand.self, ConvertCommand.self, FramesCommand.self, PrewarmCommand.self,
+            PurgeCommand.self, StoreCommand.self, SignCommand.self, RewriteCommand.self, SettingsCommand.self,
+            ZygoteCommand.self,
         ])
 
     /// Runs a command as ArgumentParser does, except that `prewarm` exits with 2 for wrong arguments: 1 means that entries failed.

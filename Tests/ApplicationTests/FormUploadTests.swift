@@ -95,7 +95,7 @@ import Testing
     private func signature(_ options: [(String, String)]) throws -> String {
         let items = options.map { QueryItem(name: $0.0, value: $0.1) }
         let text = try #require(SignedText(format: .mp4, options: items, source: ""))
-        return try #require(SigningKeys([Self.key]).signature(of: text))
+        return try #require(SigningKeys([Self.key]).signature(of: text.text))
     }
 
     @Test func aSignatureCoversTheOptionsOfTargetAndFormTogether() throws {

@@ -1,6 +1,7 @@
 import Crypto
 import Fetch
 import Foundation
+import Media
 import SystemIO
 import TestSupport
 import Testing
@@ -41,6 +42,15 @@ import Testing
         let server = try GifreelProcess(["pages.home=false"])
         #expect(try server.request("GET", "/").status == 404)
         #expect(try server.request("GET", "/healthz").status == 200)
+    }
+
+    @Test func theFileFieldAcceptsEveryFormatOfSources() throws {
+        let page = try GifreelProcess().request("GET", "/").text
+        let accepted = try between(" accept=\"", "\"", in: page).split(separator: ",").map(String.init)
+        for format in SourceFormat.allCases {
+            #expect(accepted.contains(format.mediaType))
+            for name in format.fileExtensions { #expect(accepted.contains(".\(name)")) }
+        }
     }
 
     @Test func theFormsWorkWithoutTheScript() throws {

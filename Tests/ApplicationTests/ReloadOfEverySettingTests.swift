@@ -89,24 +89,30 @@ extension OperationsTests {
             "sources.allow": ["example.com"], "sources.allow_private": [], "sources.nat64_prefixes": ["64:ff9b::/96"],
             "sources.ports": ["1"], "sources.max_bytes": ["64B"], "sources.max_redirects": ["0"],
             "sources.require_signature": ["false"], "sources.loop_name": ["other"], "signing.keys": ["a key of a test"],
-            "rate_limit.misses_per_minute": ["1"], "transcode.queue_bytes": ["2GiB"], "limits.side": ["39"],
+            "rate_limit.misses_per_minute": ["1"], "rate_limit.uploads_per_minute": ["1"],
+            "signing.keys.*.hosts": ["a.test"], "purge.hooks.*.url": ["https://a.test/"], "purge.hooks.*.headers": ["X-Key: 1"],
+            "signing.keys.*.misses_per_minute": ["1"], "transcode.queue_bytes": ["2GiB"],
+            "limits.side": ["39"],
             "limits.canvas_pixels": ["1199"], "limits.total_pixels": ["3599"], "limits.frames": ["2"],
             "limits.duration": ["10ms"], "mounts.*.origin": ["https://b.example/"], "mounts.*.allow": ["b/"],
             "mounts.*.fresh_for": ["1h"], "mounts.*.max_age": ["1h"], "mounts.*.query": ["forward"],
             "mounts.*.require_signature": ["false"], "mounts.*.s3.endpoint": ["https://s3.example"],
             "mounts.*.s3.path_style": ["true"],
             "mounts.*.s3.region": ["eu-west-1"], "mounts.*.headers": ["X-Key: 1"],
-            "admin.token": ["secret"], "metrics.allow": ["10.0.0.1"], "log.level": ["error"],
+            "presets.*": ["width=20"], "admin.token": ["secret"],
+            "async.max_statuses": ["0"], "webhooks.allow": ["hooks.example"], "webhooks.key": ["secret"],
+            "metrics.allow": ["10.0.0.1"], "log.level": ["error"],
         ]
 
         /// The settings without which another one is refused.
         private static let conditions: [String: (name: String, value: String)] = [
-            "mounts.*.on_miss": ("mounts.*.negotiate", "true")
+            "mounts.*.on_miss": ("mounts.*.negotiate", "true"), "webhooks.allow": ("webhooks.key", "secret"),
         ]
 
         private static func sample(_ setting: Setting) -> [String] {
             if let sample = samples[setting.name] { return sample }
             switch setting.kind {
+            case .pair: return ["width=20"]
             case .flag: return [setting.text(Settings()) == "true" ? "false" : "true"]
             case .choice(let words): return [words.last { [$0] != setting.texts(Settings()) } ?? ""]
             case .text: return ["sample"]
@@ -133,9 +139,14 @@ extension OperationsTests {
                 "\(try $0.get("/mp4/" + $0.freshSource(), headers: ["CDN-Loop: other"]).status)"
             },
             "signing.keys": { "\(try $0.hit().status)" },
+            "options.allow": { "\(try $0.get("/mp4,width=20/" + $0.origin.url("/a.gif")).status)" },
+            "presets.*": { "\(try $0.get("/mp4,preset=m/" + $0.origin.url("/a.gif")).status)" },
             "rate_limit.misses_per_minute": { server in
                 try (0..<40).map { _ in "\(try server.get("/json/" + server.freshSource()).status)" }.contains("429")
                     ? "limited" : "free"
+            },
+            "rate_limit.uploads_per_minute": { server in
+                try (0..<20).map { _ in try server.upload() }.contains(429) ? "limited" : "free"
             },
             "limits.side": { "\(try $0.upload())" },
             "limits.canvas_pixels": { "\(try $0.upload())" },
@@ -149,6 +160,13 @@ extension OperationsTests {
             "mounts.*.query": { "\(try $0.get("/m/a.mp4?unknown=1").status)" },
             "pages.home": { "\(try $0.get("/").status)" },
             "admin.token": { "\(try $0.get("/cache", headers: ["Authorization: Bearer secret"]).status)" },
+            "webhooks.allow": {
+                try $0.get("/mp4,callback=http%3A%2F%2Fhooks.example/" + $0.freshSource(), headers: ["Prefer: respond-async"])
+                    .text
+            },
+            "async.max_statuses": {
+                "\(try $0.get("/mp4/" + $0.freshSource(), headers: ["Prefer: respond-async"]).status)"
+            },
             "metrics.allow": { "\(try $0.get("/metrics").status)" },
         ]
 
@@ -169,6 +187,16 @@ extension OperationsTests {
                 base.mounts["m"]?.s3.accessKey = "key"
                 base.mounts["m"]?.s3.secretKey = "secret"
             }
+            if setting.name.hasPrefix("signing.keys.*.") {
+                base.signing.named["m"] = Settings.Signing.Key()
+                base.signing.named["m"]?.secret = "a secret"
+                base.signing.named["m"]?.missesPerMinute = 5
+                base.sources.requireSignature = false
+            }
+            if setting.name.hasPrefix("purge.hooks.*.") {
+                base.purge.hooks["m"] = Settings.Purge.Hook()
+                base.purge.hooks["m"]?.url = "http://127.0.0.1:1/"
+            }
             if let condition = Self.conditions[setting.name] {
                 let other = try #require(Setting.all.first { $0.name == condition.name })
                 try #require(other.set([condition.value], chosenName: "m", in: &base) == nil)
@@ -185,7 +213,9 @@ extension OperationsTests {
             }
             #expect(plan.changed == [name] && plan.waiting.isEmpty && plan.settings == changed)
             let configurations = try [base, plan.settings].map { String(reflecting: try ServiceConfiguration($0)) }
-            if !setting.isSecret && setting.name != "sources.require_signature" && setting.name != "rate_limit.burst" {
+            if !setting.isSecret && setting.name != "sources.require_signature"
+                && !["rate_limit.burst", "rate_limit.upload_burst"].contains(setting.name)
+            {
                 #expect(configurations[0] != configurations[1], "\(name) reaches no configuration")
             }
             guard let observe = Self.observations[setting.name] else { return }

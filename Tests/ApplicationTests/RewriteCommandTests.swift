@@ -67,6 +67,28 @@ import Testing
         #expect(outcome.code == 0 && outcome.output == page && outcome.log.contains(": 415"), "\(outcome)")
     }
 
+    @Test func animatedPNGsAndWebPsAreReplacedIfTheyAreNamedAndStillOnesStay() throws {
+        let origin = try LoopbackOrigin([:])
+        defer { origin.stop() }
+        var still = APNGBuilder(width: 20, height: 16, plays: nil)
+        still.addPicture(APNGBuilder.Frame(width: 20, height: 16, word: 0xff00_00ff))
+        origin.on("/still.png", .ok(still.finish()))
+        var animated = APNGBuilder(width: 20, height: 16)
+        for word: UInt32 in [0xff00_00ff, 0xff00_ff00] { animated.add(APNGBuilder.Frame(width: 20, height: 16, word: word)) }
+        origin.on("/a.png", .ok(animated.finish()))
+        origin.on("/a.gif", .ok(GIFBuilder.animation(frames: 2)))
+        let server = try GifreelProcess(["mounts.media.origin=\(origin.url("/m/"))"])
+        let arguments = ["--server", "http://127.0.0.1:\(server.port)"]
+        let images = ["/still.png", "/a.png", "/a.gif"].map { "<img src=\"\(origin.url($0))\">" }
+        let all = try rewrite(arguments + ["--sources", "gif, apng"], images.joined())
+        #expect(all.code == 0 && all.log.isEmpty, "\(all)")
+        #expect(all.output.hasPrefix(images[0] + "<video ") && all.output.components(separatedBy: "<video ").count == 3)
+        // The size is known of the image that the server was asked for.
+        #expect(values("width", in: all.output) == ["20"])
+        let plain = try rewrite(arguments, images.joined())
+        #expect(plain.code == 0 && plain.output.hasPrefix(images[0] + images[1] + "<video "), "\(plain)")
+    }
+
     @Test func filesAreReplacedOnlyIfTheyHaveAGIF() throws {
         let scratch = try ScratchDirectory()
         let with = try scratch.write("a.html", "<img src=https://x.test/a.gif>")
@@ -83,6 +105,7 @@ import Testing
         (["--server", "https://g.test", "/nowhere/a.html"], Int32(1), "cannot be read"),
         ([], 1, "Give --server"),
         (["--server", "https://g.test", "--option", "quality=0"], 1, "quality"),
+        (["--server", "https://g.test", "--sources", "gif,bmp"], 64, "--sources names \"bmp\""),
         (["--server", "g.test"], 64, "must be an http or https URL"),
         (["--server", "https://g.test", "--in-place"], 64, "--in-place needs files"),
     ]) func errorsNameTheirCause(_ arguments: [String], _ code: Int32, _ sentence: String) throws {

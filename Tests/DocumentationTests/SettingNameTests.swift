@@ -20,10 +20,18 @@ import Testing
             path.removeAll { $0.indentation >= indentation }
             path.append((indentation, String(match.3)))
             var keys = path.map(\.key)
-            if keys.first == "mounts", keys.count > 1 { keys[1] = "*" }
+            Self.replaceChosenName(in: &keys)
             names.insert(keys.joined(separator: "."))
         }
         return names
+    }
+
+    /// Puts `*` in place of the name of a member of a family.
+    private static func replaceChosenName(in keys: inout [String]) {
+        for family in [["mounts"], ["presets"], ["signing", "keys"], ["purge", "hooks"]]
+        where keys.starts(with: family) && keys.count > family.count {
+            keys[family.count] = "*"
+        }
     }
 
     @Test func theNamesAreReadFromTheFileOfSettings() throws {
@@ -44,7 +52,7 @@ import Testing
                 // Names of files and hosts begin with other words, or end in what no setting ends in.
                 guard groups.contains(String(match.1)), !isPartOfAPath(match.range, match.0.base) else { continue }
                 var keys = match.0.split(separator: ".").map(String.init)
-                if keys[0] == "mounts", keys.count > 1 { keys[1] = "*" }
+                Self.replaceChosenName(in: &keys)
                 let name = keys.joined(separator: ".")
                 checked += 1
                 #expect(settings.contains(name), "\(document): \(match.0)")
@@ -65,6 +73,9 @@ import Testing
         for document in try Document.all() + Document.configuration() + [Document("Dockerfile")] {
             for match in document.text.matches(of: /GIFREEL_[A-Z0-9_]*[A-Z0-9]/) {
                 let name = String(match.0).replacing(/GIFREEL_MOUNTS_[A-Z0-9]+_/, with: "GIFREEL_MOUNTS_*_")
+                    .replacing(/GIFREEL_PRESETS_[A-Z0-9]+/, with: "GIFREEL_PRESETS_*")
+                    .replacing(/GIFREEL_SIGNING_KEYS_[A-Z0-9]+_/, with: "GIFREEL_SIGNING_KEYS_*_")
+                    .replacing(/GIFREEL_PURGE_HOOKS_[A-Z0-9]+_/, with: "GIFREEL_PURGE_HOOKS_*_")
                 // Kubernetes injects these for a service of this name; the server ignores them.
                 if name.wholeMatch(of: /GIFREEL_(PORT|SERVICE)(_.*)?/) != nil { continue }
                 #expect(variables.contains(name), "\(document): \(match.0)")

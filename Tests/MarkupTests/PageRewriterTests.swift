@@ -4,8 +4,10 @@ import Testing
 @testable import Markup
 
 @Suite("GIF images of a page become videos, and nothing else changes") struct PageRewriterTests {
-    private func rewrite(_ page: String, base: String? = "https://site.test/blog/", pieceLength: Int = .max) -> String {
-        var rewriter = PageRewriter(base: base) { url in
+    private func rewrite(
+        _ page: String, base: String? = "https://site.test/blog/", extensions: [String] = ["gif"], pieceLength: Int = .max
+    ) -> String {
+        var rewriter = PageRewriter(base: base, extensions: extensions) { url in
             EmbeddedVideo(
                 sources: [.init(url: "https://gifs.test/mp4/" + url, type: "video/mp4")],
                 poster: "https://gifs.test/jpg/" + url, size: (40, 30), loops: !url.contains("once"))
@@ -42,6 +44,13 @@ import Testing
         "<textarea><img src=a.gif></textarea>", "<a href=a.gif>a</a>", "<img src='ftp://x.test/a.gif'>", "<img alt=a.gif>",
     ]) func otherImagesStay(_ page: String) {
         #expect(rewrite(page) == page)
+    }
+
+    @Test func onlyImagesWithTheGivenExtensionsAreReplaced() {
+        let page = "<img src=a.webp><img src=a.PNG?v=1><img src=a.gif><img src=a.webp.txt>"
+        #expect(rewrite(page, extensions: ["png", "webp"]).components(separatedBy: "<video ").count == 3)
+        #expect(rewrite(page, extensions: ["png", "webp"]).hasSuffix("<img src=a.gif><img src=a.webp.txt>"))
+        #expect(rewrite(page).hasPrefix("<img src=a.webp><img src=a.PNG?v=1><video "))
     }
 
     @Test func anImageAfterAPictureIsReplaced() {

@@ -1,4 +1,3 @@
-import SystemIO
 import TestSupport
 import Testing
 
@@ -29,15 +28,7 @@ import Testing
         func flaw(_ change: (inout [UInt8]) -> Void) throws -> OutputFlaw? {
             var changed = bytes
             change(&changed)
-            var file = try MemoryFile(name: "test")
-            try changed.withUnsafeBytes { try file.append($0) }
-            let sealed = try file.seal()
-            do throws(OutputFlaw) {
-                try OutputInspection.inspect(sealed, as: claim, limit: 1 << 30)
-                return nil
-            } catch {
-                return error
-            }
+            return try inspectionFlaw(changed, claim)
         }
     }
 

@@ -26,6 +26,12 @@ import Testing
         }
     }
 
+    @Test func theAlphaOfALargeImageSequenceIsCoarser() {
+        let small = AV1Tools.image(drawing, work(1000)).forAlpha
+        let large = AV1Tools.image(drawing, work(1 << 30)).forAlpha
+        #expect(small.quantizer(quality: 60) < large.quantizer(quality: 60))
+    }
+
     @Test func qualityGoesFromEightToFiftyEight() {
         for tools in [
             AV1Tools.video(drawing, work(1)), .video(film, work(1)), .video(drawing, work(1 << 30)), .image(film, work(1)),

@@ -11,13 +11,15 @@ final class Converted {
     /// Those of a video; of anything else, none.
     let boxes: MP4Boxes
 
-    init(_ gif: [UInt8], _ transcoder: Transcoder = Transcoder()) throws {
+    init(
+        _ gif: [UInt8], _ transcoder: Transcoder = Transcoder(), onProgress: ((FrameProgress) -> Void)? = nil
+    ) throws {
         Transcoder.silenceLibraries()
         file = FileManager.default.temporaryDirectory.appendingPathComponent(
             "gifreel-\(UUID().uuidString).\(transcoder.output)")
         let descriptor = open(file.path, O_RDWR | O_CREAT | O_EXCL, 0o600)
         defer { close(descriptor) }
-        result = try gif.withUnsafeBytes { try transcoder.convert($0, to: descriptor) }
+        result = try gif.withUnsafeBytes { try transcoder.convert($0, to: descriptor, onProgress: onProgress) }
         bytes = [UInt8](try Data(contentsOf: file))
         boxes = try MP4Boxes(transcoder.output == .mp4 ? bytes : [])
     }

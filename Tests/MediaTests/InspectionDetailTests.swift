@@ -1,4 +1,3 @@
-import SystemIO
 import TestSupport
 import Testing
 
@@ -73,18 +72,6 @@ import Testing
 }
 
 @Suite("A claim that its file does not bear out is found") struct FalseClaimTests {
-    private func flaw(_ bytes: [UInt8], _ claim: OutputClaim) throws -> OutputFlaw? {
-        var file = try MemoryFile(name: "test")
-        try bytes.withUnsafeBytes { try file.append($0) }
-        let sealed = try file.seal()
-        do throws(OutputFlaw) {
-            try OutputInspection.inspect(sealed, as: claim, limit: 1 << 30)
-            return nil
-        } catch {
-            return error
-        }
-    }
-
     private func video() throws -> (bytes: [UInt8], claim: OutputClaim) {
         let made = try Converted(GIFBuilder.animation(frames: 6))
         return (made.bytes, OutputClaim(Transcoder(), made.result))
@@ -99,10 +86,10 @@ import Testing
     @Test func theTimescaleIsCompared() throws {
         var (bytes, claim) = try video()
         claim.timescale = 200
-        #expect(try flaw(bytes, claim) == .wrongDuration)
+        #expect(try inspectionFlaw(bytes, claim) == .wrongDuration)
         // Claim and file agree again.
         bytes[try content(of: "mdhd", in: bytes) + 15] = 200
-        #expect(try flaw(bytes, claim) == nil)
+        #expect(try inspectionFlaw(bytes, claim) == nil)
     }
 
     @Test func theDurationsOfTheSamplesComeToTheWhole() throws {
@@ -110,12 +97,12 @@ import Testing
         let table = try content(of: "stts", in: bytes)
         #expect(bytes[table + 15] == 10)
         bytes[table + 15] = 9
-        #expect(try flaw(bytes, claim) == .wrongDuration)
+        #expect(try inspectionFlaw(bytes, claim) == .wrongDuration)
         bytes[table + 15] = 11
-        #expect(try flaw(bytes, claim) == .wrongDuration)
+        #expect(try inspectionFlaw(bytes, claim) == .wrongDuration)
         bytes[table + 15] = 10
         claim.samples = 5
-        #expect(try flaw(bytes, claim) == .wrongSampleCount)
+        #expect(try inspectionFlaw(bytes, claim) == .wrongSampleCount)
     }
 
     @Test func thereIsOneTrack() throws {
@@ -130,7 +117,7 @@ import Testing
         for index in 0..<4 { twice[moov + index] = UInt8(size >> (8 * (3 - index)) & 255) }
         var claim = try video().claim
         claim.bytes = twice.count
-        #expect(try flaw(twice, claim) == .missingPart)
+        #expect(try inspectionFlaw(twice, claim) == .missingPart)
     }
 
     @Test func theProfileIsHigh() throws {
@@ -139,7 +126,7 @@ import Testing
         let profile = try content(of: "avcC", in: bytes) + 1
         #expect(bytes[profile] == 100)
         bytes[profile] = 77
-        #expect(try flaw(bytes, claim) == .wrongCodec)
+        #expect(try inspectionFlaw(bytes, claim) == .wrongCodec)
     }
 
     @Test func numbersOutOfRangeAreRefusedBeforeTheFileIsRead() throws {
@@ -150,14 +137,14 @@ import Testing
         for (path, value) in cases {
             var wrong = claim
             wrong[keyPath: path] = value
-            #expect(try flaw(bytes, wrong) == .outOfRange && flaw([], wrong) == .outOfRange)
+            #expect(try inspectionFlaw(bytes, wrong) == .outOfRange && inspectionFlaw([], wrong) == .outOfRange)
         }
     }
 
     // MARK: Pictures
 
     private func flaw(_ format: OutputFormat, _ bytes: [UInt8]) throws -> OutputFlaw? {
-        try flaw(bytes, OutputClaim(format: format, bytes: bytes.count, width: 300, height: 200))
+        try inspectionFlaw(bytes, OutputClaim(format: format, bytes: bytes.count, width: 300, height: 200))
     }
 
     private static let frame: [UInt8] = [0xff, 0xc0, 0, 17, 8, 0, 200, 1, 44, 3, 1, 0x22, 0, 2, 0x11, 1, 3, 0x11, 1]

@@ -1,5 +1,4 @@
 import Glibc
-import SystemIO
 import TestSupport
 import Testing
 
@@ -8,22 +7,6 @@ import Testing
 /// What the server checks in a worker's file.
 @Suite("Inspection refuses files that differ from the worker's claim")
 struct OutputInspectionTests {
-    private func file(_ bytes: [UInt8]) throws -> SharedDescriptor {
-        var file = try MemoryFile(name: "test")
-        try bytes.withUnsafeBytes { try file.append($0) }
-        return try file.seal()
-    }
-
-    private func flaw(_ bytes: [UInt8], _ claim: OutputClaim, limit: Int = 1 << 30) throws -> OutputFlaw? {
-        let file = try file(bytes)
-        do throws(OutputFlaw) {
-            try OutputInspection.inspect(file, as: claim, limit: limit)
-            return nil
-        } catch {
-            return error
-        }
-    }
-
     /// A real MP4 and a true claim about it.
     private static let video: (bytes: [UInt8], claim: OutputClaim) = {
         guard let mp4 = try? Converted(GIFBuilder.animation(frames: 6)) else {
@@ -35,7 +18,7 @@ struct OutputInspectionTests {
     @Test func everyOutputPassesItsOwnInspection() throws {
         for output in OutputFormat.allCases {
             let made = try Converted(GIFBuilder.animation(frames: 6), Transcoder(output: output))
-            #expect(try flaw(made.bytes, OutputClaim(Transcoder(output: output), made.result)) == nil, "\(output)")
+            #expect(try inspectionFlaw(made.bytes, OutputClaim(Transcoder(output: output), made.result)) == nil, "\(output)")
         }
     }
 
@@ -48,10 +31,10 @@ struct OutputInspectionTests {
             builder.finish(), Transcoder(options: options, limits: MediaLimits(duration: 1 << 40)))
         let claim = OutputClaim(Transcoder(), made.result)
         #expect(claim.duration > 1 << 32)
-        #expect(try flaw(made.bytes, claim) == nil)
+        #expect(try inspectionFlaw(made.bytes, claim) == nil)
         var wrong = claim
         wrong.duration += 1
-        #expect(try flaw(made.bytes, wrong) == .wrongDuration)
+        #expect(try inspectionFlaw(made.bytes, wrong) == .wrongDuration)
     }
 
     private func position(of kind: String, in bytes: [UInt8]) throws -> Int {
@@ -63,11 +46,11 @@ struct OutputInspectionTests {
 
     @Test func aTrueFilePasses() throws {
         #expect(Self.video.claim.samples == 6 && Self.video.claim.duration == 60)
-        #expect(try flaw(Self.video.bytes, Self.video.claim) == nil)
+        #expect(try inspectionFlaw(Self.video.bytes, Self.video.claim) == nil)
     }
 
     @Test func aFileOverTheLimitDoesNotPass() throws {
-        #expect(try flaw(Self.video.bytes, Self.video.claim, limit: 100) == .wrongLength)
+        #expect(try inspectionFlaw(Self.video.bytes, Self.video.claim, limit: 100) == .wrongLength)
     }
 
     @Test func whatTheWorkerSaysMustBeSo() throws {
@@ -80,14 +63,14 @@ struct OutputInspectionTests {
             for change in [-1, 1] {
                 var lie = claim
                 lie[keyPath: path] += change
-                let found = try flaw(bytes, lie)
+                let found = try inspectionFlaw(bytes, lie)
                 #expect(found == expected || found == .wrongSampleCount, "\(expected) \(change)")
             }
             var absurd = claim
             absurd[keyPath: path] = .max
-            #expect(try flaw(bytes, absurd) != nil)
+            #expect(try inspectionFlaw(bytes, absurd) != nil)
             absurd[keyPath: path] = .min
-            #expect(try flaw(bytes, absurd) != nil)
+            #expect(try inspectionFlaw(bytes, absurd) != nil)
         }
     }
 
@@ -99,14 +82,14 @@ struct OutputInspectionTests {
     func aPartThatIsMissingIsMissed(_ kind: String, _ expected: OutputFlaw) throws {
         var bytes = Self.video.bytes
         bytes[try position(of: kind, in: bytes)] = UInt8(ascii: "x")
-        #expect(try flaw(bytes, Self.video.claim) == expected)
+        #expect(try inspectionFlaw(bytes, Self.video.claim) == expected)
     }
 
     @Test func samplesOutsideTheDataAreFound() throws {
         var bytes = Self.video.bytes
         let chunks = try position(of: "stco", in: bytes)
         bytes[chunks + 12] = 0x7f
-        #expect(try flaw(bytes, Self.video.claim) == .strayingSamples)
+        #expect(try inspectionFlaw(bytes, Self.video.claim) == .strayingSamples)
     }
 
     @Test func noByteMakesTheInspectionFail() throws {
@@ -118,14 +101,14 @@ struct OutputInspectionTests {
             for value: UInt8 in [0xff, bytes[index] ^ 1] where value != bytes[index] {
                 var changed = bytes
                 changed[index] = value
-                if try flaw(changed, claim) != nil { found += 1 }
+                if try inspectionFlaw(changed, claim) != nil { found += 1 }
             }
         }
         #expect(found > end / 3)
         for count in stride(from: 0, to: bytes.count, by: 31) {
             var short = claim
             short.bytes = count
-            #expect(try flaw(Array(bytes[..<count]), short) != nil)
+            #expect(try inspectionFlaw(Array(bytes[..<count]), short) != nil)
         }
     }
 
@@ -144,30 +127,30 @@ struct OutputInspectionTests {
     private static let png = pngSignature + pngHeader + chunk("IDAT", [1, 2, 3]) + chunk("IEND", [])
 
     @Test func aPNGIsToldByItsChunks() throws {
-        #expect(try flaw(Self.png, picture(.png, Self.png)) == nil)
-        #expect(try flaw(Self.png, picture(.png, Self.png, width: 301)) == .wrongSize)
-        #expect(try flaw(Self.png, picture(.jpg, Self.png)) == .wrongSignature)
+        #expect(try inspectionFlaw(Self.png, picture(.png, Self.png)) == nil)
+        #expect(try inspectionFlaw(Self.png, picture(.png, Self.png, width: 301)) == .wrongSize)
+        #expect(try inspectionFlaw(Self.png, picture(.jpg, Self.png)) == .wrongSignature)
         let trailing = Self.png + [0]
-        #expect(try flaw(trailing, picture(.png, trailing)) == .malformed)
+        #expect(try inspectionFlaw(trailing, picture(.png, trailing)) == .malformed)
         let text =
             Self.pngSignature + Self.pngHeader + Self.chunk("tEXt", [1]) + Self.chunk("IDAT", [1]) + Self.chunk("IEND", [])
-        #expect(try flaw(text, picture(.png, text)) == .malformed)
+        #expect(try inspectionFlaw(text, picture(.png, text)) == .malformed)
         let empty = Self.pngSignature + Self.pngHeader + Self.chunk("gAMA", [0, 0, 0, 0]) + Self.chunk("IEND", [])
-        #expect(try flaw(empty, picture(.png, empty)) == .malformed)
+        #expect(try inspectionFlaw(empty, picture(.png, empty)) == .malformed)
     }
 
     @Test func aJPEGIsToldByItsSegments() throws {
         let frame: [UInt8] = [0xff, 0xc0, 0, 17, 8, 0, 200, 1, 44, 3, 1, 0x22, 0, 2, 0x11, 1, 3, 0x11, 1]
         let scan: [UInt8] = [0xff, 0xda, 0, 12, 3, 1, 0, 2, 0x11, 3, 0x11, 0, 0x3f, 0, 1, 2, 3, 0xff, 0xd9]
         let jpeg = [0xff, 0xd8, 0xff, 0xe0, 0, 4, 1, 2] + frame + scan
-        #expect(try flaw(jpeg, picture(.jpg, jpeg)) == nil)
-        #expect(try flaw(jpeg, picture(.jpg, jpeg, height: 199)) == .wrongSize)
+        #expect(try inspectionFlaw(jpeg, picture(.jpg, jpeg)) == nil)
+        #expect(try inspectionFlaw(jpeg, picture(.jpg, jpeg, height: 199)) == .wrongSize)
         let cut = Array(jpeg.dropLast())
-        #expect(try flaw(cut, picture(.jpg, cut)) == .malformed)
+        #expect(try inspectionFlaw(cut, picture(.jpg, cut)) == .malformed)
         let frameless = [0xff, 0xd8] + scan
-        #expect(try flaw(frameless, picture(.jpg, frameless)) == .missingPart)
+        #expect(try inspectionFlaw(frameless, picture(.jpg, frameless)) == .missingPart)
         let exif = [0xff, 0xd8, 0xff, 0xe1, 0, 4, 1, 2] + frame + scan
-        #expect(try flaw(exif, picture(.jpg, exif)) == .malformed)
+        #expect(try inspectionFlaw(exif, picture(.jpg, exif)) == .malformed)
     }
 
     private static func riff(_ chunks: [(String, [UInt8])]) -> [UInt8] {
@@ -192,12 +175,12 @@ struct OutputInspectionTests {
             Self.riff([("VP8 ", lossy)]), Self.riff([("VP8L", lossless)]),
             Self.riff([("VP8X", header), ("ALPH", [1, 2, 3]), ("VP8 ", lossy)]),
         ] {
-            #expect(try flaw(file, picture(.webp, file)) == nil)
-            #expect(try flaw(file, picture(.webp, file, width: 299)) == .wrongSize)
+            #expect(try inspectionFlaw(file, picture(.webp, file)) == nil)
+            #expect(try inspectionFlaw(file, picture(.webp, file, width: 299)) == .wrongSize)
         }
         let animated = Self.riff([("VP8X", header), ("ANIM", [0, 0, 0, 0, 0, 0]), ("VP8 ", lossy)])
-        #expect(try flaw(animated, picture(.webp, animated)) == .malformed)
+        #expect(try inspectionFlaw(animated, picture(.webp, animated)) == .malformed)
         let smaller = Self.riff([("VP8X", [0x10, 0, 0, 0, 42, 1, 0, 199, 0, 0]), ("VP8 ", lossy)])
-        #expect(try flaw(smaller, picture(.webp, smaller)) == .wrongSize)
+        #expect(try inspectionFlaw(smaller, picture(.webp, smaller)) == .wrongSize)
     }
 }

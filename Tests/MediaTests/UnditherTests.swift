@@ -107,6 +107,21 @@ import Testing
         #expect(zip(words, original).allSatisfy { abs(Int($0 & 255) - Int($1 & 255)) <= 16 })
     }
 
+    @Test func theNoiseOfAFilmStaysWhereTheMatrixIsTakenOut() throws {
+        var random = SeededNumbers(seed: 7)
+        // The sum of four numbers has a deviation of 0.58.
+        let film = Self.film(0).map { level in
+            level + (0..<4).reduce(0) { sum, _ in sum + Double.random(in: -0.5...0.5, using: &random) } * 14
+        }
+        var builder = GIFBuilder(width: Self.width, height: Self.height, palette: Self.greys)
+        builder.add(GIFBuilder.Frame(width: Self.width, height: Self.height, pixels: Self.reduced(film, .ordered))) {
+            $0.minimumCodeSize = 5
+        }
+        let (words, original) = try undithered(builder.finish(), format: .rgba)
+        #expect(words != original)
+        #expect(error(words, against: film) < error(original, against: film))
+    }
+
     @Test(arguments: [Dither.diffused, .ordered]) private func theVideoIsSmallerAndDeterministic(_ dither: Dither) throws {
         let gif = Self.gif(dither)
         let plain = try Converted(gif)

@@ -177,4 +177,13 @@ struct VideoOptionTests {
         #expect(mp4.boxes.durations.prefix(12).allSatisfy { $0 * 100 >= 4 * mp4.boxes.timescale })
         #expect(mp4.boxes.width == 46 && mp4.boxes.height == 32)
     }
+
+    @Test func theContentOfAnH264VideoIsLookedAtUnlessTuneStatesIt() throws {
+        let gif = GIFBuilder.animation(frames: 6)
+        let automatic = try Converted(gif).bytes
+        let drawing = try Converted(gif) { $0.tune = .screen }.bytes
+        let film = try Converted(gif) { $0.tune = .film }.bytes
+        #expect(drawing != film)
+        #expect(automatic == drawing || automatic == film)
+    }
 }

@@ -1,23 +1,10 @@
 import Glibc
-import SystemIO
 import TestSupport
 import Testing
 
 @testable import Media
 
 @Suite("WebM and AVIF of a worker are believed only byte by byte", .timeLimit(.minutes(3))) struct WebMInspectionTests {
-    private func flaw(_ bytes: [UInt8], _ claim: OutputClaim) throws -> OutputFlaw? {
-        var memory = try MemoryFile(name: "test")
-        try bytes.withUnsafeBytes { try memory.append($0) }
-        let file = try memory.seal()
-        do throws(OutputFlaw) {
-            try OutputInspection.inspect(file, as: claim, limit: 1 << 30)
-            return nil
-        } catch {
-            return error
-        }
-    }
-
     private struct Made: CustomStringConvertible {
         let format: OutputFormat
         let bytes: [UInt8]
@@ -51,7 +38,7 @@ import Testing
 
     @Test func trueFilesPass() throws {
         #expect(Self.made.count == 10)
-        for made in Self.made { #expect(try flaw(made.bytes, made.claim) == nil, "\(made)") }
+        for made in Self.made { #expect(try inspectionFlaw(made.bytes, made.claim) == nil, "\(made)") }
     }
 
     @Test func theClaimMustBeTrue() throws {
@@ -63,13 +50,13 @@ import Testing
                     if path == \.timescale && made.format == .avif && made.claim.samples == 1 { continue }
                     var lie = made.claim
                     lie[keyPath: path] += change
-                    #expect(try flaw(made.bytes, lie) != nil, "\(made) \(path) \(change)")
+                    #expect(try inspectionFlaw(made.bytes, lie) != nil, "\(made) \(path) \(change)")
                 }
                 for absurd in [Int.max, Int.min, 0] where made.claim[keyPath: path] != absurd {
                     if path == \.timescale && made.format == .avif && made.claim.samples == 1 { continue }
                     var lie = made.claim
                     lie[keyPath: path] = absurd
-                    #expect(try flaw(made.bytes, lie) != nil, "\(made) \(path) \(absurd)")
+                    #expect(try inspectionFlaw(made.bytes, lie) != nil, "\(made) \(path) \(absurd)")
                 }
             }
         }
@@ -81,7 +68,7 @@ import Testing
                 var lie = made.claim
                 lie.loopCount = count
                 if made.claim.loopCount == 5 && count == 1 { continue }
-                #expect(try flaw(made.bytes, lie) != nil, "\(made) \(String(describing: count))")
+                #expect(try inspectionFlaw(made.bytes, lie) != nil, "\(made) \(String(describing: count))")
             }
         }
     }
@@ -92,12 +79,12 @@ import Testing
                 var claim = made.claim
                 claim.bytes += extra.count
                 let isFreeBox = made.format == .avif && extra.count == 8
-                if !isFreeBox { #expect(try flaw(made.bytes + extra, claim) != nil, "\(made)") }
+                if !isFreeBox { #expect(try inspectionFlaw(made.bytes + extra, claim) != nil, "\(made)") }
             }
             for count in stride(from: 0, to: made.bytes.count, by: 7) {
                 var claim = made.claim
                 claim.bytes = count
-                #expect(try flaw(Array(made.bytes[..<count]), claim) != nil, "\(made) \(count)")
+                #expect(try inspectionFlaw(Array(made.bytes[..<count]), claim) != nil, "\(made) \(count)")
             }
         }
     }
@@ -114,7 +101,7 @@ import Testing
                     var bytes = made.bytes
                     bytes[index] = value
                     tried += 1
-                    if try flaw(bytes, made.claim) != nil { found += 1 }
+                    if try inspectionFlaw(bytes, made.claim) != nil { found += 1 }
                 }
             }
             #expect(found > tried / 4, "\(made): \(found) of \(tried)")
@@ -134,7 +121,7 @@ import Testing
         let made = try #require(Self.made.first { $0.description == "transparent webm" })
         var bytes = made.bytes
         bytes[try position(of: Array(text.utf8), in: bytes)] ^= 1
-        #expect(try flaw(bytes, made.claim) == expected)
+        #expect(try inspectionFlaw(bytes, made.claim) == expected)
     }
 
     @Test(
@@ -148,7 +135,7 @@ import Testing
         let made = try #require(Self.made.first { $0.description == "transparent webm" })
         var bytes = made.bytes
         bytes[try position(of: pattern, in: bytes) + offset] ^= 2
-        #expect(try flaw(bytes, made.claim) == expected)
+        #expect(try inspectionFlaw(bytes, made.claim) == expected)
     }
 
     @Test(
@@ -162,7 +149,7 @@ import Testing
         let made = try #require(Self.made.first { $0.description == "transparent avif" })
         var bytes = made.bytes
         bytes[try position(of: Array(kind.utf8), in: bytes)] ^= 1
-        #expect(try flaw(bytes, made.claim) == expected)
+        #expect(try inspectionFlaw(bytes, made.claim) == expected)
     }
 
     @Test func itemsAndSamplesOutsideTheDataAreFound() throws {
@@ -170,7 +157,7 @@ import Testing
         for (kind, offset) in [("iloc", 4 + 8 + 6), ("stco", 12)] {
             var bytes = made.bytes
             bytes[try position(of: Array(kind.utf8), in: bytes) + offset] = 0x7f
-            #expect(try flaw(bytes, made.claim) == .strayingSamples, "\(kind)")
+            #expect(try inspectionFlaw(bytes, made.claim) == .strayingSamples, "\(kind)")
         }
     }
 }

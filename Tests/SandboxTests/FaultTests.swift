@@ -63,7 +63,9 @@ extension SerialTests {
         @Test(arguments: [
             (WorkerFault.noMessage, SandboxError.misbehaved(.garbledMessage)), (.shortMessage, .misbehaved(.garbledMessage)),
             (.unknownMessage, .misbehaved(.garbledMessage)), (.forgedExit, .misbehaved(.garbledMessage)),
-            (.twoReplies, .misbehaved(.surplusMessage)), (.flood, .misbehaved(.surplusMessage)),
+            (.twoReplies, .misbehaved(.surplusMessage)), (.progressAfterReply, .misbehaved(.surplusMessage)),
+            (.progressFlood, .misbehaved(.surplusMessage)), (.absurdProgress, .misbehaved(.garbledMessage)),
+            (.flood, .misbehaved(.surplusMessage)),
             (.sentDescriptor, .misbehaved(.sentDescriptors)),
             (.wrongLength, .invalidOutput(.wrongLength)), (.wrongSize, .invalidOutput(.wrongSize)),
             (.wrongDuration, .invalidOutput(.wrongDuration)), (.wrongSampleCount, .invalidOutput(.wrongSampleCount)),

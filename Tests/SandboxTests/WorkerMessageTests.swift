@@ -116,6 +116,8 @@ import Testing
             let exit = WorkerExit(code: code, signal: signal, cpuMicroseconds: 5, peakBytes: 1 << 33)
             #expect(received(.exit(exit)) == .exit(exit))
         }
+        let progress = FrameProgress(done: 7, total: 1 << 26)
+        #expect(received(.progress(progress)) == .progress(progress))
         for filters in [false, true] {
             let confinement = Confinement(filtersCalls: filters, landlockVersion: 4)
             #expect(received(.ready(confinement)) == .ready(confinement))
@@ -136,6 +138,9 @@ import Testing
         }
         for error in [TranscodeError.tooLarge(.side, value: -1, maximum: 1), .startPastEnd(start: .min, duration: 1)] {
             #expect(received(.failure(error)) == nil)
+        }
+        for (done, total) in [(-1, 5), (6, 5), (0, 0), (0, -1), (1, 1 << 26 + 1), (.max, .max), (.min, .max)] {
+            #expect(received(.progress(FrameProgress(done: done, total: total))) == nil)
         }
     }
 

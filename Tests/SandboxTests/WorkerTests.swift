@@ -31,6 +31,27 @@ extension SerialTests {
             #expect(try run(GIFBuilder.animation(frames: 12, width: 320, height: 240), job).result.frames == 12)
         }
 
+        /// The job is ended before its end, so that the test does not take as long as the conversion.
+        @Test func aLongJobReportsItsProgressAFewTimesPerSecond() throws {
+            let cancellation = JobCancellation()
+            var reports: [FrameProgress] = []
+            let began = ContinuousClock.now
+            #expect(throws: SandboxError.cancelled) {
+                try JobSupervisor(zygote: SandboxFixture.zygote()).run(
+                    SandboxFixture.job(wall: 60), input: SandboxFixture.input(SandboxFixture.long),
+                    output: SandboxFixture.output(), cancellation: cancellation
+                ) {
+                    reports.append($0)
+                    if reports.count == 5 { cancellation.cancel() }
+                }
+            }
+            #expect(reports.count >= 5)
+            #expect(reports.map(\.done) == reports.map(\.done).sorted())
+            #expect(reports.allSatisfy { $0.total == 4000 && $0.done > 0 && $0.done <= 4000 })
+            // A tenth of a second passes before each report.
+            #expect(began.duration(to: .now) >= .milliseconds(100 * reports.count))
+        }
+
         @Test func errorsOfTheGIFAreReported() throws {
             let zygote = try SandboxFixture.zygote()
             let cases: [([UInt8], TranscodeError)] = [

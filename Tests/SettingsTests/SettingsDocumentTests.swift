@@ -20,8 +20,9 @@ import Testing
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("settings-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
-        let lines = SettingsDocument.yaml.text.split(separator: "\n").map { line in
-            line.replacing(/^( *)# ( *[a-z0-9_]+:( |$))/) { "\($0.1)\($0.2)" }.replacing(/^#     (# .*)/) { "    \($0.1)" }
+        // The list of keys without names stands in front of an example of keys with names.
+        let lines = SettingsDocument.yaml.text.replacing("  keys: []\n", with: "").split(separator: "\n").map { line in
+            line.replacing(/^( *)# ( *[a-z0-9_]+:( |$))/) { "\($0.1)\($0.2)" }.replacing(/^# ( *# .*)/) { "\($0.1)" }
         }
         let file = directory.appendingPathComponent("all.yaml")
         try lines.joined(separator: "\n").write(to: file, atomically: true, encoding: .utf8)
@@ -30,7 +31,7 @@ import Testing
         ).settings
         #expect(settings.mounts["media"]?.origin != nil && settings.server.portFile != nil)
         for setting in Setting.all where setting.example != nil {
-            #expect(!setting.text(settings, chosenName: "media").isEmpty, "\(setting.name)")
+            #expect(!setting.text(settings, chosenName: setting.exampleName).isEmpty, "\(setting.name)")
         }
     }
 

@@ -13,6 +13,7 @@ import Testing
             return Int.random(in: lower...upper, using: &numbers)
         }
         switch setting.kind {
+        case .pair: return ["width=480", "width=480,quality=50", "bg=ffffff,fit=cover,width=2"].randomElement(using: &numbers)
         case .flag: return Bool.random(using: &numbers) ? "true" : "false"
         case .choice(let words): return words.randomElement(using: &numbers)
         case .number: return number { Int($0) }.map { String($0) }
@@ -37,8 +38,11 @@ import Testing
         for setting in Setting.all where Bool.random(using: &numbers) {
             values[setting.name.replacing("*", with: "m")] = text(setting, &numbers)
         }
+        // A file cannot have the name signing.keys twice.
+        values = values.filter { !$0.key.hasPrefix("signing.keys.") }
         values["mounts.m.origin"] = "https://a.test/"
         values["signing.keys"] = "key"
+        values["webhooks.key"] = "key"
         values["cache.min_fresh_for"] = "1s"
         values["cache.max_fresh_for"] = "2s"
         return values
@@ -64,6 +68,33 @@ import Testing
         }
     }
 
+    @Test func keysHaveNamesInEverySource() throws {
+        let flags = [
+            "signing.keys=plain", "signing.keys.blog.secret=s", "signing.keys.blog.hosts=a.test,b.test",
+            "signing.keys.blog.misses_per_minute=5",
+        ]
+        let settings = try SettingsReader.read(file: nil, environment: [:], flags: flags).settings
+        #expect(settings.signing.keys == ["plain"] && settings.signing.named["blog"]?.hosts == ["a.test", "b.test"])
+        #expect(settings.lines.contains("signing.keys.blog.secret: ***"))
+        let directory = try ScratchDirectory()
+        let list = try directory.write(
+            "list.yaml",
+            "signing:\n  keys:\n    - plain\n    - {name: blog, secret: s, hosts: [a.test, b.test], misses_per_minute: 5}\n")
+        #expect(try SettingsReader.read(file: list, environment: [:], flags: []).settings == settings)
+        let group = try directory.write(
+            "group.yaml",
+            "signing:\n  keys:\n    blog:\n      secret: s\n      hosts: [a.test, b.test]\n      misses_per_minute: 5\n")
+        #expect(
+            try SettingsReader.read(file: group, environment: ["GIFREEL_SIGNING_KEYS": "plain"], flags: []).settings == settings
+        )
+        let variables = [
+            "GIFREEL_SIGNING_KEYS": "plain", "GIFREEL_SIGNING_KEYS_BLOG_SECRET": "s",
+            "GIFREEL_SIGNING_KEYS_BLOG_HOSTS": "a.test,b.test", "GIFREEL_SIGNING_KEYS_BLOG_MISSES_PER_MINUTE": "5",
+        ]
+        #expect(try SettingsReader.read(file: nil, environment: variables, flags: []).settings == settings)
+        #expect(try again(settings) == settings)
+    }
+
     /// The settings, written as flags and read again.
     private func again(_ settings: Settings) throws -> Settings {
         var flags: [String] = []
@@ -81,19 +112,15 @@ import Testing
             "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
         }
         var lines: [String] = []
-        for group in Set(values.keys.map { $0.prefix { $0 != "." } }).sorted() {
-            lines.append("\(group):")
-            if group == "mounts" { lines.append("  m:") }
-            var section = ""
-            for (name, text) in values.sorted(by: { $0.key < $1.key }) where name.hasPrefix(group + ".") {
-                let words = name.split(separator: ".").map(String.init)
-                let indent = group == "mounts" ? "    " : "  "
-                let isNested = words.count == (group == "mounts" ? 4 : 3)
-                let own = isNested ? words[words.count - 2] : ""
-                if isNested, own != section { lines.append("\(indent)\(own):") }
-                section = own
-                lines.append("\(indent)\(isNested ? "  " : "")\(words[words.count - 1]): \(quoted(text))")
+        var parents: [String] = []
+        for (name, text) in values.sorted(by: { $0.key < $1.key }) {
+            let path = name.split(separator: ".").map(String.init)
+            let common = zip(parents, path.dropLast()).prefix { $0 == $1 }.count
+            parents = path.dropLast()
+            for (depth, parent) in parents.enumerated().dropFirst(common) {
+                lines.append(String(repeating: "  ", count: depth) + "\(parent):")
             }
+            lines.append(String(repeating: "  ", count: parents.count) + "\(path[path.count - 1]): \(quoted(text))")
         }
         return lines.joined(separator: "\n") + "\n"
     }
@@ -129,6 +156,14 @@ import Testing
             message(["mounts.a.origin=https://a.test/", "mounts.a.require_signature=true"])
                 == "mounts.a.require_signature is true but signing.keys holds no key; set a key or remove "
                 + "mounts.a.require_signature.")
+    }
+
+    @Test func aKeyWithANameNeedsASecret() throws {
+        #expect(
+            message(["signing.keys.blog.hosts=a.test"]) == "signing.keys.blog.secret is missing; a key needs a secret.")
+        let directory = try ScratchDirectory()
+        let file = try directory.write("settings.yaml", "signing:\n  keys: [{secret: s}]\n")
+        #expect(message(file: file) == "\(file): an entry of signing.keys has no name.")
     }
 
     @Test func aSettingOfOneValueIsNoList() throws {

@@ -8,6 +8,9 @@ import Testing
     private func propertyNames() -> [String] {
         var settings = Settings()
         settings.mounts["*"] = Settings.Mount()
+        settings.presets["*"] = []
+        settings.signing.named["*"] = Settings.Signing.Key()
+        settings.purge.hooks["*"] = Settings.Purge.Hook()
         return properties(settings).map(\.name)
     }
 
@@ -16,9 +19,22 @@ import Testing
         if let mounts = value as? [String: Settings.Mount] {
             return mounts.values.flatMap { properties($0, prefix + "*.") }
         }
+        if let keys = value as? [String: Settings.Signing.Key] {
+            // Keys with names stand where those without do.
+            return keys.values.flatMap { properties($0, "signing.keys.*.") }
+        }
+        if let hooks = value as? [String: Settings.Purge.Hook] {
+            return hooks.values.flatMap { properties($0, prefix + "*.") }
+        }
+        if let presets = value as? [String: [OptionPair]] {
+            return presets.values.map { (prefix + "*", String(reflecting: $0)) }
+        }
         return Mirror(reflecting: value).children.flatMap { child -> [(name: String, value: String)] in
             let name = prefix + snakeCase(child.label ?? "")
-            let isGroup = child.value is [String: Settings.Mount] || String(reflecting: type(of: child.value)).isGroupName
+            let isFamily =
+                child.value is [String: Settings.Mount] || child.value is [String: [OptionPair]]
+                || child.value is [String: Settings.Signing.Key] || child.value is [String: Settings.Purge.Hook]
+            let isGroup = isFamily || String(reflecting: type(of: child.value)).isGroupName
             return isGroup ? properties(child.value, name + ".") : [(name, String(reflecting: child.value))]
         }
     }
@@ -36,6 +52,7 @@ import Testing
     private func sample(_ setting: Setting) -> String {
         switch setting.kind {
         case .text: setting.name == "sources.ports" ? "8000-8999" : "sample"
+        case .pair: "width=100"
         case .flag: setting.texts(Settings()).first == "true" ? "false" : "true"
         case .choice(let words): words.last { [$0] != setting.texts(Settings()) } ?? ""
         case .number, .bytes, .duration: setting.range?.upper ?? ""
@@ -50,6 +67,9 @@ import Testing
     @Test(arguments: Setting.all) func aRowSetsThePropertyOfItsNameAndNoOther(_ setting: Setting) throws {
         var settings = Settings()
         settings.mounts["m"] = Settings.Mount()
+        settings.presets["m"] = []
+        settings.signing.named["m"] = Settings.Signing.Key()
+        settings.purge.hooks["m"] = Settings.Purge.Hook()
         let before = settings
         #expect(setting.set([sample(setting)], chosenName: "m", in: &settings) == nil)
         let plan = ReloadPlan(from: before, to: settings)
@@ -66,6 +86,7 @@ import Testing
     @Test(arguments: Setting.all) func aDefaultIsWithinItsRange(_ setting: Setting) {
         var settings = Settings()
         settings.mounts["m"] = Settings.Mount()
+        settings.presets["m"] = []
         let texts = setting.texts(settings, chosenName: "m")
         guard setting.shape != .single || !texts.isEmpty else { return }
         #expect(setting.set(texts, chosenName: "m", in: &settings) == nil)
@@ -93,11 +114,12 @@ extension String {
     /// Whether a type's name is that of a group of settings or of a section of one.
     fileprivate var isGroupName: Bool {
         let groups = [
-            "Server", "Cache", "Sources", "Signing", "RateLimit", "Transcode", "Sandbox", "Limits", "Renditions", "Mount.S3",
+            "Server", "Cache", "Sources", "Signing", "Options", "RateLimit", "Transcode", "Sandbox", "Limits", "Renditions",
+            "Mount.S3",
             "Store",
             "Store.S3",
-            "Cluster",
-            "Renditions", "Pages", "Admin", "Prewarm", "Metrics", "Log",
+            "Cluster", "Purge",
+            "Renditions", "Pages", "Admin", "Prewarm", "Async", "Webhooks", "Metrics", "Log",
         ]
         return groups.contains { self == "Settings.Settings.\($0)" }
     }

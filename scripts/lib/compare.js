@@ -103,6 +103,39 @@ function squares(a, b, width, height) {
     return sums.map(sum => sum.reduce((total, value) => total + Math.abs(value), 0) / (width * height));
 }
 
+/**
+ * Compares the pixels that `gifreel frames` wrote into a folder with the browser's, before anything is encoded. A colour is compared after
+ * multiplication by its alpha, because nothing is seen of it where alpha is 0, and Chromium keeps it so.
+ */
+async function compareComposed(sourceURL, folderURL, most) {
+    const facts = await (await fetch(`${folderURL}/meta.json`)).json();
+    const data = await (await fetch(sourceURL)).arrayBuffer();
+    const how = { premultiplyAlpha: "none", colorSpaceConversion: "none" };
+    const decoder = new ImageDecoder({ data, type: TYPES[sourceURL.split(".").pop()], ...how });
+    await decoder.tracks.ready;
+    await decoder.completed;
+    let composed = 0, firstWrong = null;
+    for (const index of sample(decoder.tracks.selectedTrack.frameCount, most)) {
+        const { image } = await decoder.decode({ frameIndex: index });
+        const wanted = new Uint8Array(image.allocationSize({ format: "RGBA" }));
+        await image.copyTo(wanted, { format: "RGBA" });
+        image.close();
+        const name = `frame_${String(index).padStart(3, "0")}.rgba`;
+        const found = new Uint8Array(await (await fetch(`${folderURL}/${name}`)).arrayBuffer());
+        let worst = found.length === wanted.length ? 0 : 255;
+        for (let at = 0; at < found.length; at += 4) {
+            const [ours, theirs] = [found[at + 3], wanted[at + 3]];
+            worst = Math.max(worst, Math.abs(ours - theirs));
+            for (let channel = at; channel < at + 3; channel++) {
+                worst = Math.max(worst, Math.round(Math.abs(found[channel] * ours - wanted[channel] * theirs) / 255));
+            }
+        }
+        composed = Math.max(composed, worst);
+        if (worst > 1) firstWrong ??= index;
+    }
+    return { composed, firstWrong, composedFrames: facts.delays_ms.length };
+}
+
 async function openVideo(url) {
     const video = document.createElement("video");
     video.muted = true;

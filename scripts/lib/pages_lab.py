@@ -4,6 +4,7 @@ import contextlib
 import http.server
 import json
 import os
+import random
 import subprocess
 import tempfile
 import threading
@@ -25,6 +26,14 @@ def square(loops, frames=4, delay=10, width=320, height=180):
     if loops is not None:
         head += LOOP + loops.to_bytes(2, "little") + b"\x00"
     return head + b"".join(images) + b";"
+
+
+def noise(frames, width, height):
+    """A GIF that takes an encoder seconds: six pictures of noise, of which no frame follows from the ones before."""
+    numbers = random.Random(1)
+    pictures = [
+        gifs.image(0, 0, width, height, [numbers.randrange(8) for _ in range(width * height)]) for _ in range(6)]
+    return gifs.head(width, height) + b"".join(pictures[at % 6] for at in range(frames)) + b";"
 
 
 class Origin(http.server.BaseHTTPRequestHandler):

@@ -2,40 +2,8 @@
 import struct
 import zlib
 
-SIGNATURE = b"\x89PNG\r\n\x1a\n"
-
-
-def chunk(kind, data, flaw=0):
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data) ^ flaw)
-
-
-def header(width, height, depth=8, kind=6):
-    return chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, kind, 0, 0, 0))
-
-
-def control(sequence, width, height, x=0, y=0, delay=(1, 10), operations=(0, 0), flaw=0):
-    return chunk(b"fcTL", struct.pack(">IIIIIHHBB", sequence, width, height, x, y, *delay, *operations), flaw)
-
-
-def pixels(width, height, bits=32):
-    return zlib.compress((b"\0" * (1 + (width * bits + 7) // 8)) * height, 9)
-
-
-def animation(frames, plays=0):
-    return chunk(b"acTL", struct.pack(">II", frames, plays))
-
-
-def apng(width, height, frames, size=None, depth=8, kind=6, head=b"", claimed=None, end=True, flaw=0):
-    """Blank frames; `size` is that of all frames but the first."""
-    bits = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[kind] * depth
-    out = [SIGNATURE, header(width, height, depth, kind), head, animation(claimed or frames)]
-    out += [control(0, width, height), chunk(b"IDAT", pixels(width, height, bits))]
-    small = size or (width, height)
-    data = pixels(*small, bits)
-    for index in range(1, frames):
-        sequence = 2 * index - 1
-        out += [control(sequence, *small), chunk(b"fdAT", struct.pack(">I", sequence + 1) + data, flaw)]
-    return b"".join(out) + (chunk(b"IEND", b"") if end else b"")
+from animations import (
+    LOOP, SIGNATURE, animation, apng, box, canvas, chunk, control, frame, header, pixels, plain, riff, webp)
 
 
 def png_bombs():
@@ -88,47 +56,6 @@ def png_bombs():
             for index in range(6)) + chunk(b"IEND", b"")),
         ("apng_in_apng", "either", head + tiny),
     ]
-
-
-def riff(body, length=None):
-    return b"RIFF" + struct.pack("<I", len(body) + 4 if length is None else length) + b"WEBP" + body
-
-
-def box(kind, data, length=None):
-    return kind + struct.pack("<I", len(data) if length is None else length) + data + b"\0" * (len(data) & 1)
-
-
-def number(value, count):
-    return struct.pack("<I", value)[:count]
-
-
-def canvas(width, height, flags=0x12):
-    return box(b"VP8X", bytes([flags, 0, 0, 0]) + number(width - 1, 3) + number(height - 1, 3))
-
-
-def plain(width, height, color=(0, 255, 0, 255)):
-    """A picture of one colour in VP8L: five codes of one symbol each, so that pixels need no bits."""
-    bits = [(0x2F, 8), (width - 1, 14), (height - 1, 14), (1, 1), (0, 3), (0, 1), (0, 1), (0, 1)]
-    for value in (color[1], color[0], color[2], color[3]):
-        bits += [(1, 1), (0, 1), (1, 1), (value, 8)]
-    bits += [(1, 1), (0, 1), (0, 1), (0, 1)]
-    total = count = 0
-    for value, width in bits:
-        total |= value << count
-        count += width
-    return box(b"VP8L", total.to_bytes((count + 7) // 8, "little"))
-
-
-def frame(width, height, picture, x=0, y=0, delay=100, flags=0):
-    head = number(x // 2, 3) + number(y // 2, 3) + number(width - 1, 3) + number(height - 1, 3) + number(delay, 3) + bytes([flags])
-    return box(b"ANMF", head + picture)
-
-
-LOOP = box(b"ANIM", b"\0\0\0\0\0\0")
-
-
-def webp(width, height, *frames, flags=0x12):
-    return riff(canvas(width, height, flags) + LOOP + b"".join(frames))
 
 
 def webp_bombs():

@@ -130,6 +130,9 @@ package final class ArrivingSource: Sendable {
     /// What is known of the source, if its first bytes have arrived and the fetch has not failed.
     package var start: Start? { state.withLock { $0.isComplete == false ? nil : $0.start } }
 
+    /// Bytes in the file.
+    package var count: Int { state.withLock { $0.count } }
+
     /// Waits for the first bytes. Returns nil if none come, or if the task is cancelled.
     package func awaitStart() async -> Start? {
         await wait { $0.start != nil || $0.isComplete != nil }

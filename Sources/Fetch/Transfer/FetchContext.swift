@@ -6,6 +6,8 @@ final class FetchSettings: Sendable {
     let policy: SourcePolicy
     /// The header fields of every request.
     let headers: [String]
+    /// The header fields of every request that sends a document.
+    let deliveryHeaders: [String]
 
     init(_ configuration: FetchConfiguration) {
         self.configuration = configuration
@@ -15,6 +17,9 @@ final class FetchSettings: Sendable {
             // The body is checked and stored exactly as the origin sends it.
             "Accept-Encoding: identity",
             "CDN-Loop: \(configuration.loopName)",
+        ]
+        deliveryHeaders = [
+            "Accept: */*", "Content-Type: application/json", "CDN-Loop: \(configuration.loopName)",
         ]
     }
 

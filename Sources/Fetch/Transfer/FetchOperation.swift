@@ -7,10 +7,13 @@ struct FetchRequest: Sendable {
     let validators: SourceValidators
     /// Additional request header fields.
     let fields: [String]
+    /// The document that is sent with POST; nil for a fetch.
+    var document: [UInt8]?
     /// Receives the bytes while they arrive.
     let arriving: ArrivingSource
     let submitted: ContinuousClock.Instant
-    let continuation: CheckedContinuation<Result<FetchOutcome, FetchError>, Never>
+    /// Receives the outcome; nil for a document that was accepted.
+    let continuation: CheckedContinuation<Result<FetchOutcome?, FetchError>, Never>
 }
 
 /// A fetch from its admission to its result, across all redirects. Only the transfer loop's thread uses it.

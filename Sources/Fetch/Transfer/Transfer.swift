@@ -14,6 +14,8 @@ final class Transfer {
     private let signing: BucketAccess?
     private let arriving: ArrivingSource
     private let isConditional: Bool
+    /// Whether the request sends a document, and its response has no content to receive.
+    private let isDelivery: Bool
     private let onFreshConnection: Bool
     private(set) var easy: EasyHandle<FetchError>
 
@@ -32,12 +34,13 @@ final class Transfer {
     /// Prepares a request; it begins when the handle is added to the multi handle.
     ///
     /// - Parameters:
+    ///   - document: Sent with POST; nil for a fetch.
     ///   - arriving: Shows the bytes of the body while they arrive.
     ///   - timeLeft: The time limit of the whole request.
     ///   - onFreshConnection: Whether the request must use a new connection.
     init(
-        _ url: SourceURL, validators: SourceValidators, fields: [String], arriving: ArrivingSource, settings: FetchSettings,
-        ownEndpoints: OwnEndpoints, sockets: SocketTable, timeLeft: Duration, onFreshConnection: Bool
+        _ url: SourceURL, validators: SourceValidators, document: [UInt8]?, fields: [String], arriving: ArrivingSource,
+        settings: FetchSettings, ownEndpoints: OwnEndpoints, sockets: SocketTable, timeLeft: Duration, onFreshConnection: Bool
     ) throws(FetchError) {
         self.url = url
         self.settings = settings
@@ -46,13 +49,19 @@ final class Transfer {
         signing = url.bucket.flatMap { settings.configuration.buckets[$0] }
         self.arriving = arriving
         isConditional = !validators.isEmpty
+        isDelivery = document != nil
         self.onFreshConnection = onFreshConnection
         easy = try EasyHandle<FetchError>()
         sink = BodySink(limit: settings.configuration.maxBytes)
         stall = StallMeter(rate: settings.configuration.stallRate, window: settings.configuration.stallTime)
         try receiveCallbacks(of: easy)
         try setOptions(timeLeft: timeLeft)
-        if let signing {
+        if let document {
+            try easy.setSize(CURLOPT_POSTFIELDSIZE_LARGE, document.count)
+            try easy.set(CURLOPT_COPYPOSTFIELDS, String(decoding: document, as: UTF8.self))
+            // The document is small, so libcurl need not ask first whether the receiver wants it (Expect: 100-continue).
+            try easy.setFields(settings.deliveryHeaders + ["Expect:"] + fields)
+        } else if let signing {
             // libcurl 7.88 signs all fields, and wrongly if the name of one is the beginning of another's: no `Accept`.
             try easy.setFields(["Accept-Encoding: identity"] + Self.conditions(validators) + signing.fields)
         } else {
@@ -173,11 +182,13 @@ final class Transfer {
     // MARK: The result
 
     /// Whether the body is the source: status 200, or 203 from a transforming proxy.
-    private var bringsContent: Bool { head.status == 200 || head.status == 203 }
+    private var bringsContent: Bool { !isDelivery && (head.status == 200 || head.status == 203) }
 
     enum Result {
         case content(FetchedBody)
         case notModified
+        /// The receiver has accepted the document.
+        case delivered
         case redirect(location: [UInt8])
         /// The reused connection was not usable: the request has to be repeated on a new one.
         case staleConnection
@@ -217,7 +228,10 @@ final class Transfer {
 
     private func resultByStatus() -> Result {
         switch head.status {
+        case 200...299 where isDelivery:
+            return .delivered
         case 301, 302, 303, 307, 308:
+            if isDelivery { return .failure(.failed(.status(head.status, retryAfter: nil))) }
             // A signature holds for one host. S3 redirects to another region, which is an error of the configuration.
             if signing != nil { return .failure(.failed(.status(head.status, retryAfter: nil))) }
             guard let location = head.location else { return .failure(.failed(.redirectToNowhere)) }

@@ -103,11 +103,10 @@ final class TransferDriver {
             let timeLeft = operation.deadline(settings.configuration.timeout) - now
             guard timeLeft > .zero else { throw .timeout(.total) }
             let transfer = try Transfer(
-                operation.url, validators: operation.request.validators,
+                operation.url, validators: operation.request.validators, document: operation.request.document,
                 fields: operation.request.fields + settings.fields(of: operation.url, source: operation.request.url),
                 arriving: operation.request.arriving, settings: settings, ownEndpoints: context.ownEndpoints,
-                sockets: sockets, timeLeft: timeLeft,
-                onFreshConnection: operation.needsFreshConnection)
+                sockets: sockets, timeLeft: timeLeft, onFreshConnection: operation.needsFreshConnection)
             operation.transfer = transfer
             byHandle[transfer.easy.raw] = operation
             try multi.add(transfer.easy.raw)
@@ -124,6 +123,8 @@ final class TransferDriver {
         switch result {
         case .failure(let error):
             finish(operation, .failure(error), on: multi)
+        case .delivered:
+            finish(operation, .success(nil), on: multi)
         case .notModified:
             finish(operation, .success(operation.unmodified(transfer)), on: multi)
         case .content(let body):
@@ -159,7 +160,7 @@ final class TransferDriver {
     }
 
     private func finish(
-        _ operation: FetchOperation, _ result: Result<FetchOutcome, FetchError>, on multi: borrowing MultiHandle<FetchError>
+        _ operation: FetchOperation, _ result: Result<FetchOutcome?, FetchError>, on multi: borrowing MultiHandle<FetchError>
     ) {
         guard operations.removeValue(forKey: operation.request.id) != nil else { return }
         release(operation, on: multi)

@@ -28,7 +28,7 @@ package struct OutputTraits: Sendable {
     var cost = 1
     /// The memory that a conversion may use, in multiples of the setting `limits.memory`.
     package var memory = 1.0
-    let make: @Sendable (Transcoder, UnsafeRawBufferPointer, Int32) throws(TranscodeError) -> TranscodeResult
+    let make: @Sendable (Transcoder, UnsafeRawBufferPointer, Int32, FrameMeter) throws(TranscodeError) -> TranscodeResult
     /// Inspects a file, and returns the parameter `codecs` of its media type; see ``OutputInspection``.
     let inspect: @Sendable (OutputBytes, OutputClaim) throws(OutputFlaw) -> String?
 }

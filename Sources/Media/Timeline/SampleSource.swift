@@ -95,8 +95,8 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
             guard hasChanged || samples == 0 || timeline.isOverdue(time) else { continue }
             samples += 1
             timeline.note(time)
-            if case .identity = converter { return Sample(time: time, area: changed) }
-            return Sample(time: time, area: Rectangle(x: 0, y: 0, width: width, height: height))
+            if case .identity = converter { return Sample(time: time, area: changed, frame: frames) }
+            return Sample(time: time, area: Rectangle(x: 0, y: 0, width: width, height: height), frame: frames)
         }
         return nil
     }
@@ -124,4 +124,6 @@ struct Sample {
     var time: Int
     /// The part of the picture that may differ from the sample before.
     var area: Rectangle
+    /// Frames read so far, that of the picture included.
+    var frame: Int
 }

@@ -15,10 +15,12 @@ struct DitherProbe {
     private var noisy: Float = 0
     private var high: Float = 0
     private var middle: Float = 0
-    /// Blocks without strong edges, and the sums of the energies of the checkerboard and of the coefficient beside it.
+    /// Blocks without strong edges, and the sums of the energies of the checkerboard, of the coefficient beside it, and of what the
+    /// palette explains.
     private var plain: Float = 0
     private var checkerboard: Float = 0
     private var beside: Float = 0
+    private var explained: Float = 0
     private var frames = 0
 
     private static let side = 8
@@ -35,7 +37,7 @@ struct DitherProbe {
 
     /// Looks at a picture.
     mutating func look(at canvas: borrowing Canvas, _ reach: borrowing PaletteReach) {
-        for value in [\DitherProbe.blocks, \.noisy, \.high, \.middle, \.plain, \.checkerboard, \.beside] {
+        for value in [\DitherProbe.blocks, \.noisy, \.high, \.middle, \.plain, \.checkerboard, \.beside, \.explained] {
             self[keyPath: value] *= Self.memory
         }
         let step = frames == 0 ? 1 : Self.sparseness
@@ -59,12 +61,13 @@ struct DitherProbe {
     }
 
     private mutating func weigh(_ energy: BandEnergies, meanReach: Float) {
+        let expected = Self.noisePerReach * meanReach * meanReach + 0.001
         if energy.low < 60 && energy.high > 0.1 {
             plain += 1
+            explained += expected
             checkerboard += energy.checkerboard
             beside += energy.beside
         }
-        let expected = Self.noisePerReach * meanReach * meanReach + 0.001
         guard energy.low < 8 * expected, energy.high > 0.4 * expected, energy.high < 3 * expected else { return }
         high += energy.high
         middle += energy.middle
@@ -78,8 +81,7 @@ struct DitherProbe {
         if plain >= max(Self.fewest, 0.01 * blocks), checkerboard > contrast * beside,
             checkerboard > (wasOrdered ? 0.6 : 1) * Self.faintest * plain
         {
-            // Steps of a factor of 1.4, so that small changes leave the picture as it is.
-            kind = .ordered(energy: exp2((log2(checkerboard / plain) * 2).rounded() / 2))
+            kind = .ordered(energy: Self.step(checkerboard / plain), noise: isFilmNoisy ? Self.step(beside / plain) : 0)
             return
         }
         let wasDiffused = kind == .diffused
@@ -89,6 +91,16 @@ struct DitherProbe {
             kind = nil
         }
     }
+
+    /// Whether blocks have more energy beside the pattern than the palette explains: 0.5 to 1.2 times as much in films without noise, 10 to
+    /// 13 times with a noise of six levels.
+    private var isFilmNoisy: Bool {
+        let wasNoisy = if case .ordered(_, let noise) = kind { noise > 0 } else { false }
+        return beside > (wasNoisy ? 3 : 4) * explained
+    }
+
+    /// Rounds to steps of a factor of 1.4, so that small changes leave the picture as it is.
+    private static func step(_ energy: Float) -> Float { exp2((log2(energy) * 2).rounded() / 2) }
 
     /// Reads the lightness of a block, and sums its reach.
     @inline(__always)

@@ -4,9 +4,9 @@ internal import Glibc
 enum DitherKind: Equatable {
     /// The error of each pixel is spread over its neighbours: noise with more of high than of low frequencies.
     case diffused
-    /// A threshold matrix is repeated: a few high frequencies stand out. `energy` is that of the checkerboard, the highest one, in the
-    /// squared units of an orthonormal transform.
-    case ordered(energy: Float)
+    /// A threshold matrix is repeated: a few high frequencies stand out. `energy` is that of the checkerboard, the highest one, and
+    /// `noise` that of the film's own noise, 0 if it has none that shows; both in the squared units of an orthonormal transform.
+    case ordered(energy: Float, noise: Float)
 }
 
 /// Amplitudes of dither per coefficient, below which a coefficient is taken for dither.
@@ -41,13 +41,20 @@ struct DitherStrength {
     }
 
     init(_ kind: DitherKind, _ plane: Plane) {
-        let amplitude = Self.amplitude(plane) / Float(PaletteReach.unit) * 128
+        var amplitude = Self.amplitude(plane) / Float(PaletteReach.unit) * 128
+        var pattern: (energy: Float, noise: Float) = (0, 0)
+        if case .ordered(let energy, let noise) = kind {
+            if plane != .chroma { pattern = (min(energy, 160), noise) }
+            // The noise belongs to the film: only the frequencies in which the matrix exceeds it are filtered.
+            if noise > 0 { amplitude = 0 }
+        }
         perReach = Self.rows { row, column in
             row + column == 0 ? 0 : amplitude * Self.length(row, column) * (plane == .chroma ? 1 : Self.slope(row, column))
         }
-        var energy: Float = 0
-        if case .ordered(let measured) = kind, plane != .chroma { energy = min(measured, 160) }
-        fixed = Self.rows { row, column in 1.4 * (energy * Self.pattern(row, column)).squareRoot() * Self.length(row, column) }
+        fixed = Self.rows { row, column in
+            let energy = pattern.energy * Self.pattern(row, column)
+            return energy > pattern.noise ? 1.4 * energy.squareRoot() * Self.length(row, column) : 0
+        }
     }
 
     /// The factor between a coefficient and that of an orthonormal transform.

@@ -29,9 +29,14 @@ package struct PrewarmEntry: Sendable, Hashable {
         guard let format = Rendition.Format(rawValue: format) else {
             throw .invalidOption(name: "format", reason: "is not the name of a format")
         }
-        var rendition = defaults.rendition(format)
-        for option in options.sorted(by: { $0.key < $1.key }) { try rendition.set(option.key, to: option.value) }
-        try rendition.check()
+        var others = options
+        var preset: String?
+        if let name = options["preset"] {
+            preset = try defaults.preset(named: name)
+            if preset != nil { others["preset"] = nil }
+        }
+        let sorted = others.sorted { $0.key < $1.key }.map { RenditionPresets.Option(name: $0.key, value: $0.value) }
+        let rendition = try defaults.rendition(format, preset: preset, sorted)
         do throws(SourceURLError) {
             return (rendition, try SourceURL(url))
         } catch {

@@ -52,7 +52,7 @@ package enum RunSummary {
 }
 
 /// Numbers in messages.
-enum NumberText {
+package enum NumberText {
     /// A count of bytes with a decimal unit: `812 B`, `1.2 MB`.
     static func bytes(_ bytes: Int) -> String {
         var value = Double(bytes)
@@ -64,7 +64,7 @@ enum NumberText {
     }
 
     /// A duration: `0:07`, `12:30`, `3:05:00`.
-    static func clock(_ seconds: Int) -> String {
+    package static func clock(_ seconds: Int) -> String {
         let (minutes, rest) = (seconds / 60, seconds % 60)
         let tail = rest < 10 ? "0\(rest)" : "\(rest)"
         guard minutes >= 60 else { return "\(minutes):\(tail)" }

@@ -17,15 +17,21 @@ package struct ServerClient: Sendable {
     private let server: String
     private let token: String?
     private let timeout: Int
+    private let unixPath: String?
+    private let usesProxies: Bool
 
     /// - Parameters:
     ///   - server: The base URL, such as `http://127.0.0.1:8080`. It may have a path, for a server behind a proxy.
     ///   - token: The admin token.
     ///   - timeout: The limit for a whole request, in seconds.
-    package init(server: String, token: String?, timeout: Int = 60) {
+    ///   - unixPath: A socket that is connected to in place of the URL's host and port.
+    ///   - usesProxies: Whether variables such as `http_proxy` apply.
+    package init(server: String, token: String?, timeout: Int = 60, unixPath: String? = nil, usesProxies: Bool = true) {
         self.server = server.hasSuffix("/") ? String(server.dropLast()) : server
         self.token = token
         self.timeout = timeout
+        self.unixPath = unixPath
+        self.usesProxies = usesProxies
     }
 
     /// Sends a request and waits for its answer.
@@ -50,6 +56,8 @@ package struct ServerClient: Sendable {
         try easy.set(CURLOPT_CONNECTTIMEOUT_MS, 5000)
         try easy.set(CURLOPT_TIMEOUT_MS, timeout * 1000)
         try easy.set(CURLOPT_NOSIGNAL, 1)
+        if !usesProxies { try easy.set(CURLOPT_NOPROXY, "*") }
+        if let unixPath { try easy.set(CURLOPT_UNIX_SOCKET_PATH, unixPath) }
         var fields: [String] = []
         if let token { fields.append("Authorization: Bearer \(token)") }
         if let body {

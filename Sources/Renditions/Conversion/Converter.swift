@@ -39,6 +39,7 @@ package struct Converter: Sendable {
             transcoder: Transcoder(output: output, options: rendition.options, limits: limits),
             allowance: allowance.times(rendition.cost, memory: rendition.memory))
         flight.markQueued()
+        flight.progress.waits { [pool, turn = flight.turn] in pool.position(of: turn) }
         let file = try stage { () throws(CacheError) in try cache.stage(expecting: Int64(source.count)) }
         if let report = try await run(job, source, into: file, flight) {
             return try complete(Conversion(file: file, report: report), source, output)

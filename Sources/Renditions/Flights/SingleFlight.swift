@@ -90,17 +90,20 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     /// Returns the value of the flight for `key`, and starts the flight if there is none.
     ///
-    /// - Parameter outlivesCallers: Whether the work goes on when its last caller has left.
+    /// - Parameters:
+    ///   - outlivesCallers: Whether the work goes on when its last caller has left.
+    ///   - watch: Follows the flight.
     /// - Returns: The value, and whether the flight was in progress before the call.
     /// - Throws: The error of the work; ``RenditionError/overloaded(cause:)`` after a timeout;
     ///   ``RenditionError/cancelled`` if the calling task is cancelled.
     func value(
-        for key: Key, urgency: Urgency = .visitor, outlivesCallers: Bool = false, _ work: @escaping Work
+        for key: Key, urgency: Urgency = .visitor, outlivesCallers: Bool = false, watch: MissWatch? = nil,
+        _ work: @escaping Work
     ) async throws(RenditionError) -> (value: Value, joined: Bool) {
         let waiter = state.withLock { $0.nextNumber() }
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                join(waiter, key, urgency, outlivesCallers, continuation, work)
+                join(waiter, key, urgency, outlivesCallers, watch, continuation, work)
                 // The cancellation handler may have run before the waiter was registered.
                 if Task.isCancelled { leave(waiter, .cancelled) }
             }
@@ -128,18 +131,19 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     // MARK: Joining
 
     private func join(
-        _ waiter: Int, _ key: Key, _ urgency: Urgency, _ outlivesCallers: Bool,
+        _ waiter: Int, _ key: Key, _ urgency: Urgency, _ outlivesCallers: Bool, _ watch: MissWatch?,
         _ continuation: CheckedContinuation<Outcome, Never>, _ work: @escaping Work
     ) {
-        let (number, isNew, isQueued) = state.withLock { state in
+        let (number, isNew, isQueued, flight) = state.withLock { state in
             let present = state.joinable[key]
             let number = present ?? state.open(key, urgency, isDetached: false)
             state.entries[number]?.flight.turn.raise(to: urgency)
             if outlivesCallers { state.entries[number]?.isDetached = true }
             state.entries[number]?.waiters[waiter] = Waiter(continuation: continuation, joined: present != nil)
             state.flightOfWaiter[waiter] = number
-            return (number, present == nil, state.entries[number]?.isQueued ?? false)
+            return (number, present == nil, state.entries[number]?.isQueued ?? false, state.entries[number]?.flight)
         }
+        if let flight { watch?.follow(flight) }
         if isNew { run(number, work) }
         if isQueued { startTimeout(of: waiter) }
     }
@@ -251,11 +255,15 @@ package final class Flight: Sendable {
     }
 
     let turn: JobTurn
+    let progress = FlightProgress()
     private let handlers = Mutex(Handlers())
 
     init(_ turn: JobTurn = JobTurn()) {
         self.turn = turn
     }
+
+    /// How far the flight has come.
+    var currentProgress: MissProgress { progress.current(turn) }
 
     /// Marks the flight as ready to run: only a worker is missing. The queue timeouts of its callers start.
     func markQueued() {

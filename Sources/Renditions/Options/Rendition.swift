@@ -58,9 +58,6 @@ package struct Rendition: Sendable, Hashable {
                 throw .invalidOption(name: option.rawValue, reason: "has no effect beside a preset")
             }
         }
-        if options.tune != .automatic, format == .mp4, options.codec == .h264 {
-            throw .invalidOption(name: RenditionOption.tune.rawValue, reason: "has an effect on mp4 only with codec=av1")
-        }
         if options.zoom > 1, options.size != SizeOptions() {
             throw .invalidOption(name: RenditionOption.zoom.rawValue, reason: "cannot be combined with width, height and fit")
         }
@@ -88,6 +85,13 @@ package struct Rendition: Sendable, Hashable {
         let rendition = Rendition(format: format)
         let codecs = RenditionOption.codec.applies(to: format) ? VideoCodec.offered : []
         return codecs.isEmpty ? [rendition] : codecs.compactMap(rendition.encoded)
+    }
+
+    /// The rendition with another width, for an address that leaves it to the client.
+    package func ofWidth(_ width: Int) -> Rendition {
+        var rendition = self
+        rendition.options.size.width = width
+        return rendition
     }
 
     /// Returns the poster with another frame.

@@ -7,9 +7,12 @@ internal import Media
 package struct RenditionDefaults: Sendable, Equatable {
     /// Whether dither is taken out.
     package var undither: Bool
+    /// Options that requests name together.
+    package var presets: RenditionPresets
 
-    package init(undither: Bool = false) {
+    package init(undither: Bool = false, presets: RenditionPresets = RenditionPresets()) {
         self.undither = undither
+        self.presets = presets
     }
 
     /// The rendition that a request for a format without options means.

@@ -84,7 +84,9 @@ package struct RenditionPipeline: Sendable {
         if let lastFrame = await redirectPastEnd(request) { return try await find(lastFrame) }
         try state.failures.check(request.key, of: request.source)
         try request.allowance.use()
-        let (result, joined) = try await state.flights.value(for: FlightKey(request), urgency: request.urgency) {
+        let (result, joined) = try await state.flights.value(
+            for: FlightKey(request), urgency: request.urgency, watch: request.watch
+        ) {
             flight async throws(RenditionError) in try await runMiss(request, flight)
         }
         return RenditionResult(result, joined: joined)
@@ -129,6 +131,11 @@ package struct RenditionPipeline: Sendable {
     /// Returns a rendition if it is stored and may be answered. Produces nothing.
     package func stored(_ request: RenditionRequest) async -> CachedRendition? {
         await lookUp(request, isFirstLook: false)?.rendition
+    }
+
+    /// Whether a request for an upload's rendition would be answered at once.
+    package func isStored(_ request: UploadRequest) async -> Bool {
+        await usable(await cache.uploadedObject(request.id), request.rendition) != nil
     }
 
     /// Whether an attempt to produce a rendition failed so recently that no other is made.
@@ -180,8 +187,10 @@ package struct RenditionPipeline: Sendable {
             return RenditionResult(stored, .hit)
         }
         try request.allowance.use()
-        let (result, joined) = try await state.uploadFlights.value(for: request.id, urgency: request.urgency) {
-            flight async throws(RenditionError) in
+        let (result, joined) = try await state.uploadFlights.value(
+            for: request.id, urgency: request.urgency, watch: request.watch
+        ) { flight async throws(RenditionError) in
+            flight.progress.loaded(bytes: request.source.count)
             let slot = try state.admission.admit(
                 nil, bytes: request.source.count, cost: request.rendition.cost, urgency: flight.turn.urgency)
             defer { withExtendedLifetime(slot) {} }
@@ -201,6 +210,11 @@ package struct RenditionPipeline: Sendable {
 
     /// Whether another miss would be admitted now.
     package var hasCapacity: Bool { state.admission.hasCapacity }
+
+    /// Whether a miss would be admitted now, or join a flight.
+    package func hasCapacity(for request: RenditionRequest) -> Bool {
+        hasCapacity || state.flights.isJoinable(FlightKey(request))
+    }
 
     // MARK: Look-up
 
@@ -281,11 +295,13 @@ package struct RenditionPipeline: Sendable {
     private func runLocally(
         _ request: RenditionRequest, _ stored: CachedRendition?, _ slot: AdmissionSlot, _ flight: Flight
     ) async throws(RenditionError) -> RenditionResult {
+        flight.progress.fetches { loader.arrived(request.source) }
         switch try await fetch(request, validatorsOf: stored) {
         case .notModified(let unmodified, let epoch):
             return try await renew(request, stored, unmodified, epoch)
         case .loaded(let loaded):
             slot.sourceArrived(bytes: loaded.source.count)
+            flight.progress.loaded(bytes: loaded.source.count)
             loaded.arriving.retain(slot.memory)
             // While any flight holds the loaded source, other renditions of it need no fetch.
             defer { withExtendedLifetime(loaded) {} }

@@ -18,6 +18,8 @@ package struct RenditionRequest: Sendable {
     /// The rendition that answers instead if this one is larger than the source: the source itself. It is stored in the same
     /// flight then, so that it needs no second fetch.
     package var alternative: Rendition?
+    /// Follows the flight of a miss.
+    package var watch: MissWatch?
     /// Whether the caller follows the bytes of the source while they arrive.
     var followsSource = false
 
@@ -35,7 +37,9 @@ package struct RenditionRequest: Sendable {
 
     /// The same request for another rendition of the source.
     package func with(_ other: Rendition) -> RenditionRequest {
-        RenditionRequest(other, of: source, urgency: urgency, allowance: allowance)
+        var request = RenditionRequest(other, of: source, urgency: urgency, allowance: allowance)
+        request.watch = watch
+        return request
     }
 }
 
@@ -47,6 +51,8 @@ package struct UploadRequest: Sendable {
     let id: ObjectID
     package var urgency: Urgency
     package var allowance: MissAllowance
+    /// Follows the flight of a miss.
+    package var watch: MissWatch?
 
     package init(
         _ rendition: Rendition, of source: Source, urgency: Urgency = .visitor, allowance: MissAllowance = .unlimited
@@ -61,7 +67,8 @@ package struct UploadRequest: Sendable {
 
 /// Permission of one request to cause a miss, used when neither the cache nor the failure memory has an answer.
 package struct MissAllowance: Sendable {
-    private let take: @Sendable () -> Int?
+    /// Counts a miss; returns nil if it may go on, else the seconds to wait, at least 1.
+    package let take: @Sendable () -> Int?
 
     /// - Parameter take: Counts a miss; returns nil if it may go on, else the seconds to wait, at least 1.
     package init(_ take: @escaping @Sendable () -> Int?) {

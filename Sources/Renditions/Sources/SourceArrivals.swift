@@ -47,6 +47,12 @@ final class SourceArrivals: Sendable {
         }
     }
 
+    /// The bytes of a source that have arrived, and its size if the origin declared it; nil before the first bytes.
+    func arrived(_ url: SourceURL) -> FlightProgress.Arrived? {
+        guard let source = entries.withLock({ $0[url]?.source }), let start = source.start else { return nil }
+        return (source.count, start.length)
+    }
+
     /// The number of entries, including those of released sources.
     var count: Int { entries.withLock(\.count) }
 

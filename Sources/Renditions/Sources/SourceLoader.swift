@@ -96,6 +96,11 @@ package struct SourceLoader: Sendable {
         state.arrivals.follow(url, in: cache)
     }
 
+    /// The bytes of a source that have arrived, and its size if the origin declared it; nil before the first bytes.
+    func arrived(_ url: SourceURL) -> FlightProgress.Arrived? {
+        state.arrivals.arrived(url)
+    }
+
     /// Starts to fetch a source for its followers, unless it is being fetched.
     ///
     /// - Parameter slot: Held until the end of the fetch.

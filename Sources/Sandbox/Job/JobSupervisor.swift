@@ -31,12 +31,15 @@ package struct JobSupervisor: Sendable {
     ///   - input: The source file, in a sealed memfd.
     ///   - output: An empty file open for reading and writing, written by position.
     ///   - cancellation: Ends the job early.
+    ///   - onProgress: Called on the calling thread with the reports of the worker, a few per second. Their numbers are in range, and
+    ///     may be false.
     /// - Throws: ``SandboxError``; the contents of the output are undefined then.
     package func run(
-        _ job: WorkerJob, input: SharedDescriptor, output: SharedDescriptor, cancellation: JobCancellation = JobCancellation()
+        _ job: WorkerJob, input: SharedDescriptor, output: SharedDescriptor, cancellation: JobCancellation = JobCancellation(),
+        onProgress: (FrameProgress) -> Void = { _ in }
     ) throws(SandboxError) -> Outcome {
         do throws(SandboxError) {
-            let outcome = try runWithRetries(job, input, output, cancellation)
+            let outcome = try runWithRetries(job, input, output, cancellation, onProgress)
             counters.count(.finished)
             return outcome
         } catch {
@@ -46,7 +49,8 @@ package struct JobSupervisor: Sendable {
     }
 
     private func runWithRetries(
-        _ job: WorkerJob, _ input: SharedDescriptor, _ output: SharedDescriptor, _ cancellation: JobCancellation
+        _ job: WorkerJob, _ input: SharedDescriptor, _ output: SharedDescriptor, _ cancellation: JobCancellation,
+        _ onProgress: (FrameProgress) -> Void
     ) throws(SandboxError) -> Outcome {
         guard clinux_seals_are_immutable(clinux_memfd_seals(input.number)) != 0 else {
             throw .unavailable(SystemError("the input is not sealed", code: EPERM))
@@ -58,7 +62,7 @@ package struct JobSupervisor: Sendable {
                 cancellation.attach(worker.guardian)
                 defer { cancellation.attach(nil) }
                 let watch = JobWatch(channel: worker.channel.number, guardian: worker.guardian, wall: job.allowance.wall)
-                record = try watch.follow()
+                record = try watch.follow(onProgress)
                 if record.exit == nil { try zygote.replace(worker.control) }
             } catch {
                 throw .unavailable(error)

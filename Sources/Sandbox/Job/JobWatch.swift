@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Media
 internal import SystemIO
 
 /// Waits for the reply of one worker and for its end.
@@ -17,12 +18,17 @@ struct JobWatch {
     /// The time in which a zygote must kill a worker and report its end.
     private static let grace: Duration = .seconds(10)
 
+    /// Reports of progress that a worker may send at once, in addition to those that its time allows.
+    private static let spareReports = 100
+
     private let channel: Int32
     private let guardian: SharedDescriptor
     private var deadline: ContinuousClock.Instant
     private var isEnding = false
     private var isChannelOpen = true
     private var record = Record()
+    private let begin = ContinuousClock.now
+    private var reports = 0
 
     init(channel: Int32, guardian: SharedDescriptor, wall: Int) {
         self.channel = channel
@@ -31,15 +37,17 @@ struct JobWatch {
     }
 
     /// Blocks until the worker has ended.
-    consuming func follow() throws(SystemError) -> Record {
+    ///
+    /// - Parameter onProgress: Called for each report of the worker.
+    consuming func follow(_ onProgress: (FrameProgress) -> Void) throws(SystemError) -> Record {
         while true {
             let ready = poll(until: deadline)
             if ready.channel {
-                try listen()
+                try listen(onProgress)
             } else if ready.guardian {
                 // A reply that was sent before the end has arrived by now, but perhaps after the channel was polled.
                 if isChannelOpen && Self.isReadable(channel) {
-                    try listen()
+                    try listen(onProgress)
                     continue
                 }
                 record.exit = try MessageChannel(socket: guardian.number).receive()?.message?.exit
@@ -60,7 +68,7 @@ struct JobWatch {
         JobCancellation.abandon(guardian)
     }
 
-    private mutating func listen() throws(SystemError) {
+    private mutating func listen(_ onProgress: (FrameProgress) -> Void) throws(SystemError) {
         let received: MessageChannel.Received?
         do throws(SystemError) {
             received = try MessageChannel(socket: channel).receive()
@@ -74,9 +82,18 @@ struct JobWatch {
         }
         for descriptor in received.descriptors { close(descriptor) }
         if !received.descriptors.isEmpty { return reject(.sentDescriptors) }
+        if let progress = received.message?.progress { return report(progress, onProgress) }
         guard let message = received.message, message.isReply else { return reject(.garbledMessage) }
         if record.reply != nil { return reject(.surplusMessage) }
         record.reply = message
+    }
+
+    /// Passes a report on. A worker that sends more of them than it may, or any after its reply, is ended.
+    private mutating func report(_ progress: FrameProgress, _ onProgress: (FrameProgress) -> Void) {
+        reports += 1
+        let allowed = Self.spareReports + Int(begin.duration(to: .now) / Worker.reportInterval)
+        guard record.reply == nil, reports <= allowed else { return reject(.surplusMessage) }
+        onProgress(progress)
     }
 
     /// Records the first violation of the protocol and ends the worker.

@@ -13,6 +13,9 @@ package enum WorkerFault: Int, Sendable, CaseIterable {
     case unknownMessage
     case twoReplies
     case flood
+    case progressFlood
+    case absurdProgress
+    case progressAfterReply
     case forgedExit
     case sentDescriptor
     case hang

@@ -8,6 +8,8 @@ enum WorkerMessage: Equatable {
     case job(WorkerJob)
     case result(TranscodeResult)
     case failure(TranscodeError)
+    /// The worker has encoded a part of the frames.
+    case progress(FrameProgress)
     case exit(WorkerExit)
     /// The zygote is ready and confined in this way.
     case ready(Confinement)
@@ -22,6 +24,7 @@ enum WorkerMessage: Equatable {
         case failure
         case exit
         case ready
+        case progress
     }
 
     /// The message as ``wordCount`` words.
@@ -38,6 +41,9 @@ enum WorkerMessage: Equatable {
         case .failure(let failure):
             kind = .failure
             failure.write(&coder)
+        case .progress(var progress):
+            kind = .progress
+            progress.visitFields(&coder)
         case .exit(var exit):
             kind = .exit
             exit.visitFields(&coder)
@@ -71,6 +77,11 @@ enum WorkerMessage: Equatable {
         case .failure:
             guard let failure = TranscodeError(reading: &coder) else { return nil }
             self = .failure(failure)
+        case .progress:
+            var progress = FrameProgress(done: 0, total: 0)
+            progress.visitFields(&coder)
+            guard progress.isInRange else { return nil }
+            self = .progress(progress)
         case .exit:
             var exit = WorkerExit(code: nil, signal: nil, cpuMicroseconds: 0, peakBytes: 0)
             exit.visitFields(&coder)
@@ -86,6 +97,7 @@ enum WorkerMessage: Equatable {
     var job: WorkerJob? { if case .job(let job) = self { job } else { nil } }
     var result: TranscodeResult? { if case .result(let result) = self { result } else { nil } }
     var failure: TranscodeError? { if case .failure(let failure) = self { failure } else { nil } }
+    var progress: FrameProgress? { if case .progress(let progress) = self { progress } else { nil } }
     var exit: WorkerExit? { if case .exit(let exit) = self { exit } else { nil } }
     var confinement: Confinement? { if case .ready(let confinement) = self { confinement } else { nil } }
 }
@@ -157,6 +169,13 @@ extension TranscodeResult {
         coder.flag(&hasAlpha)
         coder.value(&sourceFormat)
         coder.number(&bytes)
+    }
+}
+
+extension FrameProgress {
+    fileprivate mutating func visitFields(_ coder: inout FieldCoder) {
+        coder.number(&done)
+        coder.number(&total)
     }
 }
 

@@ -1,10 +1,12 @@
+package import Media
 internal import Synchronization
 
-/// The urgency of a queued job and whether it has started. The callers that wait for the job share it with the pool; any thread
+/// The urgency of a queued job, whether it has started and how far it has come. The callers that wait for the job share it with the pool; any thread
 /// may use it.
 package final class JobTurn: Sendable {
     private let level: Atomic<Int>
     private let began = Atomic(false)
+    private let latest = Mutex<FrameProgress?>(nil)
 
     package init(_ urgency: Urgency = .visitor) {
         level = Atomic(urgency.level)
@@ -23,6 +25,17 @@ package final class JobTurn: Sendable {
     /// Records that a worker has the job.
     package func begin() {
         began.store(true, ordering: .releasing)
+    }
+
+    /// The frames that the worker has encoded; nil if it has not reported any. The number never falls: a second attempt at a result
+    /// that was too large adds nothing until it has come further than the first.
+    package var progress: FrameProgress? { latest.withLock { $0 } }
+
+    /// Records a report of the worker.
+    package func report(_ progress: FrameProgress) {
+        latest.withLock { latest in
+            if progress.done >= latest?.done ?? 0 { latest = progress }
+        }
     }
 }
 

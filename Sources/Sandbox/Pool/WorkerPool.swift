@@ -87,6 +87,19 @@ package final class WorkerPool: Sendable {
         return try outcome.get()
     }
 
+    /// The place of a waiting job among those that wait, from 1 for the one that runs next; nil if it does not wait.
+    package func position(of turn: JobTurn) -> Int? {
+        state.withLock { state in
+            guard let own = state.waiting.firstIndex(where: { $0.turn === turn }) else { return nil }
+            let level = turn.urgency.level
+            let before = state.waiting.indices.filter { index in
+                let other = state.waiting[index].turn.urgency.level
+                return other < level || (other == level && index < own)
+            }
+            return before.count + 1
+        }
+    }
+
     // MARK: The queue
 
     private func enqueue(_ entry: Entry) {
@@ -167,7 +180,7 @@ package final class WorkerPool: Sendable {
         let outcome: Outcome
         do throws(SandboxError) {
             let (result, codecs, exit) = try supervisor.run(
-                job, input: entry.input, output: entry.output, cancellation: entry.cancellation)
+                job, input: entry.input, output: entry.output, cancellation: entry.cancellation, onProgress: entry.turn.report)
             outcome = .success(
                 WorkerReport(
                     result: result, codecs: codecs, queued: entry.enqueuedAt.duration(to: startedAt),

@@ -27,6 +27,7 @@
             case .replied(let reply):
                 if fault == .killedWhenReplied { raise(SIGABRT) }
                 if fault == .twoReplies { send(reply) }
+                if fault == .progressAfterReply { send(.progress(FrameProgress(done: 1, total: 5))) }
             }
         }
 
@@ -77,6 +78,10 @@
                 words[0] = 77
                 words.withUnsafeBytes { _ = clinux_send_message(channel, $0.baseAddress, $0.count, nil, 0) }
             case .flood: while true { send(reply) }
+            case .progressFlood: while true { send(.progress(FrameProgress(done: 1, total: 5))) }
+            case .absurdProgress:
+                send(.progress(FrameProgress(done: 6, total: 5)))
+                _exit(0)
             case .forgedExit: send(WorkerMessage.exit(WorkerExit(code: 0, signal: nil, cpuMicroseconds: 0, peakBytes: 0)))
             case .sentDescriptor: try? MessageChannel(socket: channel).send(reply, descriptors: [output])
             case .negativeFailureValue:

@@ -22,6 +22,9 @@ enum Worker {
     /// Bytes that a worker may use beyond the limit of its job: x264's tables and fragmentation.
     private static let slack = 30 << 20
 
+    /// The shortest time between two reports of progress, and before the first one: short jobs send none.
+    static let reportInterval: Duration = .milliseconds(100)
+
     /// The process that a worker is forked from.
     struct Parent {
         /// The zygote's process.
@@ -74,8 +77,16 @@ enum Worker {
 
     private static func convert(_ gif: UnsafeRawBufferPointer, _ job: WorkerJob) -> WorkerMessage {
         errno = 0
+        var reportedAt = ContinuousClock.now
         do throws(TranscodeError) {
-            return WorkerMessage.result(try job.transcoder.convert(gif, to: output))
+            let result = try job.transcoder.convert(gif, to: output) { progress in
+                let now = ContinuousClock.now
+                guard now - reportedAt >= reportInterval else { return }
+                reportedAt = now
+                // If the server is gone, the reply fails too.
+                try? MessageChannel(socket: channel).send(WorkerMessage.progress(progress))
+            }
+            return WorkerMessage.result(result)
         } catch {
             // x264 has one code for all failures, but a failed allocation leaves ENOMEM.
             if case .failed = error, errno == ENOMEM { return WorkerMessage.failure(.outOfMemory) }

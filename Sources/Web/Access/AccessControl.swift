@@ -8,39 +8,64 @@ internal import Sandbox
 package struct AccessControl: Sendable {
     let signatures: SignatureCheck
     private let sources: SourcePolicy
+    private let options: OptionPolicy
+    private let presets: RenditionPresets
     private let loop: LoopToken
-    private let limiter: RateLimiter?
+    private let limits: ClientLimits
+    private let limitsMisses: Bool
+    private let limitsUploads: Bool
+    /// Whether the bytes that a client receives are limited.
+    let limitsBytes: Bool
     /// The beginnings of the URLs that are available through mounts only.
     private let privateBases: [String]
 
-    package init(_ policy: WebPolicy, limiter: RateLimiter, clock: CacheClock) {
+    package init(_ policy: WebPolicy, limits: ClientLimits, clock: CacheClock) {
         signatures = SignatureCheck(keys: policy.signingKeys, isRequired: policy.requiresSignature, clock: clock)
         sources = policy.sources
+        options = policy.options
+        presets = policy.presets
         loop = LoopToken(policy.loopName)
-        self.limiter = policy.rateLimit == nil ? nil : limiter
+        self.limits = limits
+        limitsMisses = policy.rateLimit != nil
+        limitsUploads = policy.uploadLimit != nil
+        limitsBytes = policy.byteLimit != nil
         privateBases = policy.mounts.values.filter(\.isPrivate).map(\.base)
     }
 
-    /// Checks a request whose target contains all that its signature covers.
+    /// Checks a request whose target contains all that its signature covers, and notes its key in the target.
     ///
-    /// - Throws: `bad_signature`, `expired_signature` or `source_not_allowed`, the last also for a loop.
-    func check(_ target: ParsedTarget, _ request: borrowing HTTPRequest) throws(Problem) {
+    /// - Throws: `bad_signature`, `expired_signature`, `option_not_allowed` or `source_not_allowed`, the last also for a loop.
+    func check(_ target: inout ParsedTarget, _ request: borrowing HTTPRequest) throws(Problem) {
         guard target.credentials != nil else { return }
         try checkLoop(request)
-        try check(target)
+        try check(&target)
     }
 
-    /// Checks the signature and the source of a target. The rules for sources apply to cached renditions as well. A fetch checks
+    /// Checks the signature, the options and the source of a target, and notes its key there. The rules for sources apply to cached renditions as well. A fetch checks
     /// them again, together with the addresses of the host.
     ///
-    /// - Throws: `bad_signature`, `expired_signature` or `source_not_allowed`.
-    func check(_ target: ParsedTarget) throws(Problem) {
+    /// - Throws: `bad_signature`, `expired_signature`, `option_not_allowed` or `source_not_allowed`.
+    func check(_ target: inout ParsedTarget) throws(Problem) {
         guard let credentials = target.credentials else { return }
-        try signatures.check(credentials, of: target.source, mount: target.mount)
+        target.key = try signatures.check(credentials, of: target.source, mount: target.mount)
+        try options.check(
+            credentials.options.map { ($0.name, $0.value) }, isSigned: target.key != nil, presets: presets)
+        if let key = target.key, let name = key.name {
+            guard key.permits(target.source) else {
+                limits.keys.refused(name)
+                throw Problem(403, "source_not_allowed", "The key of this request is for other sources.")
+            }
+            limits.keys.granted(name)
+        }
         if let refusal = target.source.flatMap(sources.refusal) { throw Problem(.fetchFailed(.notAllowed(refusal))) }
         if target.mount == nil, let url = target.source?.canonical, privateBases.contains(where: url.hasPrefix) {
             throw Problem(.fetchFailed(.notAllowed(.pattern)))
         }
+    }
+
+    /// Whether the addresses in a page of a target must do with the options that every client may have.
+    func bounds(_ target: ParsedTarget) -> Bool {
+        options == .presets && target.key == nil
     }
 
     /// Refuses a request that a fetch of this service has caused. Hits skip the check: without a fetch there is no loop.
@@ -48,11 +73,34 @@ package struct AccessControl: Sendable {
         if loop.occurs(in: request.headers("CDN-Loop")) { throw .loop }
     }
 
-    /// The request's permission to cause a miss.
-    func allowance(_ request: borrowing HTTPRequest) -> MissAllowance {
-        guard let limiter else { return .unlimited }
-        return limiter.allowance(for: request.clientAddress.map(ClientNetwork.init))
+    /// The permission to cause a miss.
+    ///
+    /// - Parameters:
+    ///   - client: Nil if the address is unknown (a Unix socket without a trusted proxy).
+    ///   - key: The key that has signed the request; nil for none.
+    func allowance(_ client: ClientNetwork?, _ key: SigningKey?) -> MissAllowance {
+        let general = limitsMisses ? limits.misses.allowance(for: client) : .unlimited
+        return key.map { limits.keys.allowance($0, otherwise: general) } ?? general
     }
+
+    /// Counts an upload.
+    ///
+    /// - Throws: `rate_limited`.
+    func countUpload(_ client: ClientNetwork?) throws(Problem) {
+        guard limitsUploads, let client, let seconds = limits.uploads.take(client) else { return }
+        throw Problem(429, "rate_limited", "This address has sent too many uploads.", retryAfter: seconds)
+    }
+
+    /// Refuses a client that has received more bytes than it may.
+    ///
+    /// - Throws: `rate_limited`.
+    func checkBytes(_ client: ClientNetwork?) throws(Problem) {
+        guard limitsBytes, let client, let seconds = limits.bytes.wait(client) else { return }
+        throw Problem(429, "rate_limited", "This address has received too many bytes.", retryAfter: seconds)
+    }
+
+    /// Counts a hit of a target that a key has signed.
+    func countHit(_ key: String) { limits.keys.granted(key) }
 }
 
 /// Verifies the signatures of requests.
@@ -72,19 +120,21 @@ package struct SignatureCheck: Sendable {
     /// Checks that the credentials contain a valid signature, if one is required, and have not expired.
     ///
     /// - Parameter mount: The mount of the request, which may have its own rule.
+    /// - Returns: The key that has verified a signature; nil for a request without one.
     /// - Throws: `bad_signature` or `expired_signature`.
-    func check(_ credentials: Credentials, of source: SourceURL?, mount: Mount?) throws(Problem) {
+    @discardableResult
+    func check(_ credentials: Credentials, of source: SourceURL?, mount: Mount?) throws(Problem) -> SigningKey? {
+        var key: SigningKey?
         if !keys.isEmpty {
             if let signature = credentials.signature {
-                let isValid = credentials.texts(canonicalSource: source?.canonical).contains {
-                    keys.verify(signature, of: $0)
-                }
-                guard isValid else { throw .badSignature("The signature does not match the request.") }
+                key = keys.key(verifying: signature, of: credentials.texts(canonicalSource: source?.canonical).map(\.text))
+                guard key != nil else { throw .badSignature("The signature does not match the request.") }
             } else if mount?.requiresSignature ?? isRequired {
                 throw .badSignature("The request needs a signature.")
             }
         }
         if let expires = credentials.expires, hasExpired(expires) { throw .expiredSignature }
+        return key
     }
 
     /// Whether the time `expires`, in seconds since 1970, has come.
@@ -101,12 +151,21 @@ struct ClientContext: Sendable {
     /// The client's scheme, which may be reported by a trusted proxy.
     let scheme: HTTPScheme
     let urgency: Urgency
-    let allowance: MissAllowance
+    /// The network by which the client is limited; nil if its address is unknown.
+    let network: ClientNetwork?
+    var allowance: MissAllowance
+    /// Whether the client prefers 202 to waiting.
+    let prefersAsync: Bool
+    /// The URL that gets the outcome of a request that does not wait.
+    var callback: SourceURL?
 
-    init(_ request: borrowing HTTPRequest, _ access: AccessControl) {
+    /// - Parameter key: The key that has signed the request; nil for none.
+    init(_ request: borrowing HTTPRequest, _ access: AccessControl, _ key: SigningKey? = nil) {
         host = request.host
         scheme = request.scheme
         urgency = PriorityField.urgency(request.header("Priority"))
-        allowance = access.allowance(request)
+        network = request.clientAddress.map(ClientNetwork.init)
+        allowance = access.allowance(network, key)
+        prefersAsync = PreferField.namesAsync(request.headers("Prefer"))
     }
 }

@@ -9,6 +9,8 @@ package struct RenditionAddresses: Sendable {
     private let signer: TargetSigner
     private let expires: Int64?
     private let defaults: RenditionDefaults
+    private let preset: String?
+    private let hasAutomaticWidth: Bool
 
     /// - Parameters:
     ///   - target: The target of the request, whose signature was verified.
@@ -18,9 +20,11 @@ package struct RenditionAddresses: Sendable {
         self.source = source
         mounted = target.address
         // A request that needs no signature must not obtain signatures for other requests.
-        signer = TargetSigner(keys: target.credentials?.signature == nil ? SigningKeys() : keys)
+        signer = TargetSigner(keys: keys.only(target.key))
         expires = target.credentials?.expires
         defaults = target.defaults
+        preset = target.preset
+        hasAutomaticWidth = target.hasAutomaticWidth
     }
 
     /// - Parameters:
@@ -28,7 +32,12 @@ package struct RenditionAddresses: Sendable {
     ///   - mounts: The mounts by their names.
     ///   - keys: The keys that sign; empty for targets without signatures.
     ///   - expires: The expiry of the signatures, in seconds since 1970; nil for none.
-    package init(of source: SourceURL, mounts: [String: Mount], keys: SigningKeys, expires: Int64?) {
+    ///   - preset: A preset of the service that addresses name where they can; nil for none.
+    ///   - presets: The presets of the service.
+    package init(
+        of source: SourceURL, mounts: [String: Mount], keys: SigningKeys, expires: Int64?, preset: String? = nil,
+        presets: RenditionPresets = RenditionPresets()
+    ) {
         self.source = source
         mounted = mounts.lazy
             .filter { $0.value.serves(source) }
@@ -36,12 +45,19 @@ package struct RenditionAddresses: Sendable {
             .flatMap { MountAddress(of: source, below: $0.value, called: $0.key) }
         signer = TargetSigner(keys: keys)
         self.expires = expires
-        defaults = RenditionDefaults()
+        defaults = RenditionDefaults(presets: presets)
+        self.preset = preset
+        hasAutomaticWidth = false
     }
 
     /// The target of a rendition.
     package func target(_ rendition: Rendition) -> String {
-        let options = defaults.options(of: rendition).map { QueryItem(name: $0.name, value: $0.value) }
+        var options = defaults.options(of: rendition, preset: preset).map { QueryItem(name: $0.name, value: $0.value) }
+        if hasAutomaticWidth, RenditionOption.width.applies(to: rendition.format) {
+            options = options.filter { $0.name != RenditionOption.width.rawValue }
+            options.append(QueryItem(name: RenditionOption.width.rawValue, value: OptionReader.automatic))
+            options.sort { $0.name < $1.name }
+        }
         // No option in canonical form contains a character that cannot be signed, so the signer returns no nil.
         guard let mounted else { return signer.target(rendition.format, options, of: source, expires: expires) ?? "/" }
         let signed = signer.signed(rendition.format, options, of: source, expires: expires) ?? options

@@ -33,7 +33,7 @@ package struct TargetSigner: Sendable {
         if let expires { options.append(QueryItem(name: "expires", value: String(expires))) }
         options.sort { $0.name < $1.name }
         guard let text = SignedText(format: format, options: options, source: source?.canonical ?? "") else { return nil }
-        if let signature = keys.signature(of: text) { options.append(QueryItem(name: "sig", value: signature)) }
+        if let signature = keys.signature(of: text.text) { options.append(QueryItem(name: "sig", value: signature)) }
         return options
     }
 }

@@ -10,17 +10,23 @@ struct AdminController: Sendable {
     private let cache: Cache
     private let state: RenditionState
     private let sharing: @Sendable () -> SharingStatus
+    private let hooks: PurgeHooks
+    private let mounts: [String: Mount]
+    private let publicURL: String?
     private let token: SHA256Digest?
 
     init(
         purger: RenditionPurger, cache: Cache, state: RenditionState, sharing: @escaping @Sendable () -> SharingStatus,
-        token: String?
+        hooks: PurgeHooks, _ policy: WebPolicy
     ) {
         self.purger = purger
         self.cache = cache
         self.state = state
         self.sharing = sharing
-        self.token = token.map { SHA256.hash(data: Array($0.utf8)) }
+        self.hooks = hooks
+        mounts = policy.mounts
+        publicURL = policy.publicURL
+        token = policy.adminToken.map { SHA256.hash(data: Array($0.utf8)) }
     }
 
     /// Whether a token is configured. Without one, the admin interface does not exist.
@@ -92,9 +98,12 @@ struct AdminController: Sendable {
     }
 
     private func reply(purging scope: PurgeScope) -> HTTPReply {
-        .later { [purger] in
+        .later { [purger, hooks, mounts, publicURL] in
             do throws(CacheError) {
-                return Self.json(Purged(try await purger.purge(scope)))
+                let report = try await purger.purge(scope)
+                // After the purge: a CDN that asks again must not get the old rendition.
+                if hooks.isOn { hooks.call(PurgeNotice(scope, mounts: mounts, publicURL: publicURL)) }
+                return Self.json(Purged(report))
             } catch {
                 var problem = Problem(503, "overloaded", "The purge could not be completed.", retryAfter: 1)
                 problem.cause = error.description

@@ -48,6 +48,9 @@ struct AcceptField {
         return isSequenceAcceptable ? .sequence : .original
     }
 
+    /// Whether the field names a stream of events. Wildcards do not name it: programs send them.
+    var namesEvents: Bool { weight(of: "text/event-stream") ?? 0 > 0 }
+
     /// Whether the error of a page is sent as HTML instead of JSON. `*/*` does not name HTML: programs send it.
     var prefersPage: Bool {
         guard let page = weight(of: "text/html", "text/*"), page > 0 else { return false }
@@ -86,6 +89,14 @@ enum PriorityField {
             urgency = Urgency(level: level)
         }
         return urgency
+    }
+}
+
+/// The request field `Prefer` (RFC 7240).
+enum PreferField {
+    /// Whether the client prefers an answer at once to one with the result.
+    static func namesAsync(_ values: [String]) -> Bool {
+        ListField.elements(values).contains { $0.name == "respond-async" }
     }
 }
 

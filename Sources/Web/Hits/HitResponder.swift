@@ -11,22 +11,23 @@ struct HitResponder: Sendable {
     private let memo = RouteMemo()
     private let cache: Cache
     private let responder: RenditionResponder
-    private let signatures: SignatureCheck
+    private let access: AccessControl
 
-    init(cache: Cache, responder: RenditionResponder, signatures: SignatureCheck) {
+    init(cache: Cache, responder: RenditionResponder, access: AccessControl) {
         self.cache = cache
         self.responder = responder
-        self.signatures = signatures
+        self.access = access
     }
 
     /// The response to a GET or HEAD of a target that was requested before, if its rendition is in memory and fresh.
     func response(to request: borrowing HTTPRequest) -> HTTPResponse? {
         let method = request.method
         guard method == .get || method == .head, let entry = memo.entry(for: request.targetBytes) else { return nil }
-        if let expires = entry.expires, signatures.hasExpired(expires) { return nil }
+        if let expires = entry.expires, access.signatures.hasExpired(expires) { return nil }
         if let alias = entry.alias {
             let key = entry.negotiated.map { negotiatedKey(alias, $0.sequence, $0.original, request) } ?? alias
             guard let rendition = fresh(key) else { return nil }
+            if let key = entry.key { access.countHit(key) }
             return responder.hit(rendition, .source, entry.terms)
         }
         guard let object = entry.object else { return nil }

@@ -21,11 +21,14 @@ final class RouteMemo: Sendable {
         /// The object that the target names; nil for other routes.
         let object: (id: ObjectID, fileExtension: String)?
         let terms: ResponseTerms
+        /// The name of the key that has signed the target; nil for none.
+        let key: String?
 
         fileprivate init(target: UnsafeRawBufferPointer, _ parsed: ParsedTarget) {
             self.target = Array(target)
             expires = parsed.credentials?.expires
             terms = parsed.terms
+            key = parsed.key?.name
             object = if case .object(let id, let fileExtension) = parsed.route { (id, fileExtension) } else { nil }
             if case .rendition(let rendition, let url) = parsed.route, rendition.format.isSentAsStored {
                 alias = AliasKey(url, rendition)

@@ -11,15 +11,17 @@ struct HomePage: Sendable {
     init(_ policy: WebPolicy, crossOrigin: CrossOrigin, startedAt: Int) {
         let isSigned = policy.requiresSignature
         let style = PackageResources.home_css
-        let script = isSigned ? nil : PackageResources.home_js + PackageResources.home_result_js
+        let script =
+            isSigned
+            ? nil : PackageResources.home_js + PackageResources.home_progress_js + PackageResources.home_result_js
         let limit = policy.maxUploadBytes
         let page = PageTemplate(isSigned ? PackageResources.signed_html : PackageResources.home_html).filled(
             ["max_bytes": String(limit), "max_size": Self.size(limit), "version": policy.version],
             markup: [
                 "style": String(decoding: style, as: UTF8.self),
                 "script": String(decoding: script ?? [], as: UTF8.self),
-                "formats": Self.filled(PackageResources.home_format_html),
-                "format_buttons": Self.filled(PackageResources.home_format_button_html),
+                "formats": Self.filled(PackageResources.home_format_html, policy.options),
+                "format_buttons": Self.filled(PackageResources.home_format_button_html, policy.options),
             ])
         let directives = [
             "connect-src 'self'", "form-action 'self'", "frame-ancestors 'none'", "media-src blob:",
@@ -37,13 +39,13 @@ struct HomePage: Sendable {
             lastModified: startedAt, headers: headers)
     }
 
-    /// A template filled once for each format and codec on offer.
-    private static func filled(_ template: [UInt8]) -> String {
+    /// A template filled once for each format and codec on offer, with the options that visitors may have.
+    private static func filled(_ template: [UInt8], _ policy: OptionPolicy) -> String {
         let template = PageTemplate(template)
         return Rendition.listed.map { rendition in
             let format = rendition.canonicalText
             let (name, note) = descriptions[format] ?? (rendition.format.rawValue.uppercased(), "")
-            let options = RenditionOption.allCases.filter { $0.applies(to: rendition.format) }
+            let options = policy == .any ? RenditionOption.allCases.filter { $0.applies(to: rendition.format) } : []
             return template.filled([
                 "format": format, "name": name, "note": note, "extension": rendition.format.rawValue,
                 "options": options.map(\.rawValue).joined(separator: " "),

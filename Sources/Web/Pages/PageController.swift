@@ -23,6 +23,8 @@ struct PageController: Sendable {
         var original: String?
         let onMiss: Mount.OnMiss
         var onError: Mount.OnError
+        /// Whether addresses must do with the options that every client may have.
+        let isBounded: Bool
         /// The stored video in H.264, and in AV1.
         var video: CachedRendition?
         var smallerVideo: CachedRendition?
@@ -36,6 +38,7 @@ struct PageController: Sendable {
     private let pipeline: RenditionPipeline
     private let background: BackgroundRenditions
     private let responder: RenditionResponder
+    private let asynchronous: AsyncResponder
     private let problems: ProblemResponder
     private let log: ResponseLog
     private let parser: RouteParser
@@ -44,25 +47,32 @@ struct PageController: Sendable {
     private let homePage: HomePage?
     private let playerPage = PlayerPage()
     private let pageScript: PageScript
+    private let openAPIDocument: OpenAPIDocument
 
     init(
         _ policy: WebPolicy, pipeline: RenditionPipeline, background: BackgroundRenditions, responder: RenditionResponder,
-        problems: ProblemResponder, log: ResponseLog, crossOrigin: CrossOrigin, parser: RouteParser, access: AccessControl
+        problems: ProblemResponder, asynchronous: AsyncResponder, log: ResponseLog, crossOrigin: CrossOrigin,
+        parser: RouteParser, access: AccessControl
     ) {
         self.policy = policy
         self.pipeline = pipeline
         self.background = background
         self.responder = responder
         self.problems = problems
+        self.asynchronous = asynchronous
         self.log = log
         self.parser = parser
         self.access = access
         homePage = policy.hasHomePage ? HomePage(policy, crossOrigin: crossOrigin, startedAt: time(nil)) : nil
+        openAPIDocument = OpenAPIDocument(policy, crossOrigin: crossOrigin, startedAt: time(nil))
         pageScript = PageScript(crossOrigin: crossOrigin, startedAt: time(nil))
     }
 
     /// The script for pages with GIFs.
     func script() -> HTTPResponse { pageScript.response }
+
+    /// The description of the interface.
+    func openAPI() -> HTTPResponse { openAPIDocument.response }
 
     /// The home page.
     ///
@@ -83,9 +93,13 @@ struct PageController: Sendable {
     ) throws(Problem) -> HTTPReply {
         let page = try page(target, text: request.target, client)
         return .later(for: request) {
+            // The page needs only the facts of its source.
+            let facts = self.request(Rendition(format: .json), of: page, client)
+            let url = client.callback == nil ? page.target : page.addresses.target(page.rendition)
+            if let accepted = await asynchronous.response(to: facts, client, url: url) { return accepted }
             let shown = await showing(page, client)
             return await compose(shown, client, form) { (facts, result) throws(Problem) in
-                let contents = contents(of: shown, facts, poster: try facts.poster(of: shown.rendition))
+                let contents = contents(of: shown, facts, poster: try poster(of: shown, facts))
                 let isComposed = shown.smallerVideo != nil || (result.isStorable && queueSmallerVideo(of: shown, client))
                 let lifetime: RenditionResponder.PageLifetime =
                     shown.original != nil ? .temporary : isComposed ? .composed : .source
@@ -140,11 +154,14 @@ struct PageController: Sendable {
         _ items: [QueryItem], _ client: ClientContext, _ request: borrowing HTTPRequest
     ) throws(Problem) -> HTTPReply {
         let query = try OEmbed.Query(items)
-        let page = try page(embedding: query.url, client)
+        var context = client
+        let page = try page(embedding: query.url, &context)
+        let client = context
         return .later(for: request) {
             await compose(page, client, .document) { (facts, result) throws(Problem) in
-                let poster = try facts.poster(of: page.rendition)
-                let thumbnail = try facts.bounded(poster, maxWidth: query.maxWidth, maxHeight: query.maxHeight)
+                let poster = try poster(of: page, facts)
+                var thumbnail = try facts.bounded(poster, maxWidth: query.maxWidth, maxHeight: query.maxHeight)
+                if page.isBounded, thumbnail != poster { thumbnail = nil }
                 let contents = contents(of: page, facts, poster: thumbnail ?? poster)
                 let document = OEmbed(contents, query, hasThumbnail: thumbnail != nil, maxAge: policy.maxAge)
                 return responder.pageResponse(result, page.terms) { fields in
@@ -191,6 +208,11 @@ struct PageController: Sendable {
 
     // MARK: Pages
 
+    /// The poster of a page, in a frame whose address every client may have if the page is bounded.
+    private func poster(of page: Page, _ facts: PageFacts) throws(Problem) -> Rendition {
+        page.isBounded ? page.rendition.inFormat(.jpg) : try facts.poster(of: page.rendition)
+    }
+
     /// The page that a target names.
     ///
     /// - Parameters:
@@ -205,7 +227,8 @@ struct PageController: Sendable {
             rendition: rendition, source: source, target: target,
             base: base ?? PageLinks.base(publicURL: policy.publicURL, scheme: client.scheme, host: client.host),
             addresses: RenditionAddresses(parsed, of: source, keys: policy.signingKeys), terms: parsed.terms,
-            original: original(parsed, source), onMiss: parsed.onMiss, onError: parsed.onError)
+            original: original(parsed, source), onMiss: parsed.onMiss, onError: parsed.onError,
+            isBounded: access.bounds(parsed))
     }
 
     /// The address of the GIF that a page may show: that of the mount, which negotiates, or that of its origin. A mount that does
@@ -220,7 +243,7 @@ struct PageController: Sendable {
     /// The page for the URL of an oEmbed request: the URL of a page, of a rendition of the same source, or of a GIF.
     ///
     /// - Throws: The problem that a request for the page would have.
-    private func page(embedding url: String, _ client: ClientContext) throws(Problem) -> Page {
+    private func page(embedding url: String, _ client: inout ClientContext) throws(Problem) -> Page {
         guard let (base, target) = ownTarget(url, client) else {
             let target: String
             do throws(SourceURLError) {
@@ -228,12 +251,10 @@ struct PageController: Sendable {
             } catch {
                 throw .badSourceURL(error.description)
             }
-            let parsed = try parser.parse(target)
-            try access.check(parsed)
+            let parsed = try granted(target, &client)
             return try page(parsed, text: target, client)
         }
-        let parsed = try parser.parse(target)
-        try access.check(parsed)
+        let parsed = try granted(target, &client)
         var page = try page(parsed, text: target, base: base, client)
         page.terms.varies = false
         if page.rendition.format == .html { return page }
@@ -243,6 +264,14 @@ struct PageController: Sendable {
         // A consumer of oEmbed expects a document.
         page.onError = .problem
         return page
+    }
+
+    /// Parses a target and checks access to it. Its key decides about the allowance of the client.
+    private func granted(_ target: String, _ client: inout ClientContext) throws(Problem) -> ParsedTarget {
+        var parsed = try parser.parse(target)
+        try access.check(&parsed)
+        client.allowance = access.allowance(client.network, parsed.key)
+        return parsed
     }
 
     private static let notAPage = Problem.notFound(

@@ -49,6 +49,7 @@ struct PlayerPage: Sendable {
         var fields = fields
         fields.append("Content-Security-Policy", contents.links.original == nil ? policy : originalPolicy)
         fields.append("Referrer-Policy", "no-referrer")
+        fields.append("Accept-CH", WidthHints.accepted)
         return HTTPResource(
             bytes: Array(page.utf8), contentType: Rendition.Format.html.contentType, entityTag: PageTag.of(page),
             lastModified: lastModified, headers: fields)

@@ -1,5 +1,6 @@
 package import Fetch
 package import HTTP
+package import Renditions
 
 /// The settings of the HTTP interface. A reload replaces the value as a whole.
 package struct WebPolicy: Sendable {
@@ -11,8 +12,16 @@ package struct WebPolicy: Sendable {
     package var signingKeys = SigningKeys()
     /// Whether a request without a signature is refused.
     package var requiresSignature = false
+    /// Options by the names under which requests ask for them together.
+    package var presets = RenditionPresets()
+    /// The options of requests without a signature.
+    package var options = OptionPolicy.any
     /// Misses per client; nil for no limit.
     package var rateLimit: RateLimit?
+    /// Uploads per client; nil for no limit.
+    package var uploadLimit: RateLimit?
+    /// Bytes of responses per client; nil for no limit.
+    package var byteLimit: RateLimit?
     /// The rules for source URLs. By default they allow all hosts with public addresses and the usual ports.
     package var sources = FetchConfiguration().sourcePolicy
     /// This service's name in `CDN-Loop`.
@@ -40,19 +49,6 @@ package struct WebPolicy: Sendable {
 
     package init(version: String) {
         self.version = version
-    }
-}
-
-/// The limit on cache misses per client.
-package struct RateLimit: Sendable, Equatable {
-    /// Misses per minute in the long run.
-    package var perMinute: Int
-    /// Misses at once after a pause.
-    package var burst: Int
-
-    package init(perMinute: Int, burst: Int) {
-        self.perMinute = perMinute
-        self.burst = burst
     }
 }
 

@@ -29,18 +29,24 @@ package enum ProblemDocument {
         }
     }
 
-    private struct Document: Encodable {
+    /// The members of the document.
+    struct Content: Encodable, Equatable {
         var type = "about:blank"
         var title: String
         var status: Int
         var detail: String
         var code: String
+
+        init(_ problem: Problem) {
+            title = HTTPStatus.reason(problem.status)
+            status = problem.status
+            detail = problem.detail
+            code = problem.code
+        }
     }
 
     private static func json(_ problem: Problem) -> [UInt8] {
-        JSONText.encode(
-            Document(
-                title: HTTPStatus.reason(problem.status), status: problem.status, detail: problem.detail, code: problem.code))
+        JSONText.encode(Content(problem))
     }
 }
 

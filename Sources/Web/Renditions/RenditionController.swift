@@ -11,18 +11,20 @@ struct RenditionController: Sendable {
     private let responder: RenditionResponder
     private let problems: ProblemResponder
     private let facts: FactsComposer
+    private let asynchronous: AsyncResponder
     private let keys: SigningKeys
     private let log: ResponseLog
 
     init(
         pipeline: RenditionPipeline, cache: Cache, hits: HitResponder, responder: RenditionResponder,
-        problems: ProblemResponder, keys: SigningKeys, log: ResponseLog
+        problems: ProblemResponder, asynchronous: AsyncResponder, keys: SigningKeys, log: ResponseLog
     ) {
         self.pipeline = pipeline
         self.cache = cache
         self.hits = hits
         self.responder = responder
         self.problems = problems
+        self.asynchronous = asynchronous
         facts = FactsComposer(cache: cache, defaults: pipeline.defaults)
         self.keys = keys
         self.log = log
@@ -45,14 +47,21 @@ struct RenditionController: Sendable {
         let renditionRequest = RenditionRequest(
             rendition, of: source, urgency: client.urgency, allowance: client.allowance, alternative: alternative)
         let terms = target.terms
+        // The callback is no part of the address at which the rendition is found.
+        let url =
+            client.callback == nil ? request.target : RenditionAddresses(target, of: source, keys: keys).target(named)
         if rendition.format == .json {
             let addresses = RenditionAddresses(target, of: source, keys: keys)
-            return .later(for: request) { await factsResponse(renditionRequest, addresses, terms) }
+            return .later(for: request) {
+                if let accepted = await asynchronous.response(to: renditionRequest, client, url: url) { return accepted }
+                return await factsResponse(renditionRequest, addresses, terms)
+            }
         }
         if let hit = hits.rendition(renditionRequest.key, terms, unlessLargerFor: alternative) { return .now(hit) }
         let follows = target.negotiation != nil && target.onMiss == .original
         return .later(for: request) {
-            await missResponse(renditionRequest, follows: follows, onError: target.onError, terms)
+            if let accepted = await asynchronous.response(to: renditionRequest, client, url: url) { return accepted }
+            return await missResponse(renditionRequest, follows: follows, onError: target.onError, terms)
         }
     }
 

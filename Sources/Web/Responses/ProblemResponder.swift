@@ -24,7 +24,7 @@ struct ProblemResponder: Sendable {
     func failure(
         _ problem: Problem, host: String?, _ terms: ResponseTerms = .plain, form: ProblemForm = .document
     ) -> HTTPResponse {
-        var headers: HTTPHeaders = terms.varies ? ["Vary": "Accept"] : [:]
+        var headers: HTTPHeaders = terms.vary.map { ["Vary": $0] } ?? [:]
         if let status = problem.cacheStatus { headers.append("Cache-Status", status) }
         log.failed(problem, host: host)
         return response(problem, form, headers: headers)

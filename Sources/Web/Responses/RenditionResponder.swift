@@ -82,7 +82,7 @@ struct RenditionResponder: Sendable {
     func response(_ result: RenditionResult, _ address: Address, _ terms: ResponseTerms = .plain) -> HTTPResponse {
         var headers =
             result.isStorable
-            ? fields(result.rendition.alias, address, terms) : Self.fields("no-store", varies: terms.varies)
+            ? fields(result.rendition.alias, address, terms) : Self.fields("no-store", vary: terms.vary)
         headers = Self.with(headers, result.provenance)
         switch result.provenance {
         case .stored, .unstored, .collapsed, .renewed, .shared, .followed:
@@ -96,7 +96,7 @@ struct RenditionResponder: Sendable {
     /// bytes, so conditions and ranges of the request do not apply.
     func originalResponse(_ source: FollowedSource, _ terms: ResponseTerms) -> HTTPResponse {
         // The next response is the rendition, so no cache may reuse this one without asking.
-        var headers = Self.fields(source.isStorable ? "no-cache" : "no-store", varies: terms.varies)
+        var headers = Self.fields(source.isStorable ? "no-cache" : "no-store", vary: terms.vary)
         headers.append("Cache-Status", Self.followedCacheStatus)
         headers.append("Content-Type", source.mediaType)
         headers.append("X-Content-Type-Options", "nosniff")
@@ -146,7 +146,7 @@ struct RenditionResponder: Sendable {
         var response = response(result, .source, terms)
         if lifetime == .temporary {
             response.headers = Self.with(
-                Self.fields(result.isStorable ? "no-cache" : "no-store", varies: terms.varies), result.provenance)
+                Self.fields(result.isStorable ? "no-cache" : "no-store", vary: terms.vary), result.provenance)
         }
         response.body = .resource(compose(common))
         return response
@@ -166,9 +166,9 @@ struct RenditionResponder: Sendable {
         return fields
     }
 
-    private static func fields(_ cacheControl: String, varies: Bool) -> HTTPHeaders {
+    private static func fields(_ cacheControl: String, vary: String?) -> HTTPHeaders {
         var fields: HTTPHeaders = ["Cache-Control": cacheControl]
-        if varies { fields.append("Vary", "Accept") }
+        if let vary { fields.append("Vary", vary) }
         return fields
     }
 
@@ -179,9 +179,9 @@ struct RenditionResponder: Sendable {
             let year: Int64 = 31_536_000
             // The signature of an upload may expire although the object never changes.
             if let left = terms.expires.map(secondsLeft), left < year {
-                return Self.fields("public, max-age=\(left)", varies: terms.varies)
+                return Self.fields("public, max-age=\(left)", vary: terms.vary)
             }
-            return Self.fields("public, max-age=\(year), immutable", varies: terms.varies)
+            return Self.fields("public, max-age=\(year), immutable", vary: terms.vary)
         }
         let left = terms.expires.map(secondsLeft)
         /// The directives for caches that may store the response for `age` seconds.
@@ -190,7 +190,7 @@ struct RenditionResponder: Sendable {
             if let left, left < age + staleFor { return "public, max-age=\(min(age, left))" }
             return "public, max-age=\(age), stale-while-revalidate=\(staleFor), stale-if-error=\(staleFor)"
         }
-        var fields = Self.fields(directives(terms.maxAge ?? maxAge), varies: terms.varies)
+        var fields = Self.fields(directives(terms.maxAge ?? maxAge), vary: terms.vary)
         if let cdnMaxAge = policy.cdnMaxAge {
             let longest = terms.isComposed ? Self.composedMaxAge : .max
             fields.append("CDN-Cache-Control", directives(min(cdnMaxAge, longest)))

@@ -11,17 +11,26 @@ package struct OptionReader {
     private(set) var onMiss: Mount.OnMiss?
     /// `on_error` of a page; nil if it is not given.
     private(set) var onError: Mount.OnError?
+    /// `callback` of a request that does not wait; nil if it is not given.
+    private(set) var callback: String?
+    /// The preset that the settings define; nil if none is given.
+    package private(set) var preset: String?
+    /// Whether the width is that of the client (`width=auto`).
+    package private(set) var hasAutomaticWidth = false
+    private let defaults: RenditionDefaults
     private var names = Set<String>()
+    private var explicit: [RenditionPresets.Option] = []
 
     /// - Parameter defaults: The options that the request leaves out.
     package init(format: Rendition.Format, defaults: RenditionDefaults = RenditionDefaults()) {
         rendition = defaults.rendition(format)
+        self.defaults = defaults
         credentials = Credentials(format: format)
     }
 
     /// Whether a parameter with this name is an option.
     static func isOption(_ name: String) -> Bool {
-        ["sig", "expires", "on_miss", "on_error"].contains(name) || RenditionOption(rawValue: name) != nil
+        ["sig", "expires", "on_miss", "on_error", "callback"].contains(name) || RenditionOption(rawValue: name) != nil
     }
 
     /// Reads `name=value` from a path.
@@ -55,11 +64,14 @@ package struct OptionReader {
     /// Returns the rendition with the options read so far, after it has checked their combination.
     package func finish() throws(Problem) -> Rendition {
         do throws(RenditionError) {
-            try rendition.check()
+            let result =
+                preset == nil ? rendition : try defaults.rendition(rendition.format, preset: preset, explicit)
+            // With a width, so that a combination is refused for all clients or for none.
+            try (hasAutomaticWidth ? result.ofWidth(2) : result).check()
+            return result
         } catch {
             throw Problem(error)
         }
-        return rendition
     }
 
     /// Reads one option.
@@ -71,19 +83,39 @@ package struct OptionReader {
             return
         case "expires":
             credentials.expires = try Self.time(value)
+        case "callback":
+            callback = value
         case "on_miss":
             onMiss = try choice(name, value)
         case "on_error":
             onError = try choice(name, value)
         default:
             do throws(RenditionError) {
-                try rendition.set(name, to: value)
+                try readOption(name, value)
             } catch {
                 throw Problem(error)
             }
         }
         credentials.options.append(QueryItem(name: name, value: value))
     }
+
+    /// Reads an option of the rendition. Those of a preset are read last, because others override them.
+    private mutating func readOption(_ name: String, _ value: String) throws(RenditionError) {
+        if name == RenditionOption.preset.rawValue, let named = try defaults.preset(named: value) {
+            preset = named
+            return
+        }
+        if name == RenditionOption.width.rawValue, value == Self.automatic, RenditionOption.width.applies(to: rendition.format)
+        {
+            hasAutomaticWidth = true
+            return
+        }
+        try rendition.set(name, to: value)
+        explicit.append(RenditionPresets.Option(name: name, value: value))
+    }
+
+    /// The value of `width` that leaves it to the client.
+    static let automatic = "auto"
 
     /// Reads an option that only pages have.
     private func choice<Choice: RawRepresentable & CaseIterable>(

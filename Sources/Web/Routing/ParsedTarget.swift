@@ -2,10 +2,12 @@ package import Fetch
 package import Renditions
 
 /// A request target after parsing: its route, its credentials and its mount.
-package struct ParsedTarget: Sendable, Equatable {
+package struct ParsedTarget: Sendable {
     package var route: Route
     /// Nil for routes that need no signature.
     package var credentials: Credentials?
+    /// The key that has signed the request; nil for none, and before access was checked.
+    package var key: SigningKey?
     /// The mount of the request; nil if the target contains the URL of its source.
     package var mount: Mount?
     /// The source as the mount's clients address it.
@@ -15,8 +17,14 @@ package struct ParsedTarget: Sendable, Equatable {
 
     /// What the client sees while a rendition is not stored.
     package var onMiss = Mount.OnMiss.wait
+    /// The URL that gets the outcome of a request that does not wait, as the client wrote it.
+    package var callback: String?
     /// The options that addresses leave out.
     package var defaults = RenditionDefaults()
+    /// The preset that the target names, if the settings define it.
+    package var preset: String?
+    /// Whether the width is that of the client.
+    package var hasAutomaticWidth = false
     /// What the client sees if the rendition cannot be produced.
     package var onError = Mount.OnError.problem
 
@@ -37,9 +45,15 @@ package struct ParsedTarget: Sendable, Equatable {
         return nil
     }
 
+    private var isPage: Bool {
+        if case .rendition(let rendition, _) = route { rendition.format == .html } else { false }
+    }
+
     /// The properties on which the response's fields depend.
     var terms: ResponseTerms {
-        ResponseTerms(maxAge: mount?.maxAge, expires: credentials?.expires, varies: negotiation != nil)
+        ResponseTerms(
+            maxAge: mount?.maxAge, expires: credentials?.expires, varies: negotiation != nil,
+            variesByWidth: hasAutomaticWidth && !isPage)
     }
 }
 
@@ -51,11 +65,19 @@ struct ResponseTerms: Sendable, Equatable {
     var expires: Int64?
     /// Whether the response depends on `Accept`.
     var varies = false
+    /// Whether the response depends on the client's hints about its width.
+    var variesByWidth = false
     /// Whether the response depends on the contents of the cache.
     var isComposed = false
 
     /// The terms of most requests: no expiry, and no mount with terms of its own.
     static let plain = ResponseTerms()
 
-    var isPlain: Bool { maxAge == nil && expires == nil && !varies }
+    var isPlain: Bool { maxAge == nil && expires == nil && vary == nil }
+
+    /// The value of `Vary`; nil for none.
+    var vary: String? {
+        let names = (varies ? ["Accept"] : []) + (variesByWidth ? [WidthHints.vary] : [])
+        return names.isEmpty ? nil : names.joined(separator: ", ")
+    }
 }

@@ -1,5 +1,6 @@
 package import Cache
 package import Fetch
+internal import HTTP
 package import Renditions
 
 /// The resource that a request's target names.
@@ -14,12 +15,16 @@ package enum Route: Sendable, Equatable {
     case cache([QueryItem])
     /// The page at `/`.
     case home
+    /// The description of the interface.
+    case openAPI
     /// The script for pages with GIFs.
     case script
     /// The oEmbed document of a page, with the query's parameters.
     case oembed([QueryItem])
     /// A prewarm job by its id, or nil for a new job, with the query's parameters.
     case prewarm(String?, [QueryItem])
+    /// The status of a request that did not wait.
+    case status(UInt128)
     /// The metrics.
     case metrics
     case health
@@ -27,8 +32,23 @@ package enum Route: Sendable, Equatable {
 
     /// First path segments of routes, which no mount can have as its name.
     package static let reservedNames = Set(Rendition.Format.allCases.map(\.rawValue)).union([
-        "object", "cache", "prewarm", "metrics", "healthz", "readyz", "oembed", "gifreel.js",
+        "object", "cache", "prewarm", "metrics", "healthz", "readyz", "oembed", "gifreel.js", "openapi.json",
+        "status",
     ])
+
+    /// The methods of the route.
+    ///
+    /// - Parameter isAdminOn: Whether there is an admin interface.
+    func methods(isAdminOn: Bool) -> [HTTPMethod] {
+        switch self {
+        case .rendition, .object: [.get, .head, .options] + (isAdminOn ? [.purge] : [])
+        case .metrics, .health, .readiness, .home, .script, .openAPI, .oembed: [.get, .head, .options]
+        case .prewarm(let id, _): id == nil ? [.post, .options] : [.get, .head, .delete, .options]
+        case .status: [.get, .head, .delete, .options]
+        case .upload: [.post, .options]
+        case .cache: [.get, .head, .delete, .options]
+        }
+    }
 
     /// Whether a mount's name may contain the byte.
     package static func isNameByte(_ byte: UInt8) -> Bool {

@@ -42,12 +42,14 @@ package struct RouteParser: Sendable {
         switch first {
         case "" where path == "/": return ParsedTarget(.home)
         case "gifreel.js" where rest.isEmpty: return ParsedTarget(.script)
+        case "openapi.json" where rest.isEmpty: return ParsedTarget(.openAPI)
         case "oembed" where rest.isEmpty: return ParsedTarget(.oembed(try Self.items(query.dropFirst())))
         case "healthz" where rest.isEmpty: return ParsedTarget(.health)
         case "readyz" where rest.isEmpty: return ParsedTarget(.readiness)
         case "prewarm" where !rest.dropFirst().contains("/"):
             let id = rest.count > 1 ? String(rest.dropFirst()) : nil
             return ParsedTarget(.prewarm(id, try Self.items(query.dropFirst())))
+        case "status": return ParsedTarget(.status(try status(rest.dropFirst())))
         case "metrics" where rest.isEmpty: return ParsedTarget(.metrics)
         case "cache" where rest.isEmpty: return ParsedTarget(.cache(try Self.items(query.dropFirst())))
         case "object": return ParsedTarget(try object(rest.dropFirst()))
@@ -114,7 +116,10 @@ package struct RouteParser: Sendable {
             let url = try reader.readQuery(try Self.items(query.dropFirst()) + fields)
             if hasBody {
                 guard url == nil else { throw .badOption("url", "cannot be combined with a body") }
-                return ParsedTarget(.upload(try reader.finish()), credentials: reader.credentials)
+                var target = ParsedTarget(.upload(try reader.finish()), credentials: reader.credentials)
+                target.hasAutomaticWidth = reader.hasAutomaticWidth
+                target.callback = reader.callback
+                return target
             }
             guard let url else {
                 throw .badSourceURL(
@@ -139,8 +144,11 @@ package struct RouteParser: Sendable {
     private func parsed(_ reader: inout OptionReader, _ text: String) throws(Problem) -> ParsedTarget {
         reader.credentials.source = text
         var target = ParsedTarget(.rendition(try reader.finish(), try Self.source(text)), credentials: reader.credentials)
+        target.callback = reader.callback
         target.onMiss = reader.onMiss ?? .wait
         target.defaults = defaults
+        target.preset = reader.preset
+        target.hasAutomaticWidth = reader.hasAutomaticWidth
         target.onError = reader.onError ?? .problem
         return target
     }
@@ -194,8 +202,11 @@ package struct RouteParser: Sendable {
             address: MountAddress(
                 stem: "/\(name)\(named.stem)", isSourcePath: named.stem == named.source, forwarded: forwarded),
             negotiation: mount.negotiates && named.isSource ? Negotiation(rendition) : nil)
+        target.callback = reader.callback
         target.onMiss = reader.onMiss ?? mount.onMiss
         target.defaults = defaults
+        target.preset = reader.preset
+        target.hasAutomaticWidth = reader.hasAutomaticWidth
         target.onError = reader.onError ?? mount.onError
         return target
     }
@@ -231,6 +242,15 @@ package struct RouteParser: Sendable {
             throw .notFound("The address of an object is /object/{id}.{extension}, with an id of 64 hexadecimal digits.")
         }
         return .object(id, fileExtension: String(parts[1]))
+    }
+
+    // MARK: Statuses
+
+    private func status(_ name: Substring) throws(Problem) -> UInt128 {
+        guard name.utf8.count == 32, Hex.decode(name.utf8) != nil, let id = UInt128(name, radix: 16) else {
+            throw .notFound("The address of a status is /status/{id}, with an id of 32 hexadecimal digits.")
+        }
+        return id
     }
 
     private static func items(_ query: Substring) throws(Problem) -> [QueryItem] {

@@ -1,3 +1,4 @@
+internal import Fetch
 internal import HTTP
 internal import Renditions
 internal import ServiceContextModule
@@ -6,6 +7,7 @@ internal import ServiceContextModule
 struct UploadController: Sendable {
     private let pipeline: RenditionPipeline
     private let renditions: RenditionController
+    private let asynchronous: AsyncResponder
     private let access: AccessControl
     private let parser: RouteParser
     private let admission: UploadAdmission
@@ -13,11 +15,12 @@ struct UploadController: Sendable {
     private let maxBytes: Int
 
     init(
-        pipeline: RenditionPipeline, renditions: RenditionController, access: AccessControl, parser: RouteParser,
-        admission: UploadAdmission, meter: WorkMeter, maxBytes: Int
+        pipeline: RenditionPipeline, renditions: RenditionController, asynchronous: AsyncResponder, access: AccessControl,
+        parser: RouteParser, admission: UploadAdmission, meter: WorkMeter, maxBytes: Int
     ) {
         self.pipeline = pipeline
         self.renditions = renditions
+        self.asynchronous = asynchronous
         self.access = access
         self.parser = parser
         self.admission = admission
@@ -29,36 +32,47 @@ struct UploadController: Sendable {
     ///
     /// - Throws: ``Problem`` if the upload is refused.
     func sink(
-        _ target: ParsedTarget, _ rendition: Rendition, _ client: ClientContext, _ request: borrowing HTTPRequest
+        _ unchecked: ParsedTarget, _ rendition: Rendition, _ client: ClientContext, _ request: borrowing HTTPRequest
     ) throws(Problem) -> any HTTPBodySink {
         guard rendition.format != .html else { throw .badRequest("A page needs the URL of a GIF; uploads have no pages.") }
+        try access.countUpload(client.network)
+        var target = unchecked
         let form = try MultipartParser(form: request.header("Content-Type"))
         try access.checkLoop(request)
         // The signature of a form covers its fields too, so it is checked at the end of the form.
-        if form == nil { try access.check(target) }
-        guard pipeline.hasCapacity, let reservation = admission.admit(request.clientAddress.map { ClientNetwork($0) }) else {
+        if form == nil { try access.check(&target) }
+        guard pipeline.hasCapacity, let reservation = admission.admit(client.network) else {
             throw .overloaded
         }
         let context = ServiceContext(request)
-        let respond = { @Sendable (rendition: Rendition, source: Source, terms: ResponseTerms) in
+        let respond = { @Sendable (rendition: Rendition, source: Source, callback: SourceURL?, target: ParsedTarget) in
             defer { withExtendedLifetime(reservation) {} }
             meter.uploaded(source.count)
-            let upload = UploadRequest(rendition, of: source, urgency: client.urgency, allowance: client.allowance)
-            return await ServiceContext.withValue(context) { await renditions.uploadResponse(upload, terms) }
+            let upload = UploadRequest(
+                rendition, of: source, urgency: client.urgency, allowance: access.allowance(client.network, target.key))
+            var client = client
+            client.callback = callback
+            return await ServiceContext.withValue(context) { [client] in
+                if let accepted = await asynchronous.response(to: upload, client, holding: reservation) { return accepted }
+                return await renditions.uploadResponse(upload, target.terms)
+            }
         }
-        let terms = target.terms
+        let checked = target
+        let hints = WidthHints(request)
         guard let form else {
-            return UploadSink(limit: maxBytes, reservation: reservation) { await respond(rendition, $0, terms) }
+            let callback = try asynchronous.receiver(target, client)
+            return UploadSink(limit: maxBytes, reservation: reservation) { await respond(rendition, $0, callback, checked) }
         }
         let text = request.target
         return FormSink(parser: form, limit: maxBytes, reservation: reservation) { fields throws(Problem) in
-            let target = try parser.parse(text, hasBody: true, fields: fields)
-            try access.check(target)
+            var target = try parser.parse(text, hasBody: true, fields: fields)
+            try access.check(&target)
+            target = target.resolved(hints)
             guard case .upload(let rendition) = target.route else {
                 throw .badRequest("The target names a source, and the form has a file.")
             }
-            let terms = target.terms
-            return { await respond(rendition, $0, terms) }
+            let callback = try asynchronous.receiver(target, client)
+            return { [target] in await respond(rendition, $0, callback, target) }
         }
     }
 }

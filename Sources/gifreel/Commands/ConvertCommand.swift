@@ -13,11 +13,11 @@ internal import Web
 struct ConvertCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "convert",
-        abstract: "Converts GIF files without a server.",
+        abstract: "Converts GIFs, APNGs and animated WebPs without a server.",
         usage: "gifreel convert IN.gif OUT.mp4 [options]\ngifreel convert --to DIR A.gif B.gif … [options]",
         discussion: """
             OUT may be a directory. With --to, a directory among the inputs stands for all files below it whose name ends in \
-            .gif; the results keep their paths below it.
+            .gif, .apng, .png or .webp; the results keep their paths below it.
             """)
 
     @Option(name: .customLong("to"), help: "Write the results to this directory, which is created if it does not exist.")
@@ -72,7 +72,10 @@ struct ConvertCommand: ParsableCommand {
                 threads: max(1, processors / max(1, workers))),
             allowance: WorkerJob.Allowance().times(rendition.cost, memory: rendition.memory))
         let supervisor = JobSupervisor(zygote: zygote)
-        let conversions = plan.files.map { ConvertFile(supervisor: supervisor, job: job, input: $0.input, output: $0.output) }
+        let bar = directory == nil && isatty(STDERR_FILENO) == 1 ? FrameBar() : nil
+        let conversions = plan.files.map {
+            ConvertFile(supervisor: supervisor, job: job, input: $0.input, output: $0.output, bar: bar)
+        }
         if convert(conversions, workers) > 0 { throw ExitCode.failure }
     }
 

@@ -43,6 +43,8 @@ struct ConvertFile: Sendable {
     let input: String
     /// `-` is standard output.
     let output: String
+    /// Shows the progress of the conversion; nil for none.
+    var bar: FrameBar?
 
     /// Converts. Blocks until the output is complete.
     ///
@@ -72,8 +74,9 @@ struct ConvertFile: Sendable {
 
     private func convert(_ gif: SharedDescriptor, _ count: Int, to output: SharedDescriptor) throws(ConvertFailure) {
         let result: TranscodeResult
+        defer { bar?.erase() }
         do throws(SandboxError) {
-            result = try supervisor.run(job, input: gif, output: output).result
+            result = try supervisor.run(job, input: gif, output: output) { bar?.show($0) }.result
         } catch {
             throw ConvertFailure(Problem(.conversionFailed(error, allowance: job.allowance)), of: input)
         }

@@ -8,52 +8,65 @@ internal import Settings
 internal import SystemIO
 internal import Web
 
-/// The videos that replace the GIFs of a page.
+/// The videos that replace the animations of a page.
 struct PageVideos {
     private let server: String
-    private let client: ServerClient?
+    private let client: ServerClient
+    private let asksForFacts: Bool
     private let mounts: [String: Mount]
     private let keys: SigningKeys
     private let expires: Int64?
     /// A page with the options of its video and its poster.
     private let page: Rendition
+    /// The preset that addresses name; nil for none.
+    private let preset: String?
+    private let presets: RenditionPresets
 
     /// - Parameters:
     ///   - server: The address at which browsers reach the server, with or without a trailing slash.
-    ///   - asksForFacts: Whether the server is asked for the facts of each GIF.
+    ///   - asksForFacts: Whether the server is asked for the facts of each GIF. It is always asked for those of other
+    ///     sources, because most of them are still.
     ///   - options: Options of videos and posters, as `name=value`.
     ///   - expires: The expiry of signatures in seconds since 1970; nil for none.
     init(
-        server: String, asksForFacts: Bool, options: [String], mounts: [String: Mount], keys: SigningKeys, expires: Int64?
+        server: String, asksForFacts: Bool, options: [String], mounts: [String: Mount], keys: SigningKeys,
+        presets: RenditionPresets,
+        expires: Int64?
     ) throws(SettingsError) {
         self.server = server.hasSuffix("/") ? String(server.dropLast()) : server
-        client = asksForFacts ? ServerClient(server: server, token: nil) : nil
+        client = ServerClient(server: server, token: nil)
+        self.asksForFacts = asksForFacts
         self.mounts = mounts
         self.keys = keys
         self.expires = expires
-        var reader = OptionReader(format: .html)
+        self.presets = presets
+        var reader = OptionReader(format: .html, defaults: RenditionDefaults(presets: presets))
         do throws(Problem) {
             for option in options { try reader.readPair(option[...]) }
             page = try reader.finish()
+            preset = reader.preset
         } catch {
             throw SettingsError(error.detail)
         }
     }
 
-    /// The video of the GIF at a URL. Blocks if the server is asked for facts.
+    /// The video of the animation at a URL. Blocks if the server is asked for facts.
     ///
     /// - Returns: Nil if the server cannot have the source, or reports that it cannot convert it.
     func video(_ url: String) -> EmbeddedVideo? {
         guard let source = try? SourceURL(url) else { return nil }
-        let addresses = RenditionAddresses(of: source, mounts: mounts, keys: keys, expires: expires)
+        let addresses = RenditionAddresses(
+            of: source, mounts: mounts, keys: keys, expires: expires, preset: preset, presets: presets)
         func address(_ rendition: Rendition) -> String { server + addresses.target(rendition) }
         let video = page.inFormat(.mp4)
-        guard let client else {
+        let mayBeStill = !source.path.lowercased().hasSuffix(".gif")
+        guard asksForFacts || mayBeStill else {
             return EmbeddedVideo(
                 sources: [EmbeddedVideo.Source(url: address(video), type: video.format.contentType)],
                 poster: address(page.inFormat(.jpg)))
         }
-        guard let document = document(addresses.target(Rendition(format: .json)), client) else { return nil }
+        let target = addresses.target(Rendition(format: .json))
+        guard let document = document(target, mayBeStill: mayBeStill) else { return nil }
         let facts = PageFacts(document.source.facts)
         guard let poster = try? facts.poster(of: page) else { return nil }
         // The AV1 comes first, once it is stored: an encoder needs more time for it.
@@ -68,12 +81,12 @@ struct PageVideos {
             size: facts.videoSize(of: page), loops: facts.playCount(of: page) != 1)
     }
 
-    /// The server's facts of a GIF; nil if it has none. The reason is printed.
-    private func document(_ target: String, _ client: ServerClient) -> FactsDocument? {
+    /// The server's facts of a source; nil if it has none. The reason is printed, unless it is that a picture is still.
+    private func document(_ target: String, mayBeStill: Bool) -> FactsDocument? {
         do throws(FetchError) {
             let answer = try client.send("GET", target)
             if answer.status == 200, let document = FactsDocument(json: Array(answer.body.utf8)) { return document }
-            StandardError.write("gifreel: \(server)\(target): \(answer.status)\n")
+            if !mayBeStill || answer.status != 415 { StandardError.write("gifreel: \(server)\(target): \(answer.status)\n") }
         } catch {
             StandardError.write("gifreel: \(server)\(target): \(error)\n")
         }

@@ -3,22 +3,24 @@ internal import Fetch
 internal import Foundation
 internal import Glibc
 internal import Markup
+internal import Media
+internal import Renditions
 internal import Settings
 internal import SystemIO
 internal import Web
 
-/// `gifreel rewrite`: replaces the GIF images of HTML pages by videos.
+/// `gifreel rewrite`: replaces the animations of HTML pages by videos.
 struct RewriteCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rewrite",
-        abstract: "Replaces the GIF images of HTML pages by videos.",
+        abstract: "Replaces the GIFs of HTML pages by videos, and APNGs and WebPs if they are named.",
         usage: """
             gifreel rewrite --server https://gifs.example.com --base https://example.com/post/ [--facts] <page.html >new.html
             gifreel rewrite --server https://gifs.example.com --in-place public/*.html
             """,
         discussion: """
             Prints the pages one after the other. Only images change: those with data-gifreel="off", and those within picture, \
-            video, audio, object or canvas, stay. Mounts and signing keys are read from the settings, as by the server.
+            video, audio, object or canvas, stay. The server is asked for each PNG and WebP: still ones stay. Mounts and signing keys are read from the settings, as by the server.
             """)
 
     @Option(help: "The address at which browsers reach Gifreel. Default: server.public_url.")
@@ -26,6 +28,9 @@ struct RewriteCommand: ParsableCommand {
 
     @Option(help: "The address of the page, which resolves relative links.")
     var base: String?
+
+    @Option(help: "The formats that are replaced: gif, apng (also .png) and webp, separated by commas. Default: gif.")
+    var sources = "gif"
 
     @Flag(help: "Asks the server for the size of each GIF, whether it plays once, and its stored videos.")
     var facts = false
@@ -50,7 +55,22 @@ struct RewriteCommand: ParsableCommand {
 
     func validate() throws {
         if inPlace && (files.isEmpty || files.contains("-")) { throw ValidationError("--in-place needs files.") }
+        do throws(SettingsError) { _ = try formats } catch { throw ValidationError(error.description) }
         if let server { try AdminServer.validate(server) }
+    }
+
+    private var formats: [SourceFormat] {
+        get throws(SettingsError) {
+            var formats: [SourceFormat] = []
+            for name in sources.split(separator: ",", omittingEmptySubsequences: false) {
+                let name = name.trimmingCharacters(in: .whitespaces).lowercased()
+                guard let format = SourceFormat.allCases.first(where: { $0.name == name }) else {
+                    throw SettingsError("--sources names \"\(name)\"; the formats are gif, apng and webp.")
+                }
+                if !formats.contains(format) { formats.append(format) }
+            }
+            return formats
+        }
     }
 
     /// Rewrites one page after the other. Exits with 1 if a page cannot be read or written.
@@ -65,9 +85,12 @@ struct RewriteCommand: ParsableCommand {
             }
             let videos = try PageVideos(
                 server: server, asksForFacts: facts, options: options, mounts: configuration.mounts,
-                keys: configuration.signingKeys, expires: try expires.map(SignCommand.time))
+                keys: configuration.signingKeys, presets: configuration.defaults.presets,
+                expires: try expires.map(SignCommand.time))
+            let extensions = try formats.flatMap(\.fileExtensions)
             for file in files.isEmpty ? ["-"] : files {
-                if inPlace { try replace(file, videos) } else { try printPage(file, videos) }
+                let rewriter = PageRewriter(base: base, extensions: extensions, videos: videos.video)
+                if inPlace { try replace(file, rewriter) } else { try printPage(file, rewriter) }
             }
         } catch {
             StandardError.write("gifreel: \(error)\n")
@@ -75,14 +98,14 @@ struct RewriteCommand: ParsableCommand {
         }
     }
 
-    private func replace(_ path: String, _ videos: PageVideos) throws(FileError) {
-        var rewriter = PageRewriter(base: base, videos: videos.video)
+    private func replace(_ path: String, _ rewriter: PageRewriter) throws(FileError) {
+        var rewriter = rewriter
         let page = rewriter.append(try Files.read(path)) + rewriter.finish()
         if rewriter.count > 0 { try Files.write(page, to: path) }
     }
 
-    private func printPage(_ path: String, _ videos: PageVideos) throws {
-        var rewriter = PageRewriter(base: base, videos: videos.video)
+    private func printPage(_ path: String, _ rewriter: PageRewriter) throws {
+        var rewriter = rewriter
         var outputError: SystemError?
         do throws(FileError) {
             try Files.forEachPiece(of: path) { piece throws(SystemError) in

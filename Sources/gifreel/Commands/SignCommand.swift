@@ -26,6 +26,9 @@ struct SignCommand: ParsableCommand {
     @Option(help: "When the signature expires: a time from now (90s, 1h, 7d) or Unix seconds. Default: never.")
     var expires: String?
 
+    @Option(help: "The name of the key to sign with. Default: the first key.")
+    var key: String?
+
     @Flag(help: "Signs an upload (POST), which has no URL.")
     var upload = false
 
@@ -42,24 +45,30 @@ struct SignCommand: ParsableCommand {
             let values = try SettingsReader.read(
                 file: file, environment: ProcessInfo.processInfo.environment, flags: settings
             ).settings
-            let keys = SigningKeys(values.signing.keys)
+            var keys = try SigningKeys(values.signing)
             guard !keys.isEmpty else {
                 throw SettingsError("signing.keys holds no key to sign with; set GIFREEL_SIGNING_KEYS or use --config.")
             }
-            print(try path(keys))
+            if let key {
+                guard let named = keys.named(key) else {
+                    throw SettingsError("signing.keys has no key with the name “\(key)”.")
+                }
+                keys = named
+            }
+            print(try path(keys, try RenditionPresets(values.presets)))
         } catch {
             StandardError.write("gifreel: \(error)\n")
             throw ExitCode.failure
         }
     }
 
-    private func path(_ keys: SigningKeys) throws(SettingsError) -> String {
+    private func path(_ keys: SigningKeys, _ presets: RenditionPresets) throws(SettingsError) -> String {
         guard let format = Rendition.Format.named(format) else {
             throw SettingsError(
                 "There is no format “\(format)”; give one of \(Rendition.Format.offered.map(\.rawValue).joined(separator: ", "))."
             )
         }
-        var reader = OptionReader(format: format)
+        var reader = OptionReader(format: format, defaults: RenditionDefaults(presets: presets))
         let expires = try expires.map(Self.time)
         let signer = TargetSigner(keys: keys)
         do {

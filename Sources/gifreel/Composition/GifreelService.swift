@@ -21,7 +21,12 @@ package final class GifreelService: Sendable {
     private let sharedPrewarm: SharedPrewarmRunner?
     private let background: BackgroundRenditions
     private let uploads: UploadAdmission
-    private let limiter: RateLimiter
+    private let statuses: StatusRegistry
+    private let webhooks: Webhooks
+    private let webhookSender: Fetcher
+    private let limits: ClientLimits
+    private let hooks: PurgeHooks
+    private let hookThreads: WorkThreads
     private let threads: WorkThreads
     private let current: CurrentRevision
     private let server: HTTPServer
@@ -66,11 +71,27 @@ package final class GifreelService: Sendable {
                 BackgroundRenditions.Limits(concurrency: configuration.prewarm.concurrency)
             ) { backgroundMeter.increment($0.rawValue) }
             uploads = UploadAdmission(UploadAdmission.Limits(configuration))
-            limiter = RateLimiter(configuration.rateLimit, clock: clock)
+            statuses = StatusRegistry(limit: configuration.maxStatuses, clock: clock)
+            let webhookSender = try Fetcher(configuration: configuration.webhookSender)
+            self.webhookSender = webhookSender
+            webhooks = Webhooks(
+                configuration.webhooks, clock: clock,
+                meter: LabelledCounter(Families.webhooks, label: "result", values: Webhooks.results, factory: registry),
+                logger: logger
+            ) { document, url, fields async throws(FetchError) in
+                try await webhookSender.post(document, to: url, fields: fields)
+            }
+            limits = ClientLimits(configuration.web, clock: clock, factory: registry)
+            hookThreads = WorkThreads(count: 2, limit: 64, name: "gifreel-hooks")
+            hooks = PurgeHooks(threads: hookThreads, factory: registry, logger: logger) { request throws(FetchError) in
+                try request.send(userAgent: "gifreel/\(Gifreel.version)", timeout: .seconds(10))
+            }
+            hooks.setHooks(configuration.purgeHooks)
             web = WebHandler.Dependencies(
                 cache: core.cache, state: core.state, purger: core.purger, prewarm: prewarm,
-                sharedPrewarm: sharedPrewarm, background: background, registry: registry, meter: core.meter, limiter: limiter,
-                uploads: uploads, clock: clock, threads: threads, sharing: { core.sharingStatus })
+                sharedPrewarm: sharedPrewarm, background: background, registry: registry, meter: core.meter, limits: limits,
+                hooks: hooks, uploads: uploads, statuses: statuses, webhooks: webhooks, clock: clock, threads: threads,
+                sharing: { core.sharingStatus })
             zygote.onLoss { logger.error("lost the zygote process", metadata: ["cause": "\($0)"]) }
             let current = CurrentRevision(ServiceRevision(configuration, core, web, logger: logger))
             var http = configuration.http
@@ -81,8 +102,12 @@ package final class GifreelService: Sendable {
             let requestMeter = RequestMeter(mounts: configuration.mounts.keys, factory: registry)
             let gate = accessLog.map { AccessLogGate($0, isOpen: configuration.logLevel <= .info) }
             server = try HTTPServer(
-                configuration: http, handler: current, observer: ObserverList([requestMeter] + (gate.map { [$0] } ?? [])))
-            let readings = StateReadings(core: core, server: server, prewarm: prewarm, background: background) {
+                configuration: http, handler: current,
+                observer: ObserverList([requestMeter, limits] + (gate.map { [$0] } ?? [])))
+            let readings = StateReadings(
+                core: core, server: server, prewarm: prewarm, background: background, statuses: statuses,
+                webhooks: webhooks
+            ) {
                 current.value.handler.isReady
             }
             registry.onCollect(readings.samples)
@@ -118,11 +143,12 @@ package final class GifreelService: Sendable {
                 throw SettingsError("server.port_file: \(error)")
             }
         }
-        core.fetcher.avoid(
-            server.endpoints.compactMap { endpoint in
-                guard case .tcp(let address, let port) = endpoint else { return nil }
-                return (address, port)
-            })
+        let endpoints: [(IPAddress, Int)] = server.endpoints.compactMap { endpoint in
+            guard case .tcp(let address, let port) = endpoint else { return nil }
+            return (address, port)
+        }
+        core.fetcher.avoid(endpoints)
+        webhookSender.avoid(endpoints)
         open(revision)
         if let cluster = core.cluster {
             cluster.start()
@@ -131,8 +157,8 @@ package final class GifreelService: Sendable {
         }
         prewarm.start({ [current] in current.value.pipeline }, describe: PrewarmFailure.init)
         background.start { [current] in current.value.pipeline }
-        let endpoints = server.endpoints.map(\.description).joined(separator: ", ")
-        revision.logger.info("listening", metadata: ["at": "\(endpoints)", "version": "\(Gifreel.version)"])
+        let addresses = server.endpoints.map(\.description).joined(separator: ", ")
+        revision.logger.info("listening", metadata: ["at": "\(addresses)", "version": "\(Gifreel.version)"])
     }
 
     /// Answers requests according to other settings from now on. Requests in progress end under the old ones.
@@ -141,7 +167,11 @@ package final class GifreelService: Sendable {
     package func reload(_ configuration: ServiceConfiguration, logger: Logger) throws {
         try core.apply(configuration)
         uploads.setLimits(UploadAdmission.Limits(configuration))
-        if let limit = configuration.rateLimit { limiter.apply(limit) }
+        statuses.setLimit(configuration.maxStatuses)
+        limits.apply(configuration.web)
+        hooks.setHooks(configuration.purgeHooks)
+        try webhookSender.reconfigure(configuration.webhookSender)
+        webhooks.apply(configuration.webhooks)
         accessLog?.set(isOpen: configuration.logLevel <= .info)
         requestMeter.setMounts(configuration.mounts.keys)
         let next = ServiceRevision(configuration, core, web, logger: logger)
@@ -153,6 +183,9 @@ package final class GifreelService: Sendable {
 
     /// The time for which a stop waits for queued writes to the shared store.
     private static let storeDrainTimeout: Duration = .seconds(5)
+
+    /// The time for which a stop waits for the requests of purge hooks.
+    private static let hookDrainTimeout: Duration = .seconds(3)
 
     private func open(_ revision: ServiceRevision) {
         if revision.configuration.signingKeys.hasShortKey {
@@ -176,7 +209,11 @@ package final class GifreelService: Sendable {
         prewarm.stop()
         background.stop()
         sharedPrewarm?.stop()
+        // Event streams would last until the drain timeout.
+        statuses.close()
         await server.drain()
+        webhooks.stop()
+        await hooks.stop(within: Self.hookDrainTimeout)
         await core.cluster?.leave()
         let queuedWrites = await core.sendQueuedWrites(within: Self.storeDrainTimeout)
         if queuedWrites > 0 {
@@ -184,13 +221,28 @@ package final class GifreelService: Sendable {
         }
         // Closing blocks while threads finish their work.
         await withCheckedContinuation { continuation in
-            DispatchQueue.global().async { [threads, core] in
+            DispatchQueue.global().async { [threads, hookThreads, webhookSender, core] in
                 threads.close()
+                hookThreads.close()
+                webhookSender.shutdown()
                 core.close()
                 continuation.resume()
             }
         }
         revision.logger.info("stopped")
+    }
+}
+
+extension ServiceConfiguration {
+    /// The client that sends webhooks: under the rules of fetches for addresses and ports, to the receivers that are allowed.
+    fileprivate var webhookSender: FetchConfiguration {
+        var sender = fetch
+        sender.allow = webhooks.allow
+        sender.concurrency = 16
+        sender.perHost = 4
+        sender.originFields = []
+        sender.buckets = [:]
+        return sender
     }
 }
 

@@ -25,15 +25,24 @@ extension ServiceConfiguration {
         try mapSources(settings.sources)
         mapTranscoding(settings.transcode, settings.limits)
         requiresSandbox = settings.sandbox.require
-        signingKeys = SigningKeys(settings.signing.keys)
-        requiresSignature = settings.sources.requireSignature ?? !signingKeys.isEmpty
-        if settings.rateLimit.missesPerMinute > 0 {
-            rateLimit = RateLimit(perMinute: settings.rateLimit.missesPerMinute, burst: settings.rateLimit.burst)
+        signingKeys = try SigningKeys(settings.signing)
+        defaults.presets = try RenditionPresets(settings.presets)
+        purgeHooks = try settings.purge.hooks.sorted { $0.key < $1.key }.map { name, hook throws(SettingsError) in
+            try PurgeHook(hook, named: name)
         }
+        options = settings.options.allow == .presets ? .presets : .any
+        requiresSignature = settings.sources.requireSignature ?? !signingKeys.isEmpty
+        mapLimits(settings.rateLimit)
         for (name, mount) in settings.mounts.sorted(by: { $0.key < $1.key }) { try map(mount, named: name, settings.store.s3) }
         try mapStore(settings.store.s3)
         try mapCluster(settings.cluster)
         hasHomePage = settings.pages.home
+        maxStatuses = settings.async.maxStatuses
+        webhooks = Webhooks.Policy(
+            allow: try Self.items(settings.webhooks.allow, "webhooks.allow", "a pattern such as hooks.example.com/gifs/") {
+                SourcePattern($0)
+            },
+            key: settings.webhooks.key)
         try mapRenditions(settings.renditions)
         adminToken = settings.admin.token
         prewarm.concurrency = settings.prewarm.concurrency ?? max(1, pool.workers / 2)
@@ -124,8 +133,19 @@ extension ServiceConfiguration {
         allowance = WorkerJob.Allowance(cpu: Int(limits.cpu.components.seconds), memory: limits.memory.bytes)
     }
 
+    private mutating func mapLimits(_ settings: Settings.RateLimit) {
+        rateLimit = Self.limit(settings.missesPerMinute, settings.burst)
+        uploadLimit = Self.limit(settings.uploadsPerMinute, settings.uploadBurst)
+        byteLimit = settings.bytesPerMinute.map { RateLimit(perMinute: $0.bytes, burst: $0.bytes) }
+    }
+
+    /// - Parameter perMinute: 0 for no limit.
+    fileprivate static func limit(_ perMinute: Int, _ burst: Int) -> RateLimit? {
+        perMinute > 0 ? RateLimit(perMinute: perMinute, burst: burst) : nil
+    }
+
     private mutating func mapRenditions(_ settings: Settings.Renditions) throws(SettingsError) {
-        defaults = RenditionDefaults(undither: settings.undither == .auto)
+        defaults.undither = settings.undither == .auto
         producesAV1InBackground = settings.av1 == .background
         guard !producesAV1InBackground || LinkedLibraries.has(.av1) else {
             throw SettingsError(
@@ -293,7 +313,7 @@ extension ServiceConfiguration {
         return url
     }
 
-    private static func items<Item>(
+    fileprivate static func items<Item>(
         _ texts: [String], _ name: String, _ expectation: String, _ make: (String) -> Item?
     ) throws(SettingsError) -> [Item] {
         var items: [Item] = []
@@ -302,6 +322,59 @@ extension ServiceConfiguration {
             items.append(item)
         }
         return items
+    }
+}
+
+extension SigningKeys {
+    /// - Throws: ``SettingsError`` for the first key that cannot be used.
+    init(_ settings: Settings.Signing) throws(SettingsError) {
+        var named: [SigningKey] = []
+        for (name, key) in settings.named.sorted(by: { $0.key < $1.key }) {
+            guard name.utf8.allSatisfy(Route.isNameByte) else {
+                throw SettingsError("signing.keys.\(name) cannot be used: a key's name consists of a-z, 0-9, - and _.")
+            }
+            let sources = try ServiceConfiguration.items(
+                key.hosts, "signing.keys.\(name).hosts", "a pattern such as *.example.com/media/"
+            ) { SourcePattern($0) }
+            named.append(
+                SigningKey(
+                    secret: key.secret ?? "", name: name, sources: sources,
+                    rate: ServiceConfiguration.limit(key.missesPerMinute, key.burst)))
+        }
+        self.init(settings.keys, named: named)
+    }
+}
+
+extension PurgeHook {
+    /// - Throws: ``SettingsError`` if the hook cannot be called.
+    init(_ settings: Settings.Purge.Hook, named name: String) throws(SettingsError) {
+        guard let url = settings.url, ["http://", "https://"].contains(where: url.lowercased().hasPrefix) else {
+            throw .wrongValue("purge.hooks.\(name).url", settings.url ?? "", "an http or https URL")
+        }
+        if let wrong = settings.headers.first(where: { !OriginFields.isField($0) }) {
+            let field = wrong.prefix { $0 != ":" }
+            throw SettingsError("purge.hooks.\(name).headers: “\(field)” is not a field “Name: value” that may be set.")
+        }
+        self.init(
+            name: name, url: url, method: settings.method.rawValue, fields: settings.headers, body: settings.body,
+            scopes: PurgeNotice.Scope.allCases.filter { scope in settings.scopes.contains { $0.rawValue == scope.rawValue } })
+    }
+}
+
+extension RenditionPresets {
+    /// - Throws: ``SettingsError`` for the first preset that cannot be used.
+    init(_ presets: [String: [OptionPair]]) throws(SettingsError) {
+        self.init()
+        for (name, pairs) in presets.sorted(by: { $0.key < $1.key }) {
+            guard name.utf8.allSatisfy(Route.isNameByte) else {
+                throw SettingsError("presets.\(name) cannot be used: a preset's name consists of a-z, 0-9, - and _.")
+            }
+            do throws(RenditionError) {
+                try add(name, pairs.map { RenditionPresets.Option(name: $0.name, value: $0.value) })
+            } catch {
+                throw SettingsError("presets.\(name) cannot be used: \(Problem(error).detail)")
+            }
+        }
     }
 }
 

@@ -27,6 +27,8 @@ package struct ServiceConfiguration: Sendable {
     package var originRules = OriginRules()
     /// The options of renditions that requests leave out.
     package var defaults = RenditionDefaults()
+    /// The options of requests without a signature.
+    package var options = OptionPolicy.any
     /// Whether the server refuses to start on a kernel that cannot confine the workers.
     package var requiresSandbox = false
     /// Seconds of `max-age` in `Cache-Control`.
@@ -43,6 +45,9 @@ package struct ServiceConfiguration: Sendable {
     package var publicURL: String?
     /// Whether `/` serves the home page.
     package var hasHomePage = true
+    /// Statuses of requests that do not wait.
+    package var maxStatuses = 4096
+    package var webhooks = Webhooks.Policy()
     /// Origins by the name of their mount.
     package var mounts: [String: Mount] = [:]
     /// The keys that sign requests; empty turns signing off.
@@ -51,6 +56,12 @@ package struct ServiceConfiguration: Sendable {
     package var requiresSignature = false
     /// Misses per client; nil for no limit.
     package var rateLimit: RateLimit?
+    /// Uploads per client; nil for no limit.
+    package var uploadLimit: RateLimit?
+    /// Bytes of responses per client; nil for no limit.
+    package var byteLimit: RateLimit?
+    /// Requests that tell CDNs about purges.
+    package var purgeHooks: [PurgeHook] = []
     /// The token of admin requests; nil turns them off.
     package var adminToken: String?
     /// The limits of prewarm jobs.

@@ -16,16 +16,20 @@ struct StateReadings: Sendable {
     private let server: HTTPServer
     private let prewarm: PrewarmQueue
     private let background: BackgroundRenditions
+    private let statuses: StatusRegistry
+    private let webhooks: Webhooks
     private let isReady: @Sendable () -> Bool
 
     init(
         core: RenditionCore, server: HTTPServer, prewarm: PrewarmQueue, background: BackgroundRenditions,
-        isReady: @escaping @Sendable () -> Bool
+        statuses: StatusRegistry, webhooks: Webhooks, isReady: @escaping @Sendable () -> Bool
     ) {
         self.core = core
         self.server = server
         self.prewarm = prewarm
         self.background = background
+        self.statuses = statuses
+        self.webhooks = webhooks
         self.isReady = isReady
     }
 
@@ -130,9 +134,13 @@ struct StateReadings: Sendable {
 
     private func serverSamples() -> [MetricSample] {
         let now = server.counters
+        let statuses = statuses.counts
         return [
             MetricSample(Families.connections, now.openConnections),
             MetricSample(Families.accepted, now.acceptedConnections),
+            MetricSample(Families.statuses, statuses.kept - statuses.running, [("state", "ended")]),
+            MetricSample(Families.webhooksPending, webhooks.pending),
+            MetricSample(Families.statuses, statuses.running, [("state", "running")]),
             MetricSample(Families.ready, isReady() ? 1 : 0),
             MetricSample(Families.build, 1, [("version", Gifreel.version)]),
         ]

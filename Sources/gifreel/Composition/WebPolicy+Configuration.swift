@@ -11,7 +11,11 @@ extension ServiceConfiguration {
         web.mounts = mounts
         web.signingKeys = signingKeys
         web.requiresSignature = requiresSignature
+        web.presets = defaults.presets
+        web.options = options
         web.rateLimit = rateLimit
+        web.uploadLimit = uploadLimit
+        web.byteLimit = byteLimit
         web.sources = fetch.sourcePolicy
         web.loopName = fetch.loopName
         web.adminToken = adminToken

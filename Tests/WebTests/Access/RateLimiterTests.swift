@@ -50,6 +50,22 @@ import Testing
         #expect(limiter.take(try client("192.0.2.3")) == 60)
     }
 
+    @Test func bytesThatAreUsedAlreadyAreOwed() throws {
+        let limiter = RateLimiter(RateLimit(perMinute: 600_000_000, burst: 600_000_000), clock: time.clock)
+        let client = try client("192.0.2.1")
+        #expect(limiter.wait(client) == nil)
+        limiter.charge(client, 600_000_000)
+        #expect(limiter.wait(client) == nil)
+        limiter.charge(client, 100_000_000)
+        #expect(limiter.wait(client) == 10)
+        time.pass(10)
+        #expect(limiter.wait(client) == nil)
+        // No client waits for more than an hour.
+        for _ in 0..<3 { limiter.charge(client, .max) }
+        #expect(limiter.wait(client) == 3600)
+        #expect(limiter.wait(try self.client("192.0.2.2")) == nil)
+    }
+
     @Test func aFullTableForgetsTheFullestBucket() throws {
         let limiter = RateLimiter(RateLimit(perMinute: 60, burst: 10), sets: 1, clock: time.clock)
         let heavy = try client("192.0.2.1")

@@ -67,7 +67,7 @@ import Testing
         let written = "HTTPS://EXAMPLE.com:443/a/../b.gif"
         for signed in [written, "https://example.com/b.gif"] {
             let text = try #require(SignedText(format: .mp4, options: [], source: signed))
-            let sig = try #require(SigningKeys([Self.key]).signature(of: text))
+            let sig = try #require(SigningKeys([Self.key]).signature(of: text.text))
             #expect(code("/mp4,sig=\(sig)/\(written)") == "ok")
             #expect(code("/mp4,sig=\(sig)/https://example.com/b.gif") == (signed == written ? "bad_signature" : "ok"))
         }

@@ -105,8 +105,6 @@ import Testing
             if options.contains(where: { $0.0 == .preset }) {
                 options.removeAll { [.width, .height, .fit, .loops, .zoom].contains($0.0) }
             }
-            let isAV1 = options.contains { $0.0 == .codec && Self.spellings(.codec)[$0.1].contains("av1") }
-            if format == .mp4, !isAV1 { options.removeAll { $0.0 == .tune } }
             if options.contains(where: { $0.0 == .zoom }) { options.removeAll { [.width, .height, .fit].contains($0.0) } }
             let path = ["a.gif", "b.gif", "a.gif?quality=7", "a.gif,quality=7"].randomElement(using: &random) ?? ""
             let url = "http://a.test/\(path)"

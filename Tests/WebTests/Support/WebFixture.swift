@@ -31,15 +31,26 @@ final class WebFixture: Sendable {
         var maxBytes: Int?
         /// Unfinished entries of prewarm jobs.
         var prewarmURLs = 10
+        var hooks: [PurgeHook] = []
         var background = BackgroundRenditions.Limits(concurrency: 1)
+        /// Statuses of requests that do not wait.
+        var statuses = 64
+        var timings = StatusRegistry.Timings()
+        var webhooks = Webhooks.Policy()
+        var webhookLimits = Webhooks.Limits()
+        var clock = CacheClock.system
     }
 
     let origin: LoopbackOrigin
     let handler: WebHandler
     let log = LogLines()
     let background: BackgroundRenditions
+    private let hooks: PurgeHooks
     /// Of renditions in the background.
     let outcomes = Recorded<BackgroundRenditions.Outcome>()
+    let statuses: StatusRegistry
+    let webhooks: Webhooks
+    private let sender: Fetcher
     private let directory: URL
     private let cache: Cache
     private let fetcher: Fetcher
@@ -89,7 +100,9 @@ final class WebFixture: Sendable {
         let registry = PrometheusRegistry(Families.instruments)
         let meter = WorkMeter(factory: registry) { Problem($0).code }
         let pipeline = RenditionPipeline(
-            RenditionPipeline.Policy(originRules: OriginRules(), maxSourceBytes: fetch.maxBytes), state: state, cache: cache,
+            RenditionPipeline.Policy(
+                originRules: OriginRules(), maxSourceBytes: fetch.maxBytes,
+                defaults: RenditionDefaults(presets: settings.policy.presets)), state: state, cache: cache,
             fetch: { [fetcher] url, validators, arriving async throws(FetchError) in
                 try await fetcher.fetch(url, validators: validators, fields: FieldLines.current, arriving: arriving)
             },
@@ -105,17 +118,35 @@ final class WebFixture: Sendable {
             logger: logger)
         background = BackgroundRenditions(settings.background) { [outcomes] in outcomes.append($0) }
         background.start { pipeline }
+        statuses = StatusRegistry(limit: settings.statuses, timings: settings.timings, clock: settings.clock)
+        var sending = fetch
+        sending.allow = settings.webhooks.allow
+        let sender = try Fetcher(configuration: sending)
+        self.sender = sender
+        webhooks = Webhooks(
+            settings.webhooks, limits: settings.webhookLimits,
+            meter: LabelledCounter(Families.webhooks, label: "result", factory: registry), logger: logger
+        ) { document, url, fields async throws(FetchError) in
+            try await sender.post(document, to: url, fields: fields)
+        }
         var policy = settings.policy
         if let patterns = settings.allow { fetch.allow = patterns }
         policy.sources = fetch.sourcePolicy
+        let limits = ClientLimits(policy, factory: registry)
+        let hooks = PurgeHooks(threads: admin, factory: registry, logger: logger) { request throws(FetchError) in
+            try request.send(userAgent: "gifreel", timeout: .seconds(30))
+        }
+        hooks.setHooks(settings.hooks)
+        self.hooks = hooks
         handler = WebHandler(
             policy, pipeline: pipeline,
             WebHandler.Dependencies(
                 cache: cache, state: state,
                 purger: RenditionPurger(LocalPurger(cache: cache, state: state, tier: nil), coordinator: nil, tier: nil),
                 prewarm: prewarm, sharedPrewarm: nil, background: background, registry: registry, meter: meter,
-                limiter: RateLimiter(policy.rateLimit), uploads: UploadAdmission(settings.uploads), clock: .system,
-                threads: admin, sharing: { SharingStatus(store: nil, cluster: nil) }),
+                limits: limits, hooks: hooks, uploads: UploadAdmission(settings.uploads), statuses: statuses,
+                webhooks: webhooks, clock: .system, threads: admin,
+                sharing: { SharingStatus(store: nil, cluster: nil) }),
             logger: logger)
 
         var http = HTTPServerConfiguration()
@@ -127,14 +158,18 @@ final class WebFixture: Sendable {
                 to: ProblemDocument.response(Problem(error.status, error.code, error.sentence)))
         }
         server = try HTTPServer(
-            configuration: http, handler: handler, observer: RequestMeter(mounts: policy.mounts.keys, factory: registry))
+            configuration: http, handler: handler,
+            observer: ObserverList([RequestMeter(mounts: policy.mounts.keys, factory: registry), limits]))
         try server.start()
         handler.setReadiness(.ready)
     }
 
     private func stop() async {
         background.stop()
+        await hooks.stop(within: .seconds(1))
         await server.stop()
+        webhooks.stop()
+        sender.shutdown()
         fetcher.shutdown()
         cache.close()
         admin.close()
@@ -200,7 +235,7 @@ final class WebFixture: Sendable {
         let port = try #require(server.port)
         let outcome = await threads.run {
             Result {
-                var client = try RawHTTPClient(port: port)
+                var client = try RawHTTPClient(port: port, timeout: 120)
                 return try client.request(method, target, headers: headers, body: body)
             }
         }

@@ -1,7 +1,8 @@
 /// Writes an AVIF: a still image of a still source, else an image sequence; with alpha where the source is transparent.
 enum AVIFOutput: OutputMaker {
     static func make<Decoder: AnimationDecoder & ~Copyable>(
-        _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
+        _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32,
+        _ meter: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
         let options = transcoder.options
         let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
@@ -11,7 +12,9 @@ enum AVIFOutput: OutputMaker {
             ofFirstFrame: bytes, by: Decoder.self, limits: transcoder.limits, tune: transcoder.options.tune)
         let tools = AV1Tools.image(content, AV1Tools.Work(of: summary, bytes: bytes.count, options))
         var streams = PictureStreams(hasAlpha: hasAlpha, descriptor: descriptor, payload: AV1Stream.withoutDelimiters)
-        let source = try streams.encode(start: options.time.start, threads: transcoder.threads) {
+        let source = try streams.encode(
+            start: options.time.start, frames: summary.delays.count, threads: transcoder.threads, meter
+        ) {
             () throws(TranscodeError) in
             try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: options, hasAlpha: hasAlpha)
         } encoder: { isAlpha, source throws(TranscodeError) in

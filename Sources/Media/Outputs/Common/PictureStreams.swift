@@ -36,24 +36,28 @@ struct PictureStreams: ~Copyable {
     ///
     /// - Parameters:
     ///   - start: Where the requested part begins, for an error.
+    ///   - frames: Frames of the source.
     ///   - threads: Above 1, pictures are composed on a thread of their own.
+    ///   - meter: Receives the progress of all passes.
     ///   - source: Opens the source at its beginning.
     ///   - encoder: Opens the encoder of colours or of alpha, for planes of the source's size.
     /// - Returns: The source at its end.
     /// - Throws: ``TranscodeError``, also for a source without a sample.
     mutating func encode<Decoder: AnimationDecoder & ~Copyable, Settings: EncoderSettings>(
-        start: Int, threads: Int, source: () throws(TranscodeError) -> SampleSource<Decoder>,
+        start: Int, frames: Int, threads: Int, _ meter: FrameMeter, source: () throws(TranscodeError) -> SampleSource<Decoder>,
         encoder: (_ isAlpha: Bool, SampleSource<Decoder>) throws(TranscodeError) -> VideoEncoder<Settings>
     ) throws(TranscodeError) -> SampleSource<Decoder> {
         var samples = try source()
         let isAtOnce = samples.width * samples.height <= Self.mostPixelsAtOnce
+        meter.begin(total: frames, passes: hasAlpha && !isAtOnce ? 2 : 1)
         if hasAlpha && !isAtOnce {
-            try encode(samples, color: nil, alpha: try encoder(true, samples), threads: threads)
+            try encode(samples, color: nil, alpha: try encoder(true, samples), threads: threads, meter)
             samples = try source()
+            meter.beginNextPass()
         }
         try encode(
             samples, color: try encoder(false, samples), alpha: hasAlpha && isAtOnce ? try encoder(true, samples) : nil,
-            threads: threads)
+            threads: threads, meter)
         guard samples.frames > 0 else { throw .incomplete(Decoder.format) }
         guard samples.samples > 0 else { throw samples.startPastEnd(start) }
         guard pictures.count == times.count else { throw .failed(.encode, code: 0) }
@@ -62,7 +66,8 @@ struct PictureStreams: ~Copyable {
 
     /// Encodes one stream or both.
     private mutating func encode<Decoder: AnimationDecoder & ~Copyable, Settings: EncoderSettings>(
-        _ source: SampleSource<Decoder>, color: VideoEncoder<Settings>?, alpha: VideoEncoder<Settings>?, threads: Int
+        _ source: SampleSource<Decoder>, color: VideoEncoder<Settings>?, alpha: VideoEncoder<Settings>?, threads: Int,
+        _ progress: FrameMeter
     ) throws(TranscodeError) {
         // Both planes decide which pictures differ, so one that is not encoded is written all the same.
         let unused = try UnusedPlanes(source, color: color == nil, alpha: hasAlpha && alpha == nil)
@@ -83,20 +88,25 @@ struct PictureStreams: ~Copyable {
             }
             guard let sample else { break }
             if color != nil { times.append(sample.time) }
+            progress.enter(frame: sample.frame)
             try color?.encode(at: sample.time) { packet throws(TranscodeError) in
                 try colorQueue.append(payload(packet.pointee.bytes), packet.pointee.isKey)
+                progress.leave()
             }
             try alpha?.encode(at: sample.time) { packet throws(TranscodeError) in
                 try alphaQueue.append(payload(packet.pointee.bytes), packet.pointee.isKey)
+                if color == nil { progress.leave() }
             }
             try store()
         }
         guard source.samples > 0 else { return }
         try color?.finish { packet throws(TranscodeError) in
             try colorQueue.append(payload(packet.pointee.bytes), packet.pointee.isKey)
+            progress.leave()
         }
         try alpha?.finish { packet throws(TranscodeError) in
             try alphaQueue.append(payload(packet.pointee.bytes), packet.pointee.isKey)
+            if color == nil { progress.leave() }
         }
         try store()
     }

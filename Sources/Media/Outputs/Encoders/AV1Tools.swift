@@ -19,6 +19,10 @@ struct AV1Tools: Equatable {
     let isScreen: Bool
     /// Whether the search may take what it needs, because the result is shown often and made once.
     private let isUnhurried: Bool
+    /// The quantizer for the default quality.
+    private let middle: Double
+    /// libaom's own measure of speed within an effort.
+    private let speed: Int64
 
     /// How much there is to encode.
     struct Work {
@@ -39,36 +43,45 @@ struct AV1Tools: Equatable {
         }
     }
 
-    /// The tools for a video. The thorough search of a small drawing takes half a second at most, for 8 µs per byte of the source.
+    /// The tools for a video. The thorough search of a small drawing takes a second at most, for 14 µs per byte of the source.
     static func video(_ content: PictureContent, _ work: Work) -> AV1Tools {
+        guard content.isScreen else { return AV1Tools(.quick, isScreen: false, middle: 24, speed: 7) }
         let isSmall = work.pixels <= 1_500_000 && work.bytes <= 80_000
-        return AV1Tools(
-            effort: content.isScreen && isSmall ? .thorough : .quick, isScreen: content.isScreen, isUnhurried: false)
+        return isSmall
+            ? AV1Tools(.thorough, isScreen: true, middle: 37, speed: 4)
+            : AV1Tools(.quick, isScreen: true, middle: 32, speed: 6)
     }
 
     /// The tools for an image sequence. The thorough search takes up to 0.5 µs per pixel, so that this much work takes 20 seconds.
     static func image(_ content: PictureContent, _ work: Work) -> AV1Tools {
-        AV1Tools(
-            effort: work.pixels <= 40_000_000 ? .thorough : .quick, isScreen: content.isScreen, isUnhurried: true)
+        let isScreen = content.isScreen
+        return work.pixels <= 40_000_000
+            ? AV1Tools(.thorough, isScreen: isScreen, isUnhurried: true, middle: isScreen ? 38 : 34, speed: 6)
+            : AV1Tools(.quick, isScreen: isScreen, isUnhurried: true, middle: isScreen ? 36 : 24, speed: isScreen ? 6 : 7)
     }
 
     /// The tools for the alpha of pictures that are encoded with these: it has few values and sharp edges.
     ///
-    /// The real-time mode of libaom 3.6 crashes without chroma, so that the search is always thorough.
-    var forAlpha: AV1Tools { AV1Tools(effort: .thorough, isScreen: true, isUnhurried: effort == .thorough) }
+    /// The real-time mode of libaom 3.6 crashes without chroma, so that the search is always thorough. The alpha of large pictures
+    /// is quantized more, because it would take a third of the file.
+    var forAlpha: AV1Tools {
+        let isLarge = effort == .quick
+        return AV1Tools(.thorough, isScreen: true, isUnhurried: !isLarge, middle: isLarge ? 42 : 38, speed: 6)
+    }
+
+    private init(_ effort: Effort, isScreen: Bool, isUnhurried: Bool = false, middle: Double, speed: Int64) {
+        self.effort = effort
+        self.isScreen = isScreen
+        self.isUnhurried = isUnhurried
+        self.middle = middle
+        self.speed = speed
+    }
 
     /// The most frames from one sync sample to the next, as x264 has it.
     private static let longestGroup: Int32 = 250
 
     /// The quantizer for `quality` 1…100: two straight lines that meet at the default, 60. Lower is better and larger.
     func quantizer(quality: Int) -> Int {
-        let middle: Double =
-            switch (effort, isScreen) {
-            case (.quick, true): 36
-            case (.quick, false): 24
-            case (.thorough, true): 38
-            case (.thorough, false): 34
-            }
         let distance = Double(quality - 60)
         let exact = distance >= 0 ? middle - distance * (middle - 8) / 40 : middle - distance * (58 - middle) / 59
         return Int(exact.rounded())
@@ -82,7 +95,7 @@ struct AV1Tools: Equatable {
         context.pointee.gop_size = Self.longestGroup
         let options = context.pointee.priv_data
         av_opt_set(options, "usage", effort == .quick ? "realtime" : "good", 0)
-        av_opt_set_int(options, "cpu-used", effort == .quick && !isScreen ? 7 : 6, 0)
+        av_opt_set_int(options, "cpu-used", speed, 0)
         av_opt_set_int(options, "crf", Int64(quantizer), 0)
         av_opt_set_int(options, "row-mt", 0, 0)
         av_opt_set(options, "tiles", "1x1", 0)
@@ -122,10 +135,8 @@ struct AV1Tools: Equatable {
         if isScreen { list.append("tune-content=screen") }
         if isUnhurried && effort == .thorough { return list }
         list += ["coeff-cost-upd-freq=3", "mode-cost-upd-freq=3", "mv-cost-upd-freq=3"]
-        if effort == .thorough {
-            // Of the search for screen content, these cost more than they save.
-            list += ["enable-intrabc=0", "enable-rect-partitions=0", "enable-ab-partitions=0", "enable-1to4-partitions=0"]
-        }
+        // Of the search for screen content, copies of blocks cost more than they save.
+        if effort == .thorough { list.append("enable-intrabc=0") }
         return list
     }
 

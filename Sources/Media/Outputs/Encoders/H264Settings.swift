@@ -13,18 +13,21 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     package var threads: Int
     /// Units a second of the times that frames are given.
     package var timescale = FrameClock.timescale
+    /// What the pictures show.
+    private let content: PictureContent
     /// Whether only the first frame is an IDR picture. Two IDR pictures in a row, the last of one round and the first of the next,
     /// would have to differ in their `idr_pic_id` (ITU-T H.264 §7.4.3), and rounds are copies.
     package var hasOneKeyframe: Bool
 
-    init(_ transcoder: Transcoder) {
+    init(_ transcoder: Transcoder, _ content: PictureContent) {
+        self.content = content
         rateFactor = Self.rateFactor(quality: transcoder.options.quality)
         threads = transcoder.threads
         hasOneKeyframe = transcoder.options.time.loops > 1
     }
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    package static let version = "x264-6"
+    package static let version = "x264-7"
 
     /// The named preset that the options start from.
     static let preset = "medium"
@@ -42,9 +45,13 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
         "psy=0:weightp=0:scenecut=0:b-adapt=0:subme=2:trellis=1:8x8dct=0:"
         + "cqm4=16,16,16,16,16,16,16,16,16,16,16,16,16,16,16,16"
 
+    /// Options for drawings. Parts of drawings move far and return, so a wide search pays off. Less deblocking keeps edges sharp.
+    static let drawingOptions = ":me=umh:merange=32:deblock=-1,-1"
+
     /// ``options`` and what the settings add to them.
     var allOptions: String {
-        hasOneKeyframe ? Self.options + ":keyint=infinite:min-keyint=1000000" : Self.options
+        Self.options + (content.isScreen ? Self.drawingOptions : "")
+            + (hasOneKeyframe ? ":keyint=infinite:min-keyint=1000000" : "")
     }
 
     /// The rate factor for `quality` 1…100: two straight lines that meet at the default, 60 ↦ 22.3.
@@ -91,7 +98,8 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     private static let mostSteps = 4.0
 }
 
-/// Lookahead and threads of an encoder for a canvas of some size, so that a job stays within 64 MB and 60 bytes per pixel.
+/// Lookahead and threads of an encoder for a canvas of some size, so that a job stays within 64 MB and 60 bytes per pixel, and
+/// within 84 where a large picture has a second thread.
 ///
 /// Measured with x264 0.164: 46 bytes a pixel in any case, 3 for each frame of lookahead, 24 for a second thread, beside
 /// 40 MB of libraries, tables and what large pages leave unused. Lookahead makes small files, by a tenth at 25 against 5, and hardly more beyond;
@@ -102,8 +110,11 @@ struct EncoderBudget: Equatable {
     /// Threads of x264, on which the bytes of some files depend.
     let threads: Int
 
-    /// Below this range, threads cost more than they save; the zygote, which may start none, converts such a picture.
-    private static let pixelsWithTwoThreads = 4097...600_000
+    /// Below this range, threads cost more than they save; the zygote, which may start none, converts such a picture. Above it, two
+    /// threads take too much memory.
+    private static let pixelsWithTwoThreads = 4097...2_500_000
+    /// Larger pictures take seconds: their second thread is worth its memory in addition to the budget.
+    private static let mostPixelsInBudget = 600_000
     private static let shared = 24_000_000
     private static let perPixel = 60 - 46
     private static let perThread = 24
@@ -114,7 +125,8 @@ struct EncoderBudget: Equatable {
         // Both follow from the size alone: an object has the same bytes however many processors a machine has and however busy
         // they are.
         let allowsTwo = Self.pixelsWithTwoThreads.contains(pixels)
-        let left = Self.perPixel - (allowsTwo ? Self.perThread : 0) + Self.shared / pixels
+        let thread = allowsTwo && pixels <= Self.mostPixelsInBudget ? Self.perThread : 0
+        let left = Self.perPixel - thread + Self.shared / pixels
         lookahead = min(25, max(5, left / Self.perLookahead))
         threads = allowsTwo ? 2 : 1
     }

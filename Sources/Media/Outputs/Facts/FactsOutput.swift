@@ -9,7 +9,8 @@ package enum FactsOutput: OutputMaker {
     static let version = "facts-3"
 
     static func make<Decoder: AnimationDecoder & ~Copyable>(
-        _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
+        _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32,
+        _: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
         let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
         var frames = summary.delays.count

@@ -7,38 +7,40 @@ enum VideoOutput: OutputMaker {
     static let smallSource = 10_000
 
     static func make<Decoder: AnimationDecoder & ~Copyable>(
-        _ transcoder: Transcoder, _ decoder: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
+        _ transcoder: Transcoder, _ decoder: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32,
+        _ progress: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
         let summary = try AnimationSummary(scanning: bytes, by: decoder, limits: transcoder.limits)
+        let content = try PictureContent(
+            ofFirstFrame: bytes, by: decoder, limits: transcoder.limits, tune: transcoder.options.tune)
         switch transcoder.options.codec {
         case .h264:
-            return try attempt(transcoder, decoder, bytes, summary, H264Settings(transcoder), to: descriptor)
+            return try attempt(transcoder, decoder, bytes, summary, H264Settings(transcoder, content), to: descriptor, progress)
         case .av1:
-            let content = try PictureContent(
-                ofFirstFrame: bytes, by: decoder, limits: transcoder.limits, tune: transcoder.options.tune)
             let tools = AV1Tools.video(content, AV1Tools.Work(of: summary, bytes: bytes.count, transcoder.options))
-            return try attempt(transcoder, decoder, bytes, summary, AV1Settings(transcoder, tools), to: descriptor)
+            return try attempt(transcoder, decoder, bytes, summary, AV1Settings(transcoder, tools), to: descriptor, progress)
         }
     }
 
     /// Writes an MP4 with the settings. If it is too large, writes it once more with coarser ones.
     private static func attempt<Decoder: AnimationDecoder & ~Copyable, Settings: MP4EncoderSettings>(
         _ transcoder: Transcoder, _ decoder: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary,
-        _ settings: Settings, to descriptor: Int32
+        _ settings: Settings, to descriptor: Int32, _ progress: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
         var meter = NoMeter()
-        let result = try encode(transcoder, decoder, bytes, summary, settings, to: descriptor, &meter)
+        let result = try encode(transcoder, decoder, bytes, summary, settings, to: descriptor, &meter, progress)
         // Every round may be as large as the GIF.
         let excess = Double(result.bytes) / Double(bytes.count * transcoder.options.time.loops)
         guard bytes.count > smallSource, let coarser = settings.coarser(excess: excess) else { return result }
         guard ftruncate(descriptor, 0) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
-        return try encode(transcoder, decoder, bytes, summary, coarser, to: descriptor, &meter)
+        return try encode(transcoder, decoder, bytes, summary, coarser, to: descriptor, &meter, progress)
     }
 
     /// Writes an MP4 with the settings.
     static func encode<Decoder: AnimationDecoder & ~Copyable, Settings: MP4EncoderSettings>(
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary,
-        _ settings: Settings, to descriptor: Int32, _ meter: inout some StageMeter
+        _ settings: Settings, to descriptor: Int32, _ meter: inout some StageMeter,
+        _ progress: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
         let options = transcoder.options
         let source = try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: options)
@@ -56,14 +58,17 @@ enum VideoOutput: OutputMaker {
             try encoder.describe(parameters)
         }
         meter.worked(at: .mux)
+        progress.begin(total: summary.delays.count)
         let thread = settings.threads > 1 && summary.delays.count > 1 ? SampleThread(source) : nil
         defer { thread?.stop() }
         while let sample = try next(source, thread, into: encoder, &meter) {
             muxer.expect(time: sample.time)
             meter.sampled(pixels: source.width * source.height)
+            progress.enter(frame: sample.frame)
             try encoder.encode(at: sample.time) { packet throws(TranscodeError) in
                 meter.worked(at: .encode)
                 try muxer.append(packet)
+                progress.leave()
                 meter.worked(at: .mux)
             }
             meter.worked(at: .encode)
@@ -73,6 +78,7 @@ enum VideoOutput: OutputMaker {
         try encoder.finish { packet throws(TranscodeError) in
             meter.worked(at: .encode)
             try muxer.append(packet)
+            progress.leave()
             meter.worked(at: .mux)
         }
         meter.worked(at: .encode)
@@ -127,8 +133,10 @@ extension Transcoder {
         meter.worked(at: .scan)
         var transcoder = self
         transcoder.threads = 1
-        let settings = H264Settings(transcoder)
-        let result = try VideoOutput.encode(transcoder, decoder, source, summary, settings, to: descriptor, &meter)
+        let content = try PictureContent(ofFirstFrame: source, by: decoder, limits: limits, tune: options.tune)
+        let settings = H264Settings(transcoder, content)
+        let result = try VideoOutput.encode(
+            transcoder, decoder, source, summary, settings, to: descriptor, &meter, FrameMeter(nil))
         return meter.finished(bytes: result.bytes)
     }
 }

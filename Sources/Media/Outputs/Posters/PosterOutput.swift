@@ -5,7 +5,8 @@ protocol PosterMaker: OutputMaker {
 
 extension PosterMaker {
     static func make<Decoder: AnimationDecoder & ~Copyable>(
-        _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
+        _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32,
+        _: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
         let options = transcoder.options
         let frame: Int

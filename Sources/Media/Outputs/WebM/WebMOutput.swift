@@ -4,7 +4,8 @@ internal import Glibc
 /// Writes a VP9 video in WebM, with an alpha plane where the source is transparent.
 enum WebMOutput: OutputMaker {
     static func make<Decoder: AnimationDecoder & ~Copyable>(
-        _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32
+        _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32,
+        _ meter: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
         let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
         let content = try PictureContent(
@@ -12,12 +13,12 @@ enum WebMOutput: OutputMaker {
         let level = VP9Settings.level(quality: transcoder.options.quality, isScreen: content.isScreen)
         guard transcoder.options.preset == .sticker else {
             return try encode(
-                transcoder, Decoder.self, bytes, summary, transcoder.options, content, level: level, to: descriptor)
+                transcoder, Decoder.self, bytes, summary, transcoder.options, content, level: level, to: descriptor, meter)
         }
         var rules = StickerRules(transcoder.options, level: level)
         while true {
             let result = try encode(
-                transcoder, Decoder.self, bytes, summary, rules.options, content, level: rules.level, to: descriptor)
+                transcoder, Decoder.self, bytes, summary, rules.options, content, level: rules.level, to: descriptor, meter)
             guard rules.adjust(after: result.bytes) else { return result }
             guard ftruncate(descriptor, 0) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
         }
@@ -25,12 +26,15 @@ enum WebMOutput: OutputMaker {
 
     private static func encode<Decoder: AnimationDecoder & ~Copyable>(
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary,
-        _ options: TranscodeOptions, _ content: PictureContent, level: Int, to descriptor: Int32
+        _ options: TranscodeOptions, _ content: PictureContent, level: Int, to descriptor: Int32,
+        _ meter: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
         let hasAlpha = try TransparencyProbe.isTransparent(
             bytes, by: Decoder.self, summary, limits: transcoder.limits, options: options)
         var streams = PictureStreams(hasAlpha: hasAlpha, descriptor: descriptor)
-        let source = try streams.encode(start: options.time.start, threads: transcoder.threads) {
+        let source = try streams.encode(
+            start: options.time.start, frames: summary.delays.count, threads: transcoder.threads, meter
+        ) {
             () throws(TranscodeError) in
             try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: options, hasAlpha: hasAlpha)
         } encoder: { isAlpha, source throws(TranscodeError) in

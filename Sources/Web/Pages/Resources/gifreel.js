@@ -1,28 +1,30 @@
 "use strict";
-// Plays the GIF images of a page as videos of the server that this script comes from. Where anything fails, the GIF stays.
+// Plays the GIFs of a page, or the formats in data-sources, as videos of the server of this script. Where anything fails, the image stays.
 // <script src="https://gifs.example.com/gifreel.js" defer></script>; attributes and limits: docs/pages.md.
 (() => {
   const { src, dataset: settings } = document.currentScript;
   const root = src.slice(0, src.lastIndexOf("/") + 1);
   const origin = new URL(settings.origin || "/", document.baseURI).href;
-  const selector = settings.selector || 'img[src*=".gif" i]';
+  const selector = settings.selector || "img";
+  const formats = (settings.sources || "gif").trim().replace(/\W+/g, "|").replace("apng", "a?png");
+  const isSource = new RegExp(`^https?:[^?#]*\\.(${formats})([?#]|$)`, "i");
   const widths = (settings.widths || "160 320 480 640 960 1280 1920").split(" ");
   const stays = matchMedia("(prefers-reduced-motion: reduce)").matches || navigator.connection?.saveData;
   const known = new WeakMap();
   /** Attributes that have no meaning on a video. Handlers of clicks are called on the image. */
   const dropped = /^(on.*|src|srcset|sizes|alt|loading|decoding|fetchpriority|data-gifreel.*)$/;
 
-  /** The URL of a rendition: below a mount, or with the GIF's URL in its path. */
-  function address(gif, format, options) {
-    if (settings.mount && gif.startsWith(origin) && gif.endsWith(".gif")) {
+  /** The URL of a rendition: below a mount, where the extension replaces that of a GIF, or with the source's URL in its path. */
+  function address(source, format, options) {
+    if (settings.mount && source.startsWith(origin) && /\.(gif|a?png|webp)$/.test(source)) {
       const query = options.length ? "?" + options.join("&") : "";
-      return `${root}${settings.mount}/${gif.slice(origin.length, -3)}${format}${query}`;
+      return `${root}${settings.mount}/${source.slice(origin.length).replace(/\.gif$/, "")}.${format}${query}`;
     }
-    return `${root}${[format, ...options]}/${gif}`;
+    return `${root}${[format, ...options]}/${source}`;
   }
 
   /** The URLs that the page states for an image, or else those of this server. */
-  function addresses(img, gif) {
+  function addresses(img, source) {
     const { gifreelMp4: mp4, gifreelAv1: av1, gifreelJpg: jpg } = img.dataset;
     if (mp4) return { mp4, av1, jpg };
     const options = settings.options ? settings.options.split(",") : [];
@@ -31,9 +33,9 @@
     const step = pixels && widths.find((width) => width >= pixels);
     if (step) options.push("width=" + step);
     return {
-      mp4: address(gif, "mp4", options),
-      av1: "av1" in settings && address(gif, "mp4", ["codec=av1", ...options]),
-      jpg: address(gif, "jpg", options.filter((option) => !/^(speed|fps|start|end|loops)=/.test(option))),
+      mp4: address(source, "mp4", options),
+      av1: "av1" in settings && address(source, "mp4", ["codec=av1", ...options]),
+      jpg: address(source, "jpg", options.filter((option) => !/^(speed|fps|start|end|loops)=/.test(option))),
     };
   }
 
@@ -52,9 +54,9 @@
 
   /** Shows the poster in place of a GIF that has not arrived, and returns a function that plays the video. */
   function takeOver(img) {
-    const gif = img.src.split("#")[0];
+    const source = img.src.split("#")[0];
     const srcset = img.getAttribute("srcset");
-    const urls = addresses(img, gif);
+    const urls = addresses(img, source);
     let video;
     let isPaused = false;
     const play = () => video.play().catch(() => {});
@@ -69,7 +71,7 @@
       video?.replaceWith(img);
       img.removeEventListener("error", restore);
       if (srcset !== null) img.srcset = srcset;
-      if (img.src !== gif) img.src = gif;
+      if (img.src !== source) img.src = source;
     }
     function swap() {
       const { naturalWidth, naturalHeight, clientWidth } = img;
@@ -94,11 +96,17 @@
       });
       video.load();
     }
-    // The browser then stops loading the GIF, or never begins.
-    if (urls.jpg && (stays || !img.complete)) {
+    function showPoster() {
       img.addEventListener("error", restore);
       img.removeAttribute("srcset");
       img.src = urls.jpg;
+    }
+    if (/\.gif([?]|$)/i.test(source)) {
+      // The browser then stops loading the GIF, or never begins.
+      if (urls.jpg && (stays || !img.complete)) showPoster();
+    } else if (urls.jpg && stays) {
+      // A still picture has no poster and is not touched.
+      Object.assign(new Image(), { onload: showPoster, src: urls.jpg });
     }
     if (!stays) return start;
     img.addEventListener("click", start, { once: true });
@@ -118,7 +126,7 @@
 
   function consider(img) {
     if (known.has(img) || img.tagName !== "IMG" || !img.matches(selector) || img.dataset.gifreel === "off") return;
-    if (!/^https?:[^?#]*\.gif([?#]|$)/i.test(img.src) || img.useMap || img.isMap || img.closest("picture")) return;
+    if (!isSource.test(img.src) || img.useMap || img.isMap || img.closest("picture")) return;
     // A server that requires signatures answers only what the page states.
     if ("signed" in settings && !img.dataset.gifreelMp4) return;
     known.set(img, takeOver(img));

@@ -126,6 +126,7 @@ async function begin(nextSource) {
     if (currentRun === run) {
       currentRun = null;
       element("progress").hidden = true;
+      showPoster(null);
     }
   }
 }
@@ -136,16 +137,23 @@ class ConversionError extends Error {}
 /** Requests the MP4 of a URL and the facts of its GIF. The service fetches the GIF once for both. */
 async function convertURL(text, signal) {
   const url = readURL(text);
-  setStatus("Fetching and converting…");
-  element("bar").removeAttribute("value");
+  setStatus("Fetching…");
+  setProgress(0, null);
   const started = performance.now();
   const facts = fetch(new URL(`json/${url}`, base), { signal }).then(
     (response) => (response.ok ? response.json() : null), () => null);
-  const response = await fetch(address("mp4", url), { signal });
+  const target = address("mp4", url);
+  let response = await fetch(target, { signal, headers: preferAsync });
+  let times = null;
+  if (response.status === 202) {
+    const poster = address("jpg", url, (name) => ["width", "height", "fit", "bg"].includes(name));
+    ({ times } = await follow(addressOf(response.headers.get("Location")), poster, signal));
+    response = await fetch(target, { signal });
+  }
   const blob = await response.blob();
   if (!response.ok) throw await problem(response.status, blob);
   const elapsed = performance.now() - started;
-  return { url, blob, elapsed, facts: (await facts)?.source, header: (name) => response.headers.get(name) };
+  return { url, blob, elapsed, times, facts: (await facts)?.source, header: (name) => response.headers.get(name) };
 }
 
 /** Returns the URL in normalised form, without a fragment. */
@@ -161,33 +169,51 @@ function readURL(text) {
 }
 
 /** Uploads a file and waits for its MP4. */
-function upload(file, signal) {
+async function upload(file, signal) {
   const limit = Number(document.body.dataset.maxBytes);
   if (file.size > limit) throw new ConversionError(`The file is ${bytes(file.size)}. The limit of this server is ${bytes(limit)}.`);
   setStatus("Uploading…");
+  setProgress(0, null);
+  const { request, started } = await send(file, signal);
+  if (request.status >= 400) throw await problem(request.status, request.response);
+  const result = { file, facts: { bytes: file.size }, blob: request.response, header: (name) => request.getResponseHeader(name) };
+  if (request.status === 202) {
+    const picture = URL.createObjectURL(file);
+    try {
+      const { path, times } = await follow(addressOf(request.getResponseHeader("Location")), picture, signal);
+      const response = await fetch(addressOf(path), { signal });
+      result.blob = await response.blob();
+      if (!response.ok) throw await problem(response.status, result.blob);
+      result.times = times;
+      result.header = (name) => (name === "Content-Location" ? path : response.headers.get(name));
+    } finally {
+      URL.revokeObjectURL(picture);
+    }
+  }
+  result.elapsed = performance.now() - started;
+  return result;
+}
+
+/** Sends a file. Returns the request at its end, and when the file was sent. */
+function send(file, signal) {
   // fetch() does not report the progress of an upload.
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     let started = performance.now();
     request.open("POST", address("mp4"));
-    request.setRequestHeader("Content-Type", "image/gif");
+    request.setRequestHeader("Prefer", preferAsync.Prefer);
+    request.setRequestHeader("Content-Type", file.type || "image/gif");
     request.responseType = "blob";
     request.upload.onprogress = (event) => {
-      element("bar").value = event.loaded / event.total;
+      setProgress(event.loaded, event.total, `${bytes(event.loaded)} of ${bytes(event.total)}`);
     };
     request.upload.onload = () => {
       started = performance.now();
       setStatus("Converting…");
-      element("bar").removeAttribute("value");
+      setProgress(0, null);
     };
     request.onerror = () => reject(new TypeError("network"));
-    request.onload = async () => {
-      if (request.status >= 400) return reject(await problem(request.status, request.response));
-      resolve({
-        file, blob: request.response, elapsed: performance.now() - started,
-        facts: { bytes: file.size }, header: (name) => request.getResponseHeader(name),
-      });
-    };
+    request.onload = () => resolve({ request, started });
     signal.addEventListener("abort", () => {
       request.abort();
       reject(signal.reason);

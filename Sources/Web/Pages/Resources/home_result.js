@@ -18,7 +18,8 @@ async function show(result) {
   video.height = video.videoHeight;
   showGIF(result, video);
   const size = result.facts?.bytes;
-  element("saving").textContent = size ? saving(size, result.blob.size) : "The MP4";
+  element("saving").textContent = size ? saving(size, result.blob.size, formatOf(result)) : "The MP4";
+  element("gif-title").textContent = formatOf(result);
   element("gif-bytes").textContent = size ? bytes(size) : "";
   element("mp4-bytes").textContent = bytes(result.blob.size);
   const largest = Math.max(size ?? 0, result.blob.size);
@@ -26,7 +27,7 @@ async function show(result) {
   element("mp4-gauge").style.width = `${(100 * result.blob.size) / largest}%`;
   const link = element("save");
   link.href = video.src;
-  link.download = nameOf(result).replace(/\.gif$/i, "") + ".mp4";
+  link.download = stemOf(result) + ".mp4";
   showFacts(result, video);
   showFormats(result);
   showSnippets(result, video);
@@ -93,7 +94,7 @@ function freeze() {
 
 function showFacts(result, video) {
   const status = result.header("Cache-Status") ?? "";
-  const stages = Object.fromEntries(
+  const stages = result.times ?? Object.fromEntries(
     [...(result.header("Server-Timing") ?? "").matchAll(/(\w+);dur=([\d.]+)/g)].map(([, name, time]) => [name, Number(time)]));
   const rows = [
     ["Dimensions", `${video.videoWidth} × ${video.videoHeight}`],
@@ -102,7 +103,7 @@ function showFacts(result, video) {
     ["Fetch time", stages.fetch ? seconds(stages.fetch) : null],
     ["Conversion time", stages.transcode ? seconds(stages.transcode) : null],
     ["Total time", seconds(result.elapsed)],
-    ["Cache", /hit/.test(status) ? "hit" : "miss"],
+    ["Cache", /hit/.test(status) && !result.times ? "hit" : "miss"],
   ];
   element("facts").replaceChildren(
     ...rows.filter(([, value]) => value).map(([name, value]) => {
@@ -122,12 +123,13 @@ function child(tag, text) {
 
 /** Offers the source in every format of the server. */
 async function showFormats(result) {
+  const shown = source;
   const rows = [...element("formats").children];
   for (const row of rows) {
     const { format, extension, options } = row.dataset;
     const link = row.querySelector("a");
     row.querySelector(".bytes").textContent = "";
-    link.download = `${nameOf(result).replace(/\.gif$/i, "")}.${extension}`;
+    link.download = `${stemOf(result)}.${extension}`;
     link.href = address(format, result.url, (name) => options.split(" ").includes(name));
     // The formats of an upload are made by uploading it once more.
     link.onclick = result.file ? (event) => uploadAgain(event, result.file, link) : null;
@@ -136,7 +138,7 @@ async function showFormats(result) {
   if (!result.url || chosenOptions().length) return;
   const response = await fetch(new URL(`json/${result.url}`, base), { cache: "no-cache" }).catch(() => null);
   const stored = response?.ok ? (await response.json()).renditions : {};
-  if (source?.url !== result.url) return;
+  if (source !== shown) return;
   for (const row of rows) {
     const size = stored[row.dataset.format]?.bytes;
     row.querySelector(".bytes").textContent = size ? bytes(size) : "";
@@ -148,7 +150,7 @@ async function uploadAgain(event, file, link) {
   event.preventDefault();
   setStatus("Converting…");
   try {
-    const response = await fetch(link.href, { method: "POST", headers: { "Content-Type": "image/gif" }, body: file });
+    const response = await fetch(link.href, { method: "POST", headers: { "Content-Type": file.type || "image/gif" }, body: file });
     const blob = await response.blob();
     if (!response.ok) throw await problem(response.status, blob);
     link.closest("li").querySelector(".bytes").textContent = bytes(blob.size);
@@ -236,10 +238,21 @@ function nameOf(result) {
   return result.file?.name || new URL(result.url).pathname.split("/").pop() || "animation.gif";
 }
 
-function saving(from, to) {
+/** The name of the file without the extension of an animation. */
+function stemOf(result) {
+  return nameOf(result).replace(/\.(gif|a?png|webp)$/i, "");
+}
+
+/** The format of the source: GIF, APNG or WebP. */
+function formatOf(result) {
+  const formats = { apng: "APNG", webp: "WebP", "image/apng": "APNG", "image/png": "APNG", "image/webp": "WebP" };
+  return formats[result.facts?.type ?? result.file?.type] ?? "GIF";
+}
+
+function saving(from, to, format) {
   const percent = Math.round(100 * Math.abs(1 - to / from));
-  if (percent === 0) return "The same size as the GIF";
-  return `${percent}% ${to < from ? "smaller" : "larger"} than the GIF`;
+  if (percent === 0) return `The same size as the ${format}`;
+  return `${percent}% ${to < from ? "smaller" : "larger"} than the ${format}`;
 }
 
 function bytes(count) {

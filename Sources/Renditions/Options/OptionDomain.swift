@@ -1,0 +1,48 @@
+internal import Media
+
+/// The values that an option may have, as schemas describe them.
+package enum OptionDomain: Sendable, Equatable {
+    case whole(ClosedRange<Int>)
+    case decimal(ClosedRange<Double>)
+    case words([String])
+    /// A whole number, or a word in its place.
+    case wholeOr(ClosedRange<Int>, word: String)
+    /// Six hexadecimal digits.
+    case colour
+}
+
+extension RenditionOption {
+    /// The values that requests may give the option. A preset of the settings is one more.
+    package var domain: OptionDomain {
+        switch self {
+        case .bg: .colour
+        case .codec: .words(VideoCodec.offered.map(\.traits.name))
+        case .end, .start: .decimal(0...86_400)
+        case .fit: .words(SizeOptions.Fit.allCases.map(\.name))
+        case .fps: .decimal(1...60)
+        case .frame: .wholeOr(0...999_999_999, word: "auto")
+        case .height, .width: .whole(2...4096)
+        case .loops: .whole(1...20)
+        case .preset: .words(TranscodeOptions.Preset.allCases.map(\.name))
+        case .quality: .whole(1...100)
+        case .speed: .decimal(0.1...10)
+        case .tune: .words(TranscodeOptions.Tune.allCases.map(\.name))
+        case .undither: .whole(0...1)
+        case .zoom: .whole(1...8)
+        }
+    }
+
+    /// The value of requests that leave the option out; nil if no value means that.
+    package var defaultText: String? {
+        switch self {
+        case .bg: "ffffff"
+        case .codec: "h264"
+        case .fit: "contain"
+        case .frame, .start, .undither: "0"
+        case .loops, .speed, .zoom: "1"
+        case .quality: "60"
+        case .tune: "auto"
+        case .end, .fps, .height, .preset, .width: nil
+        }
+    }
+}

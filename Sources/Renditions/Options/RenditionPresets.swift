@@ -1,0 +1,132 @@
+internal import Media
+
+/// Options by the names under which requests ask for them together: `preset=card` (docs/api.md).
+///
+/// A preset applies to every format: options that have no effect on the format of a request are left out. The options of the request
+/// override it. Keys name the options and not the preset, so a change of the settings leaves no wrong rendition in the cache.
+package struct RenditionPresets: Sendable, Equatable {
+    /// An option with its value.
+    package struct Option: Sendable, Equatable {
+        package let name: String
+        package let value: String
+
+        package init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    private var options: [String: [Option]] = [:]
+
+    package init() {}
+
+    /// The names of all presets, with those that the interface defines.
+    package var names: [String] { (options.keys + Self.builtIn).sorted() }
+
+    /// Whether the settings define a preset.
+    package func defines(_ name: String) -> Bool { options[name] != nil }
+
+    private static let builtIn = TranscodeOptions.Preset.allCases.map(\.name)
+
+    /// Adds a preset.
+    ///
+    /// - Throws: ``RenditionError/invalidOption(name:reason:)`` if the name is taken, an option is unknown or out of range, or if
+    ///   options contradict each other.
+    package mutating func add(_ name: String, _ new: [Option]) throws(RenditionError) {
+        guard !Self.builtIn.contains(name) else {
+            throw .invalidOption(
+                name: RenditionOption.preset.rawValue, reason: "has the value \(name) already, which has a meaning")
+        }
+        guard Set(new.map(\.name)).count == new.count else {
+            let twice = new.indices.first { index in new[..<index].contains { $0.name == new[index].name } }
+            throw .invalidOption(name: twice.map { new[$0].name } ?? "", reason: "is given twice")
+        }
+        for option in new {
+            guard let known = RenditionOption(rawValue: option.name) else {
+                throw .invalidOption(name: option.name, reason: "is not known")
+            }
+            var values = TranscodeOptions()
+            try known.read(option.value, into: &values)
+        }
+        options[name] = new
+        for format in Rendition.Format.offered where Self.hasOptions(format) {
+            try rendition(Rendition(format: format), preset: name).check()
+        }
+    }
+
+    /// The rendition that a request with a preset means.
+    ///
+    /// - Parameters:
+    ///   - plain: The rendition that a request without options means.
+    ///   - explicit: The other options of the request.
+    /// - Throws: ``RenditionError/invalidOption(name:reason:)`` for an option that is unknown, has no effect or is out of range.
+    func rendition(
+        _ plain: Rendition, preset name: String, _ explicit: [Option] = []
+    ) throws(RenditionError) -> Rendition {
+        guard Self.hasOptions(plain.format) else {
+            throw .invalidOption(name: RenditionOption.preset.rawValue, reason: "has no effect on \(plain.format.rawValue)")
+        }
+        var rendition = plain
+        for option in options[name] ?? [] where RenditionOption(rawValue: option.name)?.applies(to: plain.format) == true {
+            try rendition.set(option.name, to: option.value)
+        }
+        for option in explicit { try rendition.set(option.name, to: option.value) }
+        return rendition
+    }
+
+    private static func hasOptions(_ format: Rendition.Format) -> Bool {
+        RenditionOption.allCases.contains { $0.applies(to: format) }
+    }
+
+    /// The reason for which a value of the option is refused.
+    func refusal(of name: String) -> RenditionError {
+        .invalidOption(
+            name: RenditionOption.preset.rawValue,
+            reason: "names “\(name.prefix(64))”, which does not exist; there is \(names.joined(separator: ", "))")
+    }
+}
+
+extension RenditionDefaults {
+    /// The rendition that a request for a format with options means.
+    ///
+    /// - Parameters:
+    ///   - preset: The preset that the settings define and the request names; nil for none.
+    ///   - options: The other options of the request.
+    /// - Throws: ``RenditionError/invalidOption(name:reason:)``, also for combinations that are not allowed.
+    package func rendition(
+        _ format: Rendition.Format, preset: String? = nil, _ options: [RenditionPresets.Option]
+    ) throws(RenditionError) -> Rendition {
+        var rendition = rendition(format)
+        if let preset {
+            rendition = try presets.rendition(rendition, preset: preset, options)
+        } else {
+            for option in options { try rendition.set(option.name, to: option.value) }
+        }
+        try rendition.check()
+        return rendition
+    }
+
+    /// The preset with the name, if the settings define it. Nil for one that the interface defines.
+    ///
+    /// - Throws: ``RenditionError/invalidOption(name:reason:)`` if there is no preset of that name.
+    package func preset(named value: String) throws(RenditionError) -> String? {
+        if presets.defines(value) { return value }
+        guard presets.names.contains(value) else { throw presets.refusal(of: value) }
+        return nil
+    }
+
+    /// The options of an address that means the rendition, with a preset where that is possible.
+    ///
+    /// - Parameter preset: The preset that the request for the address named.
+    package func options(of rendition: Rendition, preset: String?) -> [(name: String, value: String)] {
+        let plain = options(of: rendition)
+        guard let preset, let meant = try? self.rendition(rendition.format, preset: preset, []) else { return plain }
+        let known = Dictionary(uniqueKeysWithValues: meant.canonicalOptions)
+        let wanted = Dictionary(uniqueKeysWithValues: rendition.canonicalOptions)
+        // An address cannot take back an option of the preset.
+        guard known.keys.allSatisfy({ wanted[$0] != nil }) else { return plain }
+        let others = wanted.filter { known[$0.key] != $0.value }.map { (name: $0.key, value: $0.value) }
+        guard !others.contains(where: { $0.name == RenditionOption.preset.rawValue }) else { return plain }
+        return (others + [(name: RenditionOption.preset.rawValue, value: preset)]).sorted { $0.name < $1.name }
+    }
+}

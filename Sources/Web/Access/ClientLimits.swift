@@ -1,0 +1,42 @@
+package import Cache
+package import CoreMetrics
+package import HTTP
+internal import Renditions
+internal import Synchronization
+
+/// The limits on what clients and keys may cause. They live as long as the process; a reload changes the rates.
+///
+/// Misses and uploads are counted when they begin. Bytes are counted when a response has ended, by the bytes that the kernel
+/// accepted, so a response is never cut: a client that is over the limit is refused at its next request.
+package final class ClientLimits: Sendable {
+    let misses: RateLimiter
+    let uploads: RateLimiter
+    let bytes: RateLimiter
+    let keys: KeyUsage
+    private let countsBytes: Atomic<Bool>
+
+    package init(_ policy: WebPolicy, clock: CacheClock = .system, factory: any MetricsFactory) {
+        misses = RateLimiter(policy.rateLimit, clock: clock)
+        uploads = RateLimiter(policy.uploadLimit, clock: clock)
+        bytes = RateLimiter(policy.byteLimit, clock: clock)
+        keys = KeyUsage(clock: clock, factory: factory)
+        countsBytes = Atomic(policy.byteLimit != nil)
+    }
+
+    /// Puts the rates of a policy into force. Used tokens stay used.
+    package func apply(_ policy: WebPolicy) {
+        if let limit = policy.rateLimit { misses.apply(limit) }
+        if let limit = policy.uploadLimit { uploads.apply(limit) }
+        if let limit = policy.byteLimit { bytes.apply(limit) }
+        countsBytes.store(policy.byteLimit != nil, ordering: .relaxed)
+    }
+}
+
+extension ClientLimits: HTTPObserver {
+    package func requestsFinished(_ batch: HTTPAccessBatch) {
+        guard countsBytes.load(ordering: .relaxed) else { return }
+        batch.forEach { record in
+            if let client = record.client, record.bytes > 0 { bytes.charge(ClientNetwork(client), record.bytes) }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+internal import Cache
+internal import CoreMetrics
+internal import PrometheusMetrics
+internal import Renditions
+internal import Synchronization
+
+/// Counts the requests of named keys, and limits the misses of keys that have a rate. Any thread.
+///
+/// A rate bounds all clients of a key together. The buckets live as long as the process, by the names of the keys.
+final class KeyUsage: Sendable {
+    private let requests: LabelledCounter
+    private let misses: LabelledCounter
+    private let refusals: LabelledCounter
+    /// The moments at which the buckets are full again, in nanoseconds of the monotonic clock; see ``RateLimiter``.
+    private let buckets = Mutex<[String: UInt64]>([:])
+    private let now: @Sendable () -> UInt64
+
+    init(clock: CacheClock, factory: any MetricsFactory) {
+        requests = LabelledCounter(Families.keyRequests, label: "key", factory: factory)
+        misses = LabelledCounter(Families.keyMisses, label: "key", factory: factory)
+        refusals = LabelledCounter(Families.keyRefusals, label: "key", factory: factory)
+        now = clock.monotonicNanoseconds
+    }
+
+    /// Counts a request that a key has signed.
+    func granted(_ key: String) { requests.increment(key) }
+
+    /// Counts a request that was refused because of the hosts or the rate of its key.
+    func refused(_ key: String) { refusals.increment(key) }
+
+    /// The permission of a request to cause a miss.
+    ///
+    /// - Parameter general: The permission of requests whose key has no rate.
+    func allowance(_ key: SigningKey, otherwise general: MissAllowance) -> MissAllowance {
+        guard let name = key.name else { return general }
+        return MissAllowance { [self] in
+            let wait = key.rate.map { take(name, $0) } ?? general.take()
+            if wait == nil { misses.increment(name) } else { refused(name) }
+            return wait
+        }
+    }
+
+    private func take(_ key: String, _ limit: RateLimit) -> Int? {
+        let now = now()
+        return buckets.withLock { buckets in
+            var bucket = TokenBucket(fullAt: buckets[key] ?? now)
+            defer { buckets[key] = bucket.fullAt }
+            return bucket.take(at: now, TokenBucket.Rate(limit))
+        }
+    }
+}

@@ -1,0 +1,164 @@
+package import CoreMetrics
+package import Fetch
+package import Logging
+internal import PrometheusMetrics
+internal import Synchronization
+package import SystemIO
+
+/// Calls the hooks of the operator after purges, one request per hook at a time and in order.
+///
+/// Failures that may pass are repeated with longer and longer pauses; a hook that fails holds up no other. The queue is bounded and in
+/// memory: what does not fit is dropped and counted, and a restart forgets what waits. Any thread; it lives as long as the process.
+package final class PurgeHooks: Sendable {
+    /// The limits of the calls.
+    package struct Limits: Sendable {
+        /// Requests that wait, of all hooks together.
+        package var queue = 1000
+        /// Attempts per request.
+        package var attempts = 8
+        package var timeout = Duration.seconds(10)
+        package var backoff = Backoff(first: .seconds(1), longest: .seconds(60))
+
+        package init() {}
+    }
+
+    /// The result of an attempt.
+    private enum Outcome {
+        case delivered
+        case failed(String)
+        /// Another attempt may succeed.
+        case unavailable(String)
+    }
+
+    private struct State {
+        var hooks: [PurgeHook] = []
+        /// Requests that wait, by the name of their hook.
+        var queues: [String: [OperatorRequest]] = [:]
+        /// One task for each hook with requests.
+        var tasks: [String: Task<Void, Never>] = [:]
+        var waiting = 0
+        var isStopped = false
+    }
+
+    package typealias Send = @Sendable (OperatorRequest) throws(FetchError) -> Int
+
+    private let state = Mutex(State())
+    private let limits: Limits
+    private let threads: WorkThreads
+    private let send: Send
+    private let factory: any MetricsFactory
+    private let logger: Logger
+
+    /// - Parameters:
+    ///   - threads: Run the requests, which block.
+    ///   - send: Sends a request and returns the status of the response.
+    package init(
+        _ limits: Limits = Limits(), threads: WorkThreads, factory: any MetricsFactory, logger: Logger, send: @escaping Send
+    ) {
+        self.limits = limits
+        self.threads = threads
+        self.send = send
+        self.factory = factory
+        self.logger = logger
+    }
+
+    /// Puts other hooks into force. Requests of former ones are still sent.
+    package func setHooks(_ hooks: [PurgeHook]) {
+        state.withLock { $0.hooks = hooks }
+    }
+
+    /// Whether a purge calls a hook.
+    var isOn: Bool { state.withLock { !$0.hooks.isEmpty } }
+
+    /// The number of requests that wait or are being sent.
+    package var waiting: Int { state.withLock { $0.waiting } }
+
+    /// Queues the requests of all hooks for a purge.
+    func call(_ notice: PurgeNotice) {
+        for hook in state.withLock({ $0.hooks }) {
+            for request in hook.requests(for: notice) where !enqueue(request, of: hook.name) {
+                count("dropped", hook.name)
+                logger.warning("purge hook dropped a request", metadata: ["hook": "\(hook.name)"])
+            }
+        }
+    }
+
+    private func enqueue(_ request: OperatorRequest, of hook: String) -> Bool {
+        state.withLock { state in
+            guard !state.isStopped, state.waiting < limits.queue else { return false }
+            state.waiting += 1
+            state.queues[hook, default: []].append(request)
+            if state.tasks[hook] == nil { state.tasks[hook] = Task { await self.run(hook) } }
+            return true
+        }
+    }
+
+    private func run(_ hook: String) async {
+        while let request = next(hook) {
+            await deliver(request, of: hook)
+            state.withLock { $0.waiting -= 1 }
+        }
+    }
+
+    private func next(_ hook: String) -> OperatorRequest? {
+        state.withLock { state in
+            guard state.queues[hook]?.isEmpty == false else {
+                state.queues[hook] = nil
+                state.tasks[hook] = nil
+                return nil
+            }
+            return state.queues[hook]?.removeFirst()
+        }
+    }
+
+    private func deliver(_ request: OperatorRequest, of hook: String) async {
+        for attempt in 1...limits.attempts {
+            let cause: String
+            switch Task.isCancelled ? .failed("the server stops") : await outcome(of: request) {
+            case .delivered: return count("delivered", hook)
+            case .failed(let text):
+                return giveUp(hook, text)
+            case .unavailable(let text): cause = text
+            }
+            guard attempt < limits.attempts else { return giveUp(hook, cause) }
+            count("repeated", hook)
+            try? await Task.sleep(for: limits.backoff.pause(after: attempt))
+        }
+    }
+
+    private func giveUp(_ hook: String, _ cause: String) {
+        count("failed", hook)
+        logger.warning("purge hook failed", metadata: ["hook": "\(hook)", "cause": "\(cause)"])
+    }
+
+    private func outcome(of request: OperatorRequest) async -> Outcome {
+        let answer = await threads.run { [send] in
+            Result { () throws(FetchError) in try send(request) }
+        }
+        switch answer {
+        case .success(let status) where (200...299).contains(status): return .delivered
+        case .success(let status) where status == 408 || status == 429 || status >= 500: return .unavailable("status \(status)")
+        case .success(let status): return .failed("status \(status)")
+        case .failure(let error): return .unavailable("\(error)")
+        case nil: return .unavailable("no thread is free")
+        }
+    }
+
+    private func count(_ result: String, _ hook: String) {
+        Counter(label: Families.purgeHooks.name, dimensions: [("hook", hook), ("result", result)], factory: factory).increment()
+    }
+
+    /// Refuses further calls, waits for those that are queued, and gives up those that are left after the limit.
+    package func stop(within limit: Duration) async {
+        let tasks = state.withLock { state in
+            state.isStopped = true
+            return Array(state.tasks.values)
+        }
+        let watch = Task {
+            try? await Task.sleep(for: limit)
+            for task in tasks { task.cancel() }
+        }
+        for task in tasks { await task.value }
+        watch.cancel()
+    }
+}

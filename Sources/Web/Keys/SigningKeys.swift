@@ -1,0 +1,110 @@
+internal import Crypto
+package import Fetch
+internal import Foundation
+
+/// The secrets that sign requests. The first key signs and all keys verify, so that keys can be replaced without an
+/// interruption.
+///
+/// The description contains no key, so that string interpolation cannot write one to a log.
+package struct SigningKeys: Sendable, CustomStringConvertible {
+    private let keys: [SigningKey]
+
+    /// - Parameters:
+    ///   - texts: Keys without names, of which the UTF-8 bytes count.
+    ///   - named: Keys with names, which come after those without.
+    package init(_ texts: [String] = [], named: [SigningKey] = []) {
+        keys = texts.map { SigningKey(secret: $0) } + named
+    }
+
+    private init(_ key: SigningKey) {
+        keys = [key]
+    }
+
+    package var isEmpty: Bool { keys.isEmpty }
+
+    /// Whether a key could be found by exhaustive search: a text of fewer than 32 bytes may have less than 128 bits of entropy.
+    package var hasShortKey: Bool { keys.contains(where: \.isShort) }
+
+    package var description: String {
+        let named = keys.filter { $0.name != nil }.map(\.description)
+        return "\(keys.count) signing keys" + (named.isEmpty ? "" : ": \(named.joined(separator: "; "))")
+    }
+
+    /// The key with a name alone; nil if there is none.
+    package func named(_ name: String) -> SigningKeys? { keys.first { $0.name == name }.map(SigningKeys.init) }
+
+    /// The key that has verified the signature of a request, alone.
+    func only(_ key: SigningKey?) -> SigningKeys { key.map(SigningKeys.init) ?? SigningKeys() }
+
+    /// The signature of a text: base64url(HMAC-SHA256(key, text)); nil without keys.
+    func signature(of text: String) -> String? { keys.first?.signature(of: text) }
+
+    /// The key that verifies the signature of one of the texts; nil for none. The comparison takes constant time.
+    func key(verifying signature: String, of texts: [String]) -> SigningKey? {
+        guard let code = Base64URL.decode(signature) else { return nil }
+        return keys.first { key in texts.contains { key.verifies(code, of: $0) } }
+    }
+}
+
+/// A secret that signs requests, with the limits of the requests that it signs.
+package struct SigningKey: Sendable, CustomStringConvertible {
+    private let secret: SymmetricKey
+    /// The name in metrics; nil for a key without one.
+    package let name: String?
+    /// The sources of which the key may sign requests; empty for all.
+    private let sources: [SourcePattern]
+    /// The misses of all requests of the key; nil for the limit of each client.
+    let rate: RateLimit?
+
+    package init(secret: String, name: String? = nil, sources: [SourcePattern] = [], rate: RateLimit? = nil) {
+        self.secret = SymmetricKey(data: Array(secret.utf8))
+        self.name = name
+        self.sources = sources
+        self.rate = rate
+    }
+
+    package var description: String {
+        "\(name ?? "without a name"), sources: \(sources), rate: \(rate.map { "\($0)" } ?? "none")"
+    }
+
+    fileprivate var isShort: Bool { secret.bitCount < 256 }
+
+    /// Whether the key may sign a request for a source. A key for some sources cannot sign uploads.
+    ///
+    /// - Parameter source: Nil for an upload.
+    func permits(_ source: SourceURL?) -> Bool {
+        sources.isEmpty || source.map { source in sources.contains { $0.matches(source) } } ?? false
+    }
+
+    fileprivate func signature(of text: String) -> String {
+        Base64URL.encode(HMAC<SHA256>.authenticationCode(for: Array(text.utf8), using: secret))
+    }
+
+    fileprivate func verifies(_ code: [UInt8], of text: String) -> Bool {
+        HMAC<SHA256>.isValidAuthenticationCode(code, authenticating: Array(text.utf8), using: secret)
+    }
+}
+
+/// Base64 for URLs, without padding (RFC 4648 section 5).
+enum Base64URL {
+    static func encode(_ bytes: some Sequence<UInt8>) -> String {
+        String(
+            Data(bytes).base64EncodedString().compactMap { character in
+                switch character {
+                case "+": "-"
+                case "/": "_"
+                case "=": nil
+                default: character
+                }
+            })
+    }
+
+    /// Decodes a text. Returns nil for every text that ``encode(_:)`` does not produce, so that bytes have a single encoding.
+    static func decode(_ text: String) -> [UInt8]? {
+        var standard = String(text.map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 })
+        standard += String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
+        guard let data = Data(base64Encoded: standard) else { return nil }
+        let bytes = Array(data)
+        return encode(bytes) == text ? bytes : nil
+    }
+}

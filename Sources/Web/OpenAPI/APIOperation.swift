@@ -1,0 +1,276 @@
+internal import HTTP
+package import Renditions
+
+/// One operation of the interface: a row of the table from which `/openapi.json` is composed (``APIOperation/table(_:)``).
+package struct APIOperation: Sendable {
+    /// A parameter in the path, the query or a field.
+    struct Parameter: Sendable {
+        let name: String
+        /// `path`, `query` or `header`.
+        let place: String
+        let schema: JSONValue
+        let summary: String
+        var isRequired = false
+
+        static func path(_ name: String, _ schema: JSONValue, _ summary: String) -> Parameter {
+            Parameter(name: name, place: "path", schema: schema, summary: summary, isRequired: true)
+        }
+
+        static func query(_ name: String, _ schema: JSONValue, _ summary: String, isRequired: Bool = false) -> Parameter {
+            Parameter(name: name, place: "query", schema: schema, summary: summary, isRequired: isRequired)
+        }
+    }
+
+    /// A response that is not a problem.
+    struct Answer: Sendable {
+        let status: Int
+        let summary: String
+        /// Schemas by media type; empty for a response without a body.
+        var content: [String: JSONValue] = [:]
+        var fields: [String] = []
+
+        init(_ status: Int, _ summary: String, _ content: [String: JSONValue] = [:], fields: [String] = []) {
+            self.status = status
+            self.summary = summary
+            self.content = content
+            self.fields = fields
+        }
+    }
+
+    /// In lower case, as OpenAPI has it. `HEAD` follows from `get`, and `PURGE` has no place in OpenAPI 3.1.
+    package let method: String
+    package let path: String
+    /// A target of the path, for tests.
+    package let example: String
+    let id: String
+    let summary: String
+    var parameters: [Parameter] = []
+    /// Schemas of the request's body by media type; empty for none.
+    var body: [String: JSONValue] = [:]
+    let answers: [Answer]
+    var problems: [ProblemTable.Row] = []
+    /// Whether the operation needs the admin token.
+    var needsToken = false
+
+    /// The names of the parameters in the query.
+    package var queryNames: [String] { parameters.filter { $0.place == "query" }.map(\.name) }
+
+    /// The statuses of all responses, those of problems included.
+    package var statuses: Set<Int> { Set(answers.map(\.status) + (problems + ProblemTable.everywhere).map(\.status)) }
+
+    // MARK: The table
+
+    /// Every operation of a service with the presets.
+    package static func table(_ presets: RenditionPresets) -> [APIOperation] {
+        renditions(presets) + mounts + objects + statusRoutes + pages + operators + service
+    }
+
+    private static let sourceProblems =
+        ProblemTable.request + ProblemTable.access + ProblemTable.source + ProblemTable.conversion + ProblemTable.rate
+        + ProblemTable.load
+    private static let uploadProblems =
+        ProblemTable.request + ProblemTable.access + ProblemTable.conversion + ProblemTable.rate + ProblemTable.load
+    private static let adminProblems = ProblemTable.admin + ProblemTable.request + ProblemTable.load
+
+    private static let exampleURL = "https%3A%2F%2Fexample.com%2Fa.gif"
+
+    /// Of requests for renditions: the client prefers a status to waiting.
+    private static let prefer = Parameter(
+        name: "Prefer", place: "header", schema: ["type": "string", "enum": ["respond-async"]],
+        summary: "Does not wait for the rendition (RFC 7240).")
+    private static let accepted = Answer(
+        202, "The work has begun; its status is at Location.", fields: ["Location", "Preference-Applied"])
+
+    private static func renditions(_ presets: RenditionPresets) -> [APIOperation] {
+        Rendition.Format.offered.flatMap { format -> [APIOperation] in
+            let name = format.rawValue
+            let options = APIParameters.options(of: format, presets)
+            let url = Parameter.query("url", APISchemas.url, "The URL of the source.", isRequired: true)
+            let source = Parameter.path("source", APISchemas.url, "The URL of the source, percent-encoded as one segment.")
+            let answers = self.answers(format)
+            var all = [
+                APIOperation(
+                    method: "get", path: "/\(name)", example: "/\(name)?url=\(exampleURL)", id: "get_\(name)",
+                    summary: "The rendition \(name) of a source.", parameters: [url] + options + [prefer], answers: answers,
+                    problems: sourceProblems),
+                APIOperation(
+                    method: "get", path: "/\(name)/{source}", example: "/\(name)/\(exampleURL)", id: "get_\(name)_of",
+                    summary:
+                        "The same, with the source in the path. Options may also follow the format: /\(name),name=value/….",
+                    parameters: [source] + options + [prefer], answers: answers, problems: sourceProblems),
+            ]
+            if format != .html {
+                all.append(
+                    APIOperation(
+                        method: "post", path: "/\(name)", example: "/\(name)", id: "post_\(name)",
+                        summary: "The rendition \(name) of the animation in the body.", parameters: options + [prefer],
+                        body: APISchemas.upload, answers: uploadAnswers(format), problems: uploadProblems))
+            }
+            return all
+        }
+    }
+
+    private static func content(_ format: Rendition.Format) -> [String: JSONValue] {
+        let type = format.contentType
+        return [type: format == .json ? APISchemas.reference("Facts") : format == .html ? APISchemas.text : APISchemas.binary]
+    }
+
+    private static func answers(_ format: Rendition.Format) -> [Answer] {
+        let fields = ["ETag", "Last-Modified", "Cache-Control", "Cache-Status"]
+        let whole = Answer(200, "The rendition.", content(format), fields: fields)
+        return [
+            whole, accepted, Answer(206, "A part of it.", content(format), fields: fields + ["Content-Range"]),
+            Answer(304, "The client has it already."),
+        ]
+    }
+
+    private static func uploadAnswers(_ format: Rendition.Format) -> [Answer] {
+        answers(format).filter { $0.status == 200 }.map {
+            Answer($0.status, $0.summary, $0.content, fields: $0.fields + ["Content-Location"])
+        } + [accepted]
+    }
+
+    private static let mounts = [
+        APIOperation(
+            method: "get", path: "/{mount}/{path}", example: "/example/a.mp4", id: "get_mounted",
+            summary:
+                "A rendition of a source below a mount. The extension of the path names the format; options stand in the query.",
+            parameters: [
+                prefer, .path("mount", ["type": "string", "pattern": "^[a-z0-9_-]+$"], "The name of a mount."),
+                .path("path", APISchemas.text, "The path of the source with the extension of a format. It may have slashes."),
+            ],
+            answers: [
+                accepted,
+                Answer(200, "The rendition.", APISchemas.anyRendition, fields: ["ETag", "Cache-Control", "Cache-Status"]),
+                Answer(206, "A part of it.", APISchemas.anyRendition, fields: ["Content-Range"]),
+                Answer(304, "The client has it already."),
+            ], problems: sourceProblems)
+    ]
+
+    private static let objects = [
+        APIOperation(
+            method: "get", path: "/object/{name}", example: "/object/\(String(repeating: "0", count: 64)).mp4",
+            id: "get_object",
+            summary: "A stored rendition by its content id.",
+            parameters: [
+                .path("name", ["type": "string", "pattern": "^[0-9a-f]{64}\\.[a-z0-9]+$"], "The id and the extension.")
+            ],
+            answers: [
+                Answer(200, "The rendition.", APISchemas.anyRendition, fields: ["ETag", "Cache-Control"]),
+                Answer(206, "A part of it.", APISchemas.anyRendition, fields: ["Content-Range"]),
+                Answer(304, "The client has it already."),
+            ], problems: ProblemTable.request + ProblemTable.rate)
+    ]
+
+    private static let pages = [
+        APIOperation(
+            method: "get", path: "/", example: "/", id: "get_home", summary: "A page on which to try the service.",
+            answers: [Answer(200, "The page.", ["text/html; charset=utf-8": APISchemas.text]), notModified],
+            problems: [ProblemTable.Row(404, "not_found")]),
+        APIOperation(
+            method: "get", path: "/gifreel.js", example: "/gifreel.js", id: "get_script",
+            summary: "The script that plays a page's GIF images as videos.",
+            answers: [Answer(200, "The script.", ["text/javascript; charset=utf-8": APISchemas.text]), notModified]),
+        APIOperation(
+            method: "get", path: "/openapi.json", example: "/openapi.json", id: "get_openapi", summary: "This document.",
+            answers: [Answer(200, "The document.", ["application/json": ["type": "object"]]), notModified]),
+        APIOperation(
+            method: "get", path: "/oembed", example: "/oembed?url=\(exampleURL)", id: "get_oembed",
+            summary: "The oEmbed document of a page, a rendition or a source.",
+            parameters: [
+                .query("url", APISchemas.url, "The address of a page, of a rendition or of a GIF.", isRequired: true),
+                .query("maxwidth", ["type": "integer", "minimum": 1, "maximum": 999_999_999], "The greatest width."),
+                .query("maxheight", ["type": "integer", "minimum": 1, "maximum": 999_999_999], "The greatest height."),
+                .query("format", ["type": "string", "enum": ["json"]], "The form of the document."),
+            ],
+            answers: [Answer(200, "The document.", ["application/json": APISchemas.reference("OEmbed")]), notModified],
+            problems: sourceProblems + ProblemTable.format),
+    ]
+
+    private static let statusID = Parameter.path(
+        "id", ["type": "string", "pattern": "^[0-9a-f]{32}$"], "The id that the answer with 202 has in Location.")
+    private static let statusExample = "/status/\(String(repeating: "0", count: 32))"
+
+    private static let statusRoutes = [
+        APIOperation(
+            method: "get", path: "/status/{id}", example: statusExample, id: "get_status",
+            summary: "The progress of a request that did not wait, as JSON or as events.", parameters: [statusID],
+            answers: [
+                Answer(
+                    200, "The progress.",
+                    ["application/json": APISchemas.reference("Status"), "text/event-stream": APISchemas.text]),
+                Answer(204, "The event stream has ended before."),
+            ], problems: [ProblemTable.Row(404, "not_found")] + ProblemTable.load),
+        APIOperation(
+            method: "delete", path: "/status/{id}", example: statusExample, id: "delete_status",
+            summary: "Leaves the work and forgets the status.", parameters: [statusID],
+            answers: [Answer(204, "The status is forgotten.")], problems: [ProblemTable.Row(404, "not_found")]),
+    ]
+
+    private static let notModified = Answer(304, "The client has it already.")
+
+    private static let operators = [
+        APIOperation(
+            method: "get", path: "/cache", example: "/cache", id: "get_cache", summary: "Numbers of the cache.",
+            answers: [Answer(200, "The numbers.", ["application/json": APISchemas.reference("Cache")])],
+            problems: adminProblems, needsToken: true),
+        APIOperation(
+            method: "delete", path: "/cache", example: "/cache?all=true", id: "delete_cache",
+            summary: "Purges one source, all sources whose URL has a prefix, or everything: exactly one parameter.",
+            parameters: [
+                .query("url", APISchemas.text, "The URL of a source."),
+                .query("prefix", APISchemas.text, "The beginning of URLs."),
+                .query("all", ["type": "string", "enum": ["true"]], "Everything."),
+            ],
+            answers: [Answer(200, "What was removed.", ["application/json": APISchemas.reference("Purged")])],
+            problems: adminProblems, needsToken: true),
+        APIOperation(
+            method: "post", path: "/prewarm", example: "/prewarm", id: "post_prewarm",
+            summary: "Renditions to make ahead of requests.",
+            parameters: [
+                .query("retries", ["type": "integer", "minimum": 0, "maximum": 20], "Attempts after a failure that may pass."),
+                .query("concurrency", ["type": "integer", "minimum": 1, "maximum": 1_000_000], "Renditions made at once."),
+            ],
+            body: [
+                "application/json": ["type": "array", "items": APISchemas.reference("PrewarmEntry")],
+                "application/x-ndjson": APISchemas.text,
+            ],
+            answers: [
+                Answer(202, "The job.", ["application/json": APISchemas.reference("PrewarmAccepted")], fields: ["Location"])
+            ], problems: adminProblems, needsToken: true),
+        APIOperation(
+            method: "get", path: "/prewarm/{id}", example: "/prewarm/1", id: "get_prewarm", summary: "The progress of a job.",
+            parameters: [
+                .path("id", APISchemas.text, "The id of the job."),
+                .query("from", ["type": "integer", "minimum": 0, "maximum": 1_000_000_000], "The first outcome to list."),
+            ],
+            answers: [Answer(200, "The progress.", ["application/json": APISchemas.reference("PrewarmReport")])],
+            problems: adminProblems, needsToken: true),
+        APIOperation(
+            method: "delete", path: "/prewarm/{id}", example: "/prewarm/1", id: "delete_prewarm",
+            summary: "Cancels what is left of a job.", parameters: [.path("id", APISchemas.text, "The id of the job.")],
+            answers: [Answer(200, "The progress.", ["application/json": APISchemas.reference("PrewarmReport")])],
+            problems: adminProblems, needsToken: true),
+    ]
+
+    private static let service = [
+        APIOperation(
+            method: "get", path: "/healthz", example: "/healthz", id: "get_healthz", summary: "Whether the process answers.",
+            answers: [Answer(200, "It does.", ["text/plain": APISchemas.text])]),
+        APIOperation(
+            method: "get", path: "/readyz", example: "/readyz", id: "get_readyz",
+            summary: "Whether the server takes requests.", answers: [Answer(200, "It does.", ["text/plain": APISchemas.text])],
+            problems: ProblemTable.load),
+        APIOperation(
+            method: "get", path: "/metrics", example: "/metrics", id: "get_metrics",
+            summary: "The metrics, for the clients in metrics.allow or with the admin token.",
+            answers: [
+                Answer(
+                    200, "The metrics.",
+                    [
+                        "text/plain; version=0.0.4; charset=utf-8": APISchemas.text,
+                        "application/openmetrics-text; version=1.0.0; charset=utf-8": APISchemas.text,
+                    ])
+            ], problems: ProblemTable.admin + [ProblemTable.Row(404, "not_found")] + ProblemTable.load),
+    ]
+}

@@ -1,0 +1,136 @@
+internal import Media
+internal import Renditions
+
+/// The schemas of bodies (JSON Schema 2020-12, as OpenAPI 3.1 has them).
+package enum APISchemas {
+    static let text: JSONValue = ["type": "string"]
+    static let binary: JSONValue = [:]
+    static let url: JSONValue = ["type": "string", "pattern": "^https?://.+"]
+
+    /// The body of an upload.
+    static let upload: [String: JSONValue] = [
+        "image/gif": binary, "image/apng": binary, "image/webp": binary, "application/octet-stream": binary,
+        "multipart/form-data": [
+            "type": "object", "properties": ["file": ["type": "string", "contentMediaType": "application/octet-stream"]],
+            "required": ["file"],
+        ],
+    ]
+
+    /// Bodies in any of the formats.
+    static var anyRendition: [String: JSONValue] {
+        var content: [String: JSONValue] = ["image/gif": binary, "image/apng": binary]
+        for format in Rendition.Format.offered {
+            content[format.contentType] = format == .json ? reference("Facts") : format == .html ? text : binary
+        }
+        return content
+    }
+
+    static func reference(_ name: String) -> JSONValue { ["$ref": .text("#/components/schemas/\(name)")] }
+
+    private static func object(_ members: [String: JSONValue], optional: [String] = []) -> JSONValue {
+        let required = members.keys.filter { !optional.contains($0) }.sorted()
+        return [
+            "type": "object", "properties": .object(members), "required": .list(required.map(JSONValue.text)),
+            "additionalProperties": false,
+        ]
+    }
+
+    private static let count: JSONValue = ["type": "integer", "minimum": 0]
+    private static let seconds: JSONValue = ["type": "number", "minimum": 0]
+    private static let flag: JSONValue = ["type": "boolean"]
+    private static let digest: JSONValue = ["type": "string", "pattern": "^[0-9a-f]{64}$"]
+
+    /// A problem with one of the codes.
+    static func problem(_ rows: [ProblemTable.Row]) -> JSONValue {
+        object([
+            "type": ["type": "string", "const": "about:blank"], "title": text,
+            "status": ["type": "integer", "enum": .list(Set(rows.map(\.status)).sorted().map(JSONValue.whole))],
+            "detail": text, "code": ["type": "string", "enum": .list(Set(rows.map(\.code)).sorted().map(JSONValue.text))],
+        ])
+    }
+
+    /// All schemas with names.
+    package static var named: [String: JSONValue] {
+        [
+            "Facts": facts, "FactsRendition": factsRendition, "OEmbed": oembed, "Purged": purged, "Cache": cache,
+            "PrewarmEntry": prewarmEntry, "PrewarmAccepted": object(["id": text, "total": count]),
+            "PrewarmReport": prewarmReport, "Status": status,
+        ]
+    }
+
+    private static let status = object(
+        [
+            "state": ["type": "string", "enum": ["fetching", "waiting", "encoding", "done", "failed"]],
+            "fetched_bytes": count, "total_bytes": ["type": ["integer", "null"]], "frames_done": count,
+            "frames_total": ["type": ["integer", "null"]], "queue_position": ["type": ["integer", "null"]],
+            "url": text, "problem": problem(ProblemTable.all),
+        ], optional: ["url", "problem"])
+
+    private static let facts = object(
+        [
+            "source": object(
+                [
+                    "url": ["type": ["string", "null"]],
+                    "type": ["type": "string", "enum": .list(SourceFormat.allCases.map { .text($0.name) })],
+                    "sha256": digest, "bytes": count, "width": count, "height": count, "frames": count,
+                    "loop_count": ["type": ["integer", "null"], "minimum": 0], "duration": seconds,
+                    "delays": ["type": "array", "items": seconds], "animated": flag, "transparent": flag, "has_alpha": flag,
+                    "complete": flag,
+                ], optional: ["complete"]),
+            "placeholder": object([
+                "dominant_color": ["type": "string", "pattern": "^#[0-9a-f]{6}$"], "thumbhash": text,
+            ]),
+            "renditions": ["type": "object", "additionalProperties": reference("FactsRendition")],
+        ], optional: ["placeholder"])
+
+    private static let factsRendition = object(
+        ["url": text, "type": text, "bytes": count, "width": count, "height": count, "duration": seconds],
+        optional: ["type", "bytes", "width", "height", "duration"])
+
+    private static let oembed = object(
+        [
+            "type": ["type": "string", "const": "video"], "version": ["type": "string", "const": "1.0"],
+            "provider_name": text, "title": text, "cache_age": count, "thumbnail_url": text, "thumbnail_width": count,
+            "thumbnail_height": count, "html": text, "width": count, "height": count,
+        ], optional: ["thumbnail_url", "thumbnail_width", "thumbnail_height"])
+
+    private static let purged = object(
+        ["purged": count, "bytes": count, "nodes": count, "acknowledged": count], optional: ["nodes", "acknowledged"])
+
+    private static let cache = object(
+        [
+            "objects": count, "bytes": count, "limit_bytes": count, "hits": count, "misses": count, "evictions": count,
+            "purged": count, "corrupt": count, "unstored": count, "negative": count, "in_progress": count,
+            "store": object(["available": flag, "queued": count, "queued_bytes": count]),
+            "cluster": object(["shared": flag, "node": text, "nodes": count, "leases": count, "pending_purges": count]),
+        ], optional: ["store", "cluster"])
+
+    private static let prewarmEntry: JSONValue = [
+        "type": "object",
+        "properties": [
+            "url": url, "format": ["type": "string", "enum": .list(Rendition.Format.offered.map { .text($0.rawValue) })],
+        ],
+        "required": ["url"],
+        // Options of the format, as strings or numbers.
+        "additionalProperties": ["type": ["string", "number"]],
+    ]
+
+    private static let prewarmReport = object(
+        [
+            "id": text, "state": text, "total": count, "done": count, "failed": count, "hits": count, "new": count,
+            "bytes": count, "saved": ["type": "integer"],
+            "errors": ["type": "array", "items": object(["url": text, "code": text, "detail": text])],
+            "results": [
+                "type": "array",
+                "items": object([
+                    "number": count,
+                    "outcome": object(
+                        [
+                            "result": ["type": "string", "enum": ["hit", "new", "failed"]], "bytes": count,
+                            "source_bytes": count,
+                            "code": text, "detail": text,
+                        ], optional: ["code", "detail"]),
+                ]),
+            ],
+        ], optional: ["results"])
+}

@@ -1,0 +1,50 @@
+package import HTTP
+
+/// The statuses and codes of all problems (docs/api.md, errors). The document at `/openapi.json` derives from it, and a test compares it
+/// with the problems that the code makes.
+package enum ProblemTable {
+    /// A status with one of its codes.
+    package struct Row: Sendable, Hashable {
+        package let status: Int
+        package let code: String
+
+        init(_ status: Int, _ code: String) {
+            self.status = status
+            self.code = code
+        }
+    }
+
+    /// Of requests that cannot be understood.
+    static let request = [
+        Row(400, "bad_request"), Row(400, "bad_option"), Row(400, "bad_source_url"), Row(404, "not_found"),
+    ]
+    /// Of requests that may not have what they ask for.
+    static let access = [
+        Row(403, "bad_signature"), Row(403, "expired_signature"), Row(403, "option_not_allowed"),
+        Row(403, "source_not_allowed"),
+    ]
+    /// Of sources that cannot be fetched.
+    static let source = [
+        Row(404, "source_not_found"), Row(410, "source_gone"), Row(502, "source_failed"), Row(502, "source_unreachable"),
+        Row(504, "source_timeout"),
+    ]
+    /// Of sources that cannot be converted.
+    static let conversion = [
+        Row(415, "not_a_gif"), Row(422, "corrupt_gif"), Row(422, "too_large"), Row(422, "transcode_failed"),
+    ]
+    /// Of a client that has asked for too much.
+    static let rate = [Row(429, "rate_limited")]
+    /// Of a server that cannot do more now.
+    static let load = [Row(503, "overloaded"), Row(503, "draining")]
+    /// Of operators' requests.
+    static let admin = [Row(401, "unauthorized")]
+    /// Of the formats that oEmbed knows and this service does not have.
+    static let format = [Row(501, "not_implemented")]
+    /// Of every route: those of the HTTP engine, and of a method that the route does not have.
+    static let everywhere =
+        Set(HTTPProtocolError.allCases.map { Row($0.status, $0.code) }).sorted { $0.status < $1.status }
+        + [Row(405, "method_not_allowed")]
+
+    package static let all =
+        request + access + source + conversion + rate + load + admin + format + everywhere
+}

@@ -1,0 +1,57 @@
+internal import HTTP
+internal import Renditions
+
+/// The fields by which a browser says how wide it shows an image (client hints, RFC 8942), for `width=auto`.
+struct WidthHints: Sendable, Equatable {
+    /// The widths of renditions, in pixels. Few, because each is a cache entry of its own.
+    static let steps = [160, 320, 480, 640, 960, 1280, 1920, 2560, 3840]
+
+    /// The value of `Vary` of responses that depend on the hints.
+    static let vary = "Sec-CH-Width, Sec-CH-DPR, Sec-CH-Viewport-Width, Width, DPR, Viewport-Width"
+    /// The value of `Accept-CH` of pages.
+    static let accepted = "Sec-CH-Width, Sec-CH-DPR, Sec-CH-Viewport-Width"
+
+    /// The least step that fills the image; nil without a usable hint.
+    let width: Int?
+
+    init(_ request: borrowing HTTPRequest) {
+        self.init(
+            width: request.header("Sec-CH-Width") ?? request.header("Width"),
+            ratio: request.header("Sec-CH-DPR") ?? request.header("DPR"),
+            viewport: request.header("Sec-CH-Viewport-Width") ?? request.header("Viewport-Width"))
+    }
+
+    /// - Parameters:
+    ///   - width: The width of the image in the pixels of the screen.
+    ///   - ratio: Pixels of the screen per CSS pixel.
+    ///   - viewport: The width of the viewport in CSS pixels; it bounds an image whose width is not known.
+    init(width: String?, ratio: String?, viewport: String?) {
+        let known = width.flatMap(Self.thousandths)
+        let bound = viewport.flatMap(Self.thousandths).map { viewport in
+            viewport / 1000 * (ratio.flatMap(Self.thousandths) ?? 1000)
+        }
+        self.width = (known ?? bound).map { pixels in Self.steps.first { $0 * 1000 >= pixels } ?? 3840 }
+    }
+
+    /// A positive number, in thousandths and at most a million; nil for other texts.
+    private static func thousandths(_ text: String) -> Int? {
+        DecimalText.scaled(text, by: 1000).flatMap { $0 > 0 ? min($0, 1_000_000_000) : nil }
+    }
+}
+
+extension ParsedTarget {
+    /// The target with the width of its client, if it asks for one.
+    func resolved(_ hints: WidthHints) -> ParsedTarget {
+        guard hasAutomaticWidth, let width = hints.width else { return self }
+        var target = self
+        switch route {
+        // The browser gives the hints with its requests for the video and the poster.
+        case .rendition(let rendition, _) where rendition.format == .html: return self
+        case .rendition(let rendition, let source): target.route = .rendition(rendition.ofWidth(width), source)
+        case .upload(let rendition): target.route = .upload(rendition.ofWidth(width))
+        default: return self
+        }
+        if negotiation != nil, case .rendition(let rendition, _) = target.route { target.negotiation = Negotiation(rendition) }
+        return target
+    }
+}

@@ -1,0 +1,160 @@
+internal import HTTP
+internal import Renditions
+internal import Synchronization
+internal import SystemIO
+
+/// A request that was answered with 202 before its rendition was finished. Any thread.
+final class AsyncRequest: Sendable {
+    /// The end of the work.
+    enum Outcome: Sendable {
+        /// The rendition is finished: its address, and its facts if it has any.
+        case done(url: String, RenditionFacts?)
+        case failed(Problem)
+        /// No client wants the rendition any more, or the server stops.
+        case left
+    }
+
+    private struct State {
+        /// Nil after the end, so that nothing of the work stays in memory.
+        var watch: MissWatch? = MissWatch()
+        var task: Task<Void, Never>?
+        /// The last progress before the end.
+        var progress = MissProgress()
+        var outcome: Outcome?
+        var streams = 0
+        var waiters: [Int: Waiter] = [:]
+        var lastWaiter = 0
+    }
+
+    private struct Waiter {
+        let continuation: CheckedContinuation<Void, Never>
+        /// Nil until the waiter is registered.
+        var timeout: Deadline?
+    }
+
+    /// Event streams of one request at the same time.
+    private static let mostStreams = 4
+
+    let id: UInt128
+    /// The client that asked; nil if it is unknown.
+    let client: ClientNetwork?
+    private let state = Mutex(State())
+
+    /// Creates a request with an id that cannot be guessed.
+    init(client: ClientNetwork?) {
+        id = UInt128.random(in: .min ... .max)
+        self.client = client
+    }
+
+    /// The path of the status.
+    var path: String { "/status/\(Hex.encode(id))" }
+
+    /// The progress and, after the end, the outcome.
+    var current: (progress: MissProgress, outcome: Outcome?) {
+        state.withLock { ($0.watch?.progress ?? $0.progress, $0.outcome) }
+    }
+
+    /// Starts the work in a task.
+    ///
+    /// - Parameters:
+    ///   - work: Gets what follows its flight.
+    ///   - ended: Called once the work has ended by itself.
+    func start(
+        _ work: @escaping @Sendable (MissWatch) async -> Outcome, ended: @escaping @Sendable () -> Void
+    ) {
+        guard let watch = state.withLock({ $0.watch }) else { return }
+        let task = Task {
+            if end(await work(watch)) { ended() }
+        }
+        let hasEnded = state.withLock { state in
+            if state.outcome == nil { state.task = task }
+            return state.outcome != nil
+        }
+        // The request was left before the task was registered. A task that has ended ignores this.
+        if hasEnded { task.cancel() }
+    }
+
+    /// Leaves the flight: the work is cancelled unless other requests wait for it or a worker has begun it.
+    ///
+    /// - Returns: False if the work had ended.
+    @discardableResult
+    func leave() -> Bool {
+        let task = state.withLock { $0.task }
+        guard end(.left) else { return false }
+        task?.cancel()
+        return true
+    }
+
+    /// Records the outcome, unless there is one.
+    private func end(_ outcome: Outcome) -> Bool {
+        let waiters = state.withLock { state -> [Waiter]? in
+            guard state.outcome == nil else { return nil }
+            state.progress = state.watch?.progress ?? state.progress
+            state.watch = nil
+            state.task = nil
+            state.outcome = outcome
+            defer { state.waiters = [:] }
+            return Array(state.waiters.values)
+        }
+        waiters?.forEach { $0.continuation.resume() }
+        return waiters != nil
+    }
+
+    /// Suspends until the end, the cancellation of the task, or the end of the interval.
+    func awaitEnd(within interval: Duration) async {
+        let number = state.withLock { state in
+            state.lastWaiter += 1
+            return state.lastWaiter
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isDue = state.withLock { state in
+                    // The cancellation handler may have run before the waiter was registered.
+                    if state.outcome != nil || Task.isCancelled { return true }
+                    state.waiters[number] = Waiter(continuation: continuation)
+                    return false
+                }
+                if isDue { return continuation.resume() }
+                // Not before the registration: a short interval could pass while there is no waiter to resume.
+                let timeout = Deadline(after: interval) { [weak self] in self?.resume(number) }
+                state.withLock { $0.waiters[number]?.timeout = timeout }
+            }
+        } onCancel: {
+            resume(number)
+        }
+    }
+
+    private func resume(_ number: Int) {
+        state.withLock { $0.waiters.removeValue(forKey: number) }?.continuation.resume()
+    }
+
+    /// Permits one more stream of events, until the returned value is released; nil if there are too many.
+    func openStream() -> EventStreamPermit? {
+        let isPermitted = state.withLock { state in
+            guard state.streams < Self.mostStreams else { return false }
+            state.streams += 1
+            return true
+        }
+        return isPermitted ? EventStreamPermit(self) : nil
+    }
+
+    /// The number of event streams.
+    var openStreams: Int { state.withLock { $0.streams } }
+
+    fileprivate func closeStream() {
+        state.withLock { $0.streams -= 1 }
+    }
+}
+
+/// The permission of one stream of events. Releasing the last reference returns it, however the stream ended.
+final class EventStreamPermit: Sendable {
+    private let request: AsyncRequest
+
+    fileprivate init(_ request: AsyncRequest) {
+        self.request = request
+    }
+
+    deinit {
+        request.closeStream()
+    }
+}

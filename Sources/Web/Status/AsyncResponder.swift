@@ -1,0 +1,94 @@
+internal import Cache
+internal import Fetch
+internal import HTTP
+internal import Renditions
+
+/// Answers requests that do not wait for their rendition (`Prefer: respond-async`, RFC 7240 section 4.1): 202 with the address
+/// of a status.
+struct AsyncResponder: Sendable {
+    let pipeline: RenditionPipeline
+    let registry: StatusRegistry
+    let webhooks: Webhooks
+    let log: ResponseLog
+
+    /// The receiver of the outcome, if the target names one and the request can be answered with 202.
+    ///
+    /// - Throws: `bad_option`.
+    func receiver(_ target: ParsedTarget, _ client: ClientContext) throws(Problem) -> SourceURL? {
+        guard let callback = target.callback else { return nil }
+        guard registry.isOn else { throw .badOption("callback", "is not available on this server") }
+        guard client.prefersAsync else { throw .badOption("callback", "requires the field Prefer: respond-async") }
+        return try webhooks.receiver(callback)
+    }
+
+    /// Starts the work for a request that prefers not to wait, and returns the response.
+    ///
+    /// - Parameter url: The address of the finished rendition.
+    /// - Returns: Nil if the request is answered like any other: it does not ask for this, or nothing has to be waited for,
+    ///   because the rendition is stored or is known to fail.
+    func response(to request: RenditionRequest, _ client: ClientContext, url: String) async -> HTTPResponse? {
+        guard client.prefersAsync, registry.isOn, await pipeline.stored(request) == nil, !pipeline.isKnownToFail(request)
+        else { return nil }
+        guard pipeline.hasCapacity(for: request) else { return ProblemDocument.response(.overloaded) }
+        return accept(client, request.allowance, host: request.source.host) { watch throws(RenditionError) in
+            var request = request
+            request.watch = watch
+            request.allowance = .unlimited
+            let result = try await pipeline.find(request)
+            log.answered(request.rendition, host: request.source.host, result)
+            return (url, result)
+        }
+    }
+
+    /// Starts the work for a complete upload whose client prefers not to wait, as above.
+    ///
+    /// - Parameter reservation: A reference that accounts for the upload's bytes until the end of the work.
+    func response(
+        to upload: UploadRequest, _ client: ClientContext, holding reservation: any Sendable
+    ) async -> HTTPResponse? {
+        guard client.prefersAsync, registry.isOn, await !pipeline.isStored(upload) else { return nil }
+        return accept(client, upload.allowance, host: nil) { watch throws(RenditionError) in
+            defer { withExtendedLifetime(reservation) {} }
+            var upload = upload
+            upload.watch = watch
+            upload.allowance = .unlimited
+            let result = try await pipeline.find(upload)
+            log.answered(upload.rendition, host: nil, result)
+            return (RenditionResponder.path(result.rendition), result)
+        }
+    }
+
+    /// Registers the request, starts its work, and returns the response.
+    private func accept(
+        _ client: ClientContext, _ allowance: MissAllowance, host: String?,
+        _ work: @escaping @Sendable (MissWatch) async throws(RenditionError) -> (url: String, RenditionResult)
+    ) -> HTTPResponse {
+        let request: AsyncRequest
+        do throws(Problem) {
+            do throws(RenditionError) { try allowance.use() } catch { throw Problem(error) }
+            request = try registry.open(client.network)
+        } catch {
+            return ProblemDocument.response(error)
+        }
+        request.start { [log] watch in
+            do throws(RenditionError) {
+                let (url, result) = try await work(watch)
+                return .done(url: url, RenditionFacts(stored: result.rendition.facts))
+            } catch {
+                let problem = Problem(error)
+                log.failed(problem, host: host)
+                return .failed(problem)
+            }
+        } ended: { [registry, webhooks] in
+            registry.ended(request)
+            guard let callback = client.callback else { return }
+            webhooks.deliver(JSONText.encode(StatusDocument(request)), of: request.path, to: callback)
+        }
+        return HTTPResponse(
+            status: 202,
+            headers: [
+                "Location": request.path, "Preference-Applied": "respond-async", "Content-Type": "application/json",
+                "Cache-Control": "no-store",
+            ], body: .bytes(JSONText.encode(StatusDocument(request))))
+    }
+}

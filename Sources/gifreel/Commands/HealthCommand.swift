@@ -1,0 +1,115 @@
+internal import ArgumentParser
+internal import Fetch
+internal import Foundation
+internal import Prewarm
+internal import Settings
+internal import SystemIO
+
+/// `gifreel health`: asks the server on this machine whether it is ready, for health checks of containers.
+struct HealthCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "health",
+        abstract: "Asks the server on this machine whether it is ready.",
+        discussion: """
+            The address is that of the settings, which are read as gifreel serve reads them. Exits with 0 if the server is ready, \
+            and otherwise with 1 and a sentence on standard error.
+            """)
+
+    @Option(name: .customLong("config"), help: "The YAML file with the server's settings.")
+    var file: String?
+
+    @Option(name: .customLong("set"), help: "Sets a setting, as for the server. Can be repeated.")
+    var settings: [String] = []
+
+    @Option(help: "The URL of the server, in place of the address in the settings.")
+    var server: String?
+
+    @Flag(help: "Asks whether the process answers (/healthz), which it also does while it starts or drains.")
+    var live = false
+
+    @Option(help: "The limit for the answer, in seconds, 1 to 60.")
+    var timeout = 2
+
+    func validate() throws {
+        guard (1...60).contains(timeout) else { throw ValidationError("--timeout must be 1 to 60.") }
+        if let server { try AdminServer.validate(server) }
+    }
+
+    /// Exits with 1 unless the server answers 200 in time.
+    func run() throws {
+        let target = live ? "/healthz" : "/readyz"
+        let address: HealthAddress
+        do throws(SettingsError) {
+            if let server {
+                address = HealthAddress(url: server)
+            } else {
+                address = try HealthAddress(try read())
+            }
+        } catch {
+            throw Self.failure("\(error)")
+        }
+        let client = ServerClient(
+            server: address.url, token: nil, timeout: timeout, unixPath: address.unixPath, usesProxies: false)
+        let answer: ServerClient.Answer
+        do throws(FetchError) {
+            answer = try client.send("GET", target)
+        } catch {
+            throw Self.failure("\(address): \(error)")
+        }
+        if answer.status != 200 { throw Self.failure("\(address)\(target) answers \(answer.status).") }
+    }
+
+    /// Prints a sentence on standard error, and returns the exit code for it.
+    private static func failure(_ sentence: String) -> ExitCode {
+        StandardError.write("gifreel: \(sentence)\n")
+        return .failure
+    }
+
+    private func read() throws(SettingsError) -> Settings {
+        try SettingsReader.read(file: file, environment: ProcessInfo.processInfo.environment, flags: settings).settings
+    }
+}
+
+/// Where the server of a configuration is reached from the same machine.
+private struct HealthAddress: CustomStringConvertible {
+    let url: String
+    var unixPath: String?
+
+    init(url: String) {
+        self.url = url
+    }
+
+    /// - Throws: ``SettingsError`` if the server takes a free port and does not write which.
+    init(_ settings: Settings) throws(SettingsError) {
+        let server = settings.server
+        if let path = server.unixPath {
+            url = "http://localhost"
+            unixPath = path
+            return
+        }
+        url = "http://\(Self.host(server.host ?? "")):\(try Self.port(server))"
+    }
+
+    var description: String { unixPath ?? url }
+
+    /// The address of a connection to a server that listens on `host`: a wildcard is reached through loopback.
+    private static func host(_ host: String) -> String {
+        switch host {
+        case "", "0.0.0.0", "*": "127.0.0.1"
+        case "::", "[::]": "[::1]"
+        default: host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
+        }
+    }
+
+    private static func port(_ server: Settings.Server) throws(SettingsError) -> Int {
+        if server.port != 0 { return server.port }
+        guard let path = server.portFile else {
+            throw SettingsError("server.port is 0; set server.port_file, so that the port can be found.")
+        }
+        let text = (try? Files.read(path)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+        guard let port = Int(text.trimmingCharacters(in: .whitespacesAndNewlines)), (1...65535).contains(port) else {
+            throw SettingsError("\(path) holds no port: the server has not started.")
+        }
+        return port
+    }
+}

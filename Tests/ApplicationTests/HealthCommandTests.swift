@@ -1,0 +1,62 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@Suite("gifreel health tells whether the server of its settings is ready", .timeLimit(.minutes(2))) struct HealthCommandTests {
+    private func health(_ arguments: [String], environment: [String: String] = [:]) throws -> ChildProcess.Outcome {
+        try GifreelCommandLine.run(["health"] + arguments, environment: environment)
+    }
+
+    private func settings(_ lines: String...) -> [String] { lines.flatMap { ["--set", $0] } }
+
+    @Test func aServerIsFoundByItsPortItsPortFileAndItsURL() throws {
+        let server = try GifreelProcess()
+        let portFile = server.directory.appendingPathComponent("port").path
+        // A proxy of the environment is for sources, not for the machine itself.
+        let proxy = ["http_proxy": "http://127.0.0.1:9", "all_proxy": "http://127.0.0.1:9"]
+        for arguments in [
+            settings("server.port=\(server.port)"), settings("server.port=\(server.port)", "server.host=0.0.0.0"),
+            settings("server.port=0", "server.port_file=\(portFile)"), ["--server", "http://127.0.0.1:\(server.port)"],
+        ] {
+            for flag in [[], ["--live"]] {
+                let outcome = try health(arguments + flag, environment: proxy)
+                #expect(outcome.code == 0 && outcome.output.isEmpty && outcome.log.isEmpty, "\(arguments) \(outcome)")
+            }
+        }
+        let byVariable = try health([], environment: ["GIFREEL_SERVER_PORT": "\(server.port)"])
+        #expect(byVariable.code == 0, "\(byVariable)")
+    }
+
+    @Test func aServerIsFoundByItsSocket() throws {
+        let scratch = try ScratchDirectory()
+        let path = scratch.path + "/socket"
+        let server = try GifreelProcess(["server.unix_path=\(path)"])
+        let outcome = try health(settings("server.unix_path=\(path)"))
+        #expect(outcome.code == 0, "\(outcome)")
+        withExtendedLifetime(server) {}
+    }
+
+    @Test func aDrainingServerIsAliveButNotReady() throws {
+        let server = try GifreelProcess(["server.shutdown_delay=60s"])
+        let arguments = settings("server.port=\(server.port)")
+        kill(server.identifier, SIGTERM)
+        try blockUntil("readyz to be 503") { try server.request("GET", "/readyz").status == 503 }
+        let ready = try health(arguments)
+        #expect(ready.code == 1 && ready.log.contains("/readyz answers 503"), "\(ready)")
+        #expect(try health(arguments + ["--live"]).code == 0)
+        server.kill()
+    }
+
+    @Test(arguments: [
+        (["--set", "server.port=9"], Int32(1), "127.0.0.1"),
+        (["--set", "server.port=0"], 1, "set server.port_file"),
+        (["--set", "server.port=0", "--set", "server.port_file=/nowhere/port"], 1, "has not started"),
+        (["--set", "server.unix_path=/nowhere/socket"], 1, "/nowhere/socket"),
+        (["--timeout", "0"], 64, "1 to 60"),
+        (["--server", "localhost"], 64, "must be an http or https URL"),
+    ]) func errorsNameTheirCause(_ arguments: [String], _ code: Int32, _ sentence: String) throws {
+        let outcome = try health(arguments)
+        #expect(outcome.code == code && outcome.log.contains(sentence), "\(outcome)")
+    }
+}

@@ -1,0 +1,239 @@
+import Fetch
+import Foundation
+import HTTP
+import Prewarm
+import Renditions
+import TestSupport
+import Testing
+
+@testable import Web
+
+@Suite("/openapi.json says what the code does") struct OpenAPITests {
+    private static let gif = GIFBuilder.animation(frames: 3, width: 40, height: 30)
+    private let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+
+    private func presets() throws -> RenditionPresets {
+        var presets = RenditionPresets()
+        try presets.add("card", [.init(name: "width", value: "20")])
+        return presets
+    }
+
+    private func parser() throws -> RouteParser {
+        RouteParser(
+            mounts: ["example": Mount(origin: try SourceURL("https://example.com/"))],
+            defaults: RenditionDefaults(presets: try presets()))
+    }
+
+    @Test func everyOperationIsARouteWithItsMethodsAndNoOther() throws {
+        let table = APIOperation.table(try presets())
+        for (path, operations) in Dictionary(grouping: table, by: \.path) {
+            var methods = Set(operations.map(\.method))
+            if methods.contains("get") { methods.insert("head") }
+            var known: Set<String> = []
+            for operation in operations {
+                let route = try parser().parse(operation.example, hasBody: operation.method == "post").route
+                known.formUnion(route.methods(isAdminOn: true).map { $0.description.lowercased() })
+            }
+            #expect(methods == known.subtracting(["options", "purge"]), "\(path)")
+        }
+        #expect(Set(table.map(\.id)).count == table.count)
+    }
+
+    @Test func everyRouteHasAnOperation() throws {
+        let segments = Set(APIOperation.table(try presets()).map { $0.path.split(separator: "/").first.map(String.init) ?? "" })
+        #expect(segments == Route.reservedNames.union(["", "{mount}"]))
+    }
+
+    @Test func everyOptionOfAFormatIsAParameterAndEveryParameterAnOption() throws {
+        for operation in APIOperation.table(try presets())
+        where operation.id.hasPrefix("get_") && operation.path.dropFirst().allSatisfy({ $0 != "/" }) {
+            guard let format = Rendition.Format.named(operation.path.dropFirst()) else { continue }
+            var names = Set(RenditionOption.allCases.filter { $0.applies(to: format) }.map(\.rawValue))
+            if format != .json { names.insert("preset") }
+            if format == .html { names.formUnion(["on_miss", "on_error"]) }
+            #expect(Set(operation.queryNames) == names.union(["url", "callback", "expires", "sig"]), "\(format)")
+        }
+    }
+
+    /// Whether a format reads the value.
+    private func isRead(_ option: RenditionOption, _ value: String) -> Bool {
+        let formats = Rendition.Format.offered.filter { option.applies(to: $0) }
+        return formats.allSatisfy { format in
+            var rendition = Rendition(format: format)
+            return (try? rendition.set(option.rawValue, to: value)) != nil
+        }
+    }
+
+    @Test(arguments: RenditionOption.allCases) func theValuesOfAnOptionAreThoseThatAreRead(_ option: RenditionOption) throws {
+        switch option.domain {
+        case .whole(let range), .wholeOr(let range, _):
+            for value in [range.lowerBound, range.upperBound] { #expect(isRead(option, "\(value)"), "\(value)") }
+            for value in [range.lowerBound - 1, range.upperBound + 1] { #expect(!isRead(option, "\(value)"), "\(value)") }
+        case .decimal(let range):
+            for value in [range.lowerBound, range.upperBound] { #expect(isRead(option, "\(value)"), "\(value)") }
+            for value in [range.lowerBound - 0.01, range.upperBound + 0.01] { #expect(!isRead(option, "\(value)"), "\(value)") }
+        case .words(let words):
+            for word in words { #expect(isRead(option, word), "\(word)") }
+            #expect(!isRead(option, "other"))
+        case .colour:
+            #expect(isRead(option, "00fF9a") && !isRead(option, "00ff9") && !isRead(option, "00ff9g"))
+        }
+        if case .wholeOr(_, let word) = option.domain { #expect(isRead(option, word)) }
+        guard let text = option.defaultText else { return }
+        for format in Rendition.Format.offered where option.applies(to: format) {
+            var rendition = Rendition(format: format)
+            try rendition.set(option.rawValue, to: text)
+            #expect(rendition == Rendition(format: format), "\(format)")
+        }
+    }
+
+    @Test func everyProblemOfTheCodeIsInTheTable() throws {
+        let folder = root.appendingPathComponent("Sources/Web")
+        var found: Set<String> = []
+        for case let path as String in FileManager.default.enumerator(atPath: folder.path)?.allObjects ?? []
+        where path.hasSuffix(".swift") && !path.hasSuffix("ProblemTable.swift") {
+            let text = try String(contentsOf: folder.appendingPathComponent(path), encoding: .utf8)
+            for match in text.matches(of: /\(\s*([45]\d\d), "([a-z_]+)"/) { found.insert("\(match.1) \(match.2)") }
+        }
+        for error in HTTPProtocolError.allCases { found.insert("\(error.status) \(error.code)") }
+        #expect(found.count > 25)
+        #expect(found == Set(ProblemTable.all.map { "\($0.status) \($0.code)" }))
+    }
+
+    @Test func everyProblemIsDocumented() throws {
+        let text = try String(contentsOf: root.appendingPathComponent("docs/api.md"), encoding: .utf8)
+        let codes = Set(ProblemTable.all.map(\.code)).subtracting(HTTPProtocolError.allCases.map(\.code))
+        for code in codes { #expect(text.contains("`\(code)`"), "\(code)") }
+    }
+
+    @Test func theDocumentIsServedForCaches() async throws {
+        try await WebFixture.run { web async throws in
+            let first = try await web.request("GET", "/openapi.json")
+            #expect(first.status == 200 && first["content-type"] == "application/json")
+            #expect(first["cache-control"] == "public, max-age=300, stale-while-revalidate=86400")
+            let document = try first.json()
+            #expect(document["openapi"] as? String == "3.1.0")
+            let tag = try #require(first["etag"])
+            #expect(try await web.request("GET", "/openapi.json", headers: ["If-None-Match: \(tag)"]).status == 304)
+            #expect(try await web.request("HEAD", "/openapi.json").status == 200)
+            #expect(try await web.request("POST", "/openapi.json").status == 405)
+        }
+    }
+
+    @Test func everyReferenceHasASchema() throws {
+        let document = OpenAPIDocument.document(try presets(), version: "1", publicURL: nil)
+        let text = String(decoding: JSONText.encode(document), as: UTF8.self)
+        for match in text.matches(of: /"\$ref":"#\/components\/schemas\/([A-Za-z]+)"/) {
+            #expect(APISchemas.named[String(match.1)] != nil, "\(match.1)")
+        }
+    }
+
+    // MARK: Schemas
+
+    /// The faults of a JSON value by a schema, for the keywords that the schemas of the document have.
+    private func faults(_ value: Any, _ schema: JSONValue, at path: String = "$") -> [String] {
+        if case .text(let reference)? = schema["$ref"] {
+            let name = String(reference.split(separator: "/").last ?? "")
+            guard let named = APISchemas.named[name] else { return ["\(path): no schema \(name)"] }
+            return faults(value, named, at: path)
+        }
+        var faults: [String] = []
+        if let types = schema["type"] {
+            let allowed: [JSONValue] = if case .list(let list) = types { list } else { [types] }
+            if !allowed.contains(where: { $0 == .text(Self.type(value)) || $0 == .text("number") && value is NSNumber }) {
+                return ["\(path): \(value) is \(Self.type(value))"]
+            }
+        }
+        if case .list(let words)? = schema["enum"], let text = value as? String, !words.contains(.text(text)) {
+            faults.append("\(path): \(text) is no value")
+        }
+        if case .text(let pattern)? = schema["pattern"], let text = value as? String,
+            (try? Regex(pattern).firstMatch(in: text)) == nil
+        {
+            faults.append("\(path): \(text) does not match")
+        }
+        if case .whole(let least)? = schema["minimum"], let number = value as? NSNumber, number.doubleValue < Double(least) {
+            faults.append("\(path): \(number) is too small")
+        }
+        if let items = schema["items"], let list = value as? [Any] {
+            for (index, item) in list.enumerated() { faults += self.faults(item, items, at: "\(path)[\(index)]") }
+        }
+        guard let members = value as? [String: Any] else { return faults }
+        if case .list(let required)? = schema["required"] {
+            for case .text(let name) in required where members[name] == nil { faults.append("\(path).\(name) is missing") }
+        }
+        for (name, member) in members {
+            if let known = schema["properties"]?[name] {
+                faults += self.faults(member, known, at: "\(path).\(name)")
+            } else if schema["additionalProperties"] == .bool(false) {
+                faults.append("\(path).\(name) is not known")
+            } else if let others = schema["additionalProperties"] {
+                faults += self.faults(member, others, at: "\(path).\(name)")
+            }
+        }
+        return faults
+    }
+
+    private static func type(_ value: Any) -> String {
+        switch value {
+        case is NSNull: "null"
+        case is String: "string"
+        case is [Any]: "array"
+        case is [String: Any]: "object"
+        case let number as NSNumber:
+            CFNumberIsBoolean(number) ? "boolean" : number.doubleValue == number.doubleValue.rounded() ? "integer" : "number"
+        default: "unknown"
+        }
+    }
+
+    private static func CFNumberIsBoolean(_ number: NSNumber) -> Bool { String(cString: number.objCType) == "c" }
+
+    private func check(_ response: RawHTTPResponse, _ schema: String) throws {
+        let value = try JSONSerialization.jsonObject(with: Data(response.body))
+        let faults = faults(value, APISchemas.reference(schema))
+        #expect(faults.isEmpty, "\(schema): \(faults)")
+        // The check finds what is wrong.
+        #expect(!self.faults(["nonsense": 1], APISchemas.reference(schema)).isEmpty)
+    }
+
+    @Test func outcomesOfPrewarmingMatchTheirSchema() throws {
+        let results = try #require(APISchemas.named["PrewarmReport"]?["properties"]?["results"])
+        let schema = try #require(results["items"]?["properties"]?["outcome"])
+        for outcome in [
+            PrewarmOutcome(kind: .new, bytes: 3, sourceBytes: 4), PrewarmOutcome(PrewarmFailure(code: "a", detail: "b")),
+        ] {
+            let value = try JSONSerialization.jsonObject(with: Data(JSONText.encode(outcome)))
+            #expect(faults(value, schema).isEmpty, "\(faults(value, schema))")
+        }
+    }
+
+    @Test func answersMatchTheirSchemas() async throws {
+        let paths: [String: LoopbackOrigin.Handler] = ["/a.gif": { _ in .ok(Self.gif) }]
+        let token = ["Authorization: Bearer secret"]
+        try await WebFixture.run(paths, { $0.policy.adminToken = "secret" }) { web async throws in
+            for format in ["mp4", "jpg"] { #expect(try await web.request("GET", web.target(format, "/a.gif")).status == 200) }
+            try check(try await web.request("GET", web.target("json", "/a.gif")), "Facts")
+            try check(try await web.request("POST", "/json", body: Self.gif), "Facts")
+            try check(try await web.request("GET", "/oembed?url=\(web.origin.url("/a.gif"))"), "OEmbed")
+            try check(try await web.request("GET", "/cache", headers: token), "Cache")
+            let body = Array(#"[{"url":"\#(web.origin.url("/a.gif"))"},{"url":"nonsense"}]"#.utf8)
+            let job = try await web.request("POST", "/prewarm", headers: token, body: body)
+            try check(job, "PrewarmAccepted")
+            let location = try #require(job["location"])
+            let report = try await web.request("GET", "\(location)?from=0", headers: token)
+            try check(report, "PrewarmReport")
+            try check(try await web.request("DELETE", location, headers: token), "PrewarmReport")
+            try check(try await web.request("DELETE", "/cache?all=true", headers: token), "Purged")
+            let accepted = try await web.request(
+                "GET", web.target("png,width=9", "/a.gif"), headers: ["Prefer: respond-async"])
+            #expect(accepted.status == 202)
+            let status = try #require(accepted["location"])
+            try check(try await web.request("GET", status), "Status")
+            #expect(try await web.request("DELETE", status).status == 204)
+            let problem = try await web.request("GET", "/mp4/nonsense")
+            let schema = APISchemas.problem(ProblemTable.request)
+            #expect(faults(try problem.json(), schema).isEmpty)
+        }
+    }
+}
