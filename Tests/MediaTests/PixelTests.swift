@@ -79,8 +79,11 @@ struct PixelTests {
     }
 
     @Test func qualityMapsToTheRateFactorItsDocumentationSays() {
-        #expect(H264Settings.rateFactor(quality: 60) == 22.3)
-        #expect(abs(H264Settings.rateFactor(quality: 100) - 10.3) < 1e-9)
-        #expect(abs(H264Settings.rateFactor(quality: 1) - 45.9) < 1e-9)
+        for (isScreen, middle) in [(false, 22.3), (true, 22.7)] {
+            let content = PictureContent(isScreen: isScreen)
+            #expect(H264Settings.rateFactor(quality: 60, content) == middle)
+            #expect(abs(H264Settings.rateFactor(quality: 100, content) - 10.3) < 1e-9)
+            #expect(abs(H264Settings.rateFactor(quality: 1, content) - 45.9) < 1e-9)
+        }
     }
 }

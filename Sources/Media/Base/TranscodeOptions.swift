@@ -1,6 +1,6 @@
 /// The options of a video or a poster (docs/api.md). A format ignores options that have no effect on it.
 package struct TranscodeOptions: Sendable, Hashable {
-    /// 1…100; see ``H264Settings/rateFactor(quality:)``.
+    /// 1…100; see ``H264Settings/rateFactor(quality:_:)``.
     package var quality: Int
     /// The colour behind transparent pixels.
     package var background: RGB
