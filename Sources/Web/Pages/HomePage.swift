@@ -7,8 +7,10 @@ internal import Renditions
 struct HomePage: Sendable {
     private let resource: HTTPResource
 
-    /// - Parameter startedAt: The page's `Last-Modified`, in seconds since 1970.
-    init(_ policy: WebPolicy, crossOrigin: CrossOrigin, startedAt: Int) {
+    /// - Parameters:
+    ///   - defaults: The options of requests that leave them out.
+    ///   - startedAt: The page's `Last-Modified`, in seconds since 1970.
+    init(_ policy: WebPolicy, _ defaults: RenditionDefaults, crossOrigin: CrossOrigin, startedAt: Int) {
         let isSigned = policy.requiresSignature
         let style = PackageResources.home_css
         let script =
@@ -20,6 +22,7 @@ struct HomePage: Sendable {
             markup: [
                 "style": String(decoding: style, as: UTF8.self),
                 "script": String(decoding: script ?? [], as: UTF8.self),
+                "dither_choices": Self.ditherChoices(isTakenOut: defaults.undither),
                 "formats": Self.filled(PackageResources.home_format_html, policy.options),
                 "format_buttons": Self.filled(PackageResources.home_format_button_html, policy.options),
             ])
@@ -37,6 +40,14 @@ struct HomePage: Sendable {
         resource = HTTPResource(
             bytes: Array(page.utf8), contentType: "text/html; charset=utf-8", entityTag: PageTag.of(page),
             lastModified: startedAt, headers: headers)
+    }
+
+    /// The choice between the picture with and without its dither. The default has no value, because addresses do not name it.
+    private static func ditherChoices(isTakenOut: Bool) -> String {
+        [("keep", false, "0"), ("take out", true, "1")].map { name, takesOut, value in
+            takesOut == isTakenOut
+                ? #"<option value="" selected>\#(name)</option>"# : #"<option value="\#(value)">\#(name)</option>"#
+        }.joined()
     }
 
     /// A template filled once for each format and codec on offer, with the options that visitors may have.

@@ -63,7 +63,8 @@ struct PageController: Sendable {
         self.log = log
         self.parser = parser
         self.access = access
-        homePage = policy.hasHomePage ? HomePage(policy, crossOrigin: crossOrigin, startedAt: time(nil)) : nil
+        homePage =
+            policy.hasHomePage ? HomePage(policy, pipeline.defaults, crossOrigin: crossOrigin, startedAt: time(nil)) : nil
         openAPIDocument = OpenAPIDocument(policy, crossOrigin: crossOrigin, startedAt: time(nil))
         pageScript = PageScript(crossOrigin: crossOrigin, startedAt: time(nil))
     }

@@ -1,4 +1,4 @@
-import Crypto
+import Digests
 import Foundation
 import Renditions
 import TestSupport
@@ -23,7 +23,7 @@ import Testing
         #expect(home.status == 200 && home["content-type"] == "text/html; charset=utf-8" && home["cache-control"] == "no-cache")
         for (tag, directive) in [("style", "style-src"), ("script", "script-src")] {
             let text = try #require(home.text.firstMatch(of: try Regex("<\(tag)>([\\s\\S]*?)</\(tag)>"))?[1].substring)
-            let hash = Data(SHA256.hash(data: Data(text.utf8))).base64EncodedString()
+            let hash = Data(SHA256.hash(Data(text.utf8))).base64EncodedString()
             #expect(policy.contains("\(directive) 'sha256-\(hash)'"))
         }
         #expect(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"))
@@ -43,6 +43,22 @@ import Testing
             home.text.firstMatch(of: try Regex("data-format=\"png\"[^>]*data-options=\"([^\"]*)\""))?[1].substring)
         #expect(png == "fit frame height undither width zoom")
         #expect(!home.text.contains("{{"))
+    }
+
+    @Test func itOffersThePictureWithAndWithoutDither() async throws {
+        let home = try await page()
+        #expect(
+            home.text.contains(
+                #"<select id="undither" name="undither"><option value="" selected>keep</option><option value="1">take out</option>"#
+            ))
+        // Addresses name what differs from the service's settings.
+        try await WebFixture.run([:]) {
+            $0.undither = true
+        } _: { web async throws in
+            #expect(
+                try await web.request("GET", "/").text.contains(
+                    #"<option value="0">keep</option><option value="" selected>take out</option>"#))
+        }
     }
 
     @Test func aServerThatRequiresSignaturesHasNoScript() async throws {

@@ -111,7 +111,7 @@ import Testing
         #expect(places == filled)
         #expect(
             Set(PageTemplate(PackageResources.home_html).placeholders) == [
-                "style", "script", "max_bytes", "max_size", "version", "formats", "format_buttons",
+                "style", "script", "max_bytes", "max_size", "version", "formats", "format_buttons", "dither_choices",
             ])
         #expect(Set(PageTemplate(PackageResources.signed_html).placeholders) == ["style", "version"])
         let error = ErrorPage(version: "1").html(Problem(404, "source_not_found", "<b>"))

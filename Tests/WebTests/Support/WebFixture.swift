@@ -32,6 +32,8 @@ final class WebFixture: Sendable {
         /// Unfinished entries of prewarm jobs.
         var prewarmURLs = 10
         var hooks: [PurgeHook] = []
+        /// Whether dither is taken out unless a request says otherwise.
+        var undither = false
         var background = BackgroundRenditions.Limits(concurrency: 1)
         /// Statuses of requests that do not wait.
         var statuses = 64
@@ -102,7 +104,8 @@ final class WebFixture: Sendable {
         let pipeline = RenditionPipeline(
             RenditionPipeline.Policy(
                 originRules: OriginRules(), maxSourceBytes: fetch.maxBytes,
-                defaults: RenditionDefaults(presets: settings.policy.presets)), state: state, cache: cache,
+                defaults: RenditionDefaults(undither: settings.undither, presets: settings.policy.presets)), state: state,
+            cache: cache,
             fetch: { [fetcher] url, validators, arriving async throws(FetchError) in
                 try await fetcher.fetch(url, validators: validators, fields: FieldLines.current, arriving: arriving)
             },
