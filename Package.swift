@@ -27,8 +27,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-configuration", from: "1.0.0", traits: ["YAML"]),
         .package(url: "https://github.com/apple/swift-system", from: "1.5.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.0.0"),
-        .package(url: "https://github.com/apple/swift-crypto", from: "4.0.0"),
-        .package(url: "https://github.com/groue/GRDB.swift", from: "7.5.0"),
     ],
     targets: [
         // C libraries, each with a module map and a shim for what Swift cannot import.
@@ -39,6 +37,7 @@ let package = Package(
         .systemLibrary(name: "CCurl"),
         .systemLibrary(name: "CHiredis"),
         .systemLibrary(name: "COpenSSL"),
+        .systemLibrary(name: "CSQLite"),
         .target(name: "CLinux", cSettings: [.define("_GNU_SOURCE")]),
 
         // File descriptors and buffers, for all targets that move bytes.
@@ -47,26 +46,23 @@ let package = Package(
         // Owners of libcurl's handles, shared by the HTTP clients.
         .target(name: "Curl", dependencies: ["CCurl"], swiftSettings: strict),
 
+        // SHA-256 and its message authentication codes, by OpenSSL.
+        .target(name: "Digests", dependencies: ["COpenSSL"], swiftSettings: strict),
+
+        // Connections to a database, by the system's SQLite.
+        .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: strict),
+
         // The leaves, which do not import one another.
         .target(
             name: "Media", dependencies: ["CGIF", "CPNG", "CWebP", "CAV", "SystemIO"], swiftSettings: strict + libavHeaders,
             linkerSettings: libavArchives),
         .target(
-            name: "Fetch",
-            dependencies: ["CCurl", "Curl", "CLinux", "SystemIO", .product(name: "Crypto", package: "swift-crypto")],
-            swiftSettings: strict),
+            name: "Fetch", dependencies: ["Curl", "CCurl", "Digests", "CLinux", "SystemIO"], swiftSettings: strict),
         .target(
             name: "Cache",
-            dependencies: [
-                "CLinux", "SystemIO",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "GRDB", package: "GRDB.swift"),
-            ],
-            swiftSettings: strict),
+            dependencies: ["SQLite", "Digests", "CLinux", "SystemIO"], swiftSettings: strict),
         .target(
-            name: "SharedStore",
-            dependencies: ["CCurl", "Curl", "CLinux", "SystemIO", .product(name: "Crypto", package: "swift-crypto")],
-            swiftSettings: strict),
+            name: "SharedStore", dependencies: ["Curl", "CCurl", "Digests", "CLinux", "SystemIO"], swiftSettings: strict),
         .target(name: "HTTP", dependencies: ["CLinux", "SystemIO"], swiftSettings: strict),
 
         // What nodes share through Redis or Valkey: leases, records, purges, prewarm lists.
@@ -114,8 +110,7 @@ let package = Package(
             name: "Prewarm",
             dependencies: [
                 "Renditions", "Sandbox", "Fetch", "Cache", "Cluster", "Markup", "CCurl", "Curl", "CLinux",
-                "PrometheusMetrics", "SystemIO",
-                .product(name: "Crypto", package: "swift-crypto"),
+                "PrometheusMetrics", "Digests", "SystemIO",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
@@ -124,8 +119,8 @@ let package = Package(
         .target(
             name: "Web",
             dependencies: [
-                "Renditions", "Prewarm", "HTTP", "Media", "Sandbox", "Fetch", "Cache", "PrometheusMetrics", "SystemIO",
-                .product(name: "Crypto", package: "swift-crypto"),
+                "Renditions", "Prewarm", "HTTP", "Media", "Sandbox", "Fetch", "Cache", "PrometheusMetrics", "Digests",
+                "SystemIO",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Instrumentation", package: "swift-distributed-tracing"),
@@ -162,14 +157,13 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "CLinux", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "FetchTests", dependencies: ["Fetch", "SystemIO", "TestSupport"], swiftSettings: strict),
-        .testTarget(
-            name: "CacheTests", dependencies: ["Cache", "TestSupport", .product(name: "GRDB", package: "GRDB.swift")],
-            swiftSettings: strict),
+        .testTarget(name: "SQLiteTests", dependencies: ["SQLite", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "CacheTests", dependencies: ["Cache", "SQLite", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "ClusterTests", dependencies: ["Cluster", "SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "SharedStoreTests",
-            dependencies: ["SharedStore", "SystemIO", "TestSupport", .product(name: "Crypto", package: "swift-crypto")],
-            swiftSettings: strict),
+            dependencies: ["SharedStore", "Digests", "SystemIO", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "DigestsTests", dependencies: ["Digests", "SystemIO"], swiftSettings: strict),
         .testTarget(name: "HTTPTests", dependencies: ["CLinux", "HTTP", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "LogsTests", dependencies: ["Logs", "SystemIO", .product(name: "Logging", package: "swift-log")],
@@ -181,17 +175,15 @@ let package = Package(
         .testTarget(
             name: "RenditionsTests",
             dependencies: [
-                "Renditions", "Cache", "Fetch", "Media", "Sandbox", "SystemIO", "TestSupport",
-                .product(name: "Crypto", package: "swift-crypto"),
+                "Renditions", "Cache", "Fetch", "Media", "Sandbox", "Digests", "SystemIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         .testTarget(
             name: "WebTests",
             dependencies: [
-                "Web", "Renditions", "Prewarm", "Cache", "Fetch", "HTTP", "Media", "Sandbox", "PrometheusMetrics", "SystemIO",
-                "TestSupport",
-                .product(name: "Crypto", package: "swift-crypto"),
+                "Web", "Renditions", "Prewarm", "Cache", "Fetch", "HTTP", "Media", "Sandbox", "PrometheusMetrics", "Digests",
+                "SystemIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
@@ -206,9 +198,8 @@ let package = Package(
         .testTarget(
             name: "ApplicationTests",
             dependencies: [
-                "gifreel", "Renditions", "Web", "Prewarm", "Cache", "Fetch", "HTTP", "Media", "Sandbox", "SystemIO",
+                "gifreel", "Renditions", "Web", "Prewarm", "Cache", "Fetch", "HTTP", "Media", "Sandbox", "Digests", "SystemIO",
                 "TestSupport",
-                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),

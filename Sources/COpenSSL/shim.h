@@ -3,8 +3,10 @@
 
 // OpenSSL 3 as a TLS client, and what Swift cannot import because OpenSSL defines it as a macro.
 
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <stddef.h>

@@ -23,7 +23,7 @@ final class CacheContext: Sendable {
         onStep: (@Sendable (Step) -> Void)?
     ) throws(CacheError) {
         try configuration.validate()
-        let store = try Store(path: configuration.directory, readers: configuration.lookupThreads, report: report)
+        let store = try Store(path: configuration.directory, report: report)
         self.configuration = configuration
         self.clock = clock
         self.report = report
@@ -50,7 +50,7 @@ final class CacheContext: Sendable {
         // Releases the locks: some of the files may be the same in the new store.
         lost.close()
         // On failure hits from memory continue, publishes are not stored, and the next round tries again.
-        guard let found = try? Store(path: configuration.directory, readers: configuration.lookupThreads, report: report)
+        guard let found = try? Store(path: configuration.directory, report: report)
         else { return }
         currentStore.withLock { $0 = found }
         revalidation.reload(from: found.directory)

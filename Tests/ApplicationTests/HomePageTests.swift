@@ -1,4 +1,4 @@
-import Crypto
+import Digests
 import Fetch
 import Foundation
 import Media
@@ -24,7 +24,7 @@ import Testing
         #expect(policy.hasPrefix("default-src 'none'; ") && !policy.contains("unsafe"))
         for (mark, directive) in [("style", "style-src"), ("script", "script-src")] {
             let text = try between("<\(mark)>", "</\(mark)>", in: page.text)
-            let hash = Data(SHA256.hash(data: Data(text.utf8))).base64EncodedString()
+            let hash = Data(SHA256.hash(Data(text.utf8))).base64EncodedString()
             #expect(policy.contains("\(directive) 'sha256-\(hash)';"))
         }
         // Nothing is loaded from anywhere, and no style or handler stands in an attribute, which the policy would block.

@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test func theLockMovesToTheRewrittenJournal() throws {
-        let store = try Store(path: directory.path, readers: 1)
+        let store = try Store(path: directory.path)
         defer { store.close() }
         _ = Reconciler(store, unless: { false }).run()
         let length = try directory.contents("journal").count
@@ -47,7 +47,7 @@ import Testing
         #expect(try directory.contents("journal").count >= length)
         #expect(store.isInPlace)
         try directory.remove("lock")
-        #expect(throws: CacheError.self) { try Store(path: directory.path, readers: 1) }
+        #expect(throws: CacheError.self) { try Store(path: directory.path) }
     }
 
     @Test(arguments: ["objects", "staging", "journal"])

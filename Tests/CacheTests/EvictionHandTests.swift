@@ -10,7 +10,7 @@ import Testing
 
     init() throws {
         directory = try TemporaryDirectory(inMemory: true)
-        index = try Index(path: directory.path + "/index", readers: 1)
+        index = try Index(path: directory.path + "/index")
     }
 
     /// Adds objects of 10 bytes with the sequences 1 up to `count`.

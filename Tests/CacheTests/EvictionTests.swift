@@ -1,5 +1,5 @@
-import GRDB
 import Glibc
+import SQLite
 import SystemIO
 import TestSupport
 import Testing
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test func anEmptyCacheEvictsNothing() throws {
-        let store = try Store(path: directory.path, readers: 1)
+        let store = try Store(path: directory.path)
         defer { store.close() }
         #expect(store.evict(atLeast: .max, visited: VisitedObjects()).isEmpty)
     }
@@ -111,22 +111,17 @@ import Testing
         let cache = try Cache(configuration: configuration(maxBytes: 1 << 20))
         for number in UInt64(0)..<3 { try await cache.put(noise(300_000, seed: number), url: "https://a/\(number)") }
         // Triggers refuse what a full disk would refuse.
-        let index = try DatabaseQueue(path: directory.path + "/index.sqlite")
+        let index = try SQLiteConnection(path: directory.path + "/index.sqlite")
         for change in ["INSERT", "DELETE"] {
-            try await index.write { database in
-                try database.execute(
-                    sql: """
-                        CREATE TRIGGER refuse_\(change) BEFORE \(change) ON objects BEGIN SELECT RAISE(ABORT, 'refused'); END
-                        """)
-            }
+            try index.execute(
+                "CREATE TRIGGER refuse_\(change) BEFORE \(change) ON objects BEGIN SELECT RAISE(ABORT, 'refused'); END")
         }
         #expect(try await cache.put(noise(900_000, seed: 9), url: "https://big/").isStored)
         #expect(cache.statistics().evictions == 3)
         #expect(bytesOnDisk == 900_000)
         // Evicted objects are not evicted again.
         #expect(cache.store.evict(atLeast: .max, visited: VisitedObjects()).isEmpty)
-        try await index.write { try $0.execute(sql: "DROP TRIGGER refuse_INSERT; DROP TRIGGER refuse_DELETE") }
-        try index.close()
+        try index.execute("DROP TRIGGER refuse_INSERT; DROP TRIGGER refuse_DELETE")
         try await waitUntil("the rows") { cache.statistics().objects == 1 }
         #expect(try await cache.bytes(url: "https://big/") == noise(900_000, seed: 9))
         #expect(cache.statistics().bytes == 900_000)

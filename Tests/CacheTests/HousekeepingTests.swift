@@ -127,7 +127,7 @@ struct HousekeepingTests {
         #expect(try directory.contents("journal").count < before)
         cache.close()
         try directory.remove("index.sqlite")
-        let rebuilt = try Store(path: directory.path, readers: 1)
+        let rebuilt = try Store(path: directory.path)
         rebuilt.catchUp()
         #expect(rebuilt.aliasRow(.test("https://a/"))?.record.fetchedAt == 1999)
         #expect(rebuilt.aliasRow(.test("https://b/")) == nil)

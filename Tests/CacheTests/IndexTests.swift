@@ -51,7 +51,7 @@ private struct RandomLines {
     }
 
     private func open(_ name: String) throws -> Index {
-        try Index(path: "\(directory.path)/\(name)", readers: 1)
+        try Index(path: "\(directory.path)/\(name)")
     }
 
     /// Compares every row that queries give with the model.
@@ -90,7 +90,7 @@ private struct RandomLines {
             #expect(removed.sorted == expected, "seed \(seed): \(line)")
             try expect(index, equals: model, "seed \(seed): \(line)")
         }
-        try index.close()
+        index.close()
     }
 
     /// While the index catches up with the journal, new lines are applied at once, and later again in their order.
@@ -119,7 +119,7 @@ private struct RandomLines {
         for (former, sequence) in model.formers where model.objects[former.object] != nil {
             #expect(formers.contains(FormerAliasRow(object: former.object, url: former.url, sequence: sequence)))
         }
-        try index.close()
+        index.close()
     }
 
     @Test func anAliasThatChangedWhileTheIndexCaughtUpLeavesItsFormerObjectToAPurge() throws {
@@ -138,13 +138,13 @@ private struct RandomLines {
         _ = try index.follow(lines, to: nil)
         let covered = try index.rows(coveredBy: .url("https://a/"), before: 100)
         #expect(Set(covered.objects.map(\.record.id)) == [.test("old"), .test("new")])
-        try index.close()
+        index.close()
     }
 
     @Test(arguments: UInt64(0)..<15) func aRewrittenJournalGivesTheSameIndex(seed: UInt64) throws {
         var random = RandomLines(seed: seed)
         let cache = try CacheDirectory(path: directory.path)
-        let serving = try ServingIndex(in: cache, following: try Journal.open(in: cache), readers: 1) { _ in }
+        let serving = try ServingIndex(in: cache, following: try Journal.open(in: cache)) { _ in }
         _ = try serving.current.follow(random.lines(150), to: nil)
         try serving.current.removeDanglingAliases()
 
@@ -159,12 +159,12 @@ private struct RandomLines {
         #expect(try rebuilt.objects(after: 0, limit: 100) == serving.current.objects(after: 0, limit: 100))
         #expect(try rebuilt.aliases(after: nil, limit: 100) == serving.current.aliases(after: nil, limit: 100))
         #expect(try rebuilt.formerAliases(after: nil, limit: 100) == serving.current.formerAliases(after: nil, limit: 100))
-        try rebuilt.close()
+        rebuilt.close()
     }
 
     @Test func aRewriteThatIsInterruptedLeavesNoJournal() throws {
         let cache = try CacheDirectory(path: directory.path)
-        let serving = try ServingIndex(in: cache, following: try Journal.open(in: cache), readers: 1) { _ in }
+        let serving = try ServingIndex(in: cache, following: try Journal.open(in: cache)) { _ in }
         var random = RandomRecords(seed: 1)
         _ = try serving.current.follow([JournalLine(sequence: 1, entry: .object(random.objectRecord()))], to: nil)
         let compaction = JournalCompaction(from: serving, in: cache) { true }
@@ -204,7 +204,7 @@ private struct RandomLines {
             known.merge(extensions) { $1 }
         }
         #expect(known.count == 50)
-        try index.close()
+        index.close()
     }
 
     @Test func stateIsRecordedAndAClosedIndexFails() throws {
@@ -214,13 +214,13 @@ private struct RandomLines {
         try index.setHand(7)
         try index.setClean(true)
         try index.flush(emptyingLog: true)
-        try index.close()
+        index.close()
         let error = #expect(throws: IndexError.self) { try index.state() }
         // A query of a closed index says nothing about the file, but its store must look for another index.
         #expect(error?.description == "it is closed")
         let again = try open("index")
         #expect(try again.state() == IndexState(position: IndexPosition(journal: "abc", offset: 42), hand: 7, isClean: true))
-        try again.close()
+        again.close()
     }
 }
 

@@ -72,7 +72,7 @@ import Testing
         // The index follows the new journal, and can be rebuilt from it.
         for isIndexLost in [false, true] {
             if isIndexLost { try temporary.remove("index.sqlite") }
-            let store = try Store(path: temporary.path, readers: 1)
+            let store = try Store(path: temporary.path)
             #expect(store.isCatchingUp == isIndexLost)
             store.catchUp()
             let row = try #require(store.aliasRow(.test(url)))

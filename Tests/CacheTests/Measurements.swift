@@ -109,9 +109,9 @@ struct Measurements {
             }
         }
         cache.close()
-        let index = try Index(path: directory.path + "/index.sqlite", readers: 1)
+        let index = try Index(path: directory.path + "/index.sqlite")
         try index.setClean(false)
-        try index.close()
+        index.close()
         cache = try await measure("start after a crash (returns)") { try Cache(configuration: configuration) }
         try await measure("reconciled after a crash") {
             try await waitUntil("end", within: .seconds(300)) { !cache.store.needsReconciliation }

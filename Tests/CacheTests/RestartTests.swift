@@ -1,4 +1,4 @@
-import GRDB
+import SQLite
 import Synchronization
 import SystemIO
 import TestSupport
@@ -132,7 +132,7 @@ import Testing
     @Test func rowsAreHiddenUntilTheIndexHasCaughtUp() async throws {
         try await fill()
         try directory.remove("index.sqlite")
-        let store = try Store(path: directory.path, readers: 1)
+        let store = try Store(path: directory.path)
         // Nothing catches up here: a later line of the journal may purge the alias.
         #expect(store.isCatchingUp)
         #expect(store.aliasRow(.test("https://a/1")) == nil)
@@ -219,24 +219,18 @@ import Testing
     }
 
     private func damageIndex(_ sql: String) throws {
-        let queue = try DatabaseQueue(path: directory.path + "/index.sqlite")
-        try queue.write { database in
-            try database.execute(sql: "PRAGMA ignore_check_constraints = 1")
-            // Without NOT NULL in the schema, any value is accepted.
-            if sql.contains("NULL") {
-                try database.execute(
-                    sql: "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = replace(sql, 'NOT NULL', '')")
-            }
+        let path = directory.path + "/index.sqlite"
+        // Without NOT NULL in the schema, which a connection reads when it opens, any value is accepted.
+        if sql.contains("NULL") {
+            try SQLiteConnection(path: path).execute(
+                "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = replace(sql, 'NOT NULL', '')")
         }
-        try queue.close()
-        let again = try DatabaseQueue(path: directory.path + "/index.sqlite")
-        try again.write { try $0.execute(sql: sql) }
-        try again.close()
+        try SQLiteConnection(path: path).execute("PRAGMA ignore_check_constraints = 1; \(sql)")
     }
 
     private func markAsCrashed() throws {
-        let index = try Index(path: directory.path + "/index.sqlite", readers: 1)
+        let index = try Index(path: directory.path + "/index.sqlite")
         try index.setClean(false)
-        try index.close()
+        index.close()
     }
 }

@@ -103,7 +103,7 @@ private struct SieveModel {
 
     /// An index with objects of these lengths, the sequence of each being its number from 1 on.
     private func index(_ directory: TemporaryDirectory, lengths: [Int64]) throws -> Index {
-        let index = try Index(path: directory.path + "/index", readers: 1)
+        let index = try Index(path: directory.path + "/index")
         let lines = lengths.enumerated().map { number, length in
             JournalLine(
                 sequence: Int64(number + 1),
@@ -140,7 +140,7 @@ private struct SieveModel {
         // The objects that the hand passed have lost their protection.
         let second = hand.select(atLeast: .max, from: index, visited: visited, except: [2, 5, 6])
         #expect(second.objects.map(\.sequence) == [7, 8, 9, 10, 1, 3, 4])
-        try index.close()
+        index.close()
     }
 
     @Test(arguments: UInt64(0)..<15) func theHandSelectsExactlyWhatAModelSelects(seed: UInt64) throws {
@@ -179,7 +179,7 @@ private struct SieveModel {
         }
         let (rest, _) = hand.select(atLeast: 1, from: index, visited: visited, except: removed)
         #expect(rest.isEmpty)
-        try index.close()
+        index.close()
     }
 
     @Test func aClearedObjectReportsItsNextUse() throws {

@@ -1,4 +1,4 @@
-import Crypto
+import Digests
 import SystemIO
 import TestSupport
 import Testing
@@ -10,7 +10,7 @@ import Testing
 
     private func upload(_ bytes: [UInt8], metadata: [String: String] = [:]) -> S3Client.Upload {
         S3Client.Upload(
-            body: .bytes(bytes), digest: Array(SHA256.hash(data: bytes)), mediaType: "video/mp4", metadata: metadata)
+            body: .bytes(bytes), digest: SHA256.hash(bytes), mediaType: "video/mp4", metadata: metadata)
     }
 
     @Test func objectsAreStoredReadDescribedAndDeleted() async throws {

@@ -1,4 +1,4 @@
-import Crypto
+import Digests
 import Foundation
 import SystemIO
 import TestSupport
@@ -85,7 +85,7 @@ import Testing
                 try await $0.put(
                     key,
                     S3Client.Upload(
-                        body: .bytes(bytes), digest: Array(SHA256.hash(data: bytes)), mediaType: "video/mp4",
+                        body: .bytes(bytes), digest: SHA256.hash(bytes), mediaType: "video/mp4",
                         metadata: rendition.record.fields), timeout: .seconds(20))
             }
             await #expect(throws: StoreError.damaged(cause: cause)) { _ = try await store.has(rendition) }
@@ -153,7 +153,7 @@ import Testing
         let foreign = "\(fixture.prefix)/aa/notes.txt"
         try await fixture.withClient {
             try await $0.put(
-                foreign, S3Client.Upload(body: .bytes([1]), digest: Array(SHA256.hash(data: [1])), mediaType: "text/plain"),
+                foreign, S3Client.Upload(body: .bytes([1]), digest: SHA256.hash([1]), mediaType: "text/plain"),
                 timeout: .seconds(20))
         }
         let now = Int64(Date().timeIntervalSince1970)

@@ -1,4 +1,4 @@
-import Crypto
+import Digests
 import TestSupport
 import Testing
 
@@ -42,7 +42,7 @@ import Testing
             try await client.put(
                 key,
                 S3Client.Upload(
-                    body: .bytes([1]), digest: Array(SHA256.hash(data: [1])), mediaType: "video/mp4",
+                    body: .bytes([1]), digest: SHA256.hash([1]), mediaType: "video/mp4",
                     metadata: ["gifreel-b": "2", "gifreel-a": "x  y", "gifreel-c": ""]), timeout: Self.limit)
             // The answer is no list.
             _ = await storeError { _ = try await client.list(prefix: "a b+/é&=", token: "t/+= &", timeout: Self.limit) }
@@ -61,7 +61,7 @@ import Testing
                 "k",
                 S3Client.Upload(
                     body: .bytes(Array(rendition.bytes.prefix(100))),
-                    digest: Array(SHA256.hash(data: rendition.bytes.prefix(100))),
+                    digest: SHA256.hash(rendition.bytes.prefix(100)),
                     mediaType: "video/mp4", metadata: rendition.record.fields), timeout: Self.limit)
         }
         expectValid(requests, count: 1)

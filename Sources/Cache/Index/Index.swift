@@ -1,5 +1,4 @@
-internal import Foundation
-internal import GRDB
+internal import SQLite
 
 /// What the journal says, in SQLite, for look-ups.
 ///
@@ -12,28 +11,27 @@ final class Index: Sendable {
 
     /// Opens the index, and creates an empty one if the file is missing.
     ///
-    /// - Parameters:
-    ///   - path: The database file.
-    ///   - readers: The number of threads that query at the same time.
-    init(path: String, readers: Int) throws(IndexError) {
-        database = try IndexDatabase(path: path, readers: readers)
+    /// - Parameter path: The database file.
+    init(path: String) throws(IndexError) {
+        database = try IndexDatabase(path: path)
     }
 
     /// Waits for running queries and closes the database. Later calls fail.
-    func close() throws(IndexError) {
-        try database.close()
+    func close() {
+        database.close()
     }
 
     // MARK: Queries
 
     func aliasRow(_ key: AliasKey) throws(IndexError) -> AliasRow? {
         try database.query { database in
-            let statement = try database.cachedStatement(
-                sql: """
-                    SELECT \(AliasRow.columns)
-                    FROM aliases JOIN objects ON objects.id = aliases.object WHERE aliases.key = ?
-                    """)
-            return try Row.fetchOne(statement, arguments: [key.data]).map { try AliasRow($0) }
+            try database.first(
+                """
+                SELECT \(AliasRow.columns)
+                FROM aliases JOIN objects ON objects.id = aliases.object WHERE aliases.key = ?
+                """,
+                [key.bytes]
+            ) { try AliasRow($0) }
         }
     }
 
@@ -44,14 +42,10 @@ final class Index: Sendable {
     /// The file extensions of all objects whose ids begin with the byte `first`.
     func extensions(ofObjectsIn first: UInt8) throws(IndexError) -> [ObjectID: String] {
         try database.query { database in
-            let statement = try database.cachedStatement(sql: "SELECT id, extension FROM objects WHERE id >= ? AND id <= ?")
-            let bounds: StatementArguments = [
-                Data([first] + Array(repeating: 0, count: 31)), Data([first] + Array(repeating: 0xff, count: 31)),
-            ]
+            let bounds = [[first] + Array(repeating: 0, count: 31), [first] + Array(repeating: 0xff, count: 31)]
             var extensions: [ObjectID: String] = [:]
-            let rows = try Row.fetchCursor(statement, arguments: bounds)
-            while let row = try rows.next() {
-                let fileExtension: String = try row.checked(1)
+            try database.forEach("SELECT id, extension FROM objects WHERE id >= ? AND id <= ?", bounds) { row in
+                let fileExtension: String = try row.value(1)
                 guard ObjectRecord.isExtension(fileExtension) else {
                     throw IndexError(broken: "an extension is out of range")
                 }
@@ -64,43 +58,42 @@ final class Index: Sendable {
     /// Up to `limit` objects after `sequence`, in the order of the eviction queue.
     func objects(after sequence: Int64, limit: Int) throws(IndexError) -> [ObjectRow] {
         try database.query { database in
-            let statement = try database.cachedStatement(
-                sql: "SELECT \(ObjectRow.columns) FROM objects WHERE sequence > ? ORDER BY sequence LIMIT ?")
-            return try Row.fetchAll(statement, arguments: [sequence, limit]).map { try ObjectRow($0) }
+            try database.all(
+                "SELECT \(ObjectRow.columns) FROM objects WHERE sequence > ? ORDER BY sequence LIMIT ?", [sequence, limit]
+            ) { try ObjectRow($0) }
         }
     }
 
     /// Up to `limit` aliases after `key`, in the order of their keys.
     func aliases(after key: AliasKey?, limit: Int) throws(IndexError) -> [AliasRow] {
         try database.query { database in
-            let statement = try database.cachedStatement(
-                sql: """
-                    SELECT \(AliasRow.columns)
-                    FROM aliases JOIN objects ON objects.id = aliases.object
-                    WHERE aliases.key > ? ORDER BY aliases.key LIMIT ?
-                    """)
-            return try Row.fetchAll(statement, arguments: [key?.data ?? Data(), limit]).map { try AliasRow($0) }
+            try database.all(
+                """
+                SELECT \(AliasRow.columns)
+                FROM aliases JOIN objects ON objects.id = aliases.object
+                WHERE aliases.key > ? ORDER BY aliases.key LIMIT ?
+                """,
+                [key?.bytes ?? [], limit]
+            ) { try AliasRow($0) }
         }
     }
 
     /// Up to `limit` former aliases after `last`, in the order of their objects and URLs.
     func formerAliases(after last: FormerAliasRow?, limit: Int) throws(IndexError) -> [FormerAliasRow] {
         try database.query { database in
-            let statement = try database.cachedStatement(
-                sql: """
-                    SELECT object, url, sequence FROM former_aliases WHERE (object, url) > (?, ?) ORDER BY object, url LIMIT ?
-                    """)
-            let arguments: StatementArguments = [last?.object.data ?? Data(), last?.url ?? "", limit]
-            return try Row.fetchAll(statement, arguments: arguments).map { try FormerAliasRow($0) }
+            try database.all(
+                "SELECT object, url, sequence FROM former_aliases WHERE (object, url) > (?, ?) ORDER BY object, url LIMIT ?",
+                [last?.object.bytes ?? [], last?.url ?? "", limit]
+            ) { try FormerAliasRow($0) }
         }
     }
 
     func totals() throws(IndexError) -> IndexTotals {
         try database.query { database in
-            guard let row = try Row.fetchOne(database, sql: "SELECT objects, bytes FROM state") else {
-                throw IndexError(broken: "it has no state")
+            let totals = try database.first("SELECT objects, bytes FROM state") { row in
+                IndexTotals(objects: try row.value(0), bytes: try row.value(1))
             }
-            let totals = IndexTotals(objects: try row.checked(0), bytes: try row.checked(1))
+            guard let totals else { throw IndexError(broken: "it has no state") }
             guard totals.objects >= 0, (0...ObjectRecord.maxNumber).contains(totals.bytes) else {
                 throw IndexError(broken: "its totals are out of range")
             }
@@ -110,12 +103,14 @@ final class Index: Sendable {
 
     func state() throws(IndexError) -> IndexState {
         try database.query { database in
-            guard let row = try Row.fetchOne(database, sql: "SELECT journal, applied, hand, clean FROM state") else {
-                throw IndexError(broken: "it has no state")
+            let state = try database.first("SELECT journal, applied, hand, clean FROM state") { row in
+                IndexState(
+                    position: IndexPosition(journal: try row.value(0), offset: try row.value(1)), hand: try row.value(2),
+                    isClean: try row.value(3))
             }
-            let position = IndexPosition(journal: try row.checked(0), offset: try row.checked(1))
-            guard position.offset >= 0 else { throw IndexError(broken: "its position is out of range") }
-            return IndexState(position: position, hand: try row.checked(2), isClean: try row.checked(3))
+            guard let state else { throw IndexError(broken: "it has no state") }
+            guard state.position.offset >= 0 else { throw IndexError(broken: "its position is out of range") }
+            return state
         }
     }
 
@@ -157,12 +152,12 @@ final class Index: Sendable {
 
     /// Records at which sequence the eviction hand stopped.
     func setHand(_ hand: Int64) throws(IndexError) {
-        try database.change { try $0.cachedStatement(sql: "UPDATE state SET hand = ?").execute(arguments: [hand]) }
+        try database.change { try $0.run("UPDATE state SET hand = ?", [hand]) }
     }
 
     /// Records whether the cache was closed in order.
     func setClean(_ isClean: Bool) throws(IndexError) {
-        try database.change { try $0.cachedStatement(sql: "UPDATE state SET clean = ?").execute(arguments: [isClean]) }
+        try database.change { try $0.run("UPDATE state SET clean = ?", [isClean]) }
     }
 
     /// Makes all changes durable.

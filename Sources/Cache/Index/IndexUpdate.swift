@@ -1,14 +1,13 @@
-internal import Foundation
-internal import GRDB
+internal import SQLite
 
 /// Changes of the index within one transaction.
 ///
 /// Each line of the journal has a sequence, and a line that is older than what the index holds changes nothing. So lines may be
 /// applied more than once.
 struct IndexUpdate {
-    private let database: Database
+    private let database: SQLiteConnection
 
-    init(in database: Database) {
+    init(in database: SQLiteConnection) {
         self.database = database
     }
 
@@ -32,74 +31,77 @@ struct IndexUpdate {
         if let stored = try ObjectRow.select(record.id, in: database) {
             guard stored.sequence < sequence else { return }
             // Not an upsert: the triggers that maintain the totals need a removal and an addition.
-            try database.cachedStatement(sql: "DELETE FROM objects WHERE id = ?").execute(arguments: [record.id.data])
+            try database.run("DELETE FROM objects WHERE id = ?", [record.id.bytes])
         }
-        try database.cachedStatement(sql: "INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, 0)").execute(arguments: [
-            sequence, record.id.data, record.fileExtension, record.length, record.content.data, record.created,
-            Data(record.facts),
-        ])
+        try database.run(
+            "INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
+            [
+                sequence, record.id.bytes, record.fileExtension, record.length, record.content.bytes, record.created,
+                record.facts,
+            ])
     }
 
     private func insert(_ record: AliasRecord, leadingTo object: ObjectID, _ sequence: Int64) throws {
-        try database.cachedStatement(
-            sql: """
-                INSERT OR REPLACE INTO former_aliases (object, url, sequence)
-                SELECT object, url, sequence FROM aliases WHERE key = ? AND sequence < ? AND object <> ?
-                """
-        ).execute(arguments: [record.key.data, sequence, object.data])
+        try database.run(
+            """
+            INSERT OR REPLACE INTO former_aliases (object, url, sequence)
+            SELECT object, url, sequence FROM aliases WHERE key = ? AND sequence < ? AND object <> ?
+            """,
+            [record.key.bytes, sequence, object.bytes])
         // While the index catches up, a later line of the alias may have been applied first.
-        try database.cachedStatement(
-            sql: """
-                INSERT OR REPLACE INTO former_aliases (object, url, sequence)
-                SELECT ?, ?, ? FROM aliases WHERE key = ? AND sequence > ? AND object <> ?
-                """
-        ).execute(arguments: [object.data, record.sourceURL, sequence, record.key.data, sequence, object.data])
-        try database.cachedStatement(
-            sql: """
-                INSERT INTO aliases (key, sequence, object, url, etag, modified, fetched, fresh) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-                ON CONFLICT (key) DO UPDATE SET
-                    sequence = excluded.sequence, object = excluded.object, url = excluded.url, etag = excluded.etag,
-                    modified = excluded.modified, fetched = excluded.fetched, fresh = excluded.fresh
-                WHERE excluded.sequence > aliases.sequence
-                """
-        ).execute(arguments: [
-            record.key.data, sequence, object.data, record.sourceURL, record.validators.etag, record.validators.lastModified,
-            record.fetchedAt, record.freshFor,
-        ])
+        try database.run(
+            """
+            INSERT OR REPLACE INTO former_aliases (object, url, sequence)
+            SELECT ?, ?, ? FROM aliases WHERE key = ? AND sequence > ? AND object <> ?
+            """,
+            [object.bytes, record.sourceURL, sequence, record.key.bytes, sequence, object.bytes])
+        try database.run(
+            """
+            INSERT INTO aliases (key, sequence, object, url, etag, modified, fetched, fresh) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (key) DO UPDATE SET
+                sequence = excluded.sequence, object = excluded.object, url = excluded.url, etag = excluded.etag,
+                modified = excluded.modified, fetched = excluded.fetched, fresh = excluded.fresh
+            WHERE excluded.sequence > aliases.sequence
+            """,
+            [
+                record.key.bytes, sequence, object.bytes, record.sourceURL, record.validators.etag,
+                record.validators.lastModified,
+                record.fetchedAt, record.freshFor,
+            ])
     }
 
     private func insertFormerAlias(_ url: String, _ object: ObjectID, _ sequence: Int64) throws {
-        try database.cachedStatement(sql: "INSERT OR REPLACE INTO former_aliases (object, url, sequence) VALUES (?, ?, ?)")
-            .execute(arguments: [object.data, url, sequence])
+        try database.run(
+            "INSERT OR REPLACE INTO former_aliases (object, url, sequence) VALUES (?, ?, ?)", [object.bytes, url, sequence])
     }
 
     /// A line about an object that was removed and stored again since then changes nothing: its sequence is lower.
     private func recordUpload(of object: ObjectID, _ sequence: Int64) throws {
-        try database.cachedStatement(sql: "UPDATE objects SET uploaded = ? WHERE id = ? AND sequence < ? AND uploaded < ?")
-            .execute(arguments: [sequence, object.data, sequence, sequence])
+        try database.run(
+            "UPDATE objects SET uploaded = ? WHERE id = ? AND sequence < ? AND uploaded < ?",
+            [sequence, object.bytes, sequence, sequence])
     }
 
     // MARK: Other changes
 
     func setPosition(_ position: IndexPosition) throws {
-        try database.cachedStatement(sql: "UPDATE state SET journal = ?, applied = ?")
-            .execute(arguments: [position.journal, position.offset])
+        try database.run("UPDATE state SET journal = ?, applied = ?", [position.journal, position.offset])
     }
 
     /// Removes objects and the aliases that lead to them.
     func delete(_ objects: [ObjectRow]) throws {
-        let deleteObject = try database.cachedStatement(sql: "DELETE FROM objects WHERE sequence = ? AND id = ?")
-        let deleteAliases = try database.cachedStatement(sql: "DELETE FROM aliases WHERE object = ?")
         for object in objects {
-            try deleteObject.execute(arguments: [object.sequence, object.record.id.data])
-            if database.changesCount > 0 { try deleteAliases.execute(arguments: [object.record.id.data]) }
+            try database.run("DELETE FROM objects WHERE sequence = ? AND id = ?", [object.sequence, object.record.id.bytes])
+            if database.changedRows > 0 {
+                try database.run("DELETE FROM aliases WHERE object = ?", [object.record.id.bytes])
+            }
         }
     }
 
     /// Removes aliases and former aliases of objects that the index does not have.
     func deleteDanglingAliases() throws {
-        try database.execute(sql: "DELETE FROM former_aliases WHERE object NOT IN (SELECT id FROM objects)")
-        try database.execute(sql: "DELETE FROM aliases WHERE object NOT IN (SELECT id FROM objects)")
+        try database.run("DELETE FROM former_aliases WHERE object NOT IN (SELECT id FROM objects)")
+        try database.run("DELETE FROM aliases WHERE object NOT IN (SELECT id FROM objects)")
     }
 }
 
@@ -111,7 +113,7 @@ struct PurgeQuery {
     private let sequence: Int64
     /// The covered aliases, in SQL that fits both tables of aliases.
     private let condition: String
-    private let arguments: StatementArguments
+    private let arguments: [any SQLiteValue]
 
     init(_ scope: PurgeScope, before sequence: Int64) {
         self.scope = scope
@@ -120,29 +122,28 @@ struct PurgeQuery {
         case .all:
             (condition, arguments) = ("sequence < ?", [sequence])
         case .object(let id):
-            (condition, arguments) = ("object = ? AND sequence < ?", [id.data, sequence])
+            (condition, arguments) = ("object = ? AND sequence < ?", [id.bytes, sequence])
         case .url(let url):
             (condition, arguments) = ("url = ? AND sequence < ?", [url, sequence])
         case .prefix(let prefix):
             // The first comparison uses the index of URLs. The second compares bytes: substr() of text counts characters.
             condition = "url >= ? AND substr(CAST(url AS BLOB), 1, ?) = ? AND sequence < ?"
-            arguments = [prefix, prefix.utf8.count, Data(prefix.utf8), sequence]
+            arguments = [prefix, prefix.utf8.count, Array(prefix.utf8), sequence]
         }
     }
 
     /// Selects the covered rows and changes nothing.
-    func selectCovered(in database: Database) throws -> RemovedRows {
+    func selectCovered(in database: SQLiteConnection) throws -> RemovedRows {
         var covered = RemovedRows()
         covered.aliases =
-            try Int64.fetchOne(
-                database, sql: "SELECT COUNT(*) FROM aliases WHERE \(condition)", arguments: arguments) ?? 0
+            try database.first("SELECT COUNT(*) FROM aliases WHERE \(condition)", arguments) { try $0.value(0) } ?? 0
         switch scope {
         case .all:
             let unaliased = "SELECT COUNT(*) FROM objects WHERE sequence < ? AND id NOT IN (SELECT object FROM aliases)"
-            covered.unaliased = try Int64.fetchOne(database, sql: unaliased, arguments: [sequence]) ?? 0
+            covered.unaliased = try database.first(unaliased, [sequence]) { try $0.value(0) } ?? 0
             covered.objects = try selectObjects("sequence < ?", [sequence], in: database)
         case .object(let id):
-            covered.objects = try selectObjects("sequence < ? AND id = ?", [sequence, id.data], in: database)
+            covered.objects = try selectObjects("sequence < ? AND id = ?", [sequence, id.bytes], in: database)
             if covered.aliases == 0 { covered.unaliased = Int64(covered.objects.count) }
         case .url, .prefix:
             covered.objects = try selectObjects(
@@ -157,19 +158,17 @@ struct PurgeQuery {
     }
 
     /// Removes the covered rows and returns them.
-    func removeCovered(in database: Database) throws -> RemovedRows {
+    func removeCovered(in database: SQLiteConnection) throws -> RemovedRows {
         let covered = try selectCovered(in: database)
-        try database.execute(sql: "DELETE FROM aliases WHERE \(condition)", arguments: arguments)
-        try database.execute(sql: "DELETE FROM former_aliases WHERE \(condition)", arguments: arguments)
-        let delete = try database.cachedStatement(sql: "DELETE FROM objects WHERE sequence = ?")
-        for object in covered.objects { try delete.execute(arguments: [object.sequence]) }
+        try database.run("DELETE FROM aliases WHERE \(condition)", arguments)
+        try database.run("DELETE FROM former_aliases WHERE \(condition)", arguments)
+        for object in covered.objects { try database.run("DELETE FROM objects WHERE sequence = ?", [object.sequence]) }
         return covered
     }
 
     private func selectObjects(
-        _ condition: String, _ arguments: StatementArguments, in database: Database
+        _ condition: String, _ arguments: [any SQLiteValue], in database: SQLiteConnection
     ) throws -> [ObjectRow] {
-        try Row.fetchAll(database, sql: "SELECT \(ObjectRow.columns) FROM objects WHERE \(condition)", arguments: arguments)
-            .map { try ObjectRow($0) }
+        try database.all("SELECT \(ObjectRow.columns) FROM objects WHERE \(condition)", arguments) { try ObjectRow($0) }
     }
 }

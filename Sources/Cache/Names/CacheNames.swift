@@ -1,4 +1,4 @@
-internal import Crypto
+internal import Digests
 package import SystemIO
 
 /// The name under which a request finds its rendition before anything has been fetched.
@@ -54,8 +54,8 @@ package struct SourceDigest: DigestName {
     /// The digest of bytes in memory.
     package init(of bytes: UnsafeRawBufferPointer) {
         var hash = SHA256()
-        hash.update(bufferPointer: bytes)
-        digest = Digest256(hash.finalize())
+        hash.update(bytes)
+        digest = Digest256(hash)
     }
 
     /// Hashes the whole file. Blocks: not for an I/O thread.
@@ -86,10 +86,10 @@ package struct ContentDigest: DigestName {
         while true {
             let count = try file.read(into: buffer, at: length)
             if count == 0 { break }
-            hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            hash.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             length += count
         }
-        return (ContentDigest(digest: Digest256(hash.finalize())), length)
+        return (ContentDigest(digest: Digest256(hash)), length)
     }
 
     /// Bytes per read: large enough that the system calls cost little compared with the hashing.
@@ -115,11 +115,11 @@ struct FramedHash {
     }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer) {
-        withUnsafeBytes(of: UInt64(bytes.count).bigEndian) { hash.update(bufferPointer: $0) }
-        hash.update(bufferPointer: bytes)
+        withUnsafeBytes(of: UInt64(bytes.count).bigEndian) { hash.update($0) }
+        hash.update(bytes)
     }
 
     func finish() -> Digest256 {
-        Digest256(hash.finalize())
+        Digest256(hash)
     }
 }

@@ -1,4 +1,4 @@
-package import Crypto
+package import Digests
 internal import SystemIO
 
 /// The 32 bytes of a SHA-256, stored as four words: compared by four comparisons, hashed by one.
@@ -8,9 +8,9 @@ internal import SystemIO
 package struct Digest256: Hashable, Sendable {
     private let words: (UInt64, UInt64, UInt64, UInt64)
 
-    /// Copies the digest's bytes.
-    package init(_ digest: SHA256.Digest) {
-        self = digest.withUnsafeBytes { Digest256(checked: $0) }
+    /// The digest of everything that was hashed.
+    package init(_ hash: SHA256) {
+        self = hash.finalize().withUnsafeBytes { Digest256(checked: $0) }
     }
 
     /// The digest in `bytes`; nil unless there are exactly 32.

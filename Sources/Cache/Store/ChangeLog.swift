@@ -257,7 +257,7 @@ struct ChangeLog: ~Copyable, Sendable {
         try? index.setHand(hand)
         if !isBehind, self.index.removedSequences.isEmpty, isReconciled { try? index.setClean(true) }
         try? index.flush(emptyingLog: true)
-        try? index.close()
+        index.close()
         journal.unlock()
     }
 

@@ -29,7 +29,6 @@ final class ServingIndex: Sendable {
     }
 
     private let directory: CacheDirectory
-    private let readers: Int
     private let report: @Sendable (CacheEvent) -> Void
     private let index: Mutex<Index>
     private let visibleFrom = Atomic<Int64>(0)
@@ -42,17 +41,15 @@ final class ServingIndex: Sendable {
     /// the index has not applied the whole journal.
     ///
     /// - Parameters:
-    ///   - readers: The number of threads that query at the same time.
     ///   - report: Receives why an index was replaced.
     init(
-        in directory: CacheDirectory, following journal: borrowing Journal, readers: Int,
+        in directory: CacheDirectory, following journal: borrowing Journal,
         report: @escaping @Sendable (CacheEvent) -> Void
     ) throws(CacheError) {
         self.directory = directory
-        self.readers = readers
         self.report = report
-        let opened = Self.open(in: directory, following: journal, readers: readers, report: report)
-        let new = if let opened { opened.index } else { try Self.createEmpty(in: directory, readers: readers) }
+        let opened = Self.open(in: directory, following: journal, report: report)
+        let new = if let opened { opened.index } else { try Self.createEmpty(in: directory) }
         do throws(IndexError) {
             // Durably: after a power loss it must not look as if the cache had been closed.
             try new.setClean(false)
@@ -104,8 +101,8 @@ final class ServingIndex: Sendable {
         hideRows(before: sequence)
         // Closed first: SQLite removes its log by path, which would be that of the new index. Queries of the old index fail from
         // now on, and each is a miss.
-        try? current.close()
-        let new = try Self.createEmpty(in: directory, readers: readers)
+        current.close()
+        let new = try Self.createEmpty(in: directory)
         index.withLock { $0 = new }
         refreshTotals()
         report(.indexRebuilt(cause: cause.description))
@@ -150,12 +147,12 @@ final class ServingIndex: Sendable {
     // MARK: Opening
 
     private static func open(
-        in directory: CacheDirectory, following journal: borrowing Journal, readers: Int, report: (CacheEvent) -> Void
+        in directory: CacheDirectory, following journal: borrowing Journal, report: (CacheEvent) -> Void
     ) -> (index: Index, state: IndexState?, totals: IndexTotals)? {
         let problem: String
         var opened: Index?
         do throws(IndexError) {
-            let index = try Index(path: directory.path(of: Index.fileName), readers: readers)
+            let index = try Index(path: directory.path(of: Index.fileName))
             opened = index
             let state = try index.state()
             let totals = try index.totals()
@@ -169,16 +166,16 @@ final class ServingIndex: Sendable {
         } catch {
             problem = error.description
         }
-        try? opened?.close()
+        opened?.close()
         report(.indexRebuilt(cause: problem))
         return nil
     }
 
-    private static func createEmpty(in directory: CacheDirectory, readers: Int) throws(CacheError) -> Index {
+    private static func createEmpty(in directory: CacheDirectory) throws(CacheError) -> Index {
         let path = directory.path(of: Index.fileName)
         do {
             for suffix in ["", "-wal", "-shm"] { try directory.removeFile(Index.fileName + suffix) }
-            return try Index(path: path, readers: readers)
+            return try Index(path: path)
         } catch let error as SystemError {
             throw .directoryUnusable(path: path, cause: error)
         } catch {

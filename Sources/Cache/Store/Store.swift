@@ -22,14 +22,13 @@ final class Store: Sendable {
     /// Opens and locks the directory. Does not wait for an index that is behind the journal; see ``catchUp(unless:)``.
     ///
     /// - Parameters:
-    ///   - readers: The number of threads that query the index at the same time.
     ///   - report: Receives events that an operator should know.
     init(
-        path: String, readers: Int, report: @escaping @Sendable (CacheEvent) -> Void = { _ in }
+        path: String, report: @escaping @Sendable (CacheEvent) -> Void = { _ in }
     ) throws(CacheError) {
         let directory = try CacheDirectory(path: path)
         let journal = try Journal.open(in: directory)
-        let index = try ServingIndex(in: directory, following: journal, readers: readers, report: report)
+        let index = try ServingIndex(in: directory, following: journal, report: report)
         self.directory = directory
         self.index = index
         state = Mutex(

@@ -1,4 +1,4 @@
-internal import Crypto
+internal import Digests
 internal import SystemIO
 
 /// A complete body that begins as an animation.
@@ -75,7 +75,7 @@ struct BodySink: ~Copyable {
             throw .notAGIF(looksLike: kind)
         }
         do throws(SystemError) {
-            return FetchedBody(bytes: try file.seal(), count: count, sha256: Array(hash.finalize()))
+            return FetchedBody(bytes: try file.seal(), count: count, sha256: hash.finalize())
         } catch {
             throw .exhausted(cause: error.description)
         }
@@ -96,7 +96,7 @@ struct BodySink: ~Copyable {
         } catch {
             throw .exhausted(cause: error.description)
         }
-        hash.update(bufferPointer: bytes)
+        hash.update(bytes)
         count += bytes.count
     }
 }

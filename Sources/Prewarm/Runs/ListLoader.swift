@@ -1,5 +1,5 @@
 internal import SystemIO
-internal import Crypto
+internal import Digests
 internal import Fetch
 internal import Foundation
 
@@ -54,8 +54,8 @@ package struct ListLoader {
     /// A hash of the renditions and the target, which names the journal of a run.
     package static func fingerprint(of entries: [PrewarmEntry], target: String) -> String {
         var hash = SHA256()
-        hash.update(data: Array((target + "\n").utf8))
-        for entry in entries { hash.update(data: Array((entry.identity + "\n").utf8)) }
+        hash.update(Array((target + "\n").utf8))
+        for entry in entries { hash.update(Array((entry.identity + "\n").utf8)) }
         return Hex.encode(hash.finalize().prefix(8))
     }
 

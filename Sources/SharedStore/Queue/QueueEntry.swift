@@ -1,3 +1,4 @@
+internal import Digests
 internal import SystemIO
 
 /// A write that waits in the queue.
@@ -28,7 +29,7 @@ struct QueueEntry: Sendable, Equatable {
             fields.merge(record.fields) { own, _ in own }
         }
         let bytes = FieldLines.encode(fields)
-        return bytes + Array("end: \(Hex.encode(SHA256Digest.of(bytes)))\n".utf8)
+        return bytes + Array("end: \(Hex.encode(SHA256.hash(bytes)))\n".utf8)
     }
 
     init(sequence: UInt64, name: RenditionName, change: Change) {
@@ -41,7 +42,7 @@ struct QueueEntry: Sendable, Equatable {
     init?(sequence: UInt64, encoded: [UInt8]) {
         // The last line is `end: ` with 64 digits and a line feed.
         let body = encoded.dropLast(70)
-        guard encoded.suffix(70).elementsEqual("end: \(Hex.encode(SHA256Digest.of(Array(body))))\n".utf8) else { return nil }
+        guard encoded.suffix(70).elementsEqual("end: \(Hex.encode(SHA256.hash(body)))\n".utf8) else { return nil }
         let fields = FieldLines.decode(Array(body))
         guard let name = fields["name"].flatMap({ RenditionName($0) }) else { return nil }
         switch fields["change"] {

@@ -1,3 +1,4 @@
+internal import Digests
 internal import Synchronization
 internal import SystemIO
 
@@ -98,6 +99,6 @@ final class RecordedObjects: Sendable {
         let bytes = FieldLines.encode(record.fields)
         try await client.put(
             keys.record(name),
-            S3Client.Upload(body: .bytes(bytes), digest: SHA256Digest.of(bytes), mediaType: "text/plain"), timeout: timeout)
+            S3Client.Upload(body: .bytes(bytes), digest: SHA256.hash(bytes), mediaType: "text/plain"), timeout: timeout)
     }
 }

@@ -1,4 +1,4 @@
-internal import Crypto
+internal import Digests
 internal import SystemIO
 
 /// What the store knows of a rendition besides its bytes.
@@ -76,13 +76,8 @@ extension StoredRecord {
 
     private static func check(_ fields: [String: String]) -> String {
         let text = fields.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)\n" }.joined()
-        return Hex.encode(SHA256Digest.of(Array(text.utf8)).prefix(16))
+        return Hex.encode(SHA256.hash(text.utf8).prefix(16))
     }
-}
-
-/// SHA-256 of bytes in memory.
-enum SHA256Digest {
-    static func of(_ bytes: [UInt8]) -> [UInt8] { Array(SHA256.hash(data: bytes)) }
 }
 
 /// Names and values as lines of text, `name: value`.

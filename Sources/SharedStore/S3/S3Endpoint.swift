@@ -1,4 +1,3 @@
-internal import Crypto
 internal import SystemIO
 
 /// A setting of the shared store that cannot work. The description is a sentence that begins with the setting's name.

@@ -1,4 +1,4 @@
-internal import Crypto
+internal import Digests
 internal import SystemIO
 
 /// The signing part of a request to S3: what a client on libcurl has to set besides the URL.
@@ -27,7 +27,7 @@ package struct S3Signer: Sendable, Equatable {
     }
 
     /// SHA-256 of no bytes.
-    private static let emptyDigest = Hex.encode(SHA256.hash(data: [UInt8]()))
+    private static let emptyDigest = Hex.encode(SHA256.hash([UInt8]()))
 
     /// The signing part of a request.
     ///

@@ -1,5 +1,5 @@
 internal import CCurl
-internal import Crypto
+internal import Digests
 internal import Curl
 internal import Glibc
 internal import SystemIO
@@ -104,7 +104,7 @@ final class Transfer {
             } catch {
                 return fail(.file(error))
             }
-            digest.update(bufferPointer: piece)
+            digest.update(piece)
         }
         length += piece.count
         return true
@@ -159,7 +159,7 @@ final class Transfer {
         // libcurl takes a head that ends with the connection for a response without a body.
         guard isHeadComplete else { return .failure(.interrupted(cause: "its head is incomplete")) }
         var digest: [UInt8]?
-        if case .file = request.destination { digest = Array(self.digest.finalize()) }
+        if case .file = request.destination { digest = self.digest.finalize() }
         return .success(TransferResponse(status: status, fields: fields, body: body, length: length, digest: digest))
     }
 }

@@ -1,5 +1,5 @@
 internal import Cache
-internal import Crypto
+internal import Digests
 internal import Fetch
 internal import HTTP
 internal import Renditions
@@ -13,7 +13,8 @@ struct AdminController: Sendable {
     private let hooks: PurgeHooks
     private let mounts: [String: Mount]
     private let publicURL: String?
-    private let token: SHA256Digest?
+    /// The digest of the token.
+    private let token: [UInt8]?
 
     init(
         purger: RenditionPurger, cache: Cache, state: RenditionState, sharing: @escaping @Sendable () -> SharingStatus,
@@ -26,7 +27,7 @@ struct AdminController: Sendable {
         self.hooks = hooks
         mounts = policy.mounts
         publicURL = policy.publicURL
-        token = policy.adminToken.map { SHA256.hash(data: Array($0.utf8)) }
+        token = policy.adminToken.map { SHA256.hash($0.utf8) }
     }
 
     /// Whether a token is configured. Without one, the admin interface does not exist.
@@ -71,15 +72,15 @@ struct AdminController: Sendable {
         return origin.canonical + parts[3]
     }
 
-    /// Checks the token of a request. Compares digests, so the time does not depend on the position of the first difference.
+    /// Checks the token of a request. Compares digests in constant time, so the time tells nothing about the token or its length.
     ///
     /// - Throws: `not_found` if the admin interface is off, or `unauthorized`.
     func authorize(_ authorization: String?) throws(Problem) {
         guard let token else { throw .notFound("The admin interface is off: no admin token is configured.") }
         let words = (authorization ?? "").split(separator: " ", maxSplits: 1)
-        guard words.count == 2, words[0].lowercased() == "bearer", SHA256.hash(data: Array(words[1].utf8)) == token else {
-            throw .unauthorized
-        }
+        guard words.count == 2, words[0].lowercased() == "bearer",
+            ConstantTime.areEqual(SHA256.hash(words[1].utf8), token)
+        else { throw .unauthorized }
     }
 
     private struct Purged: Encodable {

@@ -1,4 +1,4 @@
-internal import Crypto
+internal import Digests
 package import Fetch
 internal import Foundation
 
@@ -48,7 +48,8 @@ package struct SigningKeys: Sendable, CustomStringConvertible {
 
 /// A secret that signs requests, with the limits of the requests that it signs.
 package struct SigningKey: Sendable, CustomStringConvertible {
-    private let secret: SymmetricKey
+    private let authentication: HMACSHA256
+    fileprivate let isShort: Bool
     /// The name in metrics; nil for a key without one.
     package let name: String?
     /// The sources of which the key may sign requests; empty for all.
@@ -57,7 +58,8 @@ package struct SigningKey: Sendable, CustomStringConvertible {
     let rate: RateLimit?
 
     package init(secret: String, name: String? = nil, sources: [SourcePattern] = [], rate: RateLimit? = nil) {
-        self.secret = SymmetricKey(data: Array(secret.utf8))
+        authentication = HMACSHA256(key: secret.utf8)
+        isShort = secret.utf8.count < SHA256.byteCount
         self.name = name
         self.sources = sources
         self.rate = rate
@@ -67,8 +69,6 @@ package struct SigningKey: Sendable, CustomStringConvertible {
         "\(name ?? "without a name"), sources: \(sources), rate: \(rate.map { "\($0)" } ?? "none")"
     }
 
-    fileprivate var isShort: Bool { secret.bitCount < 256 }
-
     /// Whether the key may sign a request for a source. A key for some sources cannot sign uploads.
     ///
     /// - Parameter source: Nil for an upload.
@@ -77,11 +77,11 @@ package struct SigningKey: Sendable, CustomStringConvertible {
     }
 
     fileprivate func signature(of text: String) -> String {
-        Base64URL.encode(HMAC<SHA256>.authenticationCode(for: Array(text.utf8), using: secret))
+        Base64URL.encode(authentication.code(for: text.utf8))
     }
 
     fileprivate func verifies(_ code: [UInt8], of text: String) -> Bool {
-        HMAC<SHA256>.isValidAuthenticationCode(code, authenticating: Array(text.utf8), using: secret)
+        authentication.isValid(code, for: text.utf8)
     }
 }
 

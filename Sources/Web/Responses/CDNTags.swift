@@ -1,4 +1,4 @@
-internal import Crypto
+internal import Digests
 internal import Fetch
 internal import HTTP
 internal import SystemIO
@@ -19,7 +19,7 @@ struct CDNTags: Equatable {
 
     /// The first 16 hexadecimal digits of the SHA-256 of a text.
     private static func hash(_ text: String) -> String {
-        Hex.encode(SHA256.hash(data: Array(text.utf8)).prefix(8))
+        Hex.encode(SHA256.hash(text.utf8).prefix(8))
     }
 
     /// The tags as the large CDNs read them: separated by commas in `Cache-Tag`, by spaces in `Surrogate-Key`.

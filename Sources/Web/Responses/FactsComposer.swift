@@ -1,5 +1,5 @@
 internal import Cache
-internal import Crypto
+internal import Digests
 internal import HTTP
 internal import Renditions
 internal import SystemIO
@@ -53,6 +53,6 @@ struct FactsComposer: Sendable {
 
     /// Returns a strong entity tag for bytes.
     static func entityTag(_ bytes: [UInt8]) -> String {
-        "\"" + Hex.encode(SHA256.hash(data: bytes)) + "\""
+        "\"" + Hex.encode(SHA256.hash(bytes)) + "\""
     }
 }

@@ -1,4 +1,4 @@
-internal import Crypto
+internal import Digests
 internal import Foundation
 internal import SystemIO
 
@@ -94,7 +94,7 @@ enum PagePolicy {
     }
 
     private static func hash(_ text: [UInt8]) -> String {
-        "'sha256-\(Data(SHA256.hash(data: text)).base64EncodedString())'"
+        "'sha256-\(Data(SHA256.hash(text)).base64EncodedString())'"
     }
 }
 
@@ -102,6 +102,6 @@ enum PagePolicy {
 enum PageTag {
     /// A strong tag: a hash of the page.
     static func of(_ page: String) -> String {
-        "\"\(Hex.encode(SHA256.hash(data: Array(page.utf8)).prefix(16)))\""
+        "\"\(Hex.encode(SHA256.hash(page.utf8).prefix(16)))\""
     }
 }

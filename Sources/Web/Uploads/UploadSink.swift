@@ -1,5 +1,5 @@
 internal import Cache
-internal import Crypto
+internal import Digests
 internal import Fetch
 internal import HTTP
 internal import Renditions
@@ -82,7 +82,7 @@ struct UploadedFile: ~Copyable {
         } catch {
             throw Self.noMemory(error)
         }
-        hash.update(bufferPointer: bytes)
+        hash.update(bytes)
         count += bytes.count
     }
 
@@ -94,7 +94,7 @@ struct UploadedFile: ~Copyable {
     /// Returns the complete file, sealed against changes.
     mutating func finish() throws(Problem) -> Source {
         if case .notAGIF(let kind) = ContentSniffer.judge(start, isWhole: true) { throw Self.notAGIF(kind) }
-        guard let file = file.take(), let digest = SourceDigest(bytes: Array(hash.finalize())) else {
+        guard let file = file.take(), let digest = SourceDigest(bytes: hash.finalize()) else {
             throw Self.notAGIF(.empty)
         }
         do throws(SystemError) {

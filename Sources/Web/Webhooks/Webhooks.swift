@@ -1,5 +1,5 @@
 package import Cache
-internal import Crypto
+internal import Digests
 package import Fetch
 internal import Foundation
 package import Logging
@@ -18,12 +18,12 @@ package final class Webhooks: Sendable {
         /// The receivers that requests may name; none turns webhooks off.
         package let allow: [SourcePattern]
         /// Signs deliveries; nil turns webhooks off.
-        fileprivate let key: SymmetricKey?
+        fileprivate let key: HMACSHA256?
 
         /// - Parameter key: The key, of which the UTF-8 bytes count.
         package init(allow: [SourcePattern] = [], key: String? = nil) {
             self.allow = allow
-            self.key = key.map { SymmetricKey(data: Array($0.utf8)) }
+            self.key = key.map { HMACSHA256(key: $0.utf8) }
         }
     }
 
@@ -141,7 +141,7 @@ package final class Webhooks: Sendable {
         let policy = state.withLock { $0.policy }
         guard let key = policy.key, policy.allow.contains(where: { $0.matches(url) }) else { return nil }
         let time = clock.unixSeconds()
-        let code = HMAC<SHA256>.authenticationCode(for: Array("\(time).".utf8) + document, using: key)
+        let code = key.code(for: Array("\(time).".utf8) + document)
         return [
             "Gifreel-Status: \(status)", "Gifreel-Timestamp: \(time)", "Gifreel-Signature: v1=\(Hex.encode(code))",
         ]

@@ -1,5 +1,4 @@
 import Cache
-import Crypto
 import Foundation
 import Glibc
 import SystemIO

@@ -1,4 +1,4 @@
-import Crypto
+import Digests
 import Foundation
 import SystemIO
 import TestSupport
@@ -21,7 +21,7 @@ struct S3MountTests {
             [
                 "-sSf", "--path-as-is", "--aws-sigv4", "aws:amz:us-east-1:s3", "--user",
                 "\(store.accessKey):\(store.secretKey)", "-H",
-                "x-amz-content-sha256: \(Hex.encode(SHA256.hash(data: bytes)))", "-T", file.path,
+                "x-amz-content-sha256: \(Hex.encode(SHA256.hash(bytes)))", "-T", file.path,
                 "\(store.endpoint)/\(store.bucket)/\(path)",
             ], environment: [:]
         ).finish()

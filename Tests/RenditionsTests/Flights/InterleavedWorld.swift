@@ -1,5 +1,5 @@
 import Cache
-import Crypto
+import Digests
 import Glibc
 import Logging
 import Media
@@ -251,7 +251,7 @@ final class InterleavedWorld: Sendable {
         }
         return .fetched(
             FetchedSource(
-                bytes: sealed, count: bytes.count, sha256: Array(SHA256.hash(data: bytes)),
+                bytes: sealed, count: bytes.count, sha256: SHA256.hash(bytes),
                 validators: SourceValidators(etag: etag), cacheDirectives: CacheDirectives(), duration: .zero))
     }
 

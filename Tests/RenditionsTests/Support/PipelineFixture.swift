@@ -1,5 +1,5 @@
 import Cache
-import Crypto
+import Digests
 import Foundation
 import Logging
 import Media
@@ -184,7 +184,7 @@ final class PipelineFixture: Sendable {
                 }
                 return .fetched(
                     FetchedSource(
-                        bytes: sealed, count: bytes.count, sha256: Array(SHA256.hash(data: bytes)),
+                        bytes: sealed, count: bytes.count, sha256: SHA256.hash(bytes),
                         validators: SourceValidators(etag: etag), cacheDirectives: directives, duration: .milliseconds(1)))
             }
         }

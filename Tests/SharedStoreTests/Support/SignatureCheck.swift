@@ -1,4 +1,4 @@
-import Crypto
+import Digests
 import Foundation
 import SystemIO
 import TestSupport
@@ -21,11 +21,11 @@ enum SignatureCheck {
         let day = String(time.prefix(8))
         let scope = "\(day)/\(region)/s3/aws4_request"
         guard credential.hasSuffix("/\(scope)") else { return false }
-        let text = ["AWS4-HMAC-SHA256", time, scope, Hex.encode(SHA256.hash(data: Data(canonical.utf8)))].joined(
+        let text = ["AWS4-HMAC-SHA256", time, scope, Hex.encode(SHA256.hash(Data(canonical.utf8)))].joined(
             separator: "\n")
         var key = Data("AWS4\(secretKey)".utf8)
         for part in [day, region, "s3", "aws4_request", text] {
-            key = Data(HMAC<SHA256>.authenticationCode(for: Data(part.utf8), using: SymmetricKey(data: key)))
+            key = Data(HMACSHA256(key: key).code(for: part.utf8))
         }
         return Hex.encode(key) == signature
     }

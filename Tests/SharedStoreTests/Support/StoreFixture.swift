@@ -1,4 +1,4 @@
-import Crypto
+import Digests
 import Foundation
 import Synchronization
 import SystemIO
@@ -103,10 +103,10 @@ struct TestRendition: Sendable {
         var bytes = [UInt8](repeating: 0, count: count)
         for index in bytes.indices { bytes[index] = UInt8(truncatingIfNeeded: numbers.next()) }
         self.bytes = bytes
-        let id = Hex.encode(SHA256.hash(data: Array("\(seed)".utf8)))
+        let id = Hex.encode(SHA256.hash("\(seed)".utf8))
         name = try #require(RenditionName(id: id, fileExtension: "mp4"))
         record = try #require(
-            StoredRecord(length: count, digest: Array(SHA256.hash(data: bytes)), created: 1_790_000_000, facts: facts))
+            StoredRecord(length: count, digest: SHA256.hash(bytes), created: 1_790_000_000, facts: facts))
     }
 
     /// The bytes as a file in memory.

@@ -1,4 +1,4 @@
-import Crypto
+import Digests
 import Fetch
 import Foundation
 import Renditions
@@ -16,7 +16,7 @@ import Testing
         "/private.gif": { _ in .ok(gif, ["Cache-Control: no-store"]) },
     ]
 
-    private func hash(_ text: String) -> String { Hex.encode(SHA256.hash(data: Array(text.utf8)).prefix(8)) }
+    private func hash(_ text: String) -> String { Hex.encode(SHA256.hash(text.utf8).prefix(8)) }
 
     @Test func withoutTheSettingThereAreNoFieldsForThem() async throws {
         try await WebFixture.run(Self.paths) { web async throws in

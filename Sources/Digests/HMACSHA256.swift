@@ -1,0 +1,43 @@
+internal import COpenSSL
+
+/// Message authentication codes: HMAC with SHA-256 (RFC 2104), computed by OpenSSL. Any thread.
+package struct HMACSHA256: Sendable {
+    private let key: [UInt8]
+
+    /// - Parameter key: The shared secret, of any length.
+    package init(key: some Sequence<UInt8>) {
+        self.key = Array(key)
+    }
+
+    /// The code of `message`: ``SHA256/byteCount`` bytes.
+    package func code(for message: some Sequence<UInt8>) -> [UInt8] {
+        let message = Array(message)
+        return [UInt8](unsafeUninitializedCapacity: SHA256.byteCount) { buffer, count in
+            // A null pointer would stand for the key of an earlier call.
+            let result = key.withUnsafeBytes { key in
+                var none: UInt8 = 0
+                return withUnsafePointer(to: &none) { empty in
+                    HMAC(
+                        OpenSSLAlgorithm.sha256, key.baseAddress ?? UnsafeRawPointer(empty), Int32(key.count), message,
+                        message.count,
+                        buffer.baseAddress, nil)
+                }
+            }
+            precondition(result != nil, "OpenSSL cannot compute a code")
+            count = SHA256.byteCount
+        }
+    }
+
+    /// Whether `code` is the code of `message`. The time that it takes tells nothing about the right code.
+    package func isValid(_ code: some Sequence<UInt8>, for message: some Sequence<UInt8>) -> Bool {
+        ConstantTime.areEqual(Array(code), self.code(for: message))
+    }
+}
+
+/// Comparisons whose time does not depend on the bytes.
+package enum ConstantTime {
+    /// Whether both are the same bytes. Their lengths are no secret.
+    package static func areEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+        left.count == right.count && CRYPTO_memcmp(left, right, left.count) == 0
+    }
+}

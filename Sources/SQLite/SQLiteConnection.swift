@@ -1,0 +1,108 @@
+internal import CSQLite
+
+/// A connection to a database file, by the system's SQLite.
+///
+/// One thread may use it at a time. Every call may block: not for I/O threads.
+package final class SQLiteConnection: @unchecked Sendable {
+    private let handle: OpaquePointer
+    /// Prepared statements by their text. The texts are written in the program, so there are few.
+    private var statements: [String: SQLiteStatement] = [:]
+
+    /// How long a call waits for another connection.
+    private static let busyMilliseconds: Int32 = 5000
+
+    /// Opens a database, and creates an empty one if the file is missing.
+    package init(path: String) throws(SQLiteError) {
+        var handle: OpaquePointer?
+        let code = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nil)
+        guard code == SQLITE_OK, let handle else {
+            defer { sqlite3_close(handle) }
+            throw SQLiteError(code, handle)
+        }
+        self.handle = handle
+        sqlite3_busy_timeout(handle, Self.busyMilliseconds)
+    }
+
+    deinit {
+        for statement in statements.values { statement.finalize() }
+        sqlite3_close(handle)
+    }
+
+    /// Runs statements without parameters, separated by semicolons, and ignores their rows.
+    package func execute(_ sql: String) throws(SQLiteError) {
+        let code = sqlite3_exec(handle, sql, nil, nil, nil)
+        guard code == SQLITE_OK else { throw SQLiteError(code, handle) }
+    }
+
+    /// Runs one statement, and ignores its rows.
+    ///
+    /// - Parameters:
+    ///   - sql: The statement. It is compiled once and kept, so its text must not contain values.
+    ///   - values: The values of its parameters, in their order.
+    package func run(_ sql: String, _ values: [any SQLiteValue] = []) throws {
+        try forEach(sql, values) { _ in }
+    }
+
+    /// Calls `body` with each row of one statement, which must not be run again within it; see ``run(_:_:)``.
+    package func forEach(_ sql: String, _ values: [any SQLiteValue] = [], _ body: (SQLiteRow) throws -> Void) throws {
+        let statement = try statement(sql)
+        defer { statement.reset() }
+        try statement.bind(values)
+        while let row = try statement.step() { try body(row) }
+    }
+
+    /// What `body` makes of the first row; nil without rows; see ``run(_:_:)``.
+    package func first<Result>(
+        _ sql: String, _ values: [any SQLiteValue] = [], _ body: (SQLiteRow) throws -> Result
+    ) throws -> Result? {
+        let statement = try statement(sql)
+        defer { statement.reset() }
+        try statement.bind(values)
+        return try statement.step().map(body)
+    }
+
+    /// What `body` makes of each row; see ``run(_:_:)``.
+    package func all<Result>(
+        _ sql: String, _ values: [any SQLiteValue] = [], _ body: (SQLiteRow) throws -> Result
+    ) throws -> [Result] {
+        var results: [Result] = []
+        try forEach(sql, values) { results.append(try body($0)) }
+        return results
+    }
+
+    /// Rows that the latest INSERT, UPDATE or DELETE changed.
+    package var changedRows: Int64 { sqlite3_changes64(handle) }
+
+    /// Calls `body` in a transaction, which is rolled back if `body` throws.
+    ///
+    /// - Parameter isChange: Whether the transaction is one that changes tables, of which only one runs at a time. One that only
+    ///   reads sees the same state of the tables throughout.
+    package func transaction<Result>(isChange: Bool, _ body: (SQLiteConnection) throws -> Result) throws -> Result {
+        try run(isChange ? "BEGIN IMMEDIATE" : "BEGIN")
+        do {
+            let result = try body(self)
+            try run("COMMIT")
+            return result
+        } catch {
+            // Some errors have rolled it back already.
+            if sqlite3_get_autocommit(handle) == 0 { try? run("ROLLBACK") }
+            throw error
+        }
+    }
+
+    /// Copies the write-ahead log into the database file, and waits until that is durable.
+    ///
+    /// - Parameter emptyingLog: Whether the log becomes an empty file.
+    package func checkpoint(emptyingLog: Bool) throws(SQLiteError) {
+        let mode = emptyingLog ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_FULL
+        let code = sqlite3_wal_checkpoint_v2(handle, nil, mode, nil, nil)
+        guard code == SQLITE_OK else { throw SQLiteError(code, handle) }
+    }
+
+    private func statement(_ sql: String) throws(SQLiteError) -> SQLiteStatement {
+        if let statement = statements[sql] { return statement }
+        let statement = try SQLiteStatement(sql, handle)
+        statements[sql] = statement
+        return statement
+    }
+}

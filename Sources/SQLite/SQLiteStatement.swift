@@ -1,0 +1,58 @@
+internal import CSQLite
+
+/// A prepared statement. It belongs to its connection, which keeps it.
+package struct SQLiteStatement {
+    let handle: OpaquePointer
+
+    /// Compiles the first statement in `sql`.
+    init(_ sql: String, _ connection: OpaquePointer) throws(SQLiteError) {
+        var handle: OpaquePointer?
+        let code = sqlite3_prepare_v3(connection, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &handle, nil)
+        guard code == SQLITE_OK, let handle else { throw SQLiteError(code, connection) }
+        self.handle = handle
+    }
+
+    func bind(_ values: [any SQLiteValue]) throws(SQLiteError) {
+        precondition(values.count == sqlite3_bind_parameter_count(handle), "the number of values is not that of the parameters")
+        for (index, value) in values.enumerated() {
+            let code = value.bind(to: self, at: Int32(index + 1))
+            guard code == SQLITE_OK else { throw SQLiteError(code, sqlite3_db_handle(handle)) }
+        }
+    }
+
+    /// Goes to the next row; nil after the last one.
+    func step() throws(SQLiteError) -> SQLiteRow? {
+        switch sqlite3_step(handle) {
+        case SQLITE_ROW: SQLiteRow(handle: handle)
+        case SQLITE_DONE: nil
+        case let code: throw SQLiteError(code, sqlite3_db_handle(handle))
+        }
+    }
+
+    /// Ends the use of the statement, which keeps no lock and no value then.
+    func reset() {
+        sqlite3_reset(handle)
+        sqlite3_clear_bindings(handle)
+    }
+
+    func finalize() {
+        sqlite3_finalize(handle)
+    }
+}
+
+/// A row of a result. It is valid within the closure that receives it.
+package struct SQLiteRow {
+    let handle: OpaquePointer
+
+    /// The value in a column, numbered from 0.
+    ///
+    /// - Throws: If the value has another storage class or is out of range.
+    package func value<Value: SQLiteValue>(_ column: Int) throws(SQLiteError) -> Value {
+        guard let value = Value.read(self, Int32(column)) else { throw SQLiteError(column: column, isNot: Value.self) }
+        return value
+    }
+
+    func storageClass(_ column: Int32) -> Int32 {
+        sqlite3_column_type(handle, column)
+    }
+}
