@@ -17,15 +17,16 @@ package import SystemIO
 package final class Cache: RenditionCache {
     private let context: CacheContext
     private let hot: HotRenditions
-    private let lookups: WorkThreads
-    private let publishers: WorkThreads
-    private let purgers: WorkThreads
+    private let lookups: any BlockingWork
+    private let publishers: any BlockingWork
+    private let purgers: any BlockingWork
     private let isClosed = Atomic(false)
     // The synchronous operations behind the `async` methods; tests call them on threads of their own.
     let finder: RenditionFinder
     let publisher: RenditionPublisher
     let purger: Purger
     let evictor: Evictor
+    let housekeeper: Housekeeper
 
     /// Opens and locks the directory, creating it if needed. Returns at once even if the index has to be rebuilt: that happens
     /// in the background, and until then look-ups may miss stored renditions.
@@ -42,21 +43,22 @@ package final class Cache: RenditionCache {
 
     init(
         configuration: CacheConfiguration, clock: CacheClock, report: @escaping @Sendable (CacheEvent) -> Void = { _ in },
-        onStep: (@Sendable (Step) -> Void)?
+        threads: CacheThreads = .system, onStep: (@Sendable (Step) -> Void)?
     ) throws(CacheError) {
         let context = try CacheContext(configuration: configuration, clock: clock, report: report, onStep: onStep)
         self.context = context
         hot = context.hot
         let limit = configuration.queueLimit
-        lookups = WorkThreads(count: configuration.lookupThreads, limit: limit, name: "cache-lookup")
-        publishers = WorkThreads(count: configuration.publishThreads, limit: limit, name: "cache-publish")
-        purgers = WorkThreads(count: 1, limit: limit, name: "cache-purge")
+        lookups = threads.create(configuration.lookupThreads, limit, "cache-lookup")
+        publishers = threads.create(configuration.publishThreads, limit, "cache-publish")
+        purgers = threads.create(1, limit, "cache-purge")
         finder = RenditionFinder(context)
         evictor = Evictor(context)
         publisher = RenditionPublisher(context, finder: finder, evictor: evictor)
         purger = Purger(context, threads: purgers)
         let housekeeper = Housekeeper(context, finder: finder, evictor: evictor)
-        context.housekeeping.start(name: "cache-keeper") { housekeeper.runRound() }
+        self.housekeeper = housekeeper
+        if threads.includeHousekeeping { context.housekeeping.start(name: "cache-keeper") { housekeeper.runRound() } }
     }
 
     /// Ends the threads after the work they have begun, marks the store as closed in order, and unlocks the directory. From then
@@ -117,7 +119,7 @@ package final class Cache: RenditionCache {
     }
 
     private func lookUp(
-        isFirstLook: Bool, on threads: WorkThreads? = nil, _ find: @escaping @Sendable () -> CachedRendition?
+        isFirstLook: Bool, on threads: (any BlockingWork)? = nil, _ find: @escaping @Sendable () -> CachedRendition?
     ) async -> CachedRendition? {
         guard let found = await (threads ?? lookups).run(find) else {
             context.counters.refused.count()

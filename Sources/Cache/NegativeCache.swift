@@ -53,7 +53,8 @@ package final class NegativeCache<Failure: Sendable>: Sendable {
     package func remember(
         _ failure: Failure, for key: AliasKey, sourceURL: String, lifetime: NegativeLifetime, since epoch: Epoch
     ) {
-        let until = clock.monotonicNanoseconds() + lifetime.nanoseconds()
+        // The key spreads the retries of different sources, and a run that is repeated gets the same times.
+        let until = clock.monotonicNanoseconds() + lifetime.nanoseconds(jitter: key.digest.prefix)
         entries.withLock { entries in
             guard !purges.overtook(epoch, sourceURL: sourceURL) else { return }
             _ = entries.insert(Entry(failure: failure, sourceURL: sourceURL, until: until), for: key)
@@ -92,12 +93,14 @@ package enum NegativeLifetime: Sendable, Equatable {
     /// Another node has found the failure and remembers it for that long: at least one second, at most ten minutes.
     case shared(seconds: Int64)
 
-    /// The lifetime. A transient one differs from call to call.
-    package func nanoseconds() -> UInt64 {
+    /// The lifetime.
+    ///
+    /// - Parameter jitter: Determines the part of a transient lifetime beyond five seconds.
+    package func nanoseconds(jitter: UInt64 = .random(in: .min ... .max)) -> UInt64 {
         switch self {
         case .missing: 60 * Self.second
         case .unusable: 600 * Self.second
-        case .transient: 5 * Self.second + UInt64.random(in: 0...(5 * Self.second / 2))
+        case .transient: 5 * Self.second + jitter % (5 * Self.second / 2 + 1)
         case .retryAfter(let seconds): UInt64(min(max(seconds, 1), 300)) * Self.second
         case .shared(let seconds): UInt64(min(max(seconds, 1), 600)) * Self.second
         }

@@ -4,9 +4,9 @@ internal import SystemIO
 struct Purger: Sendable {
     private let context: CacheContext
     /// A thread of its own, so that a purge never waits behind publishes.
-    private let threads: WorkThreads
+    private let threads: any BlockingWork
 
-    init(_ context: CacheContext, threads: WorkThreads) {
+    init(_ context: CacheContext, threads: any BlockingWork) {
         self.context = context
         self.threads = threads
     }

@@ -5,8 +5,7 @@ internal import Glibc
 ///
 /// `@unchecked Sendable`: all state is accessed with `mutex` locked only. Mutex and condition have fixed addresses until `deinit`,
 /// which runs after the threads have ended, because each of them holds this object.
-package final class WorkThreads: @unchecked Sendable {
-    package typealias Work = @Sendable () -> Void
+package final class WorkThreads: BlockingWork, @unchecked Sendable {
 
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let wake = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -45,13 +44,6 @@ package final class WorkThreads: @unchecked Sendable {
         queue.append(work)
         pthread_cond_signal(wake)
         return true
-    }
-
-    /// Runs `work` on one of the threads, and returns its result; nil if the queue is full or closed. Suspends without blocking.
-    package func run<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result? {
-        await withCheckedContinuation { continuation in
-            if !submit({ continuation.resume(returning: work()) }) { continuation.resume(returning: nil) }
-        }
     }
 
     /// Refuses further work, waits for the queued work, and ends the threads. Blocks; must not be called from one of them.

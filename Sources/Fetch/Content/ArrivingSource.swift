@@ -50,7 +50,7 @@ package final class ArrivingSource: Sendable {
 
         mutating func takeWaiters() -> [CheckedContinuation<Void, Never>] {
             defer { waiters = [:] }
-            return Array(waiters.values)
+            return waiters.sorted { $0.key < $1.key }.map(\.value)
         }
     }
 

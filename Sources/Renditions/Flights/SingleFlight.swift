@@ -20,7 +20,7 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         let continuation: CheckedContinuation<Outcome, Never>
         /// Whether the flight was in progress before the waiter came.
         let joined: Bool
-        var timeout: Deadline?
+        var timeout: (any AnyObject & Sendable)?
     }
 
     private struct Entry {
@@ -31,7 +31,7 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         /// Whether the work waits for a worker, so that the timeouts of callers run.
         var isQueued = false
         var task: Task<Void, Never>?
-        var lifetime: Deadline?
+        var lifetime: (any AnyObject & Sendable)?
         var waiters: [Int: Waiter] = [:]
     }
 
@@ -58,15 +58,14 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
 
     private let state: Mutex<State>
-    private let executor: (any TaskExecutor)?
+    private let runtime: FlightRuntime
 
     /// - Parameters:
     ///   - queueTimeout: The longest time that a caller waits for a worker.
     ///   - lifetime: A backstop for the whole work, which has timeouts of its own.
-    ///   - executor: Runs the work; nil for Swift's default. Tests control the order of events with it.
-    init(queueTimeout: Duration, lifetime: Duration, executor: (any TaskExecutor)? = nil) {
+    init(queueTimeout: Duration, lifetime: Duration, runtime: FlightRuntime = .system) {
         state = Mutex(State(queueTimeout: queueTimeout, lifetime: lifetime))
-        self.executor = executor
+        self.runtime = runtime
     }
 
     /// Changes the timeouts of callers and flights that start from now on.
@@ -152,7 +151,7 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         guard let flight = state.withLock({ $0.entries[number]?.flight }) else { return }
         flight.setHandlers(
             queued: { [weak self] in self?.flightIsQueued(number) }, attached: { [weak self] in self?.attach(number) })
-        let task = Task(executorPreference: executor) {
+        let task = Task(executorPreference: runtime.executor) {
             do throws(RenditionError) {
                 self.finish(number, .success(try await work(flight)))
             } catch {
@@ -160,7 +159,9 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
             }
         }
         let lifetime = state.withLock { $0.lifetime }
-        let deadline = Deadline(after: lifetime) { [weak self] in self?.finish(number, .failure(.overloaded(cause: nil))) }
+        let deadline = runtime.startDeadline(lifetime) { [weak self] in
+            self?.finish(number, .failure(.overloaded(cause: nil)))
+        }
         let hasEnded = state.withLock { state in
             state.entries[number]?.task = task
             state.entries[number]?.lifetime = deadline
@@ -175,14 +176,14 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private func flightIsQueued(_ number: Int) {
         let waiters = state.withLock { state in
             state.entries[number]?.isQueued = true
-            return state.entries[number].map { Array($0.waiters.keys) } ?? []
+            return state.entries[number].map { $0.waiters.keys.sorted() } ?? []
         }
         waiters.forEach(startTimeout)
     }
 
     private func startTimeout(of waiter: Int) {
         let queueTimeout = state.withLock { $0.queueTimeout }
-        let timeout = Deadline(after: queueTimeout) { [weak self] in self?.expire(waiter) }
+        let timeout = runtime.startDeadline(queueTimeout) { [weak self] in self?.expire(waiter) }
         state.withLock { state in
             // A waiter that has left releases the timer.
             guard let number = state.flightOfWaiter[waiter] else { return }
@@ -202,7 +203,8 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// Ends a flight with an outcome for all its callers. Has no effect on a flight that has ended.
     private func finish(_ number: Int, _ result: Result<Value, RenditionError>) {
         guard let entry = remove(number) else { return }
-        for waiter in entry.waiters.values {
+        // In the order of their calls.
+        for (_, waiter) in entry.waiters.sorted(by: { $0.key < $1.key }) {
             waiter.continuation.resume(returning: result.map { (value: $0, joined: waiter.joined) })
         }
     }

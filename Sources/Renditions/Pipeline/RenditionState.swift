@@ -41,14 +41,13 @@ package final class RenditionState: Sendable {
 
     /// - Parameters:
     ///   - failureScope: See ``RenditionPipeline/Policy/failureScope``.
-    ///   - executor: Runs the work of flights; nil for Swift's default.
     package init(
-        _ limits: Limits, failureScope: String = "", clock: CacheClock, executor: (any TaskExecutor)? = nil
+        _ limits: Limits, failureScope: String = "", clock: CacheClock, runtime: FlightRuntime = .system
     ) {
         self.failureScope = Mutex(failureScope)
-        flights = SingleFlight(queueTimeout: limits.queueTimeout, lifetime: limits.missLifetime, executor: executor)
-        uploadFlights = SingleFlight(queueTimeout: limits.queueTimeout, lifetime: limits.missLifetime, executor: executor)
-        sources = SourceLoader.State(lifetime: limits.fetchLifetime, executor: executor)
+        flights = SingleFlight(queueTimeout: limits.queueTimeout, lifetime: limits.missLifetime, runtime: runtime)
+        uploadFlights = SingleFlight(queueTimeout: limits.queueTimeout, lifetime: limits.missLifetime, runtime: runtime)
+        sources = SourceLoader.State(lifetime: limits.fetchLifetime, runtime: runtime)
         failures = FailureMemory(clock: clock)
         admission = Admission(jobs: limits.jobs, bytes: limits.bytes)
     }

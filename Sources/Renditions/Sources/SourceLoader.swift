@@ -25,9 +25,9 @@ package struct SourceLoader: Sendable {
 
         /// - Parameters:
         ///   - lifetime: A backstop for one fetch, which has timeouts of its own.
-        ///   - executor: Runs the fetches; nil for Swift's default.
-        init(lifetime: Duration, executor: (any TaskExecutor)? = nil) {
-            fetches = SingleFlight(queueTimeout: lifetime, lifetime: lifetime, executor: executor)
+        ///   - runtime: Runs the fetches.
+        init(lifetime: Duration, runtime: FlightRuntime) {
+            fetches = SingleFlight(queueTimeout: lifetime, lifetime: lifetime, runtime: runtime)
         }
 
         func setLifetime(_ lifetime: Duration) {
