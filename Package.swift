@@ -179,6 +179,16 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
+        // The core and the cache on a simulated disk, clock and scheduler.
+        .target(name: "CSystemCalls", path: "Tests/CSystemCalls"),
+        .testTarget(
+            name: "SimulationTests",
+            dependencies: [
+                "CSystemCalls", "Renditions", "Cache", "Fetch", "Media", "Sandbox", "SystemIO", "TestSupport",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict),
         .testTarget(
             name: "WebTests",
             dependencies: [

@@ -85,7 +85,17 @@ final class CacheDirectory: Sendable {
 
     /// Renames a file over another, durably.
     func replaceFile(_ name: String, with newName: String) throws(SystemError) {
-        guard renameat(root.number, newName, root.number, name) == 0 else { throw .last("rename(\(newName))") }
+        try renameFile(newName, to: name)
+        try syncNames()
+    }
+
+    /// Renames a file, over another one if there is one. A power loss may undo it until ``syncNames()``.
+    func renameFile(_ name: String, to newName: String) throws(SystemError) {
+        guard renameat(root.number, name, root.number, newName) == 0 else { throw .last("rename(\(name))") }
+    }
+
+    /// Makes the names of the files directly in the directory durable.
+    func syncNames() throws(SystemError) {
         try retryingOnInterrupt("fsync") { fsync(root.number) }
     }
 

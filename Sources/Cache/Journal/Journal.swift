@@ -19,6 +19,8 @@ struct Journal: ~Copyable, Sendable {
     private(set) var end: Int64
     /// The offset up to which blocks of the file system are reserved.
     private var reservedEnd: Int64 = 0
+    /// The directory in which the name of the file is not durable yet.
+    private var unsyncedDirectory: CacheDirectory?
 
     private init(_ file: consuming OwnedDescriptor, identity: String, base: Int64, start: Int64, end: Int64) {
         self.file = file
@@ -106,9 +108,19 @@ struct Journal: ~Copyable, Sendable {
     }
 
     /// Makes all lines durable.
-    func sync() throws(SystemError) {
+    mutating func sync() throws(SystemError) {
         let number = file.number
         try retryingOnInterrupt("fdatasync") { fdatasync(number) }
+        try unsyncedDirectory?.syncNames()
+        unsyncedDirectory = nil
+    }
+
+    /// Renames the file to that of the directory's journal, which it replaces. ``sync()`` makes that durable.
+    ///
+    /// - Parameter name: The present name.
+    mutating func moveInPlace(from name: String, in directory: CacheDirectory) throws(SystemError) {
+        try directory.renameFile(name, to: Self.fileName)
+        unsyncedDirectory = directory
     }
 
     /// Reads whole lines from `offset` on, about `limit` bytes of them. Damaged lines are left out.

@@ -216,7 +216,7 @@ struct ChangeLog: ~Copyable, Sendable {
         return (journal.end, journal.nextSequence + 1 << 40)
     }
 
-    /// Replaces the journal by a rewritten one, durably, after appending the lines from `offset` on to it.
+    /// Replaces the journal by a rewritten one, after appending the lines from `offset` on to it.
     ///
     /// - Returns: False if it cannot be replaced now.
     mutating func replaceJournal(
@@ -230,11 +230,14 @@ struct ChangeLog: ~Copyable, Sendable {
             offset = next
         }
         try rewritten.sync()
-        try directory.replaceFile(Journal.fileName, with: name)
+        try rewritten.moveInPlace(from: name, in: directory)
+        // From here on, lines in the old file would be lost.
         journal = rewritten
         applied = journal.end
         // If this fails, the index belongs to no journal, and the next start rebuilds it.
         try? index.current.move(to: IndexPosition(journal: journal.identity, offset: journal.end))
+        // If this fails, a power loss may bring the old file back. Housekeeping repeats it, and so does every purge.
+        syncedEnd = (try? journal.sync()) == nil ? 0 : journal.end
         return true
     }
 
