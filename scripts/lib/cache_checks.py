@@ -4,6 +4,7 @@ import time
 
 import cache_crash_checks
 import cache_disk_checks
+import cache_size_checks
 from cache_lab import Origin, Server, at_once, gif, noise, percentile, statuses, temporary, report
 
 
@@ -102,4 +103,5 @@ def refusals(options):
 CHECKS = {
     "herd": herd, "failing": failing, "refusals": refusals, "crash": cache_crash_checks.crash,
     "start": cache_crash_checks.start, "full-disk": cache_disk_checks.full_disk, "eviction": cache_disk_checks.eviction,
+    "large": cache_size_checks.large,
 }

@@ -85,10 +85,7 @@ def crash(options):
                 client.join()
             # Sometimes the index is removed, too.
             if cycles % 20 == 19:
-                for name in ("index.sqlite", "index.sqlite-wal", "index.sqlite-shm"):
-                    path = os.path.join(folder, "cache", name)
-                    if os.path.exists(path):
-                        os.unlink(path)
+                remove_index(folder)
             server = Server(options.gifreel, folder, cache__max_bytes="4MiB")
             starts.append(server.start_time)
             cycles += 1
@@ -112,7 +109,7 @@ def framed(*fields):
 
 
 def fabricate(folder, count, url):
-    """Writes the files and the journal of a full cache without conversions: all objects have the same bytes."""
+    """Writes the files and the journal of a full cache without conversions. All objects have the same bytes, whose number it returns."""
     cache = os.path.join(folder, "cache")
     objects = os.path.join(cache, "objects")
     with open(os.path.join(cache, "journal"), "rb") as file:
@@ -143,6 +140,14 @@ def fabricate(folder, count, url):
             append(b"O", identifier.encode(), b"mp4", *record[5:8], record[8])
             key = framed(b"gifreel alias 1", source, b"mp4")
             append(b"A", key.encode(), identifier.encode(), now, b"", b"", b"", source)
+    return len(body)
+
+
+def remove_index(folder):
+    for name in ("index.sqlite", "index.sqlite-wal", "index.sqlite-shm"):
+        path = os.path.join(folder, "cache", name)
+        if os.path.exists(path):
+            os.unlink(path)
 
 
 def start(options):
@@ -157,17 +162,11 @@ def start(options):
         def url(number):
             return origin.url(f"/{number}.gif")
 
-        def remove_index():
-            for name in ("index.sqlite", "index.sqlite-wal", "index.sqlite-shm"):
-                path = os.path.join(folder, "cache", name)
-                if os.path.exists(path):
-                    os.unlink(path)
-
         fabricate(folder, options.objects, url)
-        remove_index()
+        remove_index(folder)
         rng = random.Random(options.seed)
-        for name, prepare in (("without an index", remove_index), ("after a kill -9", lambda: None)):
-            prepare()
+        for name, prepare in (("without an index", remove_index), ("after a kill -9", lambda _: None)):
+            prepare(folder)
             server = Server(options.gifreel, folder)
             began = time.monotonic()
             # Answered at once, whether or not the index is complete.

@@ -1,0 +1,153 @@
+"""The check of scripts/check-cache for a cache with very many objects."""
+import http.client
+import os
+import random
+import threading
+import time
+
+from cache_crash_checks import fabricate, remove_index
+from cache_lab import Origin, Server, gif, percentile, report, temporary
+
+# URLs whose paths begin with the same directory, for purges by prefix.
+GROUP = 1000
+
+
+def resident(server):
+    """The bytes of the server's own memory. The worker that waits for a job and the zygote are other processes."""
+    with open(f"/proc/{server.process.pid}/status") as file:
+        return sum(int(line.split()[1]) << 10 for line in file if line.startswith("RssAnon:"))
+
+
+def processor_time(server):
+    with open(f"/proc/{server.process.pid}/stat") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Visitor:
+    """Requests one target again and again on one connection, and measures each answer."""
+
+    def __init__(self, server, target):
+        self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        self.target, self.times, self.wrong = target, [], 0
+
+    def ask(self, target=None):
+        began = time.monotonic()
+        self.connection.request("GET", target or self.target)
+        answer = self.connection.getresponse()
+        answer.read()
+        self.times.append(time.monotonic() - began)
+        self.wrong += answer.status != 200
+
+    def during(self, work):
+        """Requests while `work` runs, every two milliseconds. Returns the seconds that it took and its result."""
+        self.times, self.wrong = [], 0
+        ended, results = threading.Event(), []
+
+        def run():
+            began = time.monotonic()
+            result = work()
+            results.append((time.monotonic() - began, result))
+            ended.set()
+
+        threading.Thread(target=run).start()
+        while not ended.is_set():
+            self.ask()
+            time.sleep(0.002)
+        return results[0]
+
+    @property
+    def p99(self):
+        return percentile(self.times, 0.99) * 1000
+
+
+def hit_cost(server, target, count=20_000):
+    """Microseconds of processor time per hit of the server."""
+    visitor = Visitor(server, target)
+    visitor.ask()
+    began = processor_time(server)
+    for _ in range(count):
+        visitor.ask()
+    return (processor_time(server) - began) / count * 1e6
+
+
+def wait_for(condition, limit):
+    began = time.monotonic()
+    while not condition():
+        if time.monotonic() - began > limit:
+            raise SystemExit(f"a condition did not hold within {limit} s")
+        time.sleep(0.02)
+    return time.monotonic() - began
+
+
+def large(options):
+    origin = Origin(lambda path: (200, gif([5, 6]), {}))
+    count, rng, good = options.objects, random.Random(options.seed), True
+
+    def url(number):
+        return origin.url(f"/{number // GROUP}/{number}.gif")
+
+    def target(number):
+        return f"/mp4/{url(number)}"
+
+    with temporary() as folder:
+        server = Server(options.gifreel, folder)
+        server.get(f"/mp4/{origin.url('/seed.gif')}")
+        small_cost, small_memory = hit_cost(server, f"/mp4/{origin.url('/seed.gif')}"), resident(server)
+        server.stop()
+        began = time.monotonic()
+        size = fabricate(folder, count, url)
+        print(f"      {count} objects of {size} bytes written in {time.monotonic() - began:.0f} s", flush=True)
+
+        remove_index(folder)
+        server = Server(options.gifreel, folder)
+        seconds = wait_for(lambda: server.statistics()["objects"] >= count, options.seconds)
+        good &= report(server.start_time < 1, f"without an index: ready after {server.start_time * 1000:.0f} ms, "
+                       f"all known after {seconds:.0f} s, then {resident(server) >> 20} MiB of memory")
+        server.stop()
+
+        server = Server(options.gifreel, folder)
+        memory = resident(server)
+        per_object = (memory - small_memory) / count
+        good &= report(server.start_time < 1 and per_object < 150, f"after a stop: ready after {server.start_time * 1000:.0f} ms, "
+                       f"{memory >> 20} MiB of memory, {per_object:.0f} bytes per object more than with one object")
+        cost = hit_cost(server, target(1))
+        good &= report(cost < 1.1 * small_cost + 2, f"a hit in memory takes {cost:.1f} µs of processor time, with one object {small_cost:.1f} µs")
+        visitor = Visitor(server, target(1))
+        for _ in range(2000):
+            visitor.ask(target(rng.randrange(count)))
+        good &= report(visitor.wrong == 0, f"2000 first hits on random objects: median {percentile(visitor.times, 0.5) * 1000:.2f} ms, "
+                       f"p99 {visitor.p99:.2f} ms")
+        listing = [Visitor(server, target(1)).during(server.statistics)[0] * 1000 for _ in range(20)]
+        good &= report(percentile(listing, 0.5) < 20, f"GET /cache: median {percentile(listing, 0.5):.1f} ms")
+        server.kill()
+
+        server = Server(options.gifreel, folder)
+        visitor = Visitor(server, target(1))
+        visitor.ask()
+        seconds, _ = visitor.during(lambda: time.sleep(10))
+        good &= report(server.start_time < 1 and visitor.wrong == 0, f"after a kill -9: ready after {server.start_time * 1000:.0f} ms; "
+                       f"hits while files and rows are compared: p99 {visitor.p99:.1f} ms")
+
+        for name, prefix, expected in (
+                (f"a prefix of {GROUP} objects", origin.url("/7/"), GROUP),
+                ("a prefix of a tenth of all objects", origin.url("/9"), None)):
+            seconds, answer = visitor.during(lambda: server.admin("DELETE", f"/cache?prefix={prefix}"))
+            good &= report((expected is None or answer["purged"] == expected) and visitor.wrong == 0,
+                           f"purge of {name}: {answer['purged']} purged after {seconds:.2f} s, hits meanwhile p99 {visitor.p99:.1f} ms, "
+                           f"longest {max(visitor.times) * 1000:.0f} ms")
+        left = server.statistics()["objects"]
+        server.stop()
+
+        limit = left * size // 2
+        server = Server(options.gifreel, folder, cache__max_bytes=f"{limit}B")
+        visitor = Visitor(server, target(1))
+        seconds, _ = visitor.during(lambda: wait_for(lambda: server.statistics()["bytes"] <= limit * 0.95, options.seconds))
+        evicted = left - server.statistics()["objects"]
+        good &= report(visitor.wrong == 0, f"eviction of {evicted} objects: {seconds:.1f} s ({evicted / max(seconds, 0.001):.0f} per second), "
+                       f"hits meanwhile p99 {visitor.p99:.1f} ms, longest {max(visitor.times) * 1000:.0f} ms")
+        seconds, answer = visitor.during(lambda: server.admin("DELETE", "/cache?all=true"))
+        good &= report(server.statistics()["objects"] == 0 or visitor.wrong == 0,
+                       f"purge of everything: {answer['purged']} purged after {seconds:.2f} s")
+        server.stop()
+    return good
