@@ -184,8 +184,7 @@ let package = Package(
         .testTarget(
             name: "SimulationTests",
             dependencies: [
-                "CSystemCalls", "Renditions", "Cache", "Fetch", "Media", "Sandbox", "SystemIO", "TestSupport",
-                .product(name: "Crypto", package: "swift-crypto"),
+                "CSystemCalls", "Renditions", "Cache", "Fetch", "Media", "Sandbox", "Digests", "SystemIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),

@@ -1,4 +1,4 @@
-import Crypto
+import Digests
 import Synchronization
 import SystemIO
 
@@ -45,7 +45,7 @@ final class SimulatedOrigin: Sendable {
         }
         return .fetched(
             FetchedSource(
-                bytes: sealed, count: bytes.count, sha256: Array(SHA256.hash(data: bytes)),
+                bytes: sealed, count: bytes.count, sha256: SHA256.hash(bytes),
                 validators: SourceValidators(etag: etag), cacheDirectives: directives, duration: .seconds(1)))
     }
 
