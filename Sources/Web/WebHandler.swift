@@ -107,7 +107,8 @@ package final class WebHandler: HTTPHandler {
         metrics = MetricsController(
             registry: dependencies.registry, allowed: policy.metricsReaders, admin: admin, threads: dependencies.threads)
         prewarm = PrewarmController(
-            queue: dependencies.prewarm, shared: dependencies.sharedPrewarm, admin: admin, threads: dependencies.threads)
+            queue: dependencies.prewarm, shared: dependencies.sharedPrewarm, webhooks: dependencies.webhooks, admin: admin,
+            threads: dependencies.threads)
     }
 
     /// Sets the state that `/readyz` reports. Any thread.

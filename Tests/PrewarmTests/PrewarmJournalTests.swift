@@ -36,6 +36,17 @@ import Testing
         #expect(jobs[0].take() == 0 && jobs[1].progress.state == .cancelled)
     }
 
+    @Test func aCallbackIsReadBackAndWhetherItGotTheReport() throws {
+        let callback = "https://hooks.test/a?b=c"
+        try journal().add(PrewarmJob.Order(id: id("a"), entries: entries, retries: 0, concurrency: 1, callback: callback))
+        for number in [0, 1] { try journal().note(number, outcome, of: id("a")) }
+        let first = try #require(journal().load().jobs.first)
+        #expect(first.order.callback == callback && first.takeReport() && !first.takeReport())
+        try journal().noteReported(id("a"))
+        let (jobs, damages) = journal().load()
+        #expect(damages.isEmpty && jobs.first?.takeReport() == false && jobs.first?.progress.state == .done)
+    }
+
     @Test func outcomesAreAppendedAfterARestartToo() throws {
         try journal().add(order("a", entries))
         try journal().note(0, outcome, of: id("a"))

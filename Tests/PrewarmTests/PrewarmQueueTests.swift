@@ -1,5 +1,6 @@
 import Logging
 import PrometheusMetrics
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -77,6 +78,30 @@ import Testing
             return
         }
         #expect(!cause.isEmpty && queue.waiting == 0 && queue.job(order(1, 2).id) == nil)
+    }
+
+    @Test func aReportThatWasNotSentBeforeARestartIsSentOnceAfterIt() async throws {
+        let order = PrewarmJob.Order(
+            id: String(repeating: "a", count: 32), entries: [PrewarmEntry(url: "https://a.test/0.gif")], retries: 0,
+            concurrency: 1, callback: "https://hooks.test/")
+        let journal = PrewarmJournal(cacheDirectory: directory.path)
+        try journal.add(order)
+        try journal.note(0, PrewarmOutcome(kind: .new), of: order.id)
+        try journal.close(order.id)
+        let file = "prewarm/\(order.id).ndjson"
+        for isReported in [false, true] {
+            let queue = queue()
+            queue.load()
+            let reported = Mutex<[String]>([])
+            queue.start({ preconditionFailure("there is nothing to process") }, describe: { _ in .init(code: "", detail: "") })
+            {
+                job in
+                reported.withLock { $0.append(job.order.id) }
+                queue.noteReported(job)
+            }
+            #expect(reported.withLock { $0 } == (isReported ? [] : [order.id]))
+            try await waitUntil("the note in the journal") { try directory.text(file).contains("reported") }
+        }
     }
 
     @Test func pendingEntriesAreLoadedFromDisk() throws {

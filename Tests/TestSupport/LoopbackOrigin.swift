@@ -121,7 +121,11 @@ package final class LoopbackOrigin: Sendable {
     private func serve(_ connection: Int32) {
         var socket = LoopbackSocket(connection)
         while let head = socket.readHead() {
-            guard let (request, handler) = note(head) else { break }
+            guard var request = LoopbackRequest(head: head),
+                let body = socket.readBody(request.headers["content-length"].flatMap { Int($0) } ?? 0)
+            else { break }
+            request.body = body
+            let handler = note(&request)
             let answer = handler?(request) ?? .status(404)
             guard socket.play(answer.steps), answer.keepsAlive else { break }
         }
@@ -132,13 +136,13 @@ package final class LoopbackOrigin: Sendable {
         }
     }
 
-    private func note(_ head: String) -> (LoopbackRequest, Handler?)? {
+    /// Numbers and records a request, and returns the handler of its path.
+    private func note(_ request: inout LoopbackRequest) -> Handler? {
         state.withLock { state in
-            guard let parsed = LoopbackRequest(head: head) else { return nil }
-            state.counts[parsed.path, default: 0] += 1
-            let request = parsed.numbered(state.counts[parsed.path, default: 0])
+            state.counts[request.path, default: 0] += 1
+            request.number = state.counts[request.path, default: 0]
             state.requests.append(request)
-            return (request, state.handlers[request.path])
+            return state.handlers[request.path]
         }
     }
 }

@@ -83,7 +83,9 @@ package struct LoopbackRequest: Sendable {
     /// Header fields by lower-case name; of repeated fields the last.
     package let headers: [String: String]
     /// The number of requests for its path, including this one.
-    package private(set) var number = 0
+    package internal(set) var number = 0
+    /// As long as `Content-Length` says.
+    package internal(set) var body: [UInt8] = []
 
     init?(head: String) {
         let lines = head.split(separator: "\r\n")
@@ -99,11 +101,5 @@ package struct LoopbackRequest: Sendable {
             headers[line[..<colon].lowercased()] = String(line[line.index(after: colon)...].drop { $0 == " " })
         }
         self.headers = headers
-    }
-
-    func numbered(_ number: Int) -> LoopbackRequest {
-        var copy = self
-        copy.number = number
-        return copy
     }
 }

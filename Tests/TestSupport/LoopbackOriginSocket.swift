@@ -43,11 +43,25 @@ struct LoopbackSocket {
                 buffer.removeSubrange(..<range.upperBound)
                 return head
             }
-            var piece = [UInt8](repeating: 0, count: 4096)
-            let count = recv(number, &piece, piece.count, 0)
-            if count <= 0 { return nil }
-            buffer += piece.prefix(count)
+            guard receive() else { return nil }
         }
+    }
+
+    /// Reads a body of a known length; nil if the connection ends before.
+    mutating func readBody(_ length: Int) -> [UInt8]? {
+        while buffer.count < length {
+            guard receive() else { return nil }
+        }
+        defer { buffer.removeFirst(length) }
+        return Array(buffer.prefix(length))
+    }
+
+    /// Receives more bytes; false at the end of the connection.
+    private mutating func receive() -> Bool {
+        var piece = [UInt8](repeating: 0, count: 4096)
+        let count = recv(number, &piece, piece.count, 0)
+        if count > 0 { buffer += piece.prefix(count) }
+        return count > 0
     }
 
     /// Performs the steps; false if the connection ended meanwhile.

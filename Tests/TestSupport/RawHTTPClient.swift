@@ -98,14 +98,33 @@ package struct RawHTTPClient: ~Copyable {
         return (buffer, isReset)
     }
 
-    /// Reads one response with a `Content-Length`, or without a body if `toHead`.
+    /// Reads one response with a `Content-Length` or in chunks, or without a body if `toHead`.
     package mutating func readResponse(toHead: Bool = false) throws(Failure) -> RawHTTPResponse {
         var response = try readHead()
+        if response["transfer-encoding"] == "chunked", !toHead {
+            response.body = try readChunks()
+            return response
+        }
         let length =
             toHead || response.status == 304 || response.status == 204
             ? 0 : Int(response["content-length"] ?? "0") ?? 0
         response.body = try read(length)
         return response
+    }
+
+    /// Reads chunks without extensions and trailers (RFC 9112 section 7.1).
+    private mutating func readChunks() throws(Failure) -> [UInt8] {
+        var body: [UInt8] = []
+        while true {
+            var line: [UInt8] = []
+            while line.suffix(2) != [13, 10] { line += try read(1) }
+            guard let size = Int(String(decoding: line.dropLast(2), as: UTF8.self), radix: 16) else {
+                throw Failure(what: "chunk")
+            }
+            body += try read(size)
+            guard try read(2) == [13, 10] else { throw Failure(what: "chunk") }
+            if size == 0 { return body }
+        }
     }
 
     private mutating func fill() throws(Failure) {

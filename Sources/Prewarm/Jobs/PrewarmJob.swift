@@ -11,12 +11,15 @@ package final class PrewarmJob: Sendable {
         let retries: Int
         /// The number of entries in progress at the same time.
         let concurrency: Int
+        /// The URL that gets the report when all entries are processed; nil for none.
+        package let callback: String?
 
-        package init(id: String, entries: [PrewarmEntry], retries: Int, concurrency: Int) {
+        package init(id: String, entries: [PrewarmEntry], retries: Int, concurrency: Int, callback: String? = nil) {
             self.id = id
             self.entries = entries
             self.retries = retries
             self.concurrency = concurrency
+            self.callback = callback
         }
     }
 
@@ -35,13 +38,26 @@ package final class PrewarmJob: Sendable {
         case cancelled
     }
 
-    let order: Order
-    private let state: Mutex<(progress: Progress, open: [Int], running: Int)>
+    private struct Work {
+        var progress: Progress
+        /// The pending entries, the next one last.
+        var open: [Int]
+        var running = 0
+        /// Whether the callback has got the report, or is about to get it.
+        var isReported: Bool
+    }
+
+    package let order: Order
+    private let state: Mutex<Work>
 
     /// - Parameters:
     ///   - outcomes: Outcomes from before a restart.
     ///   - isCancelled: Whether the job was cancelled before the restart.
-    init(_ order: Order, outcomes: [(number: Int, outcome: PrewarmOutcome)] = [], isCancelled: Bool = false) {
+    ///   - isReported: Whether the callback got the report before the restart.
+    init(
+        _ order: Order, outcomes: [(number: Int, outcome: PrewarmOutcome)] = [], isCancelled: Bool = false,
+        isReported: Bool = false
+    ) {
         self.order = order
         var progress = Progress()
         var open = Set(order.entries.indices)
@@ -50,7 +66,7 @@ package final class PrewarmJob: Sendable {
             progress.outcomes.append(known)
         }
         if isCancelled { progress.state = .cancelled } else if open.isEmpty { progress.state = .done }
-        state = Mutex((progress, isCancelled ? [] : open.sorted(by: >), 0))
+        state = Mutex(Work(progress: progress, open: isCancelled ? [] : open.sorted(by: >), isReported: isReported))
     }
 
     /// A consistent snapshot.
@@ -83,6 +99,15 @@ package final class PrewarmJob: Sendable {
                 state.open.append(number)
             }
             if state.open.isEmpty && state.running == 0 && state.progress.state != .cancelled { state.progress.state = .done }
+        }
+    }
+
+    /// Whether the report is to be sent to the callback now. True once at most: when all entries are processed.
+    func takeReport() -> Bool {
+        state.withLock { state in
+            guard order.callback != nil, state.progress.state == .done, !state.isReported else { return false }
+            state.isReported = true
+            return true
         }
     }
 

@@ -17,6 +17,7 @@ package final class PrewarmJournal {
         var total: Int
         var retries: Int
         var concurrency: Int
+        var callback: String?
     }
 
     /// A line after the entries.
@@ -24,6 +25,7 @@ package final class PrewarmJournal {
         var number: Int?
         var outcome: PrewarmOutcome?
         var cancelled: Bool?
+        var reported: Bool?
     }
 
     private let folder: String
@@ -73,7 +75,7 @@ package final class PrewarmJournal {
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         let head = Head(
             id: order.id, created: Date().timeIntervalSince1970, total: order.entries.count, retries: order.retries,
-            concurrency: order.concurrency)
+            concurrency: order.concurrency, callback: order.callback)
         var text = Data(JSONText.encode(head))
         for entry in order.entries { text.append(contentsOf: JSONText.encode(entry)) }
         let partial = path(order.id) + Self.partialSuffix
@@ -93,6 +95,12 @@ package final class PrewarmJournal {
     /// Appends that the job was cancelled.
     func noteCancelled(_ id: String) throws {
         try append(Line(cancelled: true), to: id)
+    }
+
+    /// Appends that the callback has got the report.
+    func noteReported(_ id: String) throws {
+        try append(Line(reported: true), to: id)
+        try close(id)
     }
 
     /// Closes the file of a finished job. The file stays on disk.
@@ -152,7 +160,7 @@ package final class PrewarmJournal {
             entries.append(entry)
         }
         var outcomes: [(Int, PrewarmOutcome)] = []
-        var isCancelled = false
+        var (isCancelled, isReported) = (false, false)
         var ignored = 0
         while let line = lines.next() {
             let read = try? decoder.decode(Line.self, from: line)
@@ -160,14 +168,16 @@ package final class PrewarmJournal {
                 outcomes.append((number, outcome))
             } else if read?.cancelled == true {
                 isCancelled = true
+            } else if read?.reported == true {
+                isReported = true
             } else {
                 ignored += 1
             }
         }
         let order = PrewarmJob.Order(
-            id: head.id, entries: entries, retries: head.retries, concurrency: head.concurrency)
+            id: head.id, entries: entries, retries: head.retries, concurrency: head.concurrency, callback: head.callback)
         return (
-            head.created, PrewarmJob(order, outcomes: outcomes, isCancelled: isCancelled),
+            head.created, PrewarmJob(order, outcomes: outcomes, isCancelled: isCancelled, isReported: isReported),
             ignored == 0 ? nil : Damage(file: name, cause: "\(ignored) outcomes cannot be read", isDropped: false)
         )
     }

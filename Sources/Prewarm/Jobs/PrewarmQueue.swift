@@ -41,12 +41,16 @@ package final class PrewarmQueue: Sendable {
         var arriving = 0
         var runners: [Int: Task<Void, Never>] = [:]
         var lastRunner = 0
-        /// Nil until ``PrewarmQueue/start(_:)``.
+        /// Nil until ``PrewarmQueue/start(_:describe:report:)``.
         var prewarmer: Prewarmer?
+        var report: Report?
         var isClosed = false
 
         var waiting: Int { jobs.reduce(arriving) { $0 + $1.remaining } }
     }
+
+    /// Sends the report on a finished job to its callback. Any thread; must not block.
+    package typealias Report = @Sendable (PrewarmJob) -> Void
 
     package let limits: Limits
     private let meter: LabelledCounter
@@ -86,11 +90,26 @@ package final class PrewarmQueue: Sendable {
     /// - Parameters:
     ///   - pipeline: Returns the pipeline of the settings in force.
     ///   - describe: Gives the code and the sentence of an error, for reports.
+    ///   - report: Called once for each job with a callback that has ended; for a job that ended before a restart without
+    ///     ``noteReported(_:)``, now.
     package func start(
-        _ pipeline: @escaping @Sendable () -> RenditionPipeline, describe: @escaping PrewarmFailure.Describe
+        _ pipeline: @escaping @Sendable () -> RenditionPipeline, describe: @escaping PrewarmFailure.Describe,
+        report: @escaping Report
     ) {
-        state.withLock { $0.prewarmer = Prewarmer(pipeline: pipeline, describe: describe) }
+        let jobs = state.withLock { state in
+            state.prewarmer = Prewarmer(pipeline: pipeline, describe: describe)
+            state.report = report
+            return state.jobs
+        }
+        for job in jobs where job.takeReport() { report(job) }
         wake()
+    }
+
+    /// Records on disk that the callback of a job has got the report, so that it is not sent again after a restart. Returns at
+    /// once; a thread writes.
+    package func noteReported(_ job: PrewarmJob) {
+        let id = job.order.id
+        _ = threads.submit { self.write { try $0.noteReported(id) } }
     }
 
     /// Starts no more entries and cancels those in progress. They are pending again after the next start.
@@ -174,6 +193,7 @@ package final class PrewarmQueue: Sendable {
                     if isOver { try journal.close(id) }
                 }
             }
+            if job.takeReport() { state.withLock { $0.report }?(job) }
             if isOver { logger.info("prewarmed", metadata: ["job": "\(id)", "urls": "\(job.order.entries.count)"]) }
         }
     }

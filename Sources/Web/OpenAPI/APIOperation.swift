@@ -230,6 +230,9 @@ package struct APIOperation: Sendable {
             parameters: [
                 .query("retries", ["type": "integer", "minimum": 0, "maximum": 20], "Attempts after a failure that may pass."),
                 .query("concurrency", ["type": "integer", "minimum": 1, "maximum": 1_000_000], "Renditions made at once."),
+                .query(
+                    "callback", ["type": "string", "format": "uri"],
+                    "The URL that gets the report when all are processed, if webhooks.allow permits it."),
             ],
             body: [
                 "application/json": ["type": "array", "items": APISchemas.reference("PrewarmEntry")],

@@ -1,3 +1,4 @@
+internal import Fetch
 internal import HTTP
 internal import Prewarm
 internal import Renditions
@@ -8,6 +9,7 @@ struct PrewarmController: Sendable {
     private let queue: PrewarmQueue
     /// Lists that all nodes of a cluster process; nil for a node that works alone.
     private let shared: SharedPrewarmRunner?
+    private let webhooks: Webhooks
     private let admin: AdminController
     private let threads: WorkThreads
 
@@ -16,9 +18,12 @@ struct PrewarmController: Sendable {
     /// The number of retries of a request without `retries`.
     private static let defaultRetries = 2
 
-    init(queue: PrewarmQueue, shared: SharedPrewarmRunner?, admin: AdminController, threads: WorkThreads) {
+    init(
+        queue: PrewarmQueue, shared: SharedPrewarmRunner?, webhooks: Webhooks, admin: AdminController, threads: WorkThreads
+    ) {
         self.queue = queue
         self.shared = shared
+        self.webhooks = webhooks
         self.admin = admin
         self.threads = threads
     }
@@ -34,24 +39,27 @@ struct PrewarmController: Sendable {
         return try report(method, id, query)
     }
 
-    /// Handles `POST /prewarm`. The query may have `retries` and `concurrency`.
+    /// Handles `POST /prewarm`. The query may have `retries`, `concurrency` and `callback`.
     private func receiveList(_ query: [QueryItem]) throws(Problem) -> HTTPReply {
         var (retries, concurrency) = (Self.defaultRetries, queue.limits.concurrency)
+        var callback: String?
         for item in query {
             switch (item.name, Int(item.value)) {
+            case ("callback", _): callback = try webhooks.receiver(item.value).canonical
             case ("retries", let number?) where (0...20).contains(number): retries = number
             case ("concurrency", let number?) where number > 0: concurrency = min(concurrency, number)
-            default: throw .badRequest("POST /prewarm takes retries (0 to 20) and concurrency (from 1).")
+            default: throw .badRequest("POST /prewarm takes retries (0 to 20), concurrency (from 1) and callback.")
             }
         }
-        let options = (retries: retries, concurrency: concurrency)
+        let options = (retries: retries, concurrency: concurrency, callback: callback)
         // Parameters concern the work of this node, and the report on single outcomes needs them here.
         let shared = query.isEmpty ? shared : nil
         return .receive(
             CollectingSink(limit: Self.bodyLimit) { [queue, threads] body in
                 do throws(Problem) {
                     let order = try await Self.run(threads) { () throws(Problem) in
-                        try Self.order(body, limit: queue.limits.urls, options.retries, options.concurrency)
+                        try Self.order(
+                            body, limit: queue.limits.urls, options.retries, options.concurrency, callback: options.callback)
                     }
                     if await shared?.add(order) != true {
                         try await Self.run(threads) { () throws(Problem) in
@@ -94,12 +102,12 @@ struct PrewarmController: Sendable {
     }
 
     private static func order(
-        _ body: [UInt8], limit: Int, _ retries: Int, _ concurrency: Int
+        _ body: [UInt8], limit: Int, _ retries: Int, _ concurrency: Int, callback: String?
     ) throws(Problem) -> PrewarmJob.Order {
         do {
             return PrewarmJob.Order(
                 id: newID(), entries: try PrewarmListReader.read(body, limit: limit), retries: retries,
-                concurrency: concurrency)
+                concurrency: concurrency, callback: callback)
         } catch let error as PrewarmList.Malformed {
             throw .badRequest(error.description)
         } catch {

@@ -8,7 +8,8 @@ internal import Renditions
 internal import Synchronization
 package import SystemIO
 
-/// Sends the final status of requests that do not wait to the URL of their `callback` (docs/api.md, webhooks).
+/// Sends documents to the URL of a `callback` (docs/api.md, webhooks): the final status of requests that do not wait, and the
+/// reports on prewarm jobs.
 ///
 /// Deliveries are signed. Those that fail for a temporary cause are repeated with growing pauses. Their number is bounded, and
 /// they are in memory only: a stop drops those that are left. Any thread; lives as long as the process.
@@ -95,8 +96,13 @@ package final class Webhooks: Sendable {
 
     /// Queues a delivery. If there are too many, it is dropped and counted.
     ///
-    /// - Parameter status: The path of the status.
-    func deliver(_ document: [UInt8], of status: String, to url: SourceURL) {
+    /// - Parameters:
+    ///   - status: The path at which the document can be requested.
+    ///   - ended: Called when the receiver has accepted the document, or it was given up. Not called for a delivery that was
+    ///     dropped, or that a stop ended.
+    func deliver(
+        _ document: [UInt8], of status: String, to url: SourceURL, ended: @escaping @Sendable () -> Void = {}
+    ) {
         let number: Int? = state.withLock { state in
             guard !state.isStopped, state.tasks.count < limits.deliveries else { return nil }
             state.lastNumber += 1
@@ -105,7 +111,7 @@ package final class Webhooks: Sendable {
         }
         guard let number else { return meter.increment("dropped") }
         let task = Task {
-            await self.run(document, status, url)
+            if await self.run(document, status, url) { ended() }
             self.state.withLock { _ = $0.tasks.removeValue(forKey: number) }
         }
         let isStopped = state.withLock { state in
@@ -116,22 +122,28 @@ package final class Webhooks: Sendable {
         if isStopped { task.cancel() }
     }
 
-    private func run(_ document: [UInt8], _ status: String, _ url: SourceURL) async {
-        for attempt in 1...limits.attempts {
-            guard !Task.isCancelled, let fields = fields(document, status, url) else { return meter.increment("failed") }
+    /// Makes the attempts of a delivery.
+    ///
+    /// - Returns: False if a stop ended it.
+    private func run(_ document: [UInt8], _ status: String, _ url: SourceURL) async -> Bool {
+        for attempt in 1...limits.attempts where !Task.isCancelled {
+            guard let fields = fields(document, status, url) else { break }
             do throws(FetchError) {
                 try await post(document, url, fields)
-                return meter.increment("delivered")
+                meter.increment("delivered")
+                return true
             } catch {
                 guard Self.mayPass(error), attempt < limits.attempts, !Task.isCancelled else {
-                    meter.increment("failed")
-                    return logger.notice(
+                    logger.notice(
                         "webhook failed", metadata: ["host": "\(url.host)", "status": "\(status)", "cause": "\(error)"])
+                    break
                 }
             }
             meter.increment("repeated")
             try? await Task.sleep(for: limits.backoff.pause(after: attempt))
         }
+        meter.increment("failed")
+        return !Task.isCancelled
     }
 
     /// The fields of an attempt. The time is a part of what is signed, so that a receiver can refuse a replayed delivery.

@@ -155,7 +155,9 @@ package final class GifreelService: Sendable {
             sharedPrewarm?.start(
                 cluster.prewarm, { [current] in current.value.pipeline }, describe: PrewarmFailure.init)
         }
-        prewarm.start({ [current] in current.value.pipeline }, describe: PrewarmFailure.init)
+        prewarm.start({ [current] in current.value.pipeline }, describe: PrewarmFailure.init) { [webhooks, prewarm] job in
+            webhooks.report(job, of: prewarm)
+        }
         background.start { [current] in current.value.pipeline }
         let addresses = server.endpoints.map(\.description).joined(separator: ", ")
         revision.logger.info("listening", metadata: ["at": "\(addresses)", "version": "\(Gifreel.version)"])
