@@ -91,6 +91,16 @@ let package = Package(
             name: "PrometheusMetrics", dependencies: ["CLinux", .product(name: "CoreMetrics", package: "swift-metrics")],
             swiftSettings: strict),
 
+        // Spans of requests for a collector, behind swift-distributed-tracing, which has a target called Tracing already.
+        .target(
+            name: "OTLP",
+            dependencies: [
+                "PrometheusMetrics", "SystemIO",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ],
+            swiftSettings: strict),
+
         // The worker process around Media.
         .target(name: "Sandbox", dependencies: ["Media", "CLinux", "SystemIO"], swiftSettings: strict),
 
@@ -101,7 +111,7 @@ let package = Package(
                 "Media", "Sandbox", "Fetch", "Cache", "SharedStore", "Cluster", "PrometheusMetrics", "SystemIO",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
-                .product(name: "Instrumentation", package: "swift-distributed-tracing"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ],
             swiftSettings: strict),
 
@@ -119,11 +129,11 @@ let package = Package(
         .target(
             name: "Web",
             dependencies: [
-                "Renditions", "Prewarm", "HTTP", "Media", "Sandbox", "Fetch", "Cache", "PrometheusMetrics", "Digests",
+                "Renditions", "Prewarm", "HTTP", "OTLP", "Media", "Sandbox", "Fetch", "Cache", "PrometheusMetrics", "Digests",
                 "SystemIO",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
-                .product(name: "Instrumentation", package: "swift-distributed-tracing"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ],
             // Embedded in the executable, which then needs no files beside it.
             resources: [.embedInCode("Pages/Resources")],
@@ -134,7 +144,7 @@ let package = Package(
             name: "gifreel",
             dependencies: [
                 "Renditions", "Web", "Prewarm", "HTTP", "Media", "Sandbox", "Fetch", "Cache", "SharedStore", "Cluster", "Logs",
-                "Markup", "PrometheusMetrics", "Settings", "SystemIO", "CLinux",
+                "Markup", "OTLP", "PrometheusMetrics", "Settings", "SystemIO", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -169,6 +179,13 @@ let package = Package(
             name: "LogsTests", dependencies: ["Logs", "SystemIO", .product(name: "Logging", package: "swift-log")],
             swiftSettings: strict),
         .testTarget(name: "PrometheusMetricsTests", dependencies: ["PrometheusMetrics"], swiftSettings: strict),
+        .testTarget(
+            name: "OTLPTests",
+            dependencies: [
+                "OTLP", "PrometheusMetrics", "SystemIO", "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict),
         .testTarget(name: "MarkupTests", dependencies: ["Markup", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "DocumentationTests", swiftSettings: strict),
         .testTarget(name: "SettingsTests", dependencies: ["Settings", "TestSupport"], swiftSettings: strict),
@@ -191,8 +208,8 @@ let package = Package(
         .testTarget(
             name: "WebTests",
             dependencies: [
-                "Web", "Renditions", "Prewarm", "Cache", "Fetch", "HTTP", "Media", "Sandbox", "PrometheusMetrics", "Digests",
-                "SystemIO", "TestSupport",
+                "Web", "Renditions", "Prewarm", "Cache", "Fetch", "HTTP", "Media", "OTLP", "Sandbox", "PrometheusMetrics",
+                "Digests", "SystemIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
@@ -207,7 +224,8 @@ let package = Package(
         .testTarget(
             name: "ApplicationTests",
             dependencies: [
-                "gifreel", "Renditions", "Web", "Prewarm", "Cache", "Fetch", "HTTP", "Media", "Sandbox", "Digests", "SystemIO",
+                "gifreel", "Renditions", "Web", "Prewarm", "Cache", "Fetch", "HTTP", "Media", "OTLP", "Sandbox", "Digests",
+                "SystemIO",
                 "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],

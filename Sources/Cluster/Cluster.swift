@@ -10,6 +10,9 @@ package final class Cluster: Sendable {
     /// Prewarm lists on which all nodes work.
     package var prewarm: SharedPrewarm { node.prewarm }
 
+    /// Statuses of requests in progress, for all nodes.
+    package var statuses: SharedStatuses { node.statuses }
+
     private let node: ClusterNode
     private let configuration: ClusterConfiguration
     private let commandLink: RedisLink

@@ -1,3 +1,5 @@
+internal import SystemIO
+
 /// The settings of a node's part in a cluster.
 package struct ClusterConfiguration: Sendable {
     package let address: RedisAddress
@@ -25,7 +27,7 @@ package struct ClusterConfiguration: Sendable {
         } catch {
             throw Invalid(setting: "redis", description: error.description)
         }
-        let node = node ?? HostName.current
+        let node = node ?? NodeName.current
         for (setting, text) in [("name", name), ("node", node)] where !Self.isName(text) {
             throw Invalid(setting: setting, description: "must be 1 to 64 characters of letters, digits, '.', '_' and '-'")
         }

@@ -34,6 +34,8 @@ package enum Families {
         "gifreel_webhooks_total", .counter, "Attempts to send webhooks, by result.")
     package static let webhooksPending = MetricFamily(
         "gifreel_webhooks_pending", .gauge, "Webhooks that wait or are being sent.")
+    package static let traceSpans = MetricFamily(
+        "gifreel_trace_spans_total", .counter, "Spans of traced requests, by result: exported, failed or dropped.")
     package static let droppedLogLines = MetricFamily(
         "gifreel_log_dropped_lines_total", .counter, "Log lines that could not be written, by log.")
 
@@ -178,6 +180,6 @@ package enum Families {
     package static let instruments = [
         requests, requestDuration, responseBytes, requestBytes, cutResponses, unobserved, fetches, fetchDuration,
         conversions, conversionDuration, conversionQueue, conversionCPU, sourceBytes, outputBytes, savedBytes, kills,
-        prewarmed, keyRequests, keyMisses, keyRefusals, purgeHooks, webhooks,
+        prewarmed, keyRequests, keyMisses, keyRefusals, purgeHooks, webhooks, traceSpans,
     ]
 }

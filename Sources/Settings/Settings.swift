@@ -26,6 +26,7 @@ package struct Settings: Sendable, Equatable {
     package var async = Async()
     package var webhooks = Webhooks()
     package var metrics = Metrics()
+    package var tracing = Tracing()
     package var log = Log()
 
     package init() {}
@@ -283,6 +284,13 @@ package struct Settings: Sendable, Equatable {
 
     package struct Metrics: Sendable, Equatable {
         package var allow = ["127.0.0.0/8", "::1", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "unix"]
+    }
+
+    package struct Tracing: Sendable, Equatable {
+        package var endpoint: String?
+        package var headers: [String] = []
+        package var sample = 100
+        package var queue = 2048
     }
 
     package struct Log: Sendable, Equatable {

@@ -3,7 +3,7 @@ extension Setting {
     /// from these rows.
     package static let all: [Setting] =
         server + cache + sources + signing + options + presets + rateLimit + transcode + limits + renditions + mounts + store
-        + cluster + pages + admin + purge + prewarm + async + webhooks + metrics + log
+        + cluster + pages + admin + purge + prewarm + async + webhooks + metrics + tracing + log
 
     private static let day = Duration.seconds(86_400)
     private static let decade = Duration.seconds(3650 * 86_400)
@@ -414,6 +414,23 @@ extension Setting {
         Setting(
             "metrics.allow", \.metrics.allow, .live,
             "Addresses, networks or unix (the Unix socket) that may read /metrics without the admin token.")
+    ]
+
+    private static let tracing = [
+        Setting(
+            "tracing.endpoint", \.tracing.endpoint, .restart, whenUnset: "no traces are exported",
+            example: "http://127.0.0.1:4318/v1/traces",
+            "URL of a collector that receives the traces of cache misses (OTLP over HTTP, in JSON)."),
+        Setting(
+            "tracing.headers", \.tracing.headers, isSecret: true, .restart, whenUnset: "none",
+            example: "Authorization: Bearer …",
+            "Fields of requests to the collector, without commas."),
+        Setting(
+            "tracing.sample", \.tracing.sample, in: 0...100, unit: "percent", .restart,
+            "Share of the requests without a traceparent that are traced. Others are traced if their callers are."),
+        Setting(
+            "tracing.queue", \.tracing.queue, in: 1...1_000_000, unit: "spans", .restart,
+            "Spans that may wait for the collector. Further ones are dropped and counted."),
     ]
 
     private static let log = [

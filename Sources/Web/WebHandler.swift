@@ -1,6 +1,7 @@
 package import Cache
 package import HTTP
 package import Logging
+package import OTLP
 package import Prewarm
 package import PrometheusMetrics
 package import Renditions
@@ -26,19 +27,23 @@ package final class WebHandler: HTTPHandler {
         let hooks: PurgeHooks
         let uploads: UploadAdmission
         let statuses: StatusRegistry
+        let sharedStatuses: (any SharedStatusBook)?
         let webhooks: Webhooks
+        let tracer: OTLPTracer
         let clock: CacheClock
         let threads: WorkThreads
         let sharing: @Sendable () -> SharingStatus
 
         /// - Parameters:
+        ///   - sharedStatuses: The statuses of other nodes; nil for a node that works alone.
         ///   - threads: Run the blocking parts of operators' requests.
         ///   - sharing: Returns the state of the engines that nodes share.
         package init(
             cache: Cache, state: RenditionState, purger: RenditionPurger, prewarm: PrewarmQueue,
             sharedPrewarm: SharedPrewarmRunner?, background: BackgroundRenditions, registry: PrometheusRegistry,
             meter: WorkMeter, limits: ClientLimits, hooks: PurgeHooks, uploads: UploadAdmission, statuses: StatusRegistry,
-            webhooks: Webhooks, clock: CacheClock, threads: WorkThreads, sharing: @escaping @Sendable () -> SharingStatus
+            sharedStatuses: (any SharedStatusBook)?, webhooks: Webhooks, tracer: OTLPTracer, clock: CacheClock,
+            threads: WorkThreads, sharing: @escaping @Sendable () -> SharingStatus
         ) {
             self.cache = cache
             self.state = state
@@ -52,7 +57,9 @@ package final class WebHandler: HTTPHandler {
             self.hooks = hooks
             self.uploads = uploads
             self.statuses = statuses
+            self.sharedStatuses = sharedStatuses
             self.webhooks = webhooks
+            self.tracer = tracer
             self.clock = clock
             self.threads = threads
             self.sharing = sharing
@@ -89,18 +96,22 @@ package final class WebHandler: HTTPHandler {
         problems = ProblemResponder(version: policy.version, log: log)
         let responder = RenditionResponder(policy, crossOrigin: crossOrigin, secondsLeft: access.signatures.secondsLeft)
         hits = HitResponder(cache: dependencies.cache, responder: responder, access: access)
-        statuses = StatusController(registry: dependencies.statuses)
+        statuses = StatusController(registry: dependencies.statuses, book: dependencies.sharedStatuses)
         asynchronous = AsyncResponder(
-            pipeline: pipeline, registry: dependencies.statuses, webhooks: dependencies.webhooks, log: log)
+            pipeline: pipeline, registry: dependencies.statuses,
+            sharing: dependencies.sharedStatuses.map { StatusSharing(book: $0, registry: dependencies.statuses) },
+            webhooks: dependencies.webhooks, log: log)
         renditions = RenditionController(
             pipeline: pipeline, cache: dependencies.cache, hits: hits, responder: responder, problems: problems,
-            asynchronous: asynchronous, keys: policy.signingKeys, log: log)
+            asynchronous: asynchronous, keys: policy.signingKeys, tracer: dependencies.tracer, log: log)
         uploads = UploadController(
             pipeline: pipeline, renditions: renditions, asynchronous: asynchronous, access: access, parser: parser,
-            admission: dependencies.uploads, meter: dependencies.meter, maxBytes: policy.maxUploadBytes)
+            admission: dependencies.uploads, meter: dependencies.meter, maxBytes: policy.maxUploadBytes,
+            tracer: dependencies.tracer)
         pages = PageController(
             policy, pipeline: pipeline, background: dependencies.background, responder: responder, problems: problems,
-            asynchronous: asynchronous, log: log, crossOrigin: crossOrigin, parser: parser, access: access)
+            asynchronous: asynchronous, log: log, crossOrigin: crossOrigin, parser: parser, access: access,
+            tracer: dependencies.tracer)
         admin = AdminController(
             purger: dependencies.purger, cache: dependencies.cache, state: dependencies.state, sharing: dependencies.sharing,
             hooks: dependencies.hooks, policy)

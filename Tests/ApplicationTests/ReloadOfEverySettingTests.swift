@@ -101,6 +101,8 @@ extension OperationsTests {
             "mounts.*.s3.region": ["eu-west-1"], "mounts.*.headers": ["X-Key: 1"],
             "presets.*": ["width=20"], "admin.token": ["secret"],
             "async.max_statuses": ["0"], "webhooks.allow": ["hooks.example"], "webhooks.key": ["secret"],
+            "tracing.endpoint": ["http://127.0.0.1:9/v1/traces"], "tracing.headers": ["X-Key: 1"],
+            "tracing.sample": ["50"],
             "metrics.allow": ["10.0.0.1"], "log.level": ["error"],
         ]
 

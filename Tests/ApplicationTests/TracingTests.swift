@@ -1,5 +1,5 @@
 import Foundation
-import Web
+import OTLP
 import TestSupport
 import Testing
 

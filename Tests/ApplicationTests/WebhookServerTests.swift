@@ -1,4 +1,4 @@
-import Crypto
+import Digests
 import Foundation
 import SystemIO
 import TestSupport
@@ -20,8 +20,7 @@ extension OperationsTests {
         /// Checks the signature of a delivery, and returns its document.
         private func document(_ delivery: LoopbackRequest) throws -> [String: Any] {
             let time = try #require(delivery.headers["gifreel-timestamp"])
-            let code = HMAC<SHA256>.authenticationCode(
-                for: Array("\(time).".utf8) + delivery.body, using: SymmetricKey(data: Array(Self.key.utf8)))
+            let code = HMACSHA256(key: Self.key.utf8).code(for: Array("\(time).".utf8) + delivery.body)
             #expect(delivery.method == "POST" && delivery.headers["gifreel-signature"] == "v1=\(Hex.encode(code))")
             return try #require(try JSONSerialization.jsonObject(with: Data(delivery.body)) as? [String: Any])
         }

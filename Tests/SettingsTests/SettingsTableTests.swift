@@ -55,7 +55,8 @@ import Testing
         case .pair: "width=100"
         case .flag: setting.texts(Settings()).first == "true" ? "false" : "true"
         case .choice(let words): words.last { [$0] != setting.texts(Settings()) } ?? ""
-        case .number, .bytes, .duration: setting.range?.upper ?? ""
+        case .number, .bytes, .duration:
+            (setting.range?.upper == setting.text(Settings()) ? setting.range?.lower : setting.range?.upper) ?? ""
         }
     }
 
@@ -119,7 +120,7 @@ extension String {
             "Store",
             "Store.S3",
             "Cluster", "Purge",
-            "Renditions", "Pages", "Admin", "Prewarm", "Async", "Webhooks", "Metrics", "Log",
+            "Renditions", "Pages", "Admin", "Prewarm", "Async", "Webhooks", "Metrics", "Tracing", "Log",
         ]
         return groups.contains { self == "Settings.Settings.\($0)" }
     }

@@ -32,5 +32,9 @@ package struct ClusterKeys: Sendable {
     /// The consumer group of the prewarm stream.
     var prewarmGroup: String { "nodes" }
     func prewarmList(_ id: String) -> String { "\(prefix)prewarm:\(id)" }
+    /// The status of a request that is in progress on one node.
+    func status(_ id: String) -> String { "\(prefix)status:\(id)" }
+    /// Exists if a client has left that request.
+    func statusMark(_ id: String) -> String { "\(prefix)status:\(id):left" }
     func prewarmErrors(_ id: String) -> String { "\(prefix)prewarm:\(id):errors" }
 }

@@ -13,6 +13,7 @@ final class ClusterNode: Sendable {
     let purger: ClusterPurger
     let flights: FlightBook
     let prewarm: SharedPrewarm
+    let statuses: SharedStatuses
     private let commands: any RedisCommands
     private let timings: ClusterTimings
     private let time: any ClusterTime
@@ -46,6 +47,7 @@ final class ClusterNode: Sendable {
             commands, keys, nodeName: name, follower.history, timings, time, meter, executor: executor
         ) { follower.isTakingPart }
         prewarm = SharedPrewarm(commands, keys, nodeName: name, timings, time, meter)
+        statuses = SharedStatuses(commands, keys, timings, time)
         self.commands = commands
         self.timings = timings
         self.time = time

@@ -1,6 +1,7 @@
 internal import Cache
 internal import Media
 internal import Sandbox
+internal import Tracing
 
 /// The last steps of a miss, once the source is in memory: reuse (from the local cache or the shared tier), convert, publish.
 ///
@@ -16,7 +17,7 @@ struct RenditionProducer: Sendable {
         if let result = await reuse(production) { return result }
         if let result = await sharing?.load(production) { return result }
         if production.rendition.format == .gif { return try await publishOriginal(production) }
-        let conversion = try await convert(production.source, production.rendition, flight)
+        let conversion = try await traced(production, flight)
         var finished = production.converted(conversion.report)
         if let last = finished.rendition.pastEnd, let frame = finished.rendition.options.frame.number,
             conversion.report.result.frames <= frame
@@ -30,6 +31,24 @@ struct RenditionProducer: Sendable {
                 conversion.report.result, codecs: conversion.report.codecs, sourceBytes: production.source.count))
         log.produced(finished, conversion.report, outcome)
         return finished.result(outcome)
+    }
+
+    /// Converts the source, and records the time in the queue and the conversion in the request's trace.
+    private func traced(
+        _ production: Production, _ flight: Flight
+    ) async throws(RenditionError) -> Converter.Conversion {
+        let submitted = DefaultTracerClock.now
+        do throws(RenditionError) {
+            let conversion = try await convert(production.source, production.rendition, flight)
+            let report = conversion.report
+            recordSpan("queue", from: submitted, for: report.queued)
+            recordSpan("convert", from: submitted + report.queued, for: report.ran, report.attributes(of: production))
+            return conversion
+        } catch {
+            // Without a report, the time in the queue is a part of the conversion.
+            recordSpan(flight.turn.hasBegun ? "convert" : "queue", from: submitted, error: error)
+            throw error
+        }
     }
 
     /// Returns the object if it is stored, produced earlier from the same bytes for another URL, and links the alias to it.
@@ -61,11 +80,25 @@ struct RenditionProducer: Sendable {
         _ file: StagedFile, _ production: Production, facts: RenditionFacts?
     ) async throws(RenditionError) -> PublishOutcome {
         do throws(CacheError) {
-            return try await cache.publish(
-                file, as: production.id, fileExtension: production.rendition.format.rawValue, facts: facts?.encoded ?? [],
-                alias: production.alias, epoch: production.epoch, storing: production.storage.isAllowed)
+            return try await inSpan("publish") { _ async throws(CacheError) in
+                try await cache.publish(
+                    file, as: production.id, fileExtension: production.rendition.format.rawValue,
+                    facts: facts?.encoded ?? [], alias: production.alias, epoch: production.epoch,
+                    storing: production.storage.isAllowed)
+            }
         } catch {
             throw RenditionError(error)
         }
+    }
+}
+
+extension WorkerReport {
+    /// The attributes of the span of a conversion.
+    fileprivate func attributes(of production: Production) -> SpanAttributes {
+        [
+            "gifreel.format": .string(production.rendition.format.rawValue),
+            "gifreel.source_bytes": .int(Int64(production.source.count)), "gifreel.bytes": .int(Int64(result.bytes)),
+            "gifreel.frames": .int(Int64(result.frames)), "gifreel.cpu_ms": .int(Int64(cpuMicroseconds / 1000)),
+        ]
     }
 }

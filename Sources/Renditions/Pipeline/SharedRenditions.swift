@@ -1,5 +1,6 @@
 internal import Cache
 internal import Fetch
+internal import Tracing
 
 /// The steps of a miss that involve other nodes: run on one node, load from the shared tier, share.
 struct SharedRenditions: Sendable {
@@ -44,8 +45,10 @@ struct SharedRenditions: Sendable {
         let failureEpoch = failures.epoch
         var rejected: SharedFinding?
         for _ in 0..<Self.maxFindings {
-            let role = await coordinator.join(
-                request.key, of: request.source, rejecting: rejected, failureScope: failureScope)
+            let role = await inSpan("join") { [rejected] _ in
+                await coordinator.join(
+                    request.key, of: request.source, rejecting: rejected, failureScope: failureScope)
+            }
             switch role {
             case .alone:
                 let result = try await work()
@@ -114,7 +117,10 @@ struct SharedRenditions: Sendable {
     ) async -> PublishOutcome? {
         do throws(CacheError) {
             let file = try cache.stage(expecting: 0)
-            guard let object = await tier.load(id, fileExtension: fileExtension, into: file) else { return nil }
+            let object = await inSpan("store lookup", ofKind: .client) { _ in
+                await tier.load(id, fileExtension: fileExtension, into: file)
+            }
+            guard let object else { return nil }
             return try await cache.publish(
                 file, as: id, fileExtension: fileExtension, facts: object.facts, alias: alias, epoch: epoch, storing: true)
         } catch {
@@ -130,7 +136,7 @@ struct SharedRenditions: Sendable {
         Task {
             let isReadable =
                 switch result.provenance {
-                case .stored: await tier.save(result.rendition)
+                case .stored: await inSpan("store", ofKind: .client) { _ in await tier.save(result.rendition) }
                 // The tier has the object already.
                 case .renewed, .shared: true
                 default: false

@@ -2,6 +2,7 @@ internal import Cache
 package import Fetch
 internal import Sandbox
 internal import Synchronization
+internal import Tracing
 
 /// Fetches sources. Renditions that are produced at the same time from one source share its fetch and its bytes.
 ///
@@ -122,7 +123,12 @@ package struct SourceLoader: Sendable {
         let arriving = state.arrivals.open(key.url, epoch: epoch, in: cache)
         let outcome: FetchOutcome
         do throws(FetchError) {
-            outcome = try await fetch(key.url, key.validators, arriving)
+            outcome = try await inSpan("fetch", ofKind: .client) { span async throws(FetchError) in
+                span.attributes["server.address"] = key.url.host
+                let outcome = try await fetch(key.url, key.validators, arriving)
+                if case .fetched(let fetched) = outcome { span.attributes["http.response.body.size"] = fetched.count }
+                return outcome
+            }
         } catch {
             let failure = RenditionError.fetchFailed(error)
             failures.remember(failure, of: key.url, since: failureEpoch)

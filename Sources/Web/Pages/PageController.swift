@@ -3,6 +3,7 @@ internal import Fetch
 internal import Glibc
 internal import HTTP
 internal import Media
+internal import OTLP
 internal import Renditions
 internal import Sandbox
 internal import SystemIO
@@ -44,6 +45,7 @@ struct PageController: Sendable {
     private let parser: RouteParser
     private let access: AccessControl
     private let policy: WebPolicy
+    private let tracer: OTLPTracer
     private let homePage: HomePage?
     private let playerPage = PlayerPage()
     private let pageScript: PageScript
@@ -52,9 +54,10 @@ struct PageController: Sendable {
     init(
         _ policy: WebPolicy, pipeline: RenditionPipeline, background: BackgroundRenditions, responder: RenditionResponder,
         problems: ProblemResponder, asynchronous: AsyncResponder, log: ResponseLog, crossOrigin: CrossOrigin,
-        parser: RouteParser, access: AccessControl
+        parser: RouteParser, access: AccessControl, tracer: OTLPTracer
     ) {
         self.policy = policy
+        self.tracer = tracer
         self.pipeline = pipeline
         self.background = background
         self.responder = responder
@@ -93,7 +96,7 @@ struct PageController: Sendable {
         _ target: ParsedTarget, _ client: ClientContext, _ form: ProblemForm, _ request: borrowing HTTPRequest
     ) throws(Problem) -> HTTPReply {
         let page = try page(target, text: request.target, client)
-        return .later(for: request) {
+        return .later(in: RequestSpan(of: request, tracer)) {
             // The page needs only the facts of its source.
             let facts = self.request(Rendition(format: .json), of: page, client)
             let url = client.callback == nil ? page.target : page.addresses.target(page.rendition)
@@ -158,7 +161,7 @@ struct PageController: Sendable {
         var context = client
         let page = try page(embedding: query.url, &context)
         let client = context
-        return .later(for: request) {
+        return .later(in: RequestSpan(of: request, tracer)) {
             await compose(page, client, .document) { (facts, result) throws(Problem) in
                 let poster = try poster(of: page, facts)
                 var thumbnail = try facts.bounded(poster, maxWidth: query.maxWidth, maxHeight: query.maxHeight)

@@ -1,6 +1,7 @@
 internal import Cache
 internal import Fetch
 internal import HTTP
+internal import OTLP
 internal import Renditions
 
 /// Answers requests for renditions of sources, for their facts, and for stored objects.
@@ -13,11 +14,12 @@ struct RenditionController: Sendable {
     private let facts: FactsComposer
     private let asynchronous: AsyncResponder
     private let keys: SigningKeys
+    private let tracer: OTLPTracer
     private let log: ResponseLog
 
     init(
         pipeline: RenditionPipeline, cache: Cache, hits: HitResponder, responder: RenditionResponder,
-        problems: ProblemResponder, asynchronous: AsyncResponder, keys: SigningKeys, log: ResponseLog
+        problems: ProblemResponder, asynchronous: AsyncResponder, keys: SigningKeys, tracer: OTLPTracer, log: ResponseLog
     ) {
         self.pipeline = pipeline
         self.cache = cache
@@ -27,6 +29,7 @@ struct RenditionController: Sendable {
         self.asynchronous = asynchronous
         facts = FactsComposer(cache: cache, defaults: pipeline.defaults)
         self.keys = keys
+        self.tracer = tracer
         self.log = log
     }
 
@@ -52,14 +55,14 @@ struct RenditionController: Sendable {
             client.callback == nil ? request.target : RenditionAddresses(target, of: source, keys: keys).target(named)
         if rendition.format == .json {
             let addresses = RenditionAddresses(target, of: source, keys: keys)
-            return .later(for: request) {
+            return .later(in: RequestSpan(of: request, tracer)) {
                 if let accepted = await asynchronous.response(to: renditionRequest, client, url: url) { return accepted }
                 return await factsResponse(renditionRequest, addresses, terms)
             }
         }
         if let hit = hits.rendition(renditionRequest.key, terms, unlessLargerFor: alternative) { return .now(hit) }
         let follows = target.negotiation != nil && target.onMiss == .original
-        return .later(for: request) {
+        return .later(in: RequestSpan(of: request, tracer)) {
             if let accepted = await asynchronous.response(to: renditionRequest, client, url: url) { return accepted }
             return await missResponse(renditionRequest, follows: follows, onError: target.onError, terms)
         }
@@ -145,7 +148,7 @@ struct RenditionController: Sendable {
     /// Answers a request for a stored object.
     func object(_ id: ObjectID, _ fileExtension: String, _ request: borrowing HTTPRequest) -> HTTPReply {
         if let hit = hits.object(id, fileExtension) { return .now(hit) }
-        return .later(for: request) {
+        return .later(in: RequestSpan(of: request, tracer)) {
             guard let found = await pipeline.object(id, fileExtension: fileExtension), found.fileExtension == fileExtension
             else {
                 return ProblemDocument.response(.notFound("No rendition is stored under this id and extension."))

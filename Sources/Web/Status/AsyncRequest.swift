@@ -54,6 +54,11 @@ final class AsyncRequest: Sendable {
         state.withLock { ($0.watch?.progress ?? $0.progress, $0.outcome) }
     }
 
+    /// Whether no client wants the rendition any more.
+    var isLeft: Bool {
+        if case .left? = current.outcome { true } else { false }
+    }
+
     /// Starts the work in a task.
     ///
     /// - Parameters:

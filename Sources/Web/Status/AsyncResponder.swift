@@ -8,6 +8,8 @@ internal import Renditions
 struct AsyncResponder: Sendable {
     let pipeline: RenditionPipeline
     let registry: StatusRegistry
+    /// Nil for a node that works alone.
+    let sharing: StatusSharing?
     let webhooks: Webhooks
     let log: ResponseLog
 
@@ -30,7 +32,7 @@ struct AsyncResponder: Sendable {
         guard client.prefersAsync, registry.isOn, await pipeline.stored(request) == nil, !pipeline.isKnownToFail(request)
         else { return nil }
         guard pipeline.hasCapacity(for: request) else { return ProblemDocument.response(.overloaded) }
-        return accept(client, request.allowance, host: request.source.host) { watch throws(RenditionError) in
+        return await accept(client, request.allowance, host: request.source.host) { watch throws(RenditionError) in
             var request = request
             request.watch = watch
             request.allowance = .unlimited
@@ -47,7 +49,7 @@ struct AsyncResponder: Sendable {
         to upload: UploadRequest, _ client: ClientContext, holding reservation: any Sendable
     ) async -> HTTPResponse? {
         guard client.prefersAsync, registry.isOn, await !pipeline.isStored(upload) else { return nil }
-        return accept(client, upload.allowance, host: nil) { watch throws(RenditionError) in
+        return await accept(client, upload.allowance, host: nil) { watch throws(RenditionError) in
             defer { withExtendedLifetime(reservation) {} }
             var upload = upload
             upload.watch = watch
@@ -62,7 +64,7 @@ struct AsyncResponder: Sendable {
     private func accept(
         _ client: ClientContext, _ allowance: MissAllowance, host: String?,
         _ work: @escaping @Sendable (MissWatch) async throws(RenditionError) -> (url: String, RenditionResult)
-    ) -> HTTPResponse {
+    ) async -> HTTPResponse {
         let request: AsyncRequest
         do throws(Problem) {
             do throws(RenditionError) { try allowance.use() } catch { throw Problem(error) }
@@ -84,6 +86,7 @@ struct AsyncResponder: Sendable {
             guard let callback = client.callback else { return }
             webhooks.deliver(JSONText.encode(StatusDocument(request)), of: request.path, to: callback)
         }
+        await sharing?.share(request)
         return HTTPResponse(
             status: 202,
             headers: [

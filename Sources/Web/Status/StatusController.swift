@@ -6,47 +6,73 @@ internal import Renditions
 /// The id is the permission: it cannot be guessed, and only the client that asked knows it.
 struct StatusController: Sendable {
     private let registry: StatusRegistry
+    /// The statuses of other nodes; nil for a node that works alone.
+    private let book: (any SharedStatusBook)?
 
-    init(registry: StatusRegistry) {
+    init(registry: StatusRegistry, book: (any SharedStatusBook)?) {
         self.registry = registry
+        self.book = book
     }
 
     /// Answers GET and HEAD with the status, or with a stream of events; DELETE leaves the flight.
     ///
     /// - Throws: `not_found` for an unknown id, or `overloaded` for too many streams.
     func answer(_ method: HTTPMethod, _ id: UInt128, _ request: borrowing HTTPRequest) throws(Problem) -> HTTPReply {
+        let wantsEvents = AcceptField(request.headers("Accept")).namesEvents
+        // A browser that reconnects after the last event stops when it gets 204.
+        let isOver = wantsEvents && method != .delete && request.header("Last-Event-ID") == EventStream.lastID
         guard let status = registry.find(id) else {
-            throw .notFound("There is no status with this id. A status is kept for ten minutes, by the node that gave it.")
+            guard let book else { throw .noStatus }
+            return .later { await sharedAnswer(method, id, book, wantsEvents: wantsEvents, isOver: isOver) }
         }
         if method == .delete {
             registry.remove(status)
-            return .now(HTTPResponse(status: 204, headers: ["Cache-Control": "no-store"]))
+            return .now(Self.left)
         }
-        guard AcceptField(request.headers("Accept")).namesEvents else { return .now(Self.document(status)) }
-        // A browser that reconnects after the last event stops when it gets 204.
-        if request.header("Last-Event-ID") == EventStream.lastID { return .now(HTTPResponse(status: 204)) }
-        guard let permit = status.openStream() else {
-            throw Problem(503, "overloaded", "Too many event streams follow this status.", retryAfter: 1)
-        }
+        guard wantsEvents else { return .now(Self.document(JSONText.encode(StatusDocument(status)))) }
+        if isOver { return .now(HTTPResponse(status: 204)) }
+        guard let permit = status.openStream() else { throw .tooManyStreams }
         let stream = EventStream(request: status, timings: registry.timings)
         return .now(
-            HTTPResponse(
-                status: 200,
-                headers: [
-                    "Content-Type": "text/event-stream", "Cache-Control": "no-store", "Vary": "Accept",
-                    // nginx collects a response before it passes it on, unless it is told not to.
-                    "X-Accel-Buffering": "no",
-                ],
-                body: .stream { writer in
-                    defer { withExtendedLifetime(permit) {} }
-                    try await stream.send(to: writer)
-                }))
+            Self.events { writer in
+                defer { withExtendedLifetime(permit) {} }
+                try await stream.send(to: writer)
+            })
     }
 
-    private static func document(_ request: AsyncRequest) -> HTTPResponse {
+    /// The same for a status that another node may have.
+    private func sharedAnswer(
+        _ method: HTTPMethod, _ id: UInt128, _ book: any SharedStatusBook, wantsEvents: Bool, isOver: Bool
+    ) async -> HTTPResponse {
+        if method == .delete { return await book.leave(id) ? Self.left : ProblemDocument.response(.noStatus) }
+        guard let document = await book.read(id) else { return ProblemDocument.response(.noStatus) }
+        guard wantsEvents else { return Self.document(document) }
+        if isOver { return HTTPResponse(status: 204) }
+        guard let permit = registry.openSharedStream() else { return ProblemDocument.response(.tooManyStreams) }
+        let stream = SharedEventStream(id: id, book: book, timings: registry.timings)
+        return Self.events { writer in
+            defer { withExtendedLifetime(permit) {} }
+            try await stream.send(document, to: writer)
+        }
+    }
+
+    private static let left = HTTPResponse(status: 204, headers: ["Cache-Control": "no-store"])
+
+    private static func document(_ document: [UInt8]) -> HTTPResponse {
         HTTPResponse(
             status: 200, headers: ["Content-Type": "application/json", "Cache-Control": "no-store", "Vary": "Accept"],
-            body: .bytes(JSONText.encode(StatusDocument(request))))
+            body: .bytes(document))
+    }
+
+    private static func events(_ send: @escaping @Sendable (HTTPBodyWriter) async throws -> Void) -> HTTPResponse {
+        HTTPResponse(
+            status: 200,
+            headers: [
+                "Content-Type": "text/event-stream", "Cache-Control": "no-store", "Vary": "Accept",
+                // nginx collects a response before it passes it on, unless it is told not to.
+                "X-Accel-Buffering": "no",
+            ],
+            body: .stream { try await send($0) })
     }
 }
 
@@ -66,10 +92,10 @@ struct EventStream: Sendable {
         while !Task.isCancelled {
             let document = StatusDocument(request)
             if document != last {
-                try await writer.write(Self.event(document))
+                try await writer.write(Self.event(JSONText.encode(document), isFinal: document.isFinal))
                 (last, sentAt) = (document, .now)
             } else if sentAt.duration(to: .now) >= timings.heartbeat {
-                try await writer.write(Array(":\n\n".utf8))
+                try await writer.write(Self.comment)
                 sentAt = .now
             }
             if document.isFinal { return }
@@ -77,9 +103,18 @@ struct EventStream: Sendable {
         }
     }
 
-    /// The document as an event. JSON without line breaks is one line of data.
-    private static func event(_ document: StatusDocument) -> [UInt8] {
-        let id = document.isFinal ? "id: \(lastID)\n" : ""
-        return Array("\(id)data: ".utf8) + JSONText.encode(document) + [UInt8(ascii: "\n")]
+    /// A document as an event. JSON is one line of data, and ends with a newline.
+    static func event(_ document: [UInt8], isFinal: Bool) -> [UInt8] {
+        Array("\(isFinal ? "id: \(lastID)\n" : "")data: ".utf8) + document + [UInt8(ascii: "\n")]
     }
+
+    /// What keeps a connection open without an event.
+    static let comment = Array(":\n\n".utf8)
+}
+
+extension Problem {
+    fileprivate static let noStatus = Problem(
+        404, "not_found", "There is no status with this id. A status is kept for ten minutes.")
+    fileprivate static let tooManyStreams = Problem(
+        503, "overloaded", "Too many event streams follow this status.", retryAfter: 1)
 }

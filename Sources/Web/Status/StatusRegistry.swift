@@ -14,6 +14,8 @@ package final class StatusRegistry: Sendable {
         package var interval: Duration = .milliseconds(250)
         /// The time after which an event stream without news sends a comment, so that proxies keep the connection open.
         package var heartbeat: Duration = .seconds(15)
+        /// The shortest time between two looks at a status of another node, and between two writes of one of this node.
+        package var sharing: Duration = .seconds(1)
 
         package init() {}
     }
@@ -31,6 +33,7 @@ package final class StatusRegistry: Sendable {
         var ended: [Ended] = []
         var limit: Int
         var isClosed = false
+        var sharedStreams = 0
 
         mutating func remove(_ id: UInt128) -> AsyncRequest? {
             guard let request = requests.removeValue(forKey: id) else { return nil }
@@ -50,6 +53,9 @@ package final class StatusRegistry: Sendable {
             return Int(clamping: (next.expires - min(now, next.expires)) / 1_000_000_000) + 1
         }
     }
+
+    /// Event streams of other nodes' statuses at the same time. Each reads from the cluster once per second.
+    private static let mostSharedStreams = 256
 
     let timings: Timings
     private let state: Mutex<State>
@@ -82,6 +88,23 @@ package final class StatusRegistry: Sendable {
     /// The number of event streams.
     var streams: Int {
         state.withLock { Array($0.requests.values) }.reduce(0) { $0 + $1.openStreams }
+    }
+
+    /// Permits one more stream of events of another node's status, until the returned value is released; nil if there are too many.
+    func openSharedStream() -> SharedStreamPermit? {
+        let isPermitted = state.withLock { state in
+            guard state.sharedStreams < Self.mostSharedStreams else { return false }
+            state.sharedStreams += 1
+            return true
+        }
+        return isPermitted ? SharedStreamPermit(self) : nil
+    }
+
+    /// The number of event streams of other nodes' statuses.
+    var sharedStreams: Int { state.withLock { $0.sharedStreams } }
+
+    fileprivate func closeSharedStream() {
+        state.withLock { $0.sharedStreams -= 1 }
     }
 
     /// Registers a request.
@@ -139,6 +162,19 @@ package final class StatusRegistry: Sendable {
             return Array(state.requests.values)
         }
         for request in requests { request.leave() }
+    }
+}
+
+/// The permission of one stream of events of another node's status. Releasing the last reference returns it.
+final class SharedStreamPermit: Sendable {
+    private let registry: StatusRegistry
+
+    fileprivate init(_ registry: StatusRegistry) {
+        self.registry = registry
+    }
+
+    deinit {
+        registry.closeSharedStream()
     }
 }
 

@@ -1,22 +1,13 @@
 internal import HTTP
 package import Logging
-internal import ServiceContextModule
+internal import OTLP
+internal import Tracing
 
 // The id and the trace of a request, carried by the tasks that process it (`ServiceContext.current`).
 
 private enum RequestIDKey: ServiceContextKey {
     typealias Value = String
     static let nameOverride: String? = "request-id"
-}
-
-private enum TraceKey: ServiceContextKey {
-    typealias Value = TraceParent
-    static let nameOverride: String? = "traceparent"
-}
-
-private enum TraceStateKey: ServiceContextKey {
-    typealias Value = String
-    static let nameOverride: String? = "tracestate"
 }
 
 extension ServiceContext {
@@ -26,19 +17,7 @@ extension ServiceContext {
         set { self[RequestIDKey.self] = newValue }
     }
 
-    /// This service's own span in the caller's trace.
-    var trace: TraceParent? {
-        get { self[TraceKey.self] }
-        set { self[TraceKey.self] = newValue }
-    }
-
-    /// The caller's `tracestate`, unchanged.
-    var traceState: String? {
-        get { self[TraceStateKey.self] }
-        set { self[TraceStateKey.self] = newValue }
-    }
-
-    /// The context of the task that processes a request.
+    /// The id of a request, and the trace of its caller.
     init(_ request: borrowing HTTPRequest) {
         self = .topLevel
         requestID = request.id
@@ -50,16 +29,6 @@ extension ServiceContext {
 
 private struct FieldDictionary: Extractor {
     func extract(key: String, from carrier: [String: String]) -> String? { carrier[key] }
-}
-
-extension HTTPReply {
-    /// A reply whose response is computed in a task, with the request's id and trace in the task's context.
-    static func later(
-        for request: borrowing HTTPRequest, _ respond: @escaping @Sendable () async -> HTTPResponse
-    ) -> HTTPReply {
-        let context = ServiceContext(request)
-        return .later { await ServiceContext.withValue(context) { await respond() } }
-    }
 }
 
 extension Logger.MetadataProvider {

@@ -1,7 +1,7 @@
 internal import Fetch
 internal import HTTP
+internal import OTLP
 internal import Renditions
-internal import ServiceContextModule
 
 /// Receives uploaded GIFs: the body of a request, or the file in a form.
 struct UploadController: Sendable {
@@ -13,10 +13,11 @@ struct UploadController: Sendable {
     private let admission: UploadAdmission
     private let meter: WorkMeter
     private let maxBytes: Int
+    private let tracer: OTLPTracer
 
     init(
         pipeline: RenditionPipeline, renditions: RenditionController, asynchronous: AsyncResponder, access: AccessControl,
-        parser: RouteParser, admission: UploadAdmission, meter: WorkMeter, maxBytes: Int
+        parser: RouteParser, admission: UploadAdmission, meter: WorkMeter, maxBytes: Int, tracer: OTLPTracer
     ) {
         self.pipeline = pipeline
         self.renditions = renditions
@@ -26,6 +27,7 @@ struct UploadController: Sendable {
         self.admission = admission
         self.meter = meter
         self.maxBytes = maxBytes
+        self.tracer = tracer
     }
 
     /// Returns the sink for the body of an upload. All checks that do not need the body happen here, before the client sends it.
@@ -44,7 +46,7 @@ struct UploadController: Sendable {
         guard pipeline.hasCapacity, let reservation = admission.admit(client.network) else {
             throw .overloaded
         }
-        let context = ServiceContext(request)
+        let span = RequestSpan(of: request, tracer)
         let respond = { @Sendable (rendition: Rendition, source: Source, callback: SourceURL?, target: ParsedTarget) in
             defer { withExtendedLifetime(reservation) {} }
             meter.uploaded(source.count)
@@ -52,7 +54,7 @@ struct UploadController: Sendable {
                 rendition, of: source, urgency: client.urgency, allowance: access.allowance(client.network, target.key))
             var client = client
             client.callback = callback
-            return await ServiceContext.withValue(context) { [client] in
+            return await span.run { [client] in
                 if let accepted = await asynchronous.response(to: upload, client, holding: reservation) { return accepted }
                 return await renditions.uploadResponse(upload, target.terms)
             }

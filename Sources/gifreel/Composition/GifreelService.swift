@@ -27,6 +27,7 @@ package final class GifreelService: Sendable {
     private let limits: ClientLimits
     private let hooks: PurgeHooks
     private let hookThreads: WorkThreads
+    private let traces: TraceExport
     private let threads: WorkThreads
     private let current: CurrentRevision
     private let server: HTTPServer
@@ -87,10 +88,13 @@ package final class GifreelService: Sendable {
                 try request.send(userAgent: "gifreel/\(Gifreel.version)", timeout: .seconds(10))
             }
             hooks.setHooks(configuration.purgeHooks)
+            traces = TraceExport(configuration.tracing, registry: registry, logger: logger)
             web = WebHandler.Dependencies(
                 cache: core.cache, state: core.state, purger: core.purger, prewarm: prewarm,
                 sharedPrewarm: sharedPrewarm, background: background, registry: registry, meter: core.meter, limits: limits,
-                hooks: hooks, uploads: uploads, statuses: statuses, webhooks: webhooks, clock: clock, threads: threads,
+                hooks: hooks, uploads: uploads, statuses: statuses,
+                sharedStatuses: core.cluster.map { ClusterStatuses(statuses: $0.statuses) }, webhooks: webhooks,
+                tracer: traces.tracer, clock: clock, threads: threads,
                 sharing: { core.sharingStatus })
             zygote.onLoss { logger.error("lost the zygote process", metadata: ["cause": "\($0)"]) }
             let current = CurrentRevision(ServiceRevision(configuration, core, web, logger: logger))
@@ -216,6 +220,7 @@ package final class GifreelService: Sendable {
         await server.drain()
         webhooks.stop()
         await hooks.stop(within: Self.hookDrainTimeout)
+        await traces.stop()
         await core.cluster?.leave()
         let queuedWrites = await core.sendQueuedWrites(within: Self.storeDrainTimeout)
         if queuedWrites > 0 {
@@ -223,9 +228,10 @@ package final class GifreelService: Sendable {
         }
         // Closing blocks while threads finish their work.
         await withCheckedContinuation { continuation in
-            DispatchQueue.global().async { [threads, hookThreads, webhookSender, core] in
+            DispatchQueue.global().async { [threads, hookThreads, traces, webhookSender, core] in
                 threads.close()
                 hookThreads.close()
+                traces.close()
                 webhookSender.shutdown()
                 core.close()
                 continuation.resume()

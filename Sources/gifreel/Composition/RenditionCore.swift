@@ -2,6 +2,7 @@ internal import Cache
 internal import Cluster
 internal import Fetch
 internal import Logging
+internal import OTLP
 internal import PrometheusMetrics
 internal import Renditions
 internal import Sandbox

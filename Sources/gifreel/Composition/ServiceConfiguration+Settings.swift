@@ -52,6 +52,7 @@ extension ServiceConfiguration {
             throw .wrongValue("metrics.allow", text, "a list of addresses, networks or unix")
         }
         metricsReaders = readers
+        tracing = try TracingConfiguration(settings.tracing, node: cluster?.node ?? settings.cluster.node ?? NodeName.current)
         logLevel = Logger.Level(rawValue: settings.log.level.rawValue) ?? .info
         logFormat = settings.log.format
         http.recordsClientFields = settings.log.client

@@ -74,6 +74,8 @@ package struct ServiceConfiguration: Sendable {
     package var cluster: ClusterConfiguration?
     /// Clients that may read `/metrics` without the admin token.
     package var metricsReaders = ClientList()
+    /// Where traces are sent; nil exports none.
+    package var tracing: TracingConfiguration?
     package var logLevel = Logger.Level.info
     package var logFormat = Settings.Log.Format.text
 

@@ -4,6 +4,7 @@ import Foundation
 import HTTP
 import Logging
 import Media
+import OTLP
 import Prewarm
 import PrometheusMetrics
 @testable import Sandbox
@@ -41,6 +42,16 @@ final class WebFixture: Sendable {
         var webhooks = Webhooks.Policy()
         var webhookLimits = Webhooks.Limits()
         var clock = CacheClock.system
+        /// The statuses of other nodes.
+        var sharedStatuses: (any SharedStatusBook)?
+        /// Gets documents with spans; nil for no tracing.
+        var traces: Traces?
+    }
+
+    /// A collector, and the share of requests that are traced.
+    struct Traces {
+        let share: Double
+        let collect: SpanExporter.Send
     }
 
     let origin: LoopbackOrigin
@@ -148,7 +159,8 @@ final class WebFixture: Sendable {
                 purger: RenditionPurger(LocalPurger(cache: cache, state: state, tier: nil), coordinator: nil, tier: nil),
                 prewarm: prewarm, sharedPrewarm: nil, background: background, registry: registry, meter: meter,
                 limits: limits, hooks: hooks, uploads: UploadAdmission(settings.uploads), statuses: statuses,
-                webhooks: webhooks, clock: .system, threads: admin,
+                sharedStatuses: settings.sharedStatuses, webhooks: webhooks,
+                tracer: Self.tracer(settings.traces, registry, admin, logger), clock: .system, threads: admin,
                 sharing: { SharingStatus(store: nil, cluster: nil) }),
             logger: logger)
 
@@ -179,6 +191,19 @@ final class WebFixture: Sendable {
         threads.close()
         origin.stop()
         try? FileManager.default.removeItem(at: directory)
+    }
+
+    private static func tracer(
+        _ traces: Traces?, _ registry: PrometheusRegistry, _ threads: WorkThreads, _ logger: Logger
+    ) -> OTLPTracer {
+        guard let traces else { return OTLPTracer(nil, share: 0) }
+        var limits = SpanExporter.Limits()
+        limits.interval = .milliseconds(1)
+        let exporter = SpanExporter(
+            TraceResource(service: "gifreel", version: "1.2.3", node: "node-1"), limits: limits, threads: threads,
+            meter: LabelledCounter(Families.traceSpans, label: "result", factory: registry), logger: logger,
+            send: traces.collect)
+        return OTLPTracer(exporter, share: traces.share)
     }
 
     /// Converts in this process what a worker would convert.

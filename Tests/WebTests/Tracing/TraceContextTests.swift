@@ -1,4 +1,5 @@
 import Foundation
+import OTLP
 import TestSupport
 import Testing
 

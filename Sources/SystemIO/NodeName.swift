@@ -1,9 +1,9 @@
 internal import Glibc
 
-/// The name of this host.
-enum HostName {
+/// The default name of a node: that of its host.
+package enum NodeName {
     /// The host's name with other characters than letters, digits, `.`, `_` and `-` replaced; at most 64 bytes.
-    static var current: String {
+    package static var current: String {
         var buffer = [CChar](repeating: 0, count: 256)
         guard gethostname(&buffer, buffer.count - 1) == 0 else { return "node" }
         let bytes = buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }.prefix(64).map { byte -> UInt8 in

@@ -1,0 +1,123 @@
+internal import Synchronization
+package import Tracing
+
+/// The tracer of requests, for swift-distributed-tracing.
+///
+/// A request with a `traceparent` continues the caller's trace, and its spans are exported if the caller's are (`sampled`). A
+/// request without one begins a trace for the configured share of requests, and else none. Any thread.
+package struct OTLPTracer: Tracer {
+    private let exporter: SpanExporter?
+    /// From 0 to 1.
+    private let share: Double
+
+    /// - Parameters:
+    ///   - exporter: Receives the ended spans; nil to record none.
+    ///   - share: The share of the requests without a `traceparent` that begin a trace, from 0 to 1.
+    package init(_ exporter: SpanExporter?, share: Double) {
+        self.exporter = exporter
+        self.share = share
+    }
+
+    /// Starts a span below that of the context. Only a span of the kind `server` begins a trace, and it also becomes the position
+    /// of this service in a trace that is not recorded.
+    package func startSpan<Instant: TracerInstant>(
+        _ operationName: String, context: @autoclosure () -> ServiceContext, ofKind kind: SpanKind,
+        at instant: @autoclosure () -> Instant, function: String, file fileID: String, line: UInt
+    ) -> OTLPSpan {
+        var context = context()
+        let parent = context.trace
+        if parent == nil, kind == .server, exporter != nil, Double.random(in: 0..<1) < share {
+            context.trace = .root()
+        } else if let parent, kind == .server || (exporter != nil && parent.isSampled) {
+            context.trace = parent.child()
+        }
+        guard let exporter, let position = context.trace, position.isSampled else { return OTLPSpan(context) }
+        let record = SpanRecord(
+            operationName, at: position, parentSpanID: parent?.spanID, traceState: context.traceState, kind: kind,
+            start: instant().nanosecondsSinceEpoch)
+        return OTLPSpan(context, record, exporter)
+    }
+
+    package func extract<Carrier, Extract: Extractor>(
+        _ carrier: Carrier, into context: inout ServiceContext, using extractor: Extract
+    ) where Extract.Carrier == Carrier {
+        TraceContextPropagator().extract(carrier, into: &context, using: extractor)
+    }
+
+    package func inject<Carrier, Inject: Injector>(
+        _ context: ServiceContext, into carrier: inout Carrier, using injector: Inject
+    ) where Inject.Carrier == Carrier {
+        TraceContextPropagator().inject(context, into: &carrier, using: injector)
+    }
+
+    /// Does nothing: the exporter sends what it has by itself.
+    package func forceFlush() {}
+}
+
+/// A span of an ``OTLPTracer``. What is set after its end is ignored. Any thread.
+package final class OTLPSpan: Tracing.Span {
+    package let context: ServiceContext
+    private let exporter: SpanExporter?
+    /// Nil after the end, and for a span that records nothing.
+    private let record: Mutex<SpanRecord?>
+
+    /// A span that records nothing.
+    fileprivate init(_ context: ServiceContext) {
+        self.context = context
+        exporter = nil
+        record = Mutex(nil)
+    }
+
+    fileprivate init(_ context: ServiceContext, _ record: SpanRecord, _ exporter: SpanExporter) {
+        self.context = context
+        self.exporter = exporter
+        self.record = Mutex(record)
+    }
+
+    package var isRecording: Bool { record.withLock { $0 != nil } }
+
+    package var operationName: String {
+        get { record.withLock { $0?.name ?? "" } }
+        set { record.withLock { $0?.name = newValue } }
+    }
+
+    package var attributes: SpanAttributes {
+        get { record.withLock { $0?.attributes ?? [:] } }
+        set { record.withLock { $0?.attributes = newValue } }
+    }
+
+    package func setStatus(_ status: SpanStatus) {
+        record.withLock { $0?.status = status }
+    }
+
+    package func addEvent(_ event: SpanEvent) {
+        record.withLock { $0?.add(event) }
+    }
+
+    package func addLink(_ link: SpanLink) {
+        record.withLock { $0?.add(link) }
+    }
+
+    /// Records an error as an event with the attributes of OpenTelemetry's semantic conventions for exceptions.
+    package func recordError<Instant: TracerInstant>(
+        _ error: any Error, attributes: SpanAttributes, at instant: @autoclosure () -> Instant
+    ) {
+        guard isRecording else { return }
+        var attributes = attributes
+        attributes["exception.type"] = "\(type(of: error))"
+        attributes["exception.message"] = "\(error)"
+        addEvent(SpanEvent(name: "exception", at: instant(), attributes: attributes))
+    }
+
+    package func end<Instant: TracerInstant>(at instant: @autoclosure () -> Instant) {
+        guard let exporter else { return }
+        let end = instant().nanosecondsSinceEpoch
+        let ended = record.withLock { record -> SpanRecord? in
+            guard var ended = record.take() else { return nil }
+            // The clock of the system may have been set back meanwhile.
+            ended.end = max(end, ended.start)
+            return ended
+        }
+        if let ended { exporter.record(ended) }
+    }
+}

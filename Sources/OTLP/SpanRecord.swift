@@ -1,0 +1,43 @@
+internal import Tracing
+
+/// What a span has recorded.
+struct SpanRecord: Sendable {
+    /// The events and the links of one span, each; further ones are counted only.
+    static let maxItems = 16
+
+    var name: String
+    let position: TraceParent
+    /// The id of the span in which this one was started; nil for the first one of a trace.
+    let parentSpanID: String?
+    let traceState: String?
+    let kind: SpanKind
+    /// Nanoseconds since 1970.
+    let start: UInt64
+    /// Nanoseconds since 1970, not before ``start``. 0 until the end.
+    var end: UInt64 = 0
+    var attributes = SpanAttributes()
+    var status: SpanStatus?
+    private(set) var events: [SpanEvent] = []
+    private(set) var links: [SpanLink] = []
+    private(set) var droppedEvents = 0
+    private(set) var droppedLinks = 0
+
+    init(
+        _ name: String, at position: TraceParent, parentSpanID: String?, traceState: String?, kind: SpanKind, start: UInt64
+    ) {
+        self.name = name
+        self.position = position
+        self.parentSpanID = parentSpanID
+        self.traceState = traceState
+        self.kind = kind
+        self.start = start
+    }
+
+    mutating func add(_ event: SpanEvent) {
+        if events.count < Self.maxItems { events.append(event) } else { droppedEvents += 1 }
+    }
+
+    mutating func add(_ link: SpanLink) {
+        if links.count < Self.maxItems { links.append(link) } else { droppedLinks += 1 }
+    }
+}

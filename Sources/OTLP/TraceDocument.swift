@@ -1,0 +1,205 @@
+internal import Foundation
+internal import Tracing
+
+/// What all spans of a process have in common: OpenTelemetry's resource and instrumentation scope.
+package struct TraceResource: Sendable {
+    fileprivate let attributes: SpanAttributes
+    fileprivate let scope: String
+    fileprivate let version: String
+
+    /// - Parameters:
+    ///   - service: `service.name`, and the name of the scope.
+    ///   - version: `service.version`.
+    ///   - node: The name of this node, as `service.instance.id` and `host.name`.
+    package init(service: String, version: String, node: String) {
+        attributes = [
+            "service.name": .string(service), "service.version": .string(version), "service.instance.id": .string(node),
+            "host.name": .string(node),
+        ]
+        scope = service
+        self.version = version
+    }
+}
+
+/// The body of a request to `/v1/traces`: `ExportTraceServiceRequest` of OTLP 1, in its JSON encoding.
+///
+/// By that encoding, ids are hexadecimal, whole numbers of 64 bits are strings, and enumerations are numbers.
+struct TraceDocument: Encodable {
+    private let resourceSpans: [ResourceSpans]
+
+    init(_ spans: [SpanRecord], of resource: TraceResource) {
+        resourceSpans = [
+            ResourceSpans(
+                resource: Resource(attributes: KeyValue.list(resource.attributes)),
+                scopeSpans: [
+                    ScopeSpans(
+                        scope: Scope(name: resource.scope, version: resource.version), spans: spans.map(SpanObject.init))
+                ])
+        ]
+    }
+
+    /// The text of the document. Keys are sorted, so that equal spans have equal texts.
+    var text: String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.withoutEscapingSlashes, .sortedKeys]
+        encoder.nonConformingFloatEncodingStrategy = .convertToString(
+            positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
+        // Texts, numbers and lists of them can always be encoded.
+        return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+    }
+
+    private struct ResourceSpans: Encodable {
+        let resource: Resource
+        let scopeSpans: [ScopeSpans]
+    }
+
+    private struct Resource: Encodable {
+        let attributes: [KeyValue]
+    }
+
+    private struct ScopeSpans: Encodable {
+        let scope: Scope
+        let spans: [SpanObject]
+    }
+
+    private struct Scope: Encodable {
+        let name: String
+        let version: String
+    }
+}
+
+/// A `Span` of OTLP. A missing member has its default value: an empty list, 0, or none.
+private struct SpanObject: Encodable {
+    private let traceId: String
+    private let spanId: String
+    private let parentSpanId: String?
+    private let traceState: String?
+    private let name: String
+    private let kind: Int
+    private let startTimeUnixNano: String
+    private let endTimeUnixNano: String
+    private let attributes: [KeyValue]?
+    private let events: [Event]?
+    private let droppedEventsCount: Int?
+    private let links: [Link]?
+    private let droppedLinksCount: Int?
+    private let status: Status?
+
+    private struct Event: Encodable {
+        let timeUnixNano: String
+        let name: String
+        let attributes: [KeyValue]
+    }
+
+    private struct Link: Encodable {
+        let traceId: String
+        let spanId: String
+        let attributes: [KeyValue]
+    }
+
+    private struct Status: Encodable {
+        let code: Int
+        let message: String?
+    }
+
+    init(_ span: SpanRecord) {
+        traceId = span.position.traceID
+        spanId = span.position.spanID
+        parentSpanId = span.parentSpanID
+        traceState = span.traceState
+        name = span.name
+        kind =
+            switch span.kind {
+            case .internal: 1
+            case .server: 2
+            case .client: 3
+            case .producer: 4
+            case .consumer: 5
+            }
+        startTimeUnixNano = "\(span.start)"
+        endTimeUnixNano = "\(span.end)"
+        attributes = span.attributes.isEmpty ? nil : KeyValue.list(span.attributes)
+        let events = span.events.map {
+            Event(timeUnixNano: "\($0.nanosecondsSinceEpoch)", name: $0.name, attributes: KeyValue.list($0.attributes))
+        }
+        self.events = events.isEmpty ? nil : events
+        droppedEventsCount = span.droppedEvents == 0 ? nil : span.droppedEvents
+        let links = span.links.compactMap { link in
+            link.context.trace.map {
+                Link(traceId: $0.traceID, spanId: $0.spanID, attributes: KeyValue.list(link.attributes))
+            }
+        }
+        self.links = links.isEmpty ? nil : links
+        droppedLinksCount = span.droppedLinks == 0 ? nil : span.droppedLinks
+        status = span.status.map { Status(code: $0.code == .ok ? 1 : 2, message: $0.message) }
+    }
+}
+
+/// An attribute.
+private struct KeyValue: Encodable {
+    /// The most bytes of a text, so that a span stays small.
+    private static let maxTextLength = 512
+
+    let key: String
+    let value: AnyValue
+
+    /// The attributes in the order of their keys.
+    static func list(_ attributes: SpanAttributes) -> [KeyValue] {
+        var list: [KeyValue] = []
+        attributes.forEach { key, attribute in
+            if let value = value(of: attribute) { list.append(KeyValue(key: key, value: value)) }
+        }
+        return list.sorted { $0.key < $1.key }
+    }
+
+    private static func value(of attribute: SpanAttribute) -> AnyValue? {
+        switch attribute {
+        case .string(let text): .text(cut(text))
+        case .stringConvertible(let value): .text(cut("\(value)"))
+        case .int32(let number): .whole(Int64(number))
+        case .int64(let number): .whole(number)
+        case .double(let number): .number(number)
+        case .bool(let flag): .flag(flag)
+        case .stringArray(let texts): .list(texts.map { .text(cut($0)) })
+        case .stringConvertibleArray(let values): .list(values.map { .text(cut("\($0)")) })
+        case .int32Array(let numbers): .list(numbers.map { .whole(Int64($0)) })
+        case .int64Array(let numbers): .list(numbers.map { .whole($0) })
+        case .doubleArray(let numbers): .list(numbers.map { .number($0) })
+        case .boolArray(let flags): .list(flags.map { .flag($0) })
+        // The package asks for it, so that it can add cases.
+        default: nil
+        }
+    }
+
+    private static func cut(_ text: String) -> String {
+        text.utf8.count <= maxTextLength ? text : String(decoding: text.utf8.prefix(maxTextLength), as: UTF8.self)
+    }
+}
+
+/// An `AnyValue` of OTLP: an object with one member, whose name tells the type.
+private enum AnyValue: Encodable {
+    case text(String)
+    case whole(Int64)
+    case number(Double)
+    case flag(Bool)
+    case list([AnyValue])
+
+    private enum Name: String, CodingKey {
+        case stringValue, intValue, doubleValue, boolValue, arrayValue
+    }
+
+    private struct Values: Encodable {
+        let values: [AnyValue]
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var object = encoder.container(keyedBy: Name.self)
+        switch self {
+        case .text(let text): try object.encode(text, forKey: .stringValue)
+        case .whole(let number): try object.encode("\(number)", forKey: .intValue)
+        case .number(let number): try object.encode(number, forKey: .doubleValue)
+        case .flag(let flag): try object.encode(flag, forKey: .boolValue)
+        case .list(let values): try object.encode(Values(values: values), forKey: .arrayValue)
+        }
+    }
+}

@@ -1,0 +1,89 @@
+internal import Fetch
+internal import Logging
+internal import OTLP
+internal import PrometheusMetrics
+internal import Settings
+internal import SystemIO
+
+/// How requests are traced, made from the settings.
+package struct TracingConfiguration: Sendable {
+    fileprivate let endpoint: String
+    /// As `Name: value`.
+    fileprivate let headers: [String]
+    /// The share of the requests without a caller's trace that are traced, from 0 to 1.
+    fileprivate let share: Double
+    /// Spans that may wait for the collector.
+    fileprivate let queue: Int
+    /// The name of this node.
+    fileprivate let node: String
+
+    /// - Returns: Nil if no traces are exported.
+    /// - Throws: ``SettingsError`` if the collector cannot be called.
+    init?(_ settings: Settings.Tracing, node: String) throws(SettingsError) {
+        guard let endpoint = settings.endpoint else { return nil }
+        guard ["http://", "https://"].contains(where: endpoint.lowercased().hasPrefix) else {
+            throw .wrongValue("tracing.endpoint", endpoint, "an http or https URL")
+        }
+        if let wrong = settings.headers.first(where: { !OriginFields.isField($0) }) {
+            let field = wrong.prefix { $0 != ":" }
+            throw SettingsError("tracing.headers: “\(field)” is not a field “Name: value” that may be set.")
+        }
+        self.endpoint = endpoint
+        headers = settings.headers
+        share = Double(settings.sample) / 100
+        queue = settings.queue
+        self.node = node
+    }
+}
+
+/// The tracer of requests, and what sends its spans.
+struct TraceExport: Sendable {
+    let tracer: OTLPTracer
+    private let exporter: SpanExporter?
+    private let threads: WorkThreads?
+
+    /// The time limit of one request to the collector.
+    private static let requestTimeout = Duration.seconds(5)
+    /// The time for which a stop waits for the spans that are left.
+    private static let drainTimeout = Duration.seconds(3)
+
+    /// - Parameter configuration: Nil to export nothing.
+    init(_ configuration: TracingConfiguration?, registry: PrometheusRegistry, logger: Logger) {
+        guard let configuration else {
+            (tracer, exporter, threads) = (OTLPTracer(nil, share: 0), nil, nil)
+            return
+        }
+        var limits = SpanExporter.Limits()
+        limits.queue = configuration.queue
+        let threads = WorkThreads(count: 1, limit: 4, name: "gifreel-traces")
+        let userAgent = "gifreel/\(Gifreel.version)"
+        let exporter = SpanExporter(
+            TraceResource(service: "gifreel", version: Gifreel.version, node: configuration.node), limits: limits,
+            threads: threads,
+            meter: LabelledCounter(Families.traceSpans, label: "result", values: SpanExporter.results, factory: registry),
+            logger: logger
+        ) { document in
+            let request = OperatorRequest(
+                url: configuration.endpoint, method: "POST",
+                fields: configuration.headers + ["Content-Type: application/json"], body: document)
+            do throws(FetchError) {
+                return .status(try request.send(userAgent: userAgent, timeout: Self.requestTimeout))
+            } catch {
+                return .unreachable(cause: "\(error)")
+            }
+        }
+        self.threads = threads
+        self.exporter = exporter
+        tracer = OTLPTracer(exporter, share: configuration.share)
+    }
+
+    /// Sends the spans that are left, within a limit.
+    func stop() async {
+        await exporter?.stop(within: Self.drainTimeout)
+    }
+
+    /// Ends the thread of the exporter. Blocks while a request is being sent.
+    func close() {
+        threads?.close()
+    }
+}

@@ -1,0 +1,92 @@
+import Foundation
+import Logging
+import PrometheusMetrics
+import Synchronization
+import SystemIO
+import Testing
+
+@testable import OTLP
+
+/// Collects the documents of an exporter, and answers as a test says.
+final class Collector: Sendable {
+    struct Span: Decodable {
+        let traceId: String
+        let spanId: String
+        let parentSpanId: String?
+        let name: String
+        let kind: Int
+        let startTimeUnixNano: String
+        let endTimeUnixNano: String
+        let attributes: [Attribute]?
+    }
+
+    struct Attribute: Decodable {
+        let key: String
+    }
+
+    private struct Document: Decodable {
+        struct Resource: Decodable {
+            struct Scope: Decodable {
+                let spans: [Span]
+            }
+            let scopeSpans: [Scope]
+        }
+        let resourceSpans: [Resource]
+    }
+
+    private let documents = Mutex<[String]>([])
+    private let answer: @Sendable (_ number: Int) -> SpanExporter.Answer
+
+    private init(_ answer: @escaping @Sendable (_ number: Int) -> SpanExporter.Answer) {
+        self.answer = answer
+    }
+
+    /// Runs `body` with an exporter that sends after a millisecond and repeats at once, and stops everything.
+    ///
+    /// - Parameter answer: Gets the number of the request, from 1 on. May block.
+    static func run(
+        _ configure: (inout SpanExporter.Limits) -> Void = { _ in },
+        answer: @escaping @Sendable (_ number: Int) -> SpanExporter.Answer = { _ in .status(200) },
+        registry: PrometheusRegistry = PrometheusRegistry(Families.instruments),
+        _ body: (Collector, SpanExporter) async throws -> Void
+    ) async throws {
+        let collector = Collector(answer)
+        var limits = SpanExporter.Limits()
+        limits.interval = .milliseconds(1)
+        limits.backoff = Backoff(first: .milliseconds(1), longest: .milliseconds(1))
+        configure(&limits)
+        let threads = WorkThreads(count: 1, limit: 4, name: "test-collector")
+        let exporter = SpanExporter(
+            TraceResource(service: "gifreel", version: "1.2.3", node: "node-1"), limits: limits, threads: threads,
+            meter: LabelledCounter(Families.traceSpans, label: "result", values: SpanExporter.results, factory: registry),
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        ) { collector.receive($0) }
+        let result: Result<Void, any Error>
+        do {
+            result = .success(try await body(collector, exporter))
+        } catch {
+            result = .failure(error)
+        }
+        await exporter.stop(within: .seconds(10))
+        threads.close()
+        try result.get()
+    }
+
+    private func receive(_ document: String) -> SpanExporter.Answer {
+        let number = documents.withLock { documents in
+            documents.append(document)
+            return documents.count
+        }
+        return answer(number)
+    }
+
+    /// All requests so far.
+    var all: [String] { documents.withLock { $0 } }
+
+    /// The spans of all requests so far.
+    func spans() throws -> [Span] { try all.flatMap(Self.spans) }
+
+    static func spans(_ document: String) throws -> [Span] {
+        try JSONDecoder().decode(Document.self, from: Data(document.utf8)).resourceSpans.flatMap(\.scopeSpans).flatMap(\.spans)
+    }
+}

@@ -1,0 +1,149 @@
+import Foundation
+import OTLP
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Web
+
+@Suite("A traced miss has one span per step, a hit has none", .timeLimit(.minutes(3))) struct RequestSpanTests {
+    private static let gif = GIFBuilder.animation(frames: 3)
+    private static let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    private static let caller = "00f067aa0ba902b7"
+
+    private struct Span: Decodable {
+        struct Attribute: Decodable {
+            struct Value: Decodable {
+                let stringValue: String?
+                let intValue: String?
+            }
+            let key: String
+            let value: Value
+        }
+        struct Status: Decodable {
+            let code: Int
+        }
+        let traceId: String
+        let spanId: String
+        let parentSpanId: String?
+        let name: String
+        let kind: Int
+        let startTimeUnixNano: String
+        let endTimeUnixNano: String
+        let attributes: [Attribute]?
+        let status: Status?
+
+        subscript(_ name: String) -> String? {
+            attributes?.first { $0.key == name }.flatMap { $0.value.stringValue ?? $0.value.intValue }
+        }
+    }
+
+    /// The spans that a server has exported.
+    private final class Collected: Sendable {
+        private struct Document: Decodable {
+            struct Resource: Decodable {
+                struct Scope: Decodable {
+                    let spans: [Span]
+                }
+                let scopeSpans: [Scope]
+            }
+            let resourceSpans: [Resource]
+        }
+
+        private let spans = Mutex<[Span]>([])
+
+        var all: [Span] { spans.withLock { $0 } }
+
+        func named(_ name: String) -> Span? { all.first { $0.name == name } }
+
+        func add(_ document: String) -> SpanExporter.Answer {
+            guard let read = try? JSONDecoder().decode(Document.self, from: Data(document.utf8)) else { return .status(400) }
+            spans.withLock { $0 += read.resourceSpans.flatMap(\.scopeSpans).flatMap(\.spans) }
+            return .status(200)
+        }
+    }
+
+    private func run(share: Double = 1, _ body: (WebFixture, Collected) async throws -> Void) async throws {
+        let collected = Collected()
+        try await WebFixture.run(["/a.gif": { _ in .ok(Self.gif) }]) {
+            $0.traces = WebFixture.Traces(share: share) { collected.add($0) }
+        } _: { web async throws in
+            try await body(web, collected)
+        }
+    }
+
+    @Test func theStepsOfAMissAreSpansBelowItsRequest() async throws {
+        try await run(share: 0) { web, collected in
+            let header = "traceparent: 00-\(Self.trace)-\(Self.caller)-01"
+            let response = try await web.request(
+                "GET", web.target("mp4", "/a.gif"), headers: [header, "X-Request-Id: call-7"])
+            #expect(response.status == 200)
+            try await waitUntil("all spans, of which there are \(collected.all.map(\.name))") { collected.all.count == 5 }
+            let request = try #require(collected.named("GET /mp4"))
+            #expect(request.traceId == Self.trace && request.parentSpanId == Self.caller && request.kind == 2)
+            #expect(request["http.response.status_code"] == "200" && request["gifreel.request_id"] == "call-7")
+            #expect(request["http.request.method"] == "GET" && request["http.route"] == "/mp4" && request.status == nil)
+            #expect(request["gifreel.cache_status"] == "gifreel; fwd=miss; stored")
+            for name in ["fetch", "queue", "convert", "publish"] {
+                let step = try #require(collected.named(name), "\(name)")
+                #expect(step.traceId == Self.trace && step.parentSpanId == request.spanId && step.status == nil, "\(name)")
+                let (start, end) = (try #require(UInt64(step.startTimeUnixNano)), try #require(UInt64(step.endTimeUnixNano)))
+                #expect(try #require(UInt64(request.startTimeUnixNano)) <= start && start <= end, "\(name)")
+            }
+            let fetch = try #require(collected.named("fetch"))
+            #expect(fetch["server.address"] == "127.0.0.1" && fetch["http.response.body.size"] == "\(Self.gif.count)")
+            #expect(collected.named("convert")?["gifreel.frames"] == "3")
+            // The origin's caller is the fetch.
+            let sent = try #require(web.origin.requests.last?.headers["traceparent"].flatMap { TraceParent($0) })
+            #expect(sent.spanID == fetch.spanId && sent.traceID == Self.trace)
+        }
+    }
+
+    @Test func aHitInMemoryHasNoSpan() async throws {
+        try await run { web, collected in
+            let target = web.target("mp4", "/a.gif")
+            #expect(try await web.request("GET", target).status == 200)
+            try await waitUntil("the spans of the miss") { collected.all.count == 5 }
+            #expect(try await web.request("GET", target)["cache-status"] == "gifreel; hit")
+            // What comes after it is exported after it.
+            #expect(try await web.request("POST", "/png", body: Self.gif).status == 200)
+            try await waitUntil("the spans of the upload") { collected.named("POST /png") != nil }
+            #expect(collected.all.count { $0.name == "GET /mp4" } == 1)
+            #expect(Set(collected.all.map(\.traceId)).count == 2)
+        }
+    }
+
+    @Test func anErrorIsRecordedAtItsStep() async throws {
+        try await run { web, collected in
+            #expect(try await web.request("GET", web.target("mp4", "/none.gif")).status == 404)
+            try await waitUntil("the spans") { collected.all.count == 2 }
+            #expect(collected.named("fetch")?.status?.code == 2)
+            // The request was answered as it should be.
+            let request = try #require(collected.named("GET /mp4"))
+            #expect(request.status == nil && request["http.response.status_code"] == "404")
+        }
+    }
+
+    @Test func aRequestThatIsNotSampledIsNotRecorded() async throws {
+        try await run { web, collected in
+            let header = "traceparent: 00-\(Self.trace)-\(Self.caller)-00"
+            #expect(try await web.request("GET", web.target("mp4", "/a.gif"), headers: [header]).status == 200)
+            let sent = try #require(web.origin.requests.last?.headers["traceparent"].flatMap { TraceParent($0) })
+            #expect(sent.traceID == Self.trace && !sent.isSampled)
+            #expect(try await web.request("POST", "/png", body: Self.gif).status == 200)
+            try await waitUntil("the spans of the next request") { collected.named("POST /png") != nil }
+            #expect(collected.all.allSatisfy { $0.traceId != Self.trace })
+        }
+    }
+
+    @Test func whatARequestDoesNotWaitForBelongsToItsTrace() async throws {
+        try await run { web, collected in
+            let accepted = try await web.request("GET", web.target("mp4", "/a.gif"), headers: ["Prefer: respond-async"])
+            #expect(accepted.status == 202)
+            try await waitUntil("the spans, of which there are \(collected.all.map(\.name))") { collected.all.count == 5 }
+            let request = try #require(collected.named("GET /mp4"))
+            #expect(request["http.response.status_code"] == "202")
+            #expect(collected.named("publish")?.parentSpanId == request.spanId)
+        }
+    }
+}
