@@ -19,6 +19,7 @@ extension OperationsTests {
             let fields = try #require(origin.requests.last?.headers)
             let sent = try #require(fields["traceparent"].flatMap { TraceParent($0) })
             #expect(sent.traceID == Self.trace && sent.spanID != "00f067aa0ba902b7" && fields["tracestate"] == "a=1")
+            try server.waitForLog("\"answered\"")
             let line = try #require(server.log.split(separator: "\n").first { $0.contains("\"answered\"") })
             let values = try JSONDecoder().decode([String: String].self, from: Data(line.utf8))
             #expect(values["trace_id"] == Self.trace && values["span_id"] == sent.spanID && values["request_id"] == "call-7")
