@@ -1,0 +1,73 @@
+"""GIFs whose pictures carry their own number, for checks of players, and the number read back from a picture.
+
+A picture has ten squares in two rows: a white one, a black one, and the bits of the picture's number, white for 1. A black, grey or
+half-drawn picture has no number. Standard library only.
+"""
+
+import dataclasses
+
+import gifs
+
+COLUMNS, ROWS, SIDE = 5, 3, 16
+WIDTH, HEIGHT = COLUMNS * SIDE, ROWS * SIDE
+WHITE, BLACK, GROUND, NOTHING = 1, 0, 5, 7
+
+
+@dataclasses.dataclass
+class Case:
+    """A GIF and the truth about it, in seconds."""
+
+    name: str
+    # Hundredths of a second, at least two: players agree on these.
+    delays: tuple
+    isTransparent: bool = False
+
+    @property
+    def starts(self):
+        return [sum(self.delays[:at]) / 100 for at in range(len(self.delays))]
+
+    @property
+    def end(self):
+        return sum(self.delays) / 100
+
+    def gif(self):
+        ground = NOTHING if self.isTransparent else GROUND
+        images = []
+        for number, delay in enumerate(self.delays):
+            squares = [WHITE, BLACK, *(WHITE if number >> bit & 1 else BLACK for bit in range(7, -1, -1))]
+            squares += [ground] * (COLUMNS * ROWS - len(squares))
+            pixels = [squares[y // SIDE * COLUMNS + x // SIDE] for y in range(HEIGHT) for x in range(WIDTH)]
+            images.append(gifs.image(0, 0, WIDTH, HEIGHT, pixels, delay, 2, NOTHING if self.isTransparent else None))
+        return gifs.head(WIDTH, HEIGHT) + b"".join(images) + b";"
+
+
+def cases():
+    """One case for each thing that players do differently."""
+    return [
+        Case("delays", (3, 7, 2, 50, 11, 4, 133, 5, 20, 2, 9, 33)),
+        Case("still", (20,)),
+        # The longest delay of a GIF: almost eleven minutes.
+        Case("long", (20, 65535, 30)),
+        Case("many", (4,) * 250),
+        Case("alpha", (30, 21, 42, 27, 15, 60), isTransparent=True),
+    ]
+
+
+def number(sample):
+    """The number of a picture, or None. `sample` gives the brightness at a pixel (x, y), 0 to 255."""
+    bits = []
+    for square in range(10):
+        left, top = square % COLUMNS * SIDE, square // COLUMNS * SIDE
+        values = [sample(left + x, top + y) for y in range(5, 11) for x in range(5, 11)]
+        mean = sum(values) / len(values)
+        if 95 < mean < 160:
+            return None
+        bits.append(mean >= 160)
+    if bits[:2] != [True, False]:
+        return None
+    return sum(bit << 7 - at for at, bit in enumerate(bits[2:]))
+
+
+def plane_number(plane, stride, step=1):
+    """The number of the picture in a plane of bytes, of which every `step`-th of a row tells the brightness."""
+    return number(lambda x, y: plane[y * stride + x * step])
