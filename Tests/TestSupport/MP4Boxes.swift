@@ -26,9 +26,16 @@ package struct MP4Boxes: Sendable {
     package private(set) var av1Configuration: [UInt8] = []
     /// Whether there are composition offsets.
     package var hasOffsets: Bool { !offsets.isEmpty }
+    /// The least composition offset: below 0 if a sample is decoded after it is shown.
+    package var leastOffset: Int { offsets.min() ?? 0 }
     /// From `avcC`: profile and level.
     package private(set) var profile = 0
     package private(set) var level = 0
+    /// The duration that the file names for the sample that is shown last: the distance to the one that is decoded next.
+    package var durationOfLast: Int? {
+        let times = deltas.indices.map { deltas[..<$0].reduce(0, +) + ($0 < offsets.count ? offsets[$0] : 0) }
+        return times.indices.max { times[$0] < times[$1] }.map { deltas[$0] }
+    }
     private var deltas: [Int] = []
     private var offsets: [Int] = []
     private var sync: Set<Int> = []

@@ -80,13 +80,16 @@ final class VideoEncoder<Settings: EncoderSettings> {
     }
 
     /// Encodes the planes as the frame shown at `time`, and passes finished packets to `sink`.
+    ///
+    /// - Parameter decodedInOrder: Whether the frame is decoded before all later ones. Has no effect on the first frame.
     func encode(
-        at time: Int, _ sink: (UnsafeMutablePointer<AVPacket>) throws(TranscodeError) -> Void
+        at time: Int, decodedInOrder: Bool = false, _ sink: (UnsafeMutablePointer<AVPacket>) throws(TranscodeError) -> Void
     ) throws(TranscodeError) {
         guard let frame else { throw .outOfMemory }
         frame.pointee.pts = Settings.reordersFrames ? Int64(time) : index
         // The first frame is a key frame in any case. Where it is requested, libaom without lookahead makes another of the second.
-        frame.pointee.pict_type = AV_PICTURE_TYPE_NONE
+        let isPredicted = Settings.reordersFrames && decodedInOrder && index > 0
+        frame.pointee.pict_type = isPredicted ? AV_PICTURE_TYPE_P : AV_PICTURE_TYPE_NONE
         index += 1
         try send(frame, sink)
     }

@@ -2,10 +2,13 @@ internal import CAV
 
 /// Writes one video track into an MP4 whose index comes first, through libavformat.
 ///
-/// Decoding times are the frames' own times in order, so the sample durations are exactly the frames' and their sum is
-/// exactly the animation's. Where B-frames make decoding run ahead of showing, the composition offsets are signed
-/// (`ctts` version 1, ISO/IEC 14496-12 §8.6.1.3): the first frame is shown at media time 0 and no edit list is
-/// needed that a player could overlook. Not thread-safe.
+/// The first frame is decoded and shown at media time 0, so no edit list is needed that a player could overlook, and the sample
+/// durations add up to the animation's. The encoder asks for the packets before the second frame to be decoded before time 0; here
+/// they follow the first packet at distances of one unit. Other packets have the encoder's decoding times, which are not after the
+/// times at which they are shown: VLC delays a whole video by the time that a frame is decoded late. Only the packet of the last frame
+/// and those after it differ: each is decoded when the one before it has been shown, so that the last frame's sample has the frame's
+/// own duration. Browsers end a video by it, and would cut the last frame short. If this makes a frame late, its composition offset is
+/// negative (`ctts` version 1, ISO/IEC 14496-12 §8.6.1.3). Not thread-safe.
 struct MP4Muxer: ~Copyable {
     /// How far decoding times are set back, so that libavformat sees none that is later than its composition time. It writes
     /// them relative to the first, so the distance is not in the file. Composition times differ from decoding times by less
@@ -19,13 +22,15 @@ struct MP4Muxer: ~Copyable {
     /// The packets written so far, where they will be repeated; nil otherwise.
     private var stored: [StoredPacket]?
     /// Packets that are held back, in decoding order: the last one, and all from the one whose frame is shown last, because their
-    /// durations are known only at the end. Rarely more than four.
+    /// times are known only at the end. Rarely more than four.
     private var waiting: [UnsafeMutablePointer<AVPacket>] = []
     private var isFirst = true
     /// The time of the frame that was announced last.
     private var newest: Int64 = 0
-    /// Times of the frames whose packets have not come out of the encoder yet, oldest first.
+    /// Times of the frames whose packets have not come out of the encoder yet, oldest first. Only used if these come in the same order.
     private var times = TimeQueue()
+    /// The decoding time of the packet that was taken last, before ``decodingLead``.
+    private var decoding: Int64 = -1
     /// Whether the track is H.264, whose packets are byte streams with start codes, in another order than they are shown.
     private let isH264: Bool
 
@@ -113,7 +118,7 @@ struct MP4Muxer: ~Copyable {
     /// Announces a frame, in the order of showing, before its packet can come.
     mutating func expect(time: Int) {
         newest = Int64(time)
-        times.append(newest)
+        if !isH264 { times.append(newest) }
     }
 
     /// Takes the next packet in decoding order. Its contents are moved away.
@@ -122,11 +127,13 @@ struct MP4Muxer: ~Copyable {
         isFirst = false
         guard let copy = av_packet_alloc() else { throw .outOfMemory }
         av_packet_move_ref(copy, packet)
-        let time = times.popFirst()
         if isH264 {
-            copy.pointee.dts = time - Self.decodingLead
+            // The encoder's times of the packets before the second frame are negative.
+            decoding = max(decoding + 1, copy.pointee.dts)
+            copy.pointee.dts = decoding - Self.decodingLead
         } else {
             // Temporal units are decoded and shown in the same order. Without composition offsets, libavformat writes no `ctts`.
+            let time = times.popFirst()
             copy.pointee.pts = time
             copy.pointee.dts = time
         }
@@ -144,9 +151,17 @@ struct MP4Muxer: ~Copyable {
     ///   - rounds: How often the animation stands in the file.
     /// - Returns: The file's length in bytes.
     mutating func finish(end: Int, rounds: Int = 1) throws(TranscodeError) -> Int {
-        // The track's length is the latest end of a packet, its last sample's that of the last packet: both get what the
-        // last frame lasts. The other samples' durations are the distances of the decoding times.
-        while !waiting.isEmpty { try write(waiting.removeFirst(), duration: Int64(end) - newest) }
+        // The track's length is the latest end of a packet. The samples' durations are the distances of the decoding times; that of the
+        // last one is its packet's.
+        let shown = waiting.map(\.pointee.pts).sorted() + [Int64(end)]
+        var next = shown[0]
+        while !waiting.isEmpty {
+            let packet = waiting.removeFirst()
+            let duration = (shown.first { $0 > packet.pointee.pts } ?? Int64(end)) - packet.pointee.pts
+            if isH264 { packet.pointee.dts = next - Self.decodingLead }
+            next += duration
+            try write(packet, duration: duration)
+        }
         for round in 1..<max(1, rounds) { try repeatAll(after: Int64(round) * Int64(end)) }
         let status = av_write_trailer(context)
         guard status >= 0 else { throw .library(.mux, code: status) }

@@ -1,0 +1,45 @@
+import TestSupport
+import Testing
+
+@testable import Media
+
+/// A player that reads by decoding times delays the whole video by the time that a frame is decoded late. Browsers end a video by the
+/// duration that the file names for the last frame.
+@Suite("Frames of H.264 are decoded in time, and the last one has its duration") struct DecodingTimesTests {
+    private func converted(_ delays: [Int], loops: Int = 1, alike: Int = 0) throws -> MP4Boxes {
+        var builder = GIFBuilder(width: 64, height: 48)
+        for (index, delay) in delays.enumerated() {
+            builder.add(color: UInt8(1 + min(index, delays.count - 1 - alike) % 6), delay: delay)
+        }
+        let mp4 = try Converted(builder.finish()) { $0.time.loops = loops }.boxes
+        #expect(mp4.hasOffsets && !mp4.hasEditList)
+        #expect(mp4.samples.first?.time == 0)
+        let shown = delays.dropLast(alike + 1) + [delays.suffix(alike + 1).reduce(0, +)]
+        #expect(mp4.durations == Array(repeating: shown, count: loops).flatMap { $0 })
+        #expect(mp4.durationOfLast == shown.last)
+        #expect(mp4.duration == delays.reduce(0, +) * loops)
+        return mp4
+    }
+
+    @Test(arguments: [
+        [3, 7, 2, 50, 11, 4, 133, 5, 20, 2, 9, 33], [300, 4, 4, 4, 4, 4, 4, 4, 500], [20, 65_535, 30, 40, 50],
+        Array(repeating: 4, count: 40), Array(repeating: 4, count: 20) + [200],
+    ]) func noFrameIsDecodedAfterItIsShown(_ delays: [Int]) throws {
+        #expect(try converted(delays).leastOffset >= 0)
+    }
+
+    @Test func eachRoundIsDecodedBeforeItIsShown() throws {
+        #expect(try converted([5, 90, 4, 30, 8, 120, 7], loops: 3).leastOffset >= 0)
+    }
+
+    /// Two units are less than the packets that precede the second frame have.
+    @Test func shortFirstFramesAreDecodedAtMostTwoUnitsLate() throws {
+        let least = try converted(Array(repeating: 2, count: 12)).leastOffset
+        #expect((-2..<0).contains(least))
+    }
+
+    /// The encoder cannot be told which sample is the last but one, so frames before the last one may be decoded after it.
+    @Test(arguments: 3..<12) func aLastPictureOfSeveralFramesHasItsDuration(_ count: Int) throws {
+        _ = try converted((0..<count).map { 4 + $0 % 3 } + [150, 30, 20], alike: 2)
+    }
+}
