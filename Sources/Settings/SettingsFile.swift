@@ -1,5 +1,3 @@
-internal import Foundation
-internal import SystemPackage
 internal import Yams
 
 /// The settings of a YAML file, as text.
@@ -13,15 +11,16 @@ struct SettingsFile {
     /// By the settings' full names.
     private(set) var entries: [String: Entry] = [:]
 
-    /// Reads the file. Blocks.
+    /// Reads the contents of the file.
     ///
-    /// - Throws: ``SettingsError`` if the file cannot be read, is not YAML, or holds a name that no setting has.
-    init(path: String) throws(SettingsError) {
+    /// - Parameters:
+    ///   - text: The contents.
+    ///   - path: The name of the file in errors and origins.
+    /// - Throws: ``SettingsError`` if the text is not YAML, or holds a name that no setting has.
+    init(text: String, path: String) throws(SettingsError) {
         let root: Node?
         do {
-            root = try Yams.compose(yaml: try Self.read(path))
-        } catch let error as SettingsError {
-            throw error
+            root = try compose(yaml: text)
         } catch let error as YamlError {
             throw SettingsError("The configuration file \(path) is not valid YAML: \(Self.sentence(error)).")
         } catch {
@@ -102,33 +101,6 @@ struct SettingsFile {
     private static func isNull(_ node: Node) -> Bool {
         guard let scalar = node.scalar, scalar.style == .plain || scalar.style == .any else { return false }
         return ["", "~", "null", "Null", "NULL"].contains(scalar.string)
-    }
-
-    private static func read(_ path: String) throws(SettingsError) -> String {
-        do throws(Errno) {
-            let file = try systemCall { try FileDescriptor.open(FilePath(path), .readOnly, options: .closeOnExec) }
-            defer { try? file.close() }
-            var bytes: [UInt8] = []
-            let chunk = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 1)
-            defer { chunk.deallocate() }
-            while bytes.count <= maximumBytes {
-                let count = try systemCall { try file.read(into: chunk) }
-                if count == 0 { break }
-                bytes += chunk[..<count]
-            }
-            guard bytes.count <= maximumBytes else { throw .fileTooLarge }
-            return String(decoding: bytes, as: UTF8.self)
-        } catch {
-            throw SettingsError("The configuration file \(path) cannot be read: \(error).")
-        }
-    }
-
-    /// A file over this is no configuration file, such as one named by mistake.
-    private static let maximumBytes = 1 << 20
-
-    /// The system calls of SystemPackage throw nothing but ``Errno``.
-    private static func systemCall<Value>(_ body: () throws -> Value) throws(Errno) -> Value {
-        do { return try body() } catch { throw error as? Errno ?? .ioError }
     }
 
     /// What is wrong, on one line.

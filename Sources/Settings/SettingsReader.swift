@@ -45,7 +45,7 @@ package struct SettingsReader {
         providers.append(Self.provider("environment", variables.settings.mapValues { [$0.value] }))
 
         if let file {
-            let entries = try SettingsFile(path: file).entries
+            let entries = try SettingsFile(text: try TextFile.read(file), path: file).entries
             for (name, entry) in entries where origins[name] == nil { origins[name] = entry.origin }
             providers.append(Self.provider("file", entries.mapValues(\.texts)))
         }

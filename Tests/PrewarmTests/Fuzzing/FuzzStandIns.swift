@@ -1,0 +1,7 @@
+#if FUZZ
+    /// The errors of entries, without those of the layers below.
+    package enum RenditionError: Error {
+        case invalidOption(name: String, reason: String)
+        case invalidSourceURL(SourceURLError)
+    }
+#endif
