@@ -17,7 +17,7 @@ def descriptors(pid):
 
 
 def session_cpu(session):
-    """The processor time in seconds of the processes that run in a session."""
+    """The processor time in seconds of the processes in a session, with those that have ended and were waited for."""
     ticks = 0
     for name in os.listdir("/proc"):
         if not name.isdigit():
@@ -28,5 +28,6 @@ def session_cpu(session):
         except OSError:
             continue  # Ended meanwhile.
         if int(fields[3]) == session:
-            ticks += int(fields[11]) + int(fields[12])
+            # utime, stime, cutime and cstime of proc_pid_stat(5).
+            ticks += sum(map(int, fields[11:15]))
     return ticks / os.sysconf("SC_CLK_TCK")
