@@ -91,7 +91,7 @@ final class SimulatedScheduler: TaskExecutor {
     }
 
     /// Suspends the calling task for a time.
-    func sleep(_ delay: Duration) async {
+    func wait(for delay: Duration) async {
         await withCheckedContinuation { continuation in
             state.withLock { $0.timers.insert(SimulatedTimer { continuation.resume() }, due: $0.now + Self.nanoseconds(delay)) }
         }

@@ -116,7 +116,7 @@ final class SimulatedClients: Sendable {
         let bytes = Mutex<[UInt8]>([])
         do {
             try await source.forEachPiece { piece in
-                await scheduler.sleep(.milliseconds(scheduler.number(0...500)))
+                await scheduler.wait(for: .milliseconds(scheduler.number(0...500)))
                 bytes.withLock { $0 += piece }
             }
         } catch {
@@ -129,7 +129,7 @@ final class SimulatedClients: Sendable {
     private func leave(_ url: Int) {
         request(url) { clients, request, floor in
             let task = Task(executorPreference: clients.scheduler) { await clients.find(request, url, floor) }
-            await clients.scheduler.sleep(.milliseconds(clients.scheduler.number(0...3000)))
+            await clients.scheduler.wait(for: .milliseconds(clients.scheduler.number(0...3000)))
             task.cancel()
             return await task.value
         }

@@ -60,7 +60,7 @@ final class SimulatedOrigin: Sendable {
 
     private func takeTime(_ hasCrashed: () -> Bool) async throws(FetchError) {
         let isSlow = scheduler.chance(0.05)
-        await scheduler.sleep(.milliseconds(scheduler.number(0...(isSlow ? 30_000 : 1500))))
+        await scheduler.wait(for: .milliseconds(scheduler.number(0...(isSlow ? 30_000 : 1500))))
         if hasCrashed() { throw .closed }
         if Task.isCancelled { throw .cancelled }
         guard scheduler.chance(failureRate) else { return }

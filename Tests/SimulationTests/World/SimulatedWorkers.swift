@@ -58,7 +58,7 @@ final class SimulatedWorkers: Sendable {
     private func fail() async throws(RenditionError) {
         guard scheduler.chance(failureRate) else { return }
         let error: SandboxError = scheduler.element(of: [.crashed(.simulated), .killed(.simulated), .wallClockTimeout])
-        if error == .wallClockTimeout { await scheduler.sleep(.seconds(60)) }
+        if error == .wallClockTimeout { await scheduler.wait(for: .seconds(60)) }
         throw .conversionFailed(error, allowance: WorkerJob.Allowance())
     }
 
@@ -83,7 +83,7 @@ final class SimulatedWorkers: Sendable {
     }
 
     private func takeTime() async {
-        await scheduler.sleep(.milliseconds(scheduler.number(0...1000)))
+        await scheduler.wait(for: .milliseconds(scheduler.number(0...1000)))
     }
 
     // MARK: Places
