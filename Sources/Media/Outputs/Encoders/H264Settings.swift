@@ -27,7 +27,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     }
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    package static let version = "x264-9"
+    package static let version = "x264-10"
 
     /// The named preset that the options start from.
     static let preset = "medium"
@@ -54,10 +54,10 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
             + (hasOneKeyframe ? ":keyint=infinite:min-keyint=1000000" : "")
     }
 
-    /// The rate factor for `quality` 1…100: two straight lines that meet at the default, 60 ↦ 22.3, or 22.7 for drawings, whose
+    /// The rate factor for `quality` 1…100: two straight lines that meet at the default, 60 ↦ 22.3, or 22.5 for drawings, whose
     /// options give a better picture at the same factor. 100 ↦ 10.3 (no loss to be seen), 1 ↦ 45.9.
     static func rateFactor(quality: Int, _ content: PictureContent) -> Double {
-        let middle = content.isScreen ? 22.7 : 22.3
+        let middle = content.isScreen ? 22.5 : 22.3
         let distance = Double(quality - 60)
         return distance >= 0 ? middle - distance * (middle - 10.3) / 40 : middle - distance * (45.9 - middle) / 59
     }
