@@ -48,8 +48,8 @@ struct AV1Tools: Equatable {
         guard content.isScreen else { return AV1Tools(.quick, isScreen: false, middle: 24, speed: 7) }
         let isSmall = work.pixels <= 1_500_000 && work.bytes <= 80_000
         return isSmall
-            ? AV1Tools(.thorough, isScreen: true, middle: 38, speed: 4)
-            : AV1Tools(.quick, isScreen: true, middle: 26, speed: 6)
+            ? AV1Tools(.thorough, isScreen: true, middle: 37, speed: 4)
+            : AV1Tools(.quick, isScreen: true, middle: 32, speed: 6)
     }
 
     /// The tools for an image sequence. The thorough search takes up to 0.5 µs per pixel, so that this much work takes 20 seconds.
