@@ -161,7 +161,7 @@ package final class WebHandler: HTTPHandler {
                 // The width of a client is not in the bytes of its target, and a callback is checked each time.
                 if !target.hasAutomaticWidth && target.callback == nil { hits.remember(target, for: request.targetBytes) }
             }
-            return try dispatch(request, target.hasAutomaticWidth ? target.resolved(WidthHints(request)) : target)
+            return try dispatch(request, target.hasAutomaticWidth ? target.resolved(WidthHints { request.header($0) }) : target)
         } catch {
             return .now(problems.response(error, ProblemForm(request, parser)))
         }

@@ -146,7 +146,7 @@ struct Measurements {
             let url = "https://a/\(number)"
             let staged = try folder.objects.createStaged()
             try #require(bytes.withUnsafeBytes { write(staged.number, $0.baseAddress, $0.count) } == bytes.count)
-            try folder.objects.link(staged, as: .test(url), "mp4", replacing: false)
+            try folder.objects.link(staged, as: .test(url), "mp4")
             let record = ObjectRecord(
                 id: .test(url), fileExtension: "mp4", length: 1000, content: content, created: 5,
                 facts: Array(repeating: 7, count: 60))

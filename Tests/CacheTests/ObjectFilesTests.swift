@@ -29,7 +29,7 @@ import Testing
         #expect(throws: SystemError.self) { try directory.objects.open(id, "mp4") }
         let file = try staged([1, 2, 3])
         #expect(temporary.files("a/b/objects").isEmpty)
-        try directory.objects.link(file, as: id, "mp4", replacing: false)
+        try directory.objects.link(file, as: id, "mp4")
         try directory.objects.syncNames(beside: id)
         #expect(try bytes(id) == [1, 2, 3])
         #expect(try directory.objects.length(id, "mp4") == 3)
@@ -40,18 +40,19 @@ import Testing
         #expect(throws: SystemError.self) { try directory.objects.open(id, "mp4") }
     }
 
-    @Test func onlyAReplacingLinkChangesAFile() throws {
+    @Test func aLinkNeverReplacesAFile() throws {
         let id = ObjectID.test("a")
-        try directory.objects.link(try staged([1]), as: id, "mp4", replacing: false)
+        try directory.objects.link(try staged([1]), as: id, "mp4")
         let reader = try directory.objects.open(id, "mp4")
         let error = #expect(throws: SystemError.self) {
-            try directory.objects.link(try staged([2]), as: id, "mp4", replacing: false)
+            try directory.objects.link(try staged([2]), as: id, "mp4")
         }
         #expect(error?.code == EEXIST)
         #expect(try bytes(id) == [1])
-        try directory.objects.link(try staged([3]), as: id, "mp4", replacing: true)
+        try directory.objects.remove(id, "mp4")
+        try directory.objects.link(try staged([3]), as: id, "mp4")
         #expect(try bytes(id) == [3])
-        // A reader of the old file is not affected.
+        // A reader of the removed file is not affected.
         #expect(try reader.readAll() == [1])
         #expect(temporary.files("a/b/staging").isEmpty)
     }
@@ -63,7 +64,7 @@ import Testing
             SharedDescriptor(try openDescriptor(temporary.path + "/a/b/staging/\(name)", below: AT_FDCWD, flags: O_RDWR)),
             in: directory.objects, name: name)
         let id = ObjectID.test("a")
-        try directory.objects.link(try #require(file), as: id, "mp4", replacing: true)
+        try directory.objects.link(try #require(file), as: id, "mp4")
         #expect(try bytes(id) == [7])
         file = nil
         #expect(temporary.files("a/b/staging").isEmpty)
@@ -80,7 +81,7 @@ import Testing
 
     @Test func aListingDistinguishesRenditionsFromOtherFiles() throws {
         let id = ObjectID.test("a")
-        try directory.objects.link(try staged([1]), as: id, "mp4", replacing: false)
+        try directory.objects.link(try staged([1]), as: id, "mp4")
         let folder = String(id.description.prefix(2))
         let rest = String(id.description.dropFirst(2))
         let others = [
@@ -119,7 +120,7 @@ import Testing
         #expect(rename(temporary.path + "/a/b", temporary.path + "/a/c") == 0)
         #expect(!directory.isInPlace)
         // The open directory is still used, so nothing is ever written into another one at its path.
-        try directory.objects.link(try staged([9]), as: .test("a"), "mp4", replacing: false)
+        try directory.objects.link(try staged([9]), as: .test("a"), "mp4")
         #expect(try bytes(.test("a")) == [9])
         #expect(rename(temporary.path + "/a/c", temporary.path + "/a/b") == 0)
         #expect(directory.isInPlace)

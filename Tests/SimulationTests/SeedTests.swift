@@ -9,17 +9,18 @@ import Testing
 extension OneAtATime {
     /// The core and the cache under seeds: clients, purges, faults, crashes and power losses in orders that the seed decides.
     ///
-    /// `GIFREEL_SEED=N` repeats a seed, `GIFREEL_SEEDS=N` runs that many from a random one on, `GIFREEL_STEPS=N` sets the steps per seed.
+    /// The suite runs fixed seeds, so that a failure is due to a change. `GIFREEL_SEED=N` repeats a seed, `GIFREEL_SEEDS=N` runs that
+    /// many from a random one on, and `GIFREEL_STEPS=N` sets the steps per seed.
     @Suite("A simulated service keeps its promises", .timeLimit(.minutes(60))) struct SeedTests {
         private static let environment = ProcessInfo.processInfo.environment
         private static let steps = environment["GIFREEL_STEPS"].flatMap { Int($0) } ?? 10_000
 
-        @Test func noRuleIsBrokenUnderFixedAndRandomSeeds() throws {
+        @Test func noRuleIsBroken() throws {
             let given = Self.environment["GIFREEL_SEED"].flatMap { UInt64($0) }
             let count = Self.environment["GIFREEL_SEEDS"].flatMap { UInt64($0) }
-            let random = UInt64.random(in: 0..<1 << 32)
+            let first = UInt64.random(in: 0..<1 << 32)
             let seeds: [UInt64] =
-                if let given { [given] } else if let count { (0..<count).map { random + $0 } } else { [1, 2, 3, random] }
+                if let given { [given] } else if let count { (0..<count).map { first + $0 } } else { [1, 2, 3, 4] }
             let start = ContinuousClock.now
             var totals = SimulationTotals()
             for seed in seeds {

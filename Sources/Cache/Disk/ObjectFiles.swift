@@ -33,30 +33,16 @@ final class ObjectFiles: Sendable {
         SharedDescriptor(try openDescriptor(Self.name(id, fileExtension), below: objects.number, flags: O_RDONLY))
     }
 
-    /// Gives a staged file its name.
-    ///
-    /// - Parameter replacing: Whether a file of that name is replaced. If not, it stays and the call fails with `EEXIST`.
-    func link(_ staged: StagedFile, as id: ObjectID, _ fileExtension: String, replacing: Bool) throws(SystemError) {
+    /// Gives a staged file its name. Fails with `EEXIST` if there is a file of that name.
+    func link(_ staged: StagedFile, as id: ObjectID, _ fileExtension: String) throws(SystemError) {
         let name = Self.name(id, fileExtension)
         if mkdirat(objects.number, String(name.prefix(2)), 0o755) != 0, errno != EEXIST {
             throw SystemError.last("mkdir")
         }
-        guard replacing else { return try linkNew(staged, name, below: objects.number) }
-        // linkat never replaces: link under a unique name first, then rename over the old file in one step.
-        let temporary = StagedFile.uniqueName()
-        try linkNew(staged, temporary, below: staging.number)
-        guard renameat(staging.number, temporary, objects.number, name) == 0 else {
-            let error = SystemError.last("renameat")
-            unlinkat(staging.number, temporary, 0)
-            throw error
-        }
-    }
-
-    private func linkNew(_ staged: StagedFile, _ name: String, below directory: Int32) throws(SystemError) {
         if let stagedName = staged.name {
-            guard linkat(staging.number, stagedName, directory, name, 0) == 0 else { throw .last("linkat") }
+            guard linkat(staging.number, stagedName, objects.number, name, 0) == 0 else { throw .last("linkat") }
         } else {
-            guard clinux_link_tmpfile(staged.number, directory, name) == 0 else { throw .last("linkat") }
+            guard clinux_link_tmpfile(staged.number, objects.number, name) == 0 else { throw .last("linkat") }
         }
     }
 

@@ -14,6 +14,8 @@ struct ChangeLog: ~Copyable, Sendable {
     private var unrecordedPurges: [PurgeScope] = []
     /// Whether files and rows are known to agree, in spite of a crash.
     private var isReconciled: Bool
+    /// Whether a file without a row may be left, which the next start then removes.
+    private var hasOrphans = false
     /// The end of the journal when it was last made durable.
     private var syncedEnd: Int64 = 0
     private(set) var isClosed = false
@@ -144,9 +146,7 @@ struct ChangeLog: ~Copyable, Sendable {
 
     /// Removes objects: files first, which frees disk space even if the index cannot be written.
     mutating func remove(_ objects: [ObjectRow]) {
-        for object in objects {
-            _ = try? files.remove(object.record.id, object.record.fileExtension)
-        }
+        for object in objects { removeFile(object.record.id, object.record.fileExtension) }
         index.noteRemoved(objects)
         deleteRemovedRows()
     }
@@ -161,12 +161,32 @@ struct ChangeLog: ~Copyable, Sendable {
     }
 
     /// Removes the files of objects whose rows are removed, unless an object was stored again.
-    func removeFiles(of objects: [ObjectRow]) {
+    mutating func removeFiles(of objects: [ObjectRow]) {
         for object in objects {
-            // A file that cannot be removed is an orphan, which the next start removes.
-            guard isKnown(object.record.id) == false else { continue }
-            _ = try? files.remove(object.record.id, object.record.fileExtension)
+            switch isKnown(object.record.id) {
+            case true?: continue
+            case false?: removeFile(object.record.id, object.record.fileExtension)
+            case nil: expectOrphans()
+            }
         }
+    }
+
+    /// Removes a file. If that fails, the next start removes it, unless a row leads to it again.
+    ///
+    /// - Returns: Whether the file was removed.
+    @discardableResult
+    mutating func removeFile(_ id: ObjectID, _ fileExtension: String) -> Bool {
+        do throws(SystemError) {
+            return try files.remove(id, fileExtension)
+        } catch {
+            expectOrphans()
+            return false
+        }
+    }
+
+    /// Makes the next start look for files without rows.
+    mutating func expectOrphans() {
+        hasOrphans = true
     }
 
     /// Whether the index has such an object; nil if the index cannot be read.
@@ -187,20 +207,15 @@ struct ChangeLog: ~Copyable, Sendable {
     /// Removes a file unless the index has a row for it or cannot tell.
     ///
     /// - Returns: Whether the file was removed.
-    func removeOrphan(_ id: ObjectID, _ fileExtension: String) -> Bool {
+    mutating func removeOrphan(_ id: ObjectID, _ fileExtension: String) -> Bool {
         guard needsReconciliation, isKnown(id, fileExtension: fileExtension) == false else { return false }
-        return (try? files.remove(id, fileExtension)) ?? false
+        return removeFile(id, fileExtension)
     }
 
     /// Records that files and rows agree, and removes aliases that lead to no row.
     mutating func finishReconciliation() {
         guard needsReconciliation, (try? index.current.removeDanglingAliases()) != nil else { return }
         isReconciled = true
-    }
-
-    /// Records that there may be files without rows, which the next start has to remove.
-    mutating func expectOrphans() {
-        isReconciled = false
     }
 
     // MARK: Compaction
@@ -258,7 +273,7 @@ struct ChangeLog: ~Copyable, Sendable {
         try? journal.sync()
         let index = index.current
         try? index.setHand(hand)
-        if !isBehind, self.index.removedSequences.isEmpty, isReconciled { try? index.setClean(true) }
+        if !isBehind, self.index.removedSequences.isEmpty, isReconciled, !hasOrphans { try? index.setClean(true) }
         try? index.flush(emptyingLog: true)
         index.close()
         journal.unlock()

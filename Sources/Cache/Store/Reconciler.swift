@@ -58,12 +58,19 @@ struct Reconciler {
 
     private func removeOrphans(in first: UInt8) -> Int64 {
         let files = store.directory.objects
-        // A directory that cannot be read keeps its orphans until the next start.
         guard let (renditions, others) = try? files.list(first), let known = store.extensions(ofObjectsIn: first) else {
+            store.expectOrphans()
             return 0
         }
         var count: Int64 = 0
-        for path in others where (try? files.removeOther(path)) != nil { count += 1 }
+        for path in others {
+            do throws(SystemError) {
+                try files.removeOther(path)
+                count += 1
+            } catch {
+                store.expectOrphans()
+            }
+        }
         // The store looks again under its lock: an object may have been published meanwhile.
         for (id, fileExtension) in renditions where known[id] != fileExtension && store.removeOrphan(id, fileExtension) {
             count += 1

@@ -118,12 +118,20 @@ final class Store: Sendable {
         try change { state throws(UnstoredReason) in
             guard !state.log.isClosed else { throw .unavailable }
             guard isWanted() else { throw .purged }
+            let present: ObjectRow?
+            do throws(IndexError) {
+                present = try index.view.objectRow(record.id)
+            } catch {
+                // The row may be there: its file must not be replaced.
+                state.log.replaceIndex(ifBrokenBy: error)
+                throw .unavailable
+            }
             do throws(SystemError) {
-                if let present = try? index.view.objectRow(record.id) {
+                if let present {
                     let lines = try state.log.record([job.reference]).lines
                     return CommittedObject(row: present, referenceSequence: lines[0].sequence, isNew: false)
                 }
-                try nameFile(job.staged, record)
+                try nameFile(job.staged, record, log: &state.log)
                 do throws(SystemError) {
                     let lines = try state.log.record([.object(record), job.reference]).lines
                     return CommittedObject(
@@ -131,7 +139,7 @@ final class Store: Sendable {
                         referenceSequence: lines[1].sequence, isNew: true)
                 } catch {
                     // Without a line in the journal the file would be an orphan.
-                    _ = try? directory.objects.remove(record.id, record.fileExtension)
+                    state.log.removeFile(record.id, record.fileExtension)
                     throw error
                 }
             } catch {
@@ -160,18 +168,21 @@ final class Store: Sendable {
         }
     }
 
-    private func nameFile(_ staged: StagedFile, _ record: ObjectRecord) throws(SystemError) {
+    private func nameFile(_ staged: StagedFile, _ record: ObjectRecord, log: inout ChangeLog) throws(SystemError) {
         let files = directory.objects
         do throws(SystemError) {
-            try files.link(staged, as: record.id, record.fileExtension, replacing: false)
+            try files.link(staged, as: record.id, record.fileExtension)
         } catch  where error.code == EEXIST {
-            // A file without a row: left by a crash, or not found yet because the index is being rebuilt.
-            try files.link(staged, as: record.id, record.fileExtension, replacing: true)
+            // A file without a row: left by a crash, or not found yet because the index is being rebuilt. Its removal becomes
+            // durable first: after a power loss, an older line of the journal must not lead to the new file.
+            try files.remove(record.id, record.fileExtension)
+            try files.syncNames(beside: record.id)
+            try files.link(staged, as: record.id, record.fileExtension)
         }
         do throws(SystemError) {
             try files.syncNames(beside: record.id)
         } catch {
-            _ = try? files.remove(record.id, record.fileExtension)
+            log.removeFile(record.id, record.fileExtension)
             throw error
         }
     }

@@ -14,11 +14,13 @@ struct WidthHints: Sendable, Equatable {
     /// The least step that fills the image; nil without a usable hint.
     let width: Int?
 
-    init(_ request: borrowing HTTPRequest) {
+    /// Reads each hint by its current name, or else by that of earlier drafts.
+    ///
+    /// - Parameter field: The value of a request's field.
+    init(_ field: (HTTPFieldName) -> String?) {
         self.init(
-            width: request.header("Sec-CH-Width") ?? request.header("Width"),
-            ratio: request.header("Sec-CH-DPR") ?? request.header("DPR"),
-            viewport: request.header("Sec-CH-Viewport-Width") ?? request.header("Viewport-Width"))
+            width: field("Sec-CH-Width") ?? field("Width"), ratio: field("Sec-CH-DPR") ?? field("DPR"),
+            viewport: field("Sec-CH-Viewport-Width") ?? field("Viewport-Width"))
     }
 
     /// - Parameters:

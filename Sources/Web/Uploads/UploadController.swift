@@ -60,7 +60,7 @@ struct UploadController: Sendable {
             }
         }
         let checked = target
-        let hints = WidthHints(request)
+        let hints = WidthHints { request.header($0) }
         guard let form else {
             let callback = try asynchronous.receiver(target, client)
             return UploadSink(limit: maxBytes, reservation: reservation) { await respond(rendition, $0, callback, checked) }

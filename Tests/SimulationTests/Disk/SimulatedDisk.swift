@@ -14,6 +14,8 @@ final class SimulatedDisk: @unchecked Sendable {
     struct Faults: Sendable {
         /// `EIO` from a sync of a directory.
         var failedNameSync = 0.0
+        /// `EIO` from the removal of a name.
+        var failedRemoval = 0.0
         /// `EIO` from any call.
         var failure = 0.0
         /// `ENOSPC` from calls that need space.
@@ -101,6 +103,7 @@ final class SimulatedDisk: @unchecked Sendable {
         if number < faults.failedNameSync, event.kind == csystemcalls_sync, DirectoryEntries.read(event.fd) != nil {
             return EIO
         }
+        if number < faults.failedRemoval, event.kind == csystemcalls_unlink { return EIO }
         if number < faults.failure { return EIO }
         switch event.kind {
         case csystemcalls_sync: return number < faults.failure + faults.lostSync ? CSYSTEMCALLS_SKIP : nil

@@ -13,6 +13,7 @@ final class Simulation {
     private let disk: SimulatedDisk
     private let plan: SimulationPlan
     private var life = 0
+    private var hadPowerLoss = false
     private var report: SimulationReport
 
     /// - Parameter root: An empty directory in memory.
@@ -120,6 +121,8 @@ final class Simulation {
         let path = directory
         life += 1
         try disk.remount(path, after: isPowerLoss ? .powerLoss(survival: survival) : .process, at: directory)
+        if isPowerLoss { hadPowerLoss = true }
+        if plan.faults.lostSync == 0 { try checkFiles() }
         ledger.restarted(keepsPurges: !isPowerLoss || plan.faults.lostSync == 0)
     }
 
@@ -132,7 +135,17 @@ final class Simulation {
         if ledger.pending > 0 { ledger.violation("\(ledger.pending) requests have no response") }
         for leak in node.leaks { ledger.violation(leak) }
         let corrupt = node.cache.statistics().corrupt
-        if corrupt > 0, plan.faults.lostSync == 0 { ledger.violation("\(corrupt) stored files were damaged") }
+        // A power loss may lose the line of an object that replaced an evicted one of the same id. Its file then contradicts the
+        // line of the evicted one.
+        if corrupt > 0, plan.faults.lostSync == 0, !hadPowerLoss { ledger.violation("\(corrupt) stored files were damaged") }
+    }
+
+    /// Checks what the next start finds: a name never leads to a part of a file.
+    private func checkFiles() throws {
+        for path in try DirectoryEntries.files("\(directory)/objects") {
+            let bytes = DirectoryEntries.contents(of: path)
+            if SourceContents(bytes) == nil, RenditionContents(bytes) == nil { ledger.violation("\(path) is not complete") }
+        }
     }
 }
 

@@ -5,18 +5,14 @@ import Testing
 @testable import Cache
 
 extension OneAtATime {
-    @Suite("The journal is rewritten while its disk fails") struct JournalRewriteTests {
+    @Suite("The cache keeps its promises when a call of the disk fails") struct FailingDiskTests {
         private static let url = "https://a.test/1.gif"
 
         @Test(arguments: [SimulatedDisk.Ending.process, .powerLoss(survival: 0), .powerLoss(survival: 1)])
         func aPurgeAfterARewriteWhoseSyncHasFailedOutlivesTheProcess(_ ending: SimulatedDisk.Ending) throws {
-            let root = "/dev/shm/gifreel-rewrite-\(UUID().uuidString)"
-            try Files.createDirectory(root)
-            defer { try? DirectoryEntries.removeTree(root) }
-            let disk = SimulatedDisk(root: root, seed: 1)
-            try disk.begin()
-            defer { disk.end() }
-
+            let disk = try createDisk()
+            defer { remove(disk) }
+            let root = disk.root
             let cache = try open("\(root)/0")
             // Enough lines for a rewrite.
             for _ in 0..<40 { try publish(cache) }
@@ -37,6 +33,38 @@ extension OneAtATime {
             defer { reopened.close() }
             reopened.store.catchUp()
             #expect(reopened.finder.rendition(under: key) == nil)
+        }
+
+        @Test func aFileThatCannotBeRemovedIsRemovedAfterTheNextStart() throws {
+            let disk = try createDisk()
+            defer { remove(disk) }
+            let cache = try open("\(disk.root)/0")
+            cache.housekeeper.runRound()
+            try publish(cache)
+            disk.faults.failedRemoval = 1
+            _ = try cache.purger.run(.url(Self.url)).get()
+            disk.faults.failedRemoval = 0
+            cache.close()
+            #expect(try DirectoryEntries.files("\(disk.root)/0/objects").count == 1)
+
+            let reopened = try open("\(disk.root)/0")
+            defer { reopened.close() }
+            reopened.housekeeper.runRound()
+            #expect(try DirectoryEntries.files("\(disk.root)/0/objects").isEmpty)
+            #expect(reopened.statistics().orphans == 1)
+        }
+
+        private func createDisk() throws -> SimulatedDisk {
+            let root = "/dev/shm/gifreel-disk-\(UUID().uuidString)"
+            try Files.createDirectory(root)
+            let disk = SimulatedDisk(root: root, seed: 1)
+            try disk.begin()
+            return disk
+        }
+
+        private func remove(_ disk: SimulatedDisk) {
+            disk.end()
+            try? DirectoryEntries.removeTree(disk.root)
         }
 
         private var key: AliasKey { AliasKey(sourceURL: Self.url, rendition: "mp4") }

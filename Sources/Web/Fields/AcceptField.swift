@@ -1,7 +1,4 @@
 internal import Renditions
-internal import Sandbox
-
-// The request fields that this service evaluates, beside those of the HTTP engine.
 
 /// The media ranges of a request's `Accept` fields (RFC 9110 section 12.5.1).
 struct AcceptField {
@@ -73,85 +70,5 @@ struct AcceptField {
     /// client names the range.
     private static func weight(_ text: Substring) -> Int {
         DecimalText.scaled(String(text), by: 1000).map { min($0, 1000) } ?? 1000
-    }
-}
-
-/// The request field `Priority` (RFC 9218).
-enum PriorityField {
-    /// The urgency of the field's parameter `u`; a visitor's if the field has none, or only malformed ones.
-    ///
-    /// Reads the part of a structured dictionary (RFC 9651) that is needed: the last `u` that is a whole number from 0 to 7.
-    static func urgency(_ value: String?) -> Urgency {
-        var urgency = Urgency.visitor
-        for member in (value ?? "").split(separator: ",") {
-            let item = member.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }
-            guard item.hasPrefix("u="), let level = Int(item.dropFirst(2)), (0...7).contains(level) else { continue }
-            urgency = Urgency(level: level)
-        }
-        return urgency
-    }
-}
-
-/// The request field `Prefer` (RFC 7240).
-enum PreferField {
-    /// Whether the client prefers an answer at once to one with the result.
-    static func namesAsync(_ values: [String]) -> Bool {
-        ListField.elements(values).contains { $0.name == "respond-async" }
-    }
-}
-
-/// This service's name in `CDN-Loop` (RFC 8586). Fetches carry it, so a request that carries it was caused by a fetch of this
-/// service.
-struct LoopToken: Sendable {
-    private let name: String
-
-    /// - Parameter name: A token or a host.
-    init(_ name: String) {
-        self.name = name.lowercased()
-    }
-
-    /// Whether an element of the fields' values has the name.
-    func occurs(in values: [String]) -> Bool {
-        ListField.elements(values).contains { $0.name == name }
-    }
-}
-
-/// Parses fields whose values are lists with parameters (RFC 9110 sections 5.6.1 and 5.6.6).
-enum ListField {
-    /// An element: the text before its first semicolon, and its parameters, all without blanks and in lower case.
-    struct Element: Equatable {
-        var name: String
-        var parameters: [String]
-    }
-
-    /// The elements of the values of all fields of one name. Separators in quotes do not separate.
-    static func elements(_ values: [String]) -> [Element] {
-        values.flatMap { value in
-            split(value[...], at: ",").map { element in
-                let parts = split(element, at: ";").map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() }
-                return Element(name: parts[0], parameters: Array(parts.dropFirst()))
-            }
-        }
-    }
-
-    private static func split(_ text: Substring, at separator: Character) -> [Substring] {
-        var parts: [Substring] = []
-        var start = text.startIndex
-        var isQuoted = false
-        var isEscaped = false
-        for index in text.indices {
-            let character = text[index]
-            if isEscaped {
-                isEscaped = false
-            } else if isQuoted && character == "\\" {
-                isEscaped = true
-            } else if character == "\"" {
-                isQuoted.toggle()
-            } else if character == separator && !isQuoted {
-                parts.append(text[start..<index])
-                start = text.index(after: index)
-            }
-        }
-        return parts + [text[start...]]
     }
 }
