@@ -21,7 +21,7 @@ struct SourceContents: Sendable, Equatable {
 
     /// Nil unless these are all bytes of a source.
     init?(_ bytes: [UInt8]) {
-        guard bytes.count > 11 else { return nil }
+        guard bytes.count > 11, bytes.starts(with: "GIF89a".utf8), bytes[6] < UInt8.max else { return nil }
         self.init(group: bytes[6], version: Number.read(bytes[7..<11]))
         guard areEqual(self.bytes, bytes) else { return nil }
     }
@@ -52,7 +52,7 @@ struct RenditionContents: Sendable, Equatable {
 
     /// Nil unless these are all bytes of a rendition.
     init?(_ bytes: [UInt8]) {
-        guard bytes.count > 11, bytes.count >= 11 + Int(bytes[10]) else { return nil }
+        guard bytes.count > 11, bytes[0] == UInt8(ascii: "R"), bytes.count >= 11 + Int(bytes[10]) else { return nil }
         self.init(
             source: SourceContents(group: bytes[1], version: Number.read(bytes[2..<6])),
             conversion: Number.read(bytes[6..<10]),
