@@ -29,7 +29,7 @@ void csystemcalls_end(void) {
 
 /// The function of libc, looked up once. Two threads that look it up at the same time find the same.
 #define NEXT(name) \
-    static __typeof__(&name) next; \
+    static _Atomic(__typeof__(&name)) next; \
     if (!next) next = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
 
 static int is_simulated_file(int fd) {

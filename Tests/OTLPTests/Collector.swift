@@ -1,39 +1,14 @@
-import Foundation
 import Logging
 import PrometheusMetrics
 import Synchronization
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import OTLP
 
 /// Collects the documents of an exporter, and answers as a test says.
 final class Collector: Sendable {
-    struct Span: Decodable {
-        let traceId: String
-        let spanId: String
-        let parentSpanId: String?
-        let name: String
-        let kind: Int
-        let startTimeUnixNano: String
-        let endTimeUnixNano: String
-        let attributes: [Attribute]?
-    }
-
-    struct Attribute: Decodable {
-        let key: String
-    }
-
-    private struct Document: Decodable {
-        struct Resource: Decodable {
-            struct Scope: Decodable {
-                let spans: [Span]
-            }
-            let scopeSpans: [Scope]
-        }
-        let resourceSpans: [Resource]
-    }
-
     private let documents = Mutex<[String]>([])
     private let answer: @Sendable (_ number: Int) -> SpanExporter.Answer
 
@@ -84,9 +59,7 @@ final class Collector: Sendable {
     var all: [String] { documents.withLock { $0 } }
 
     /// The spans of all requests so far.
-    func spans() throws -> [Span] { try all.flatMap(Self.spans) }
+    func spans() throws -> [ExportedSpan] { try all.flatMap(Self.spans) }
 
-    static func spans(_ document: String) throws -> [Span] {
-        try JSONDecoder().decode(Document.self, from: Data(document.utf8)).resourceSpans.flatMap(\.scopeSpans).flatMap(\.spans)
-    }
+    static func spans(_ document: String) throws -> [ExportedSpan] { try ExportedSpan.all(in: Array(document.utf8)) }
 }

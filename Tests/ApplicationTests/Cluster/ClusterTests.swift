@@ -29,6 +29,34 @@ struct ClusterTests {
         #expect(metrics.contains("gifreel_cluster_flights_total{part=\"led\"} 1"))
     }
 
+    @Test func theStepsOfASharedMissAreSpansOfItsTrace() async throws {
+        let gif = gif
+        let collector = try LoopbackOrigin(["/v1/traces": { _ in .ok(Array("{}".utf8)) }])
+        defer { collector.stop() }
+        let lab = try await ClusterLab(["/a.gif": { _ in .ok(gif) }])
+        defer { lab.stop() }
+        func spans() throws -> [ExportedSpan] { try collector.requests.flatMap { try ExportedSpan.all(in: $0.body) } }
+        func expect(_ names: Set<String>, of node: GifreelProcess) async throws {
+            let before = try spans().count
+            #expect(try node.mp4(lab.origin.url("/a.gif")).status == 200)
+            try await waitUntil("the spans \(names)") { try Set(spans().dropFirst(before).map(\.name)) == names }
+            let new = try spans().dropFirst(before)
+            let request = try #require(new.first { $0.name == "GET /mp4" })
+            #expect(new.allSatisfy { $0.traceId == request.traceId && $0.statusCode == nil })
+            #expect(new.allSatisfy { $0.name == "GET /mp4" || $0.parentSpanId == request.spanId }, "\(new)")
+            // Requests to the store are those of a client.
+            #expect(new.allSatisfy { !$0.name.hasPrefix("store") || $0.kind == 3 })
+        }
+        let traced = "tracing.endpoint=\(collector.url("/v1/traces"))"
+        let first = try await lab.node("c", [traced])
+        defer { first.kill() }
+        let second = try await lab.node("d", [traced])
+        defer { second.kill() }
+        try await expect(["GET /mp4", "join", "fetch", "store lookup", "queue", "convert", "publish", "store"], of: first)
+        try await lab.waitForUploads(of: first)
+        try await expect(["GET /mp4", "join", "store lookup"], of: second)
+    }
+
     @Test func concurrentMissesOnTwoNodesShareOneFetchAndOneConversion() async throws {
         let (gif, gate) = (gif, try LoopbackGate())
         let lab = try await ClusterLab(["/a.gif": { _ in LoopbackAnswer.ok(gif).after(gate) }])

@@ -1,4 +1,3 @@
-import Foundation
 import OTLP
 import Synchronization
 import TestSupport
@@ -11,54 +10,17 @@ import Testing
     private static let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
     private static let caller = "00f067aa0ba902b7"
 
-    private struct Span: Decodable {
-        struct Attribute: Decodable {
-            struct Value: Decodable {
-                let stringValue: String?
-                let intValue: String?
-            }
-            let key: String
-            let value: Value
-        }
-        struct Status: Decodable {
-            let code: Int
-        }
-        let traceId: String
-        let spanId: String
-        let parentSpanId: String?
-        let name: String
-        let kind: Int
-        let startTimeUnixNano: String
-        let endTimeUnixNano: String
-        let attributes: [Attribute]?
-        let status: Status?
-
-        subscript(_ name: String) -> String? {
-            attributes?.first { $0.key == name }.flatMap { $0.value.stringValue ?? $0.value.intValue }
-        }
-    }
-
     /// The spans that a server has exported.
     private final class Collected: Sendable {
-        private struct Document: Decodable {
-            struct Resource: Decodable {
-                struct Scope: Decodable {
-                    let spans: [Span]
-                }
-                let scopeSpans: [Scope]
-            }
-            let resourceSpans: [Resource]
-        }
+        private let spans = Mutex<[ExportedSpan]>([])
 
-        private let spans = Mutex<[Span]>([])
+        var all: [ExportedSpan] { spans.withLock { $0 } }
 
-        var all: [Span] { spans.withLock { $0 } }
-
-        func named(_ name: String) -> Span? { all.first { $0.name == name } }
+        func named(_ name: String) -> ExportedSpan? { all.first { $0.name == name } }
 
         func add(_ document: String) -> SpanExporter.Answer {
-            guard let read = try? JSONDecoder().decode(Document.self, from: Data(document.utf8)) else { return .status(400) }
-            spans.withLock { $0 += read.resourceSpans.flatMap(\.scopeSpans).flatMap(\.spans) }
+            guard let read = try? ExportedSpan.all(in: Array(document.utf8)) else { return .status(400) }
+            spans.withLock { $0 += read }
             return .status(200)
         }
     }
@@ -82,11 +44,11 @@ import Testing
             let request = try #require(collected.named("GET /mp4"))
             #expect(request.traceId == Self.trace && request.parentSpanId == Self.caller && request.kind == 2)
             #expect(request["http.response.status_code"] == "200" && request["gifreel.request_id"] == "call-7")
-            #expect(request["http.request.method"] == "GET" && request["http.route"] == "/mp4" && request.status == nil)
+            #expect(request["http.request.method"] == "GET" && request["http.route"] == "/mp4" && request.statusCode == nil)
             #expect(request["gifreel.cache_status"] == "gifreel; fwd=miss; stored")
             for name in ["fetch", "queue", "convert", "publish"] {
                 let step = try #require(collected.named(name), "\(name)")
-                #expect(step.traceId == Self.trace && step.parentSpanId == request.spanId && step.status == nil, "\(name)")
+                #expect(step.traceId == Self.trace && step.parentSpanId == request.spanId && step.statusCode == nil, "\(name)")
                 let (start, end) = (try #require(UInt64(step.startTimeUnixNano)), try #require(UInt64(step.endTimeUnixNano)))
                 #expect(try #require(UInt64(request.startTimeUnixNano)) <= start && start <= end, "\(name)")
             }
@@ -117,10 +79,10 @@ import Testing
         try await run { web, collected in
             #expect(try await web.request("GET", web.target("mp4", "/none.gif")).status == 404)
             try await waitUntil("the spans") { collected.all.count == 2 }
-            #expect(collected.named("fetch")?.status?.code == 2)
+            #expect(collected.named("fetch")?.statusCode == 2)
             // The request was answered as it should be.
             let request = try #require(collected.named("GET /mp4"))
-            #expect(request.status == nil && request["http.response.status_code"] == "404")
+            #expect(request.statusCode == nil && request["http.response.status_code"] == "404")
         }
     }
 
