@@ -20,7 +20,8 @@ package struct CacheConfiguration: Sendable, Equatable {
     package var publishThreads = 2
     /// The largest number of look-ups, and of publishes, that wait for a thread. A look-up beyond is a miss. Default 8192.
     package var queueLimit = 8192
-    /// Bytes per second that are read in the background to compare them with their SHA-256; 0 turns it off. Default 8 MiB.
+    /// Bytes per second that are read in the background to compare them with their SHA-256; 0 turns it off. A file
+    /// counts as at least 64 KiB. Default 8 MiB.
     package var scrubBytesPerSecond: Int64 = 8 << 20
     /// Milliseconds between two rounds of housekeeping. Default 1000.
     package var housekeepingInterval = 1000

@@ -46,12 +46,15 @@ final class Housekeeper: Sendable {
             }
             verify(row, in: store)
             let continues = scrubber.withLock { scrubber in
-                scrubber.spend(row.record.length, through: row.sequence)
+                scrubber.spend(max(row.record.length, Self.costOfOpening), through: row.sequence)
                 return scrubber.credit > 0
             }
             if !continues { return }
         }
     }
+
+    /// A file counts as at least this many bytes. Otherwise the check of a million small files would take most of a core for minutes.
+    private static var costOfOpening: Int64 { 64 << 10 }
 
     private func verify(_ row: ObjectRow, in store: Store) {
         // A file that cannot be opened is not damaged; a look-up or the next start handles a missing one.

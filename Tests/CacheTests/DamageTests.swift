@@ -82,6 +82,29 @@ import Testing
         #expect(cache.statistics().objects == 0)
     }
 
+    @Test func scrubbingCountsASmallFileAs64KiB() async throws {
+        let time = ManualClock()
+        var configuration = CacheConfiguration.test(directory)
+        configuration.scrubBytesPerSecond = 10 * 65_536
+        func open() throws -> Cache {
+            try Cache(
+                configuration: configuration, clock: time.cacheClock,
+                threads: CacheThreads(create: CacheThreads.system.create, includeHousekeeping: false), onStep: nil)
+        }
+        let first = try open()
+        for number in UInt8(0)..<40 { try await first.put([number, 1], url: "https://example.com/\(number).gif") }
+        first.close()
+        for file in directory.files() { try directory.write([0, 0], to: "objects/" + file) }
+        let cache = try open()
+        defer { cache.close() }
+        // The first round starts the clock.
+        for _ in 0..<2 {
+            cache.housekeeper.runRound()
+            time.advance(1)
+        }
+        #expect(cache.statistics().corrupt == 10)
+    }
+
     @Test func scrubbingDoesNotExceedItsRate() {
         var scrubber = ScrubProgress()
         var mayRead = [scrubber.credit(1000, now: 0), scrubber.credit(1000, now: 500_000_000)]
