@@ -46,6 +46,22 @@ import Testing
         #expect(abs(try FFmpeg.duration(of: webm.file) - expected) < 0.000_001_1)
     }
 
+    @Test("Pictures state their durations where these differ", arguments: [[10, 7, 40, 3], [5, 5, 5, 5]])
+    func unevenDurationsAreStated(_ delays: [Int]) throws {
+        var builder = GIFBuilder(width: 32, height: 32)
+        for (index, delay) in delays.enumerated() {
+            builder.add(GIFBuilder.Frame(width: 32, height: 32, color: UInt8(1 + index))) { $0.delay = delay }
+        }
+        let webm = try Converted(builder.finish(), as: .webm) { _ in }
+        #expect(!webm.result.isTransparent)
+        let stated = try FFmpeg.packetDurations(of: webm.file)
+        if Set(delays).count > 1 {
+            #expect(stated == delays.map { Double($0) / 100 })
+        } else {
+            #expect(stated.count < delays.count)
+        }
+    }
+
     @Test func ticksAreExactWhereNanosecondsAre() {
         #expect(WebMClock(timescale: 100).scale == 1_000_000 && WebMClock(timescale: 100).ticks(7) == 70)
         #expect(WebMClock(timescale: 1600).scale == 125_000 && WebMClock(timescale: 1600).ticks(1) == 5)

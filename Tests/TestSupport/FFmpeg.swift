@@ -57,6 +57,12 @@ package enum FFmpeg {
         return String(decoding: output, as: UTF8.self).split(whereSeparator: { ",\n".contains($0) }).compactMap { Double($0) }
     }
 
+    /// The durations in seconds that the packets of a file state.
+    package static func packetDurations(of file: URL) throws -> [Double] {
+        let output = try run(["ffprobe", "-v", "error", "-show_entries", "packet=duration_time", "-of", "csv=p=0", file.path])
+        return String(decoding: output, as: UTF8.self).split(whereSeparator: { ",\n".contains($0) }).compactMap { Double($0) }
+    }
+
     /// The duration of a file in seconds.
     package static func duration(of file: URL) throws -> Double {
         let output = try run(["ffprobe", "-v", "error", "-show_entries", "format=duration", "-of", "csv=p=0", file.path])

@@ -20,10 +20,14 @@ struct WebMWriter {
     ///   - end: When the last one ends, in units of the timeline.
     ///   - rounds: How often the pictures stand in the file.
     func layout(_ pictures: [EncodedPicture], end: Int, rounds: Int) -> FileLayout {
+        let nextTimes = pictures.dropFirst().map(\.time) + [end]
+        let durations = zip(pictures, nextTimes).map { $1 - $0.time }
+        // Where durations differ, Chromium takes that of another block for a block without one, and shows the picture before the sought
+        // one.
+        let isEven = durations.allSatisfy { $0 == durations[0] }
         var clusters: [Cluster] = []
         for round in 0..<rounds {
             for (index, picture) in pictures.enumerated() {
-                let following = index + 1 < pictures.count ? pictures[index + 1].time : end
                 let start = clock.ticks(round * end + picture.time)
                 let isLast = round == rounds - 1 && index == pictures.count - 1
                 if picture.isKey || start - (clusters.last?.time ?? 0) > Self.longestCluster {
@@ -33,7 +37,8 @@ struct WebMWriter {
                 clusters[clusters.count - 1].append(
                     block(
                         picture, offset: start - clusters[clusters.count - 1].time,
-                        duration: clock.ticks(round * end + following) - start, distance: previous - start, isLast: isLast))
+                        duration: clock.ticks(round * end + nextTimes[index]) - start, distance: previous - start,
+                        namesDuration: isLast || !isEven))
             }
         }
         return file(clusters, duration: clock.ticks(rounds * end))
@@ -64,9 +69,9 @@ struct WebMWriter {
 
     /// A block of one picture. Only a group can hold a duration, which the last one needs, and alpha.
     private func block(
-        _ picture: EncodedPicture, offset: Int, duration: Int, distance: Int, isLast: Bool
+        _ picture: EncodedPicture, offset: Int, duration: Int, distance: Int, namesDuration: Bool
     ) -> FileLayout {
-        let isGroup = isLast || picture.alpha != nil
+        let isGroup = namesDuration || picture.alpha != nil
         // Track 1, the time in the cluster, flags: 0x80 marks a key picture where no group does (§10.1, §10.2).
         let flags: UInt8 = !isGroup && picture.isKey ? 0x80 : 0
         let head: [UInt8] = [0x81, UInt8(truncatingIfNeeded: offset >> 8), UInt8(truncatingIfNeeded: offset), flags]
