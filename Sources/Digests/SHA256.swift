@@ -68,6 +68,7 @@ private final class DigestState: @unchecked Sendable {
         require(EVP_DigestFinal_ex(context, buffer.baseAddress, nil))
     }
 
+    /// Ends the process if there is no memory, as an allocation of Swift does.
     private static func allocate() -> OpaquePointer {
         guard let context = EVP_MD_CTX_new() else { fatalError("no memory for a digest") }
         return context

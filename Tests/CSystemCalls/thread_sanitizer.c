@@ -45,9 +45,11 @@ __attribute__((swiftcall)) void mutex_unlock_slow(SELF) {
     next(mutex);
 }
 
-// Values without a size have no place of their own, so that two of them look like one that two threads change: the meter of a
-// conversion that measures nothing, and the generator of random numbers of the system. A task that finds its continuation resumed goes
-// on at once, and the runtime then does not tell the sanitizer about it: the first read of a fetched file.
+// Reports that are no races:
+// - Values of size zero share an address, and the sanitizer takes them for one variable. This concerns the meter that measures nothing
+//   and the system's random number generator.
+// - A task whose continuation is resumed before it waits continues at once, and the runtime does not report this order to the sanitizer.
+//   This concerns the first read of a fetched file.
 const char *__tsan_default_suppressions(void) {
     return "race_top:5Media11VideoOutputO6encode\n"
            "race_top:5Media11VideoOutputO4next\n"

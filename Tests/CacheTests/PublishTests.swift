@@ -1,6 +1,9 @@
-import Cache
+import SQLite
+import Synchronization
 import SystemIO
 import Testing
+
+@testable import Cache
 
 @Suite("A published rendition is found, by its source and by its id") struct PublishTests {
     let directory: TemporaryDirectory
@@ -29,6 +32,31 @@ import Testing
             #expect(try byID.descriptor.readAll() == bytes)
             #expect(byID.alias == nil)
         }
+    }
+
+    /// Between the look-up of a publish and its commit, another publish stores the object, and then the index fails.
+    @Test func noFileIsReplacedIfTheIndexCannotBeRead() throws {
+        let index = Mutex<SQLiteConnection?>(nil)
+        let other = Mutex<(@Sendable () -> Void)?>(nil)
+        let cache = try Cache(
+            configuration: .test(directory), clock: .system, threads: .system,
+            onStep: { step in
+                guard step == .publishSynced, let publish = other.withLock({ $0.take() }) else { return }
+                publish()
+                index.withLock { try? $0?.execute("ALTER TABLE objects RENAME TO others") }
+            })
+        defer { cache.close() }
+        index.withLock { $0 = try? SQLiteConnection(path: directory.path + "/index.sqlite") }
+        @Sendable func publish(_ bytes: [UInt8]) throws -> PublishOutcome {
+            let job = PublishJob(
+                staged: try cache.staged(bytes), id: .test(url), fileExtension: "mp4", facts: [],
+                alias: .test(url, fetchedAt: 0), epoch: cache.epoch(for: url))
+            return try cache.publisher.process(job).get()
+        }
+        other.withLock { $0 = { _ = try? publish([1, 2, 3]) } }
+        let outcome = try publish([4, 5])
+        #expect(outcome.unstoredReason == .unavailable)
+        #expect(try directory.contents("objects/" + #require(directory.files().first)) == [1, 2, 3])
     }
 
     @Test func aPublishedRenditionIsInMemoryAtOnce() async throws {

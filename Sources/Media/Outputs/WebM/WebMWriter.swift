@@ -22,8 +22,7 @@ struct WebMWriter {
     func layout(_ pictures: [EncodedPicture], end: Int, rounds: Int) -> FileLayout {
         let nextTimes = pictures.dropFirst().map(\.time) + [end]
         let durations = zip(pictures, nextTimes).map { $1 - $0.time }
-        // Where durations differ, Chromium takes that of another block for a block without one, and shows the picture before the sought
-        // one.
+        // Chromium gives a block without a duration that of another block. If they differ, a seek shows the picture before the sought one.
         let isEven = durations.allSatisfy { $0 == durations[0] }
         var clusters: [Cluster] = []
         for round in 0..<rounds {
