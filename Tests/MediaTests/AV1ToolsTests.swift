@@ -15,6 +15,11 @@ import Testing
         #expect(AV1Tools.video(film, work(1000)).effort == .quick)
     }
 
+    @Test func aSmallDrawingOfFewBytesIsFiner() {
+        #expect(AV1Tools.video(drawing, work(1000, 40_000)).quantizer(quality: 60) == 35)
+        #expect(AV1Tools.video(drawing, work(1000, 40_001)).quantizer(quality: 60) == 38)
+    }
+
     @Test func anImageSequenceIsSearchedThoroughlyUnlessItIsLarge() {
         #expect(AV1Tools.image(film, work(40_000_000, 10_000_000)).effort == .thorough)
         #expect(AV1Tools.image(drawing, work(40_000_001)).effort == .quick)
