@@ -27,6 +27,9 @@ import Testing
         return (level, level, level)
     }
 
+    /// Colours whose chroma differs as their lightness does.
+    private static let tinted: [GIFBuilder.Color] = greys.map { ($0.0, UInt8(Int($0.1) * 2 / 3), 252 - $0.2) }
+
     private static func nearest(_ value: Double) -> Int { min(max(Int((value / 12).rounded()), 0), 21) }
 
     /// Reduces a picture to the greys: with Floyd and Steinberg's weights, a Bayer matrix of 8 × 8, or to the nearest.
@@ -215,10 +218,12 @@ import Testing
     }
 
     /// A part of the canvas that changes is filtered as if all of it were.
-    @Test func changesOfAPartGiveTheSamePictureAsTheWhole() throws {
+    @Test(arguments: [greys, tinted]) private func changesOfAPartGiveTheSamePictureAsTheWhole(
+        _ palette: [GIFBuilder.Color]
+    ) throws {
         let film = Self.reduced(Self.film(0), .diffused)
         let next = Self.reduced(Self.film(1), .diffused)
-        var whole = GIFBuilder(width: Self.width, height: Self.height, palette: Self.greys)
+        var whole = GIFBuilder(width: Self.width, height: Self.height, palette: palette)
         var part = whole
         func add(_ builder: inout GIFBuilder, _ frame: GIFBuilder.Frame, _ x: Int, _ y: Int) {
             builder.add(frame) { ($0.x, $0.y, $0.minimumCodeSize) = (x, y, 5) }
@@ -238,6 +243,30 @@ import Testing
             #expect(one.original == other.original)
             let different = one.words.indices.filter { one.words[$0] != other.words[$0] }
             #expect(different.isEmpty, "\(different.map { ($0 % Self.width, $0 / Self.width) })")
+        }
+    }
+}
+
+@Suite("The reach of a colour") struct PaletteReachTests {
+    /// Sets have another order in each process, and the result must be the same.
+    @Test func colorsThatShareACellHaveTheLargestReach() throws {
+        // Eight pairs of neighbours, forty levels from each other.
+        let levels = (0..<8).flatMap { [UInt8($0 * 32), UInt8($0 * 32 + 6)] }
+        var builder = GIFBuilder(width: 4, height: 4, palette: levels.map { ($0, $0, $0) })
+        builder.add(GIFBuilder.Frame(width: 4, height: 4, pixels: Array(0..<16))) { $0.minimumCodeSize = 4 }
+        try builder.finish().withUnsafeBytes { bytes in
+            var decoder = try GIFReader(bytes, limits: MediaLimits())
+            #expect(try decoder.next())
+            var reach = try PaletteReach(.rgba)
+            reach.enter(decoder)
+            for pair in 1..<7 {
+                let first = UInt32(pair * 32)
+                // The neighbour at 6 levels, and those at 26 and 32.
+                let largest = Int32((6 + 26 + 32) * PaletteReach.unit / 3)
+                for level in [first, first + 6] {
+                    #expect(reach.lookUp(0xff00_0000 | level << 16 | level << 8 | level) == largest)
+                }
+            }
         }
     }
 }

@@ -1,15 +1,15 @@
 /// Finds what dither adds to a plane, band by band.
 ///
-/// Blocks of 8 × 8 samples that overlap by half are transformed. Coefficients below the amplitude of the dither are removed, larger
+/// Blocks of 8 × 8 samples are transformed: half of those that overlap by half, so that each sample is in two. Coefficients below the amplitude of the dither are removed, larger
 /// ones the less the larger they are: edges and texture exceed it, gradients lie in the lowest frequencies, where a dither has next to
-/// nothing. The result is the mean of the four blocks over each sample. Not thread-safe.
+/// nothing. The result is the mean of the two blocks over each sample. Not thread-safe.
 final class DitherRemover {
     /// Samples on each side of a cell, by which blocks are apart.
     static let cell = 4
     /// Cells of a band from top to bottom.
     static let bandCells = 16
     /// The unit of ``removed``.
-    static let unit = 128
+    static let unit = 64
 
     /// Cells in a row, without the border of one cell on each side.
     private(set) var columns = 0
@@ -63,7 +63,8 @@ final class DitherRemover {
                     for row in 0...rows {
                         let upper = reach.base + row * (columns + 2)
                         let lower = upper + columns + 2
-                        for column in 0...columns {
+                        // Like the black squares of a chessboard; a band begins with an even cell of the picture.
+                        for column in Swift.stride(from: row & 1, through: columns, by: 2) {
                             let sum = upper[column] &+ upper[column &+ 1] &+ lower[column] &+ lower[column &+ 1]
                             // The mean of 64 pixels.
                             let level = Int16(truncatingIfNeeded: sum &>> 6)
@@ -88,10 +89,10 @@ final class DitherRemover {
     private static func dither(
         _ row: SIMD8<Int16>, _ levels: SIMD8<Int16>, _ perReach: SIMD8<Int16>, _ fixed: SIMD8<Int16>, _ weights: SIMD8<Int16>
     ) -> SIMD8<Int16> {
-        let threshold = pointwiseMax((perReach &* levels) &>> 7, fixed)
+        let threshold = ((perReach &* levels) &>> 7).atLeast(fixed)
         let sign = row &>> 15
         let size = (row ^ sign) &- sign
-        let part = pointwiseMax(pointwiseMin(size, (threshold &+ threshold &+ threshold &- size) &>> 1), SIMD8())
+        let part = size.atMost((threshold &+ threshold &+ threshold &- size) &>> 1).atLeast(SIMD8())
         return ((part ^ sign) &- sign) &* weights
     }
 

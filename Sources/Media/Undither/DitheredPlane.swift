@@ -1,10 +1,15 @@
 /// One plane of a canvas: how its samples are read, and how what dither adds is taken away from the output.
 protocol DitheredPlane {
-    associatedtype Row: DitheredRow
     var width: Int { get }
     var height: Int { get }
-    func row(_ y: Int) -> Row
-    /// Subtracts from a row of the output.
+
+    /// Reads a part of a row: samples that are zero in the middle of their range.
+    func read(x: Int, y: Int, count: Int, into samples: UnsafeMutablePointer<Int16>)
+
+    /// The pixels whose colours tell how far the samples of a row are off: from the first sample on, `step` apart.
+    func words(y: Int) -> (first: UnsafePointer<UInt32>, step: Int)
+
+    /// Subtracts from a part of a row of the output, which begins with a cell.
     ///
     /// - Parameters:
     ///   - removed: In units of 1/``DitherRemover/unit`` of a sample.
@@ -12,18 +17,51 @@ protocol DitheredPlane {
     func store(_ removed: UnsafePointer<Int16>, _ reach: UnsafePointer<Int32>, x: Int, y: Int, count: Int)
 }
 
-/// A row of a plane.
-protocol DitheredRow {
-    /// The sample, zero in the middle of its range, and the reach of its colour.
-    func read(_ x: Int, _ reach: borrowing PaletteReach) -> (sample: Int16, reach: Int32)
+/// A component of a canvas' pixels.
+private struct Component {
+    let shift: UInt32
+    let largest: UInt32
+    /// Pixels below do not move.
+    var least: UInt32 = 0
+
+    /// Subtracts from the components of at most eight pixels.
+    @inline(__always)
+    func subtract(_ moves: SIMD8<Int16>, from words: UnsafeMutablePointer<UInt32>, count: Int) {
+        if count >= 8 {
+            let address = UnsafeMutableRawPointer(words)
+            address.storeBytes(of: moved(address.loadUnaligned(as: SIMD8<UInt32>.self), by: moves), as: SIMD8<UInt32>.self)
+        } else {
+            var eight = SIMD8<UInt32>()
+            for i in 0..<max(0, count) { eight[i] = words[i] }
+            eight = moved(eight, by: moves)
+            for i in 0..<max(0, count) { words[i] = eight[i] }
+        }
+    }
+
+    @inline(__always)
+    private func moved(_ words: SIMD8<UInt32>, by moves: SIMD8<Int16>) -> SIMD8<UInt32> {
+        let values = SIMD8<Int16>(truncatingIfNeeded: words &>> shift & largest) &- moves
+        let clamped = values.clamped(from: SIMD8(), to: SIMD8(repeating: Int16(truncatingIfNeeded: largest)))
+        let result = words & ~(largest << shift) | SIMD8<UInt32>(truncatingIfNeeded: clamped) &<< shift
+        return least == 0 ? result : words.replacing(with: result, where: words .>= least)
+    }
 }
 
-/// What a sample moves, which is at most the mean reach of its cell.
+/// Calls a function for eight samples at a time with what they move, in units of 1/``DitherRemover/unit``: at most the mean reach of
+/// their cell. The last call may go beyond `count`, as the rows of a ``DitherRemover`` have a border.
 @inline(__always)
-private func bounded(_ removed: Int16, _ reach: Int32) -> Int32 {
-    // Sixteen quarters of a level and 128 units: twice the sum.
-    let limit = reach &* Int32(DitherRemover.unit / 16 / PaletteReach.unit)
-    return min(max(Int32(removed), 0 &- limit), limit)
+private func forEachEight(
+    _ removed: UnsafePointer<Int16>, _ reach: UnsafePointer<Int32>, count: Int,
+    _ body: (_ x: Int, _ moves: SIMD8<Int16>) -> Void
+) {
+    for x in stride(from: 0, to: count, by: 8) {
+        let moves = UnsafeRawPointer(removed + x).loadUnaligned(as: SIMD8<Int16>.self)
+        // The sum of sixteen quarters of a level is the mean in this unit.
+        let left = Int16(truncatingIfNeeded: reach[x &>> 2])
+        let right = Int16(truncatingIfNeeded: reach[(x &>> 2) &+ 1])
+        let limits = SIMD8(lowHalf: SIMD4(repeating: left), highHalf: SIMD4(repeating: right))
+        body(x, moves.clamped(from: 0 &- limits, to: limits))
+    }
 }
 
 /// The luma of a canvas of the format ``PixelFormat/yuv(background:)``.
@@ -40,23 +78,18 @@ struct LumaPlane: DitheredPlane {
         target = output.pixels
     }
 
-    struct Row: DitheredRow {
-        let words: UnsafePointer<UInt32>
-
-        @inline(__always)
-        func read(_ x: Int, _ reach: borrowing PaletteReach) -> (sample: Int16, reach: Int32) {
-            (Int16(truncatingIfNeeded: words[x] & 0xff) &- 128, reach.lookUp(words[x]))
-        }
+    func read(x left: Int, y: Int, count: Int, into samples: UnsafeMutablePointer<Int16>) {
+        let words = source + (y * width + left)
+        for x in 0..<count { samples[x] = Int16(truncatingIfNeeded: words[x] & 0xff) &- 128 }
     }
 
-    func row(_ y: Int) -> Row { Row(words: source + y * width) }
+    func words(y: Int) -> (first: UnsafePointer<UInt32>, step: Int) { (source + y * width, 1) }
 
     func store(_ removed: UnsafePointer<Int16>, _ reach: UnsafePointer<Int32>, x left: Int, y: Int, count: Int) {
         let words = target + (y * width + left)
-        for x in 0..<count where removed[x] != 0 {
-            let change = (bounded(removed[x], reach[x &>> 2]) &+ 64) &>> 7
-            let luma = Int32(truncatingIfNeeded: words[x] & 0xff) &- change
-            words[x] = words[x] & 0xffff_ff00 | UInt32(truncatingIfNeeded: min(max(luma, 0), 255))
+        let luma = Component(shift: 0, largest: 0xff)
+        forEachEight(removed, reach, count: count) { x, moves in
+            luma.subtract((moves &+ 32) &>> 6, from: words + x, count: count &- x)
         }
     }
 }
@@ -81,39 +114,34 @@ struct ChromaPlane: DitheredPlane {
         target = output.pixels
     }
 
-    struct Row: DitheredRow {
-        let upper: UnsafePointer<UInt32>
-        let lower: UnsafePointer<UInt32>
-        let last: Int
-        let shift: UInt32
-
-        @inline(__always)
-        func read(_ x: Int, _ reach: borrowing PaletteReach) -> (sample: Int16, reach: Int32) {
-            let left = 2 &* x
-            let right = min(left &+ 1, last)
-            let sum =
-                (upper[left] >> shift & 0xfff) &+ (upper[right] >> shift & 0xfff) &+ (lower[left] >> shift & 0xfff)
-                &+ (lower[right] >> shift & 0xfff)
+    func read(x left: Int, y: Int, count: Int, into samples: UnsafeMutablePointer<Int16>) {
+        let upper = source + (2 * y * columns + 2 * left)
+        let lower = source + (min(2 * y + 1, rows - 1) * columns + 2 * left)
+        let last = columns - 2 * left - 1
+        @inline(__always) func sum(_ a: UInt32, _ b: UInt32, _ c: UInt32, _ d: UInt32) -> Int16 {
+            let sum = (a >> shift & 0xfff) &+ (b >> shift & 0xfff) &+ (c >> shift & 0xfff) &+ (d >> shift & 0xfff)
             // Four values with four fractional bits, of which one is kept.
-            return (Int16(truncatingIfNeeded: (sum &+ 16) >> 5) &- 256, reach.lookUp(upper[left]))
+            return Int16(truncatingIfNeeded: (sum &+ 16) >> 5) &- 256
         }
+        // A picture of an odd width repeats its last column.
+        let whole = min(count, (last + 1) / 2)
+        for x in 0..<whole { samples[x] = sum(upper[2 &* x], upper[2 &* x &+ 1], lower[2 &* x], lower[2 &* x &+ 1]) }
+        for x in whole..<max(whole, count) { samples[x] = sum(upper[last], upper[last], lower[last], lower[last]) }
     }
 
-    func row(_ y: Int) -> Row {
-        Row(
-            upper: source + 2 * y * columns, lower: source + min(2 * y + 1, rows - 1) * columns, last: columns - 1, shift: shift
-        )
-    }
+    func words(y: Int) -> (first: UnsafePointer<UInt32>, step: Int) { (source + 2 * y * columns, 2) }
 
     func store(_ removed: UnsafePointer<Int16>, _ reach: UnsafePointer<Int32>, x left: Int, y: Int, count: Int) {
-        let mask = UInt32(0xfff) << shift
+        let chroma = Component(shift: shift, largest: 0xfff)
+        let end = min(2 * count, columns - 2 * left)
         for row in 2 * y..<min(2 * y + 2, rows) {
             let words = target + (row * columns + 2 * left)
-            for x in 0..<min(2 * count, columns - 2 * left) where removed[x &>> 1] != 0 {
+            forEachEight(removed, reach, count: count) { x, moves in
                 // Half a level is eight of the canvas' units.
-                let change = (bounded(removed[x &>> 1], reach[x &>> 3]) &+ 8) &>> 4
-                let value = Int32(truncatingIfNeeded: words[x] >> shift & 0xfff) &- change
-                words[x] = words[x] & ~mask | UInt32(truncatingIfNeeded: min(max(value, 0), 0xfff)) << shift
+                let changes = (moves &+ 4) &>> 3
+                let (low, high) = (changes.lowHalf, changes.highHalf)
+                chroma.subtract(low.doubled, from: words + 2 * x, count: end &- 2 &* x)
+                chroma.subtract(high.doubled, from: words + 2 * x + 8, count: end &- 2 &* x &- 8)
             }
         }
     }
@@ -135,24 +163,29 @@ struct ComponentPlane: DitheredPlane {
         target = output.pixels
     }
 
-    struct Row: DitheredRow {
-        let words: UnsafePointer<UInt32>
-        let shift: UInt32
-
-        @inline(__always)
-        func read(_ x: Int, _ reach: borrowing PaletteReach) -> (sample: Int16, reach: Int32) {
-            (Int16(truncatingIfNeeded: words[x] >> shift & 0xff) &- 128, reach.lookUp(words[x]))
-        }
+    func read(x left: Int, y: Int, count: Int, into samples: UnsafeMutablePointer<Int16>) {
+        let words = source + (y * width + left)
+        for x in 0..<count { samples[x] = Int16(truncatingIfNeeded: words[x] >> shift & 0xff) &- 128 }
     }
 
-    func row(_ y: Int) -> Row { Row(words: source + y * width, shift: shift) }
+    func words(y: Int) -> (first: UnsafePointer<UInt32>, step: Int) { (source + y * width, 1) }
 
     func store(_ removed: UnsafePointer<Int16>, _ reach: UnsafePointer<Int32>, x left: Int, y: Int, count: Int) {
         let words = target + (y * width + left)
-        for x in 0..<count where removed[x] != 0 && words[x] >= PixelFormat.opaque {
-            let change = (bounded(removed[x], reach[x &>> 2]) &+ 64) &>> 7
-            let value = Int32(truncatingIfNeeded: words[x] >> shift & 0xff) &- change
-            words[x] = words[x] & ~(0xff << shift) | UInt32(truncatingIfNeeded: min(max(value, 0), 255)) << shift
+        let component = Component(shift: shift, largest: 0xff, least: PixelFormat.opaque)
+        forEachEight(removed, reach, count: count) { x, moves in
+            component.subtract((moves &+ 32) &>> 6, from: words + x, count: count &- x)
         }
+    }
+}
+
+extension SIMD4<Int16> {
+    /// Each value twice.
+    @inline(__always)
+    fileprivate var doubled: SIMD8<Int16> {
+        var result = SIMD8<Int16>()
+        result.evenHalf = self
+        result.oddHalf = self
+        return result
     }
 }

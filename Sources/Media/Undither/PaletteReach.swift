@@ -28,9 +28,11 @@ struct PaletteReach: ~Copyable {
         guard new != colors else { return }
         colors = new
         let distinct = Array(Set(new))
-        for color in distinct {
-            let cell = Self.cell(of: format.pack(color), format)
-            table.base[cell] = Self.reach(of: color, among: distinct)
+        let cells = distinct.map { Self.cell(of: format.pack($0), format) }
+        for cell in cells { table.base[cell] = 0 }
+        // The order of a set differs from process to process, so the result must not depend on it.
+        for (color, cell) in zip(distinct, cells) {
+            table.base[cell] = max(table.base[cell], Self.reach(of: color, among: distinct))
         }
     }
 

@@ -15,8 +15,8 @@ final class Undither {
     private let remover: DitherRemover
     /// For planes of half the width; nil where there are none.
     private let halfRemover: DitherRemover?
-    /// Samples at the edge of a change that depend on it: a block reaches that far.
-    private static let margin = 8
+    /// Pixels around a change that depend on it: so far reaches a block of chroma.
+    private static let margin = 16
 
     init(width: Int, height: Int, format: PixelFormat) throws(TranscodeError) {
         output = try Canvas(width: width, height: height, format: format)
@@ -47,22 +47,20 @@ final class Undither {
         }
         if !isSame { strengths = Self.strengths(kind, canvas.format) }
         let changed = isSame ? area.expanded(by: Self.margin).clipped(toWidth: canvas.width, height: canvas.height) : whole
-        // Blocks begin at multiples of a cell, and chroma is shared by 2 × 2 pixels.
-        let (x, y) = (changed.x & ~7, changed.y & ~7)
-        let region = Rectangle(x: x, y: y, width: changed.maxX - x, height: changed.maxY - y)
+        // Every second cell begins a block, and chroma is shared by 2 × 2 pixels.
+        let (x, y) = (changed.x & ~15, changed.y & ~15)
+        let (endX, endY) = (min((changed.maxX + 1) & ~1, canvas.width), min((changed.maxY + 1) & ~1, canvas.height))
+        let region = Rectangle(x: x, y: y, width: endX - x, height: endY - y)
         // What is removed is subtracted from the copy.
         copy(canvas, region)
         switch canvas.format {
         case .yuv:
-            filter(remover, LumaPlane(canvas, output), region, strengths[0])
+            filter(remover, [LumaPlane(canvas, output)], region, strengths[0])
             guard let halfRemover else { break }
-            for shift in [UInt32(8), 20] {
-                filter(halfRemover, ChromaPlane(canvas, output, shift: shift), region.halved, strengths[1])
-            }
+            let planes = [UInt32(8), 20].map { ChromaPlane(canvas, output, shift: $0) }
+            filter(halfRemover, planes, region.halved, strengths[1])
         case .rgba:
-            for shift in [UInt32(0), 8, 16] {
-                filter(remover, ComponentPlane(canvas, output, shift: shift), region, strengths[0])
-            }
+            filter(remover, [UInt32(0), 8, 16].map { ComponentPlane(canvas, output, shift: $0) }, region, strengths[0])
         }
         return region
     }
@@ -81,9 +79,9 @@ final class Undither {
         }
     }
 
-    /// Removes the dither of one plane in a part of it, whose corner is a multiple of a cell.
+    /// Removes the dither of planes of one size in a part of them, whose corner is a multiple of two cells.
     private func filter<Plane: DitheredPlane>(
-        _ remover: DitherRemover, _ plane: Plane, _ region: Rectangle, _ strength: DitherStrength
+        _ remover: DitherRemover, _ planes: [Plane], _ region: Rectangle, _ strength: DitherStrength
     ) {
         let cell = DitherRemover.cell
         remover.begin(width: region.width)
@@ -93,41 +91,59 @@ final class Undither {
             for row in -1...cells {
                 remover.clearReach(row: row)
                 for y in row * cell..<(row + 1) * cell {
-                    load(plane, x: region.x, y: top + y, into: remover.sampleRow(y), remover.reachRow(row), remover)
+                    Self.loadReach(planes[0], x: region.x, y: top + y, into: remover.reachRow(row), remover, reach)
                 }
             }
-            remover.run(rows: cells, strength)
-            for y in 0..<height {
-                plane.store(
-                    remover.removedRow(y), remover.reachRow(y / cell), x: region.x, y: top + y, count: region.width)
+            for plane in planes {
+                for y in -cell..<(cells + 1) * cell {
+                    Self.loadSamples(plane, x: region.x, y: top + y, into: remover.sampleRow(y), remover)
+                }
+                remover.run(rows: cells, strength)
+                for y in 0..<height {
+                    plane.store(
+                        remover.removedRow(y), remover.reachRow(y / cell), x: region.x, y: top + y, count: region.width)
+                }
             }
         }
     }
 
     /// Reads a row of a band with its border. Rows and columns beyond the plane repeat its edges.
-    private func load<Plane: DitheredPlane>(
-        _ plane: Plane, x left: Int, y: Int, into samples: UnsafeMutablePointer<Int16>,
-        _ cells: UnsafeMutablePointer<Int32>, _ remover: DitherRemover
+    private static func loadSamples<Plane: DitheredPlane>(
+        _ plane: Plane, x left: Int, y: Int, into samples: UnsafeMutablePointer<Int16>, _ remover: DitherRemover
     ) {
-        let row = plane.row(min(max(y, 0), plane.height - 1))
+        let columns = columns(of: plane, x: left, remover)
+        let inside = columns.inside
+        plane.read(
+            x: left + inside.lowerBound, y: min(max(y, 0), plane.height - 1), count: inside.count,
+            into: samples + inside.lowerBound)
+        for x in columns.all.lowerBound..<inside.lowerBound { samples[x] = samples[inside.lowerBound] }
+        for x in inside.upperBound..<columns.all.upperBound { samples[x] = samples[inside.upperBound - 1] }
+    }
+
+    /// Adds the reach of a row's colours to the sums of its cells.
+    ///
+    /// One pixel of four counts, in another column in each row, so that each phase of a threshold matrix counts once per cell.
+    private static func loadReach<Plane: DitheredPlane>(
+        _ plane: Plane, x left: Int, y: Int, into cells: UnsafeMutablePointer<Int32>, _ remover: DitherRemover,
+        _ reach: borrowing PaletteReach
+    ) {
+        let inside = columns(of: plane, x: left, remover).inside
+        let (first, step) = plane.words(y: min(max(y, 0), plane.height - 1))
+        let words = first + left * step
         let cell = DitherRemover.cell
-        let end = (remover.columns + 1) * cell
-        // What lies inside the plane needs no comparisons.
-        let first = max(-cell, -left)
-        let last = min(end, plane.width - left)
-        for x in first..<last {
-            let (sample, distance) = row.read(left &+ x, reach)
-            samples[x] = sample
-            cells[x &>> 2] &+= distance
+        let place = [0, 2, 1, 3][y & 3]
+        for column in -1...remover.columns {
+            let x = min(max(column &* cell &+ place, inside.lowerBound), inside.upperBound &- 1)
+            cells[column] &+= 4 &* reach.lookUp(words[x &* step])
         }
-        for x in -cell..<first {
-            samples[x] = samples[first]
-            cells[x &>> 2] &+= row.read(left + first, reach).reach
-        }
-        for x in last..<max(last, end) {
-            samples[x] = samples[last - 1]
-            cells[x &>> 2] &+= row.read(left + last - 1, reach).reach
-        }
+    }
+
+    /// The columns of a band with its border, counted from `left`, and those of them that are inside the plane.
+    private static func columns<Plane: DitheredPlane>(
+        of plane: Plane, x left: Int, _ remover: DitherRemover
+    ) -> (all: Range<Int>, inside: Range<Int>) {
+        let all = -DitherRemover.cell..<(remover.columns + 1) * DitherRemover.cell
+        return (all, all.clamped(to: -left..<plane.width - left))
     }
 }
 
