@@ -2,7 +2,7 @@
 #
 # The source is under the MIT licence. The binary links libx264 and a GPL build of libav, so the image is distributed under
 # the GPL, version 3 or later: see docs/NOTICES.md, which the image contains together with the licence texts.
-FROM swift:6.1-bookworm AS build
+FROM swift:6.3-bookworm AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
         libavcodec-dev libavformat-dev libavutil-dev libswscale-dev libx264-dev libwebp-dev libaom-dev libvpx-dev libpng-dev \

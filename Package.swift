@@ -1,4 +1,4 @@
-// swift-tools-version: 6.1
+// swift-tools-version: 6.2
 import PackageDescription
 
 /// Every Swift target is compiled in the Swift 6 language mode with the same upcoming features.

@@ -119,9 +119,9 @@ package struct AppendedFile: ~Copyable {
 
     /// Opens the file, and creates it if it does not exist.
     package init(path: String) throws(FileError) {
-        self.path = path
         let number = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
         guard number >= 0 else { throw FileError(path, "written", code: errno) }
+        self.path = path
         descriptor = OwnedDescriptor(taking: number)
     }
 

@@ -146,16 +146,20 @@ struct ByteWord {
         // Seven bits per byte, so that no addition carries into the next byte.
         let plain = bits & ~Self.highs
         let folded = plain | (Self.ones &* 0x20)
-        let letter = (folded &+ (Self.ones &* (0x80 - 0x61))) & ~(folded &+ (Self.ones &* (0x80 - 0x7B)))
-        let hyphen = ~((plain ^ (Self.ones &* 0x2D)) &+ (Self.ones &* 0x7F))
-        return ~((letter | hyphen) & ~bits) & Self.highs
+        let fromA: UInt64 = folded &+ Self.ones &* (0x80 - 0x61)
+        let beyondZ: UInt64 = folded &+ Self.ones &* (0x80 - 0x7B)
+        let letter = fromA & ~beyondZ
+        let noHyphen: UInt64 = (plain ^ Self.ones &* 0x2D) &+ Self.ones &* 0x7F
+        return ~((letter | ~noHyphen) & ~bits) & Self.highs
     }
 
     /// The bytes with ASCII letters in lower case, as a number for comparisons.
     @inline(__always)
     var lowercased: UInt64 {
         let plain = bits & ~Self.highs
-        let upper = (plain &+ (Self.ones &* (0x80 - 0x41))) & ~(plain &+ (Self.ones &* (0x80 - 0x5B))) & ~bits & Self.highs
+        let fromA: UInt64 = plain &+ Self.ones &* (0x80 - 0x41)
+        let beyondZ: UInt64 = plain &+ Self.ones &* (0x80 - 0x5B)
+        let upper = fromA & ~beyondZ & ~bits & Self.highs
         return bits | upper >> 2
     }
 

@@ -71,10 +71,24 @@ package enum PixelFormat: Sendable {
         let red = SIMD8<Int32>(truncatingIfNeeded: words & 255)
         let green = SIMD8<Int32>(truncatingIfNeeded: words &>> 8 & 255)
         let blue = SIMD8<Int32>(truncatingIfNeeded: words &>> 16 & 255)
-        let luma = (11_966 &* red &+ 40_254 &* green &+ 4_064 &* blue &+ (16 << 16 + 1 << 15)) &>> 16
-        let cb = (28_785 &* blue &- 6_596 &* red &- 22_189 &* green &+ (128 << 16 + 1 << 11)) &>> 12
-        let cr = (28_784 &* red &- 26_145 &* green &- 2_639 &* blue &+ (128 << 16 + 1 << 11)) &>> 12
-        return SIMD8<UInt32>(truncatingIfNeeded: luma | cb &<< 8 | cr &<< 20)
+        // One term at a time: the compiler cannot check the type of one long expression in reasonable time.
+        var luma = SIMD8<Int32>(repeating: 16 << 16 + 1 << 15)
+        luma &+= 11_966 &* red
+        luma &+= 40_254 &* green
+        luma &+= 4_064 &* blue
+        var cb = SIMD8<Int32>(repeating: 128 << 16 + 1 << 11)
+        cb &+= 28_785 &* blue
+        cb &-= 6_596 &* red
+        cb &-= 22_189 &* green
+        var cr = SIMD8<Int32>(repeating: 128 << 16 + 1 << 11)
+        cr &+= 28_784 &* red
+        cr &-= 26_145 &* green
+        cr &-= 2_639 &* blue
+        luma &>>= 16
+        cb &>>= 12
+        cr &>>= 12
+        let chroma: SIMD8<Int32> = cb &<< 8 | cr &<< 20
+        return SIMD8<UInt32>(truncatingIfNeeded: luma | chroma)
     }
 
     /// A translucent pixel over another; both with straight alpha (Porter and Duff 1984, «over»).

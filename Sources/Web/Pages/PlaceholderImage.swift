@@ -21,8 +21,8 @@ enum PlaceholderImage {
         for y in 0..<height { rows += [0] + pixels[4 * width * y..<4 * width * (y + 1)] }
         // Eight bits per sample, colours with alpha, and the only methods there are.
         let header = bigEndian(UInt32(width)) + bigEndian(UInt32(height)) + [8, 6, 0, 0, 0]
-        return [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a] + chunk("IHDR", header) + chunk("IDAT", zlib(rows))
-            + chunk("IEND", [])
+        let signature: [UInt8] = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]
+        return [signature, chunk("IHDR", header), chunk("IDAT", zlib(rows)), chunk("IEND", [])].flatMap { $0 }
     }
 
     private static func chunk(_ kind: String, _ contents: [UInt8]) -> [UInt8] {
@@ -33,8 +33,9 @@ enum PlaceholderImage {
     /// One stored block of deflate in the format of zlib (RFC 1950, RFC 1951 section 3.2.4). It holds up to 65,535 bytes.
     private static func zlib(_ bytes: [UInt8]) -> [UInt8] {
         let count = UInt16(bytes.count)
-        return [0x78, 0x01, 0x01] + [count, ~count].flatMap { [UInt8($0 & 255), UInt8($0 >> 8)] } + bytes
-            + bigEndian(adler32(bytes))
+        let head: [UInt8] = [0x78, 0x01, 0x01]
+        let lengths: [UInt8] = [count, ~count].flatMap { [UInt8($0 & 255), UInt8($0 >> 8)] }
+        return head + lengths + bytes + bigEndian(adler32(bytes))
     }
 
     private static func adler32(_ bytes: [UInt8]) -> UInt32 {

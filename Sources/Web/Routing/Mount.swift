@@ -79,7 +79,8 @@ package struct Mount: Sendable, Equatable {
     package func pattern(_ path: String) -> SourcePattern? {
         guard let bucketRoot, let bucket = origin.bucket else { return SourcePattern(base + path) }
         // Patterns compare paths of requests.
-        return SourcePattern(bucketRoot.canonical + base.dropFirst("\(SourceURL.s3Scheme)\(bucket)/".count) + path)
+        let folder = base.dropFirst("\(SourceURL.s3Scheme)\(bucket)/".count)
+        return SourcePattern("\(bucketRoot.canonical)\(folder)\(path)")
     }
 
     /// Whether the mount has an address for a source.

@@ -157,7 +157,8 @@ package struct RouteParser: Sendable {
     private static func verbatimURL(_ text: Substring) -> String? {
         for scheme in ["http:/", "https:/"] where text.lowercased().hasPrefix(scheme) {
             let address = text.dropFirst(scheme.count)
-            return text.prefix(scheme.count) + (address.hasPrefix("/") ? "" : "/") + address
+            let slash = address.hasPrefix("/") ? "" : "/"
+            return "\(text.prefix(scheme.count))\(slash)\(address)"
         }
         return nil
     }

@@ -87,17 +87,20 @@ struct AVIFWriter {
             AVIFBoxes.full("ispe", number(width, 4), number(height, 4)), AVIFBoxes.full("pixi", [3, 8, 8, 8]),
             configuration(color), colors,
         ]
-        // Positions of the properties from 1 on; 0x80 marks one that readers must understand.
-        var associations = number(1, 2) + [4, 1, 2, 0x80 | 3, 4]
+        // Positions of the properties from 1 on.
+        let essential: UInt8 = 0x80
+        var associations: [UInt8] = number(1, 2)
+        associations += [4, 1, 2, essential | 3, 4]
         if let alpha {
             boxes += [
                 AVIFBoxes.full("pixi", [1, 8]), configuration(alpha),
                 AVIFBoxes.full("auxC", AVIFBoxes.text(Self.alphaType + "\0")),
             ]
-            associations += number(2, 2) + [4, 1, 5, 0x80 | 6, 7]
+            associations += number(2, 2)
+            associations += [4, 1, 5, essential | 6, 7]
         }
-        return AVIFBoxes.box(
-            "iprp", AVIFBoxes.box("ipco", boxes.flatMap { $0 }), AVIFBoxes.full("ipma", number(planes.count, 4), associations))
+        let container = AVIFBoxes.box("ipco", boxes.flatMap { $0 })
+        return AVIFBoxes.box("iprp", container, AVIFBoxes.full("ipma", number(planes.count, 4), associations))
     }
 
     /// `av1C` (AV1 in ISO-BMFF §2.3). The pictures themselves hold the sequence header.
