@@ -217,6 +217,20 @@ import Testing
         #expect(zip(words, original).allSatisfy { $0 >> 24 == $1 >> 24 && ($1 >> 24 == 255 || $0 == 0) })
     }
 
+    @Test(arguments: [(41, 25), (50, 64), (101, 67), (129, 130)])
+    private func picturesOfAnySizeAreFiltered(_ width: Int, _ height: Int) throws {
+        var builder = GIFBuilder(width: width, height: height, palette: Self.tinted)
+        // A level between two colours, mixed by a checkerboard, which becomes lighter from left to right.
+        let pixels = (0..<width * height).map { UInt8(4 + ($0 % width) / 16 + ($0 % width + $0 / width) % 2) }
+        builder.add(GIFBuilder.Frame(width: width, height: height, pixels: pixels)) { $0.minimumCodeSize = 5 }
+        for format in [PixelFormat.rgba, .yuv(background: .white)] {
+            let (words, original) = try undithered(builder.finish(), format: format)
+            let moved = zip(words, original).count { $0 != $1 }
+            // Blocks at edges between levels keep some of their pixels.
+            #expect(moved > width * height / 2, "\(moved) of \(width * height)")
+        }
+    }
+
     /// A part of the canvas that changes is filtered as if all of it were.
     @Test(arguments: [greys, tinted]) private func changesOfAPartGiveTheSamePictureAsTheWhole(
         _ palette: [GIFBuilder.Color]
