@@ -264,8 +264,9 @@ import Testing
 @Suite("The reach of a colour") struct PaletteReachTests {
     /// Sets have another order in each process, and the result must be the same.
     @Test func colorsThatShareACellHaveTheLargestReach() throws {
-        // Eight pairs of neighbours, forty levels from each other.
-        let levels = (0..<8).flatMap { [UInt8($0 * 32), UInt8($0 * 32 + 6)] }
+        // Eight cells with two levels each, whose distances to the next cell alternate: 10 and 26 levels.
+        let first = (0..<8).map { $0 / 2 * 48 + $0 % 2 * 16 }
+        let levels = first.flatMap { [UInt8($0), UInt8($0 + 6)] }
         var builder = GIFBuilder(width: 4, height: 4, palette: levels.map { ($0, $0, $0) })
         builder.add(GIFBuilder.Frame(width: 4, height: 4, pixels: Array(0..<16))) { $0.minimumCodeSize = 4 }
         try builder.finish().withUnsafeBytes { bytes in
@@ -273,13 +274,9 @@ import Testing
             #expect(try decoder.next())
             var reach = try PaletteReach(.rgba)
             reach.enter(decoder)
-            for pair in 1..<7 {
-                let first = UInt32(pair * 32)
-                // The neighbour at 6 levels, and those at 26 and 32.
-                let largest = Int32((6 + 26 + 32) * PaletteReach.unit / 3)
-                for level in [first, first + 6] {
-                    #expect(reach.lookUp(0xff00_0000 | level << 16 | level << 8 | level) == largest)
-                }
+            // One level of each cell has neighbours at 6, 10 and 16 levels, the other at 6, 16 and 22.
+            for level in levels {
+                #expect(reach.lookUp(0xff00_0000 | 0x10101 * UInt32(level)) == Int32((6 + 16 + 22) * PaletteReach.unit / 3))
             }
         }
     }

@@ -71,7 +71,7 @@ package enum PixelFormat: Sendable {
         let red = SIMD8<Int32>(truncatingIfNeeded: words & 255)
         let green = SIMD8<Int32>(truncatingIfNeeded: words &>> 8 & 255)
         let blue = SIMD8<Int32>(truncatingIfNeeded: words &>> 16 & 255)
-        // One term at a time: the compiler cannot check the type of one long expression in reasonable time.
+        // One term at a time, because Swift 6.2 cannot check the types of one long expression.
         var luma = SIMD8<Int32>(repeating: 16 << 16 + 1 << 15)
         luma &+= 11_966 &* red
         luma &+= 40_254 &* green

@@ -94,7 +94,7 @@ struct TransformBlock {
 }
 
 extension SIMD8<Int16> {
-    /// The values within two bounds. Unlike the functions of the standard library, it becomes two instructions.
+    /// The values within two bounds, by two instructions. The compiler does not inline the standard library's functions for that.
     @inline(__always)
     func clamped(from lower: Self, to upper: Self) -> Self { atLeast(lower).atMost(upper) }
 

@@ -1,8 +1,9 @@
 /// Finds what dither adds to a plane, band by band.
 ///
-/// Blocks of 8 × 8 samples are transformed: half of those that overlap by half, so that each sample is in two. Coefficients below the amplitude of the dither are removed, larger
-/// ones the less the larger they are: edges and texture exceed it, gradients lie in the lowest frequencies, where a dither has next to
-/// nothing. The result is the mean of the two blocks over each sample. Not thread-safe.
+/// Of the blocks of 8 × 8 samples that overlap by half, every second one is transformed, so that each sample lies in two. Coefficients
+/// below the amplitude of the dither are removed, larger ones the less the larger they are: edges and texture exceed it, and
+/// gradients lie in the lowest frequencies, where a dither has next to nothing. The result is the mean of the two blocks over each
+/// sample. Not thread-safe.
 final class DitherRemover {
     /// Samples on each side of a cell, by which blocks are apart.
     static let cell = 4
@@ -63,7 +64,7 @@ final class DitherRemover {
                     for row in 0...rows {
                         let upper = reach.base + row * (columns + 2)
                         let lower = upper + columns + 2
-                        // Like the black squares of a chessboard; a band begins with an even cell of the picture.
+                        // The blocks alternate from row to row. A band begins with an even cell of the picture.
                         for column in Swift.stride(from: row & 1, through: columns, by: 2) {
                             let sum = upper[column] &+ upper[column &+ 1] &+ lower[column] &+ lower[column &+ 1]
                             // The mean of 64 pixels.

@@ -21,8 +21,8 @@ protocol DitheredPlane {
 private struct Component {
     let shift: UInt32
     let largest: UInt32
-    /// Pixels below do not move.
-    var least: UInt32 = 0
+    /// Pixels whose word is smaller do not move.
+    let least: UInt32
 
     /// Subtracts from the components of at most eight pixels.
     @inline(__always)
@@ -64,37 +64,7 @@ private func forEachEight(
     }
 }
 
-/// The luma of a canvas of the format ``PixelFormat/yuv(background:)``.
-struct LumaPlane: DitheredPlane {
-    let width: Int
-    let height: Int
-    private let source: UnsafePointer<UInt32>
-    private let target: UnsafeMutablePointer<UInt32>
-
-    init(_ canvas: borrowing Canvas, _ output: borrowing Canvas) {
-        width = canvas.width
-        height = canvas.height
-        source = UnsafePointer(canvas.pixels)
-        target = output.pixels
-    }
-
-    func read(x left: Int, y: Int, count: Int, into samples: UnsafeMutablePointer<Int16>) {
-        let words = source + (y * width + left)
-        for x in 0..<count { samples[x] = Int16(truncatingIfNeeded: words[x] & 0xff) &- 128 }
-    }
-
-    func words(y: Int) -> (first: UnsafePointer<UInt32>, step: Int) { (source + y * width, 1) }
-
-    func store(_ removed: UnsafePointer<Int16>, _ reach: UnsafePointer<Int32>, x left: Int, y: Int, count: Int) {
-        let words = target + (y * width + left)
-        let luma = Component(shift: 0, largest: 0xff)
-        forEachEight(removed, reach, count: count) { x, moves in
-            luma.subtract((moves &+ 32) &>> 6, from: words + x, count: count &- x)
-        }
-    }
-}
-
-/// Cb or Cr of such a canvas: means of 2 × 2 pixels in units of half a level.
+/// Cb or Cr of a canvas of the format ``PixelFormat/yuv(background:)``: means of 2 × 2 pixels in units of half a level.
 struct ChromaPlane: DitheredPlane {
     let width: Int
     let height: Int
@@ -132,7 +102,7 @@ struct ChromaPlane: DitheredPlane {
     func words(y: Int) -> (first: UnsafePointer<UInt32>, step: Int) { (source + 2 * y * columns, 2) }
 
     func store(_ removed: UnsafePointer<Int16>, _ reach: UnsafePointer<Int32>, x left: Int, y: Int, count: Int) {
-        let chroma = Component(shift: shift, largest: 0xfff)
+        let chroma = Component(shift: shift, largest: 0xfff, least: 0)
         let end = min(2 * count, columns - 2 * left)
         for row in 2 * y..<min(2 * y + 2, rows) {
             let words = target + (row * columns + 2 * left)
@@ -147,24 +117,27 @@ struct ChromaPlane: DitheredPlane {
     }
 }
 
-/// Red, green or blue of a canvas of the format ``PixelFormat/rgba``. Only opaque pixels move.
-struct ComponentPlane: DitheredPlane {
+/// A component of eight bits at full size: the luma of a canvas of the format ``PixelFormat/yuv(background:)``, or red, green or blue
+/// of one of the format ``PixelFormat/rgba``, of which only opaque pixels move.
+struct FullPlane: DitheredPlane {
     let width: Int
     let height: Int
-    private let shift: UInt32
+    private let component: Component
     private let source: UnsafePointer<UInt32>
     private let target: UnsafeMutablePointer<UInt32>
 
     init(_ canvas: borrowing Canvas, _ output: borrowing Canvas, shift: UInt32) {
         width = canvas.width
         height = canvas.height
-        self.shift = shift
+        let least: UInt32 = if case .rgba = canvas.format { PixelFormat.opaque } else { 0 }
+        component = Component(shift: shift, largest: 0xff, least: least)
         source = UnsafePointer(canvas.pixels)
         target = output.pixels
     }
 
     func read(x left: Int, y: Int, count: Int, into samples: UnsafeMutablePointer<Int16>) {
         let words = source + (y * width + left)
+        let shift = component.shift
         for x in 0..<count { samples[x] = Int16(truncatingIfNeeded: words[x] >> shift & 0xff) &- 128 }
     }
 
@@ -172,7 +145,6 @@ struct ComponentPlane: DitheredPlane {
 
     func store(_ removed: UnsafePointer<Int16>, _ reach: UnsafePointer<Int32>, x left: Int, y: Int, count: Int) {
         let words = target + (y * width + left)
-        let component = Component(shift: shift, largest: 0xff, least: PixelFormat.opaque)
         forEachEight(removed, reach, count: count) { x, moves in
             component.subtract((moves &+ 32) &>> 6, from: words + x, count: count &- x)
         }

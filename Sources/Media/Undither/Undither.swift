@@ -15,7 +15,7 @@ final class Undither {
     private let remover: DitherRemover
     /// For planes of half the width; nil where there are none.
     private let halfRemover: DitherRemover?
-    /// Pixels around a change that depend on it: so far reaches a block of chroma.
+    /// Pixels around a change that depend on it, because blocks of chroma reach that far.
     private static let margin = 16
 
     init(width: Int, height: Int, format: PixelFormat) throws(TranscodeError) {
@@ -55,12 +55,12 @@ final class Undither {
         copy(canvas, region)
         switch canvas.format {
         case .yuv:
-            filter(remover, [LumaPlane(canvas, output)], region, strengths[0])
+            filter(remover, [FullPlane(canvas, output, shift: 0)], region, strengths[0])
             guard let halfRemover else { break }
             let planes = [UInt32(8), 20].map { ChromaPlane(canvas, output, shift: $0) }
             filter(halfRemover, planes, region.halved, strengths[1])
         case .rgba:
-            filter(remover, [UInt32(0), 8, 16].map { ComponentPlane(canvas, output, shift: $0) }, region, strengths[0])
+            filter(remover, [UInt32(0), 8, 16].map { FullPlane(canvas, output, shift: $0) }, region, strengths[0])
         }
         return region
     }
