@@ -1,4 +1,6 @@
 import Foundation
+import Glibc
+import SQLite
 import SystemIO
 import Testing
 
@@ -54,6 +56,73 @@ extension OneAtATime {
             #expect(reopened.statistics().orphans == 1)
         }
 
+        /// The index lacks the line of a rendition when a purge of it cannot be written to the journal.
+        @Test func aPurgeThatIsNotDurableCoversWhatTheIndexHasYetToApply() throws {
+            let disk = try createDisk()
+            defer { remove(disk) }
+            let cache = try open("\(disk.root)/0")
+            defer { cache.close() }
+            let other = try SQLiteConnection(path: "\(disk.root)/0/index.sqlite")
+            try other.execute("CREATE TRIGGER full BEFORE INSERT ON objects BEGIN SELECT RAISE(ABORT, 'full'); END")
+            try publish(cache)
+            try other.execute("DROP TRIGGER full")
+            try #require(cache.store.aliasRow(key) == nil, "the index is not behind")
+            disk.faults.failedFileSync = 1
+            try #require(cache.store.applyPurge(.url(Self.url)) {}.failure != nil)
+            disk.faults.failedFileSync = 0
+
+            cache.store.catchUp()
+            #expect(cache.store.aliasRow(key) == nil)
+            cache.store.retryFailedChanges()
+            #expect(!cache.store.isCatchingUp)
+            #expect(cache.store.aliasRow(key) == nil)
+            #expect(try DirectoryEntries.files("\(disk.root)/0/objects").isEmpty)
+        }
+
+        /// The index is behind the journal, so the row of the stored object is hidden, and the publish finds a file of that name.
+        @Test(arguments: [SimulatedDisk.Ending.process, .powerLoss(survival: 0), .powerLoss(survival: 0.5), .powerLoss(survival: 1)])
+        func aPublishOverAHiddenRowLeadsToNoOtherBytesWhereverItEnds(_ ending: SimulatedDisk.Ending) throws {
+            let (old, new): ([UInt8], [UInt8]) = ([1, 2, 3], [4, 5, 6])
+            var found: Set<[UInt8]> = []
+            for calls in 1... {
+                let disk = try createDisk()
+                defer { remove(disk) }
+                let first = try open("\(disk.root)/0")
+                try publish(first, old)
+                first.close()
+                #expect(unlink("\(disk.root)/0/index.sqlite") == 0)
+                try disk.remount("\(disk.root)/0", after: .process, at: "\(disk.root)/1")
+
+                let second = try open("\(disk.root)/1")
+                try #require(second.store.isCatchingUp)
+                disk.callsUntilCrash = calls
+                try? publish(second, new)
+                let isComplete = !disk.isDead
+                disk.crash()
+                second.close()
+                try disk.remount("\(disk.root)/1", after: ending, at: "\(disk.root)/2")
+
+                for path in try DirectoryEntries.files("\(disk.root)/2/objects") {
+                    #expect([old, new].contains(DirectoryEntries.contents(of: path)), "after \(calls) calls")
+                }
+                let third = try open("\(disk.root)/2")
+                defer { third.close() }
+                third.store.catchUp()
+                if let rendition = third.finder.rendition(under: key) {
+                    let bytes = try DescriptorIO.read(3, from: rendition.descriptor.number, at: 0)
+                    #expect([old, new].contains(bytes), "after \(calls) calls")
+                    #expect(try rendition.content == ContentDigest(of: rendition.descriptor), "after \(calls) calls")
+                    found.insert(bytes)
+                }
+                // What the crash left does not prevent that the object is stored again.
+                try publish(third, new)
+                #expect(third.finder.rendition(under: key) != nil, "after \(calls) calls")
+                if isComplete { break }
+            }
+            // Both were met, so the crashes lay on both sides of the replacement.
+            if case .process = ending { #expect(found == [old, new]) }
+        }
+
         private func createDisk() throws -> SimulatedDisk {
             let root = "/dev/shm/gifreel-disk-\(UUID().uuidString)"
             try Files.createDirectory(root)
@@ -78,9 +147,9 @@ extension OneAtATime {
                 threads: CacheThreads(create: CacheThreads.system.create, includeHousekeeping: false), onStep: nil)
         }
 
-        private func publish(_ cache: Cache) throws {
-            let staged = try cache.publisher.createFile(expecting: 3)
-            try DescriptorIO.write([1, 2, 3], to: staged.number, at: 0)
+        private func publish(_ cache: Cache, _ bytes: [UInt8] = [1, 2, 3]) throws {
+            let staged = try cache.publisher.createFile(expecting: Int64(bytes.count))
+            try DescriptorIO.write(bytes, to: staged.number, at: 0)
             let job = PublishJob(
                 staged: staged,
                 id: ObjectID(source: SourceContents(group: 0, version: 1).digest, rendition: "mp4", encoderVersion: ""),

@@ -65,6 +65,8 @@ struct ChangeLog: ~Copyable, Sendable {
             unrecordedPurges = unrecordedPurges.count < 1000 ? unrecordedPurges + [scope] : [.all]
             let line = JournalLine(sequence: sequence, entry: .purge(scope))
             let removed = follow([line], from: .max, to: .max)
+            // The lines that the index lacks are older than the purge, so what they bring back must not be served.
+            if isBehind { index.hideRows(before: sequence) }
             return (removed ?? removeFilesFirst(scope, before: sequence), error)
         }
     }

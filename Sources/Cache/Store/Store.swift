@@ -173,10 +173,9 @@ final class Store: Sendable {
         do throws(SystemError) {
             try files.link(staged, as: record.id, record.fileExtension)
         } catch  where error.code == EEXIST {
-            // A file without a row: left by a crash, or not found yet because the index is being rebuilt. Its removal becomes
-            // durable first: after a power loss, an older line of the journal must not lead to the new file.
+            // A file without a row: left by a crash, or not found yet because the index is being rebuilt. After a power loss, an
+            // older line of the journal may lead to the new file. Its digest tells then, and it is removed.
             try files.remove(record.id, record.fileExtension)
-            try files.syncNames(beside: record.id)
             try files.link(staged, as: record.id, record.fileExtension)
         }
         do throws(SystemError) {

@@ -14,6 +14,8 @@ final class SimulatedDisk: @unchecked Sendable {
     struct Faults: Sendable {
         /// `EIO` from a sync of a directory.
         var failedNameSync = 0.0
+        /// `EIO` from a sync of a file.
+        var failedFileSync = 0.0
         /// `EIO` from the removal of a name.
         var failedRemoval = 0.0
         /// `EIO` from any call.
@@ -100,8 +102,9 @@ final class SimulatedDisk: @unchecked Sendable {
 
     private func fault(of event: csystemcalls_event) -> Int32? {
         let number = Double.random(in: 0..<1, using: &generator)
-        if number < faults.failedNameSync, event.kind == csystemcalls_sync, DirectoryEntries.read(event.fd) != nil {
-            return EIO
+        if event.kind == csystemcalls_sync, max(faults.failedNameSync, faults.failedFileSync) > 0 {
+            let isDirectory = DirectoryEntries.read(event.fd) != nil
+            if number < (isDirectory ? faults.failedNameSync : faults.failedFileSync) { return EIO }
         }
         if number < faults.failedRemoval, event.kind == csystemcalls_unlink { return EIO }
         if number < faults.failure { return EIO }
