@@ -201,7 +201,8 @@ let package = Package(
         .testTarget(
             name: "SimulationTests",
             dependencies: [
-                "CSystemCalls", "Renditions", "Cache", "Fetch", "Media", "Sandbox", "SQLite", "Digests", "SystemIO", "TestSupport",
+                "CSystemCalls", "Renditions", "Cache", "Fetch", "Media", "Sandbox", "SQLite", "Digests", "SystemIO",
+                "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),

@@ -80,7 +80,9 @@ extension OneAtATime {
         }
 
         /// The index is behind the journal, so the row of the stored object is hidden, and the publish finds a file of that name.
-        @Test(arguments: [SimulatedDisk.Ending.process, .powerLoss(survival: 0), .powerLoss(survival: 0.5), .powerLoss(survival: 1)])
+        @Test(arguments: [
+            SimulatedDisk.Ending.process, .powerLoss(survival: 0), .powerLoss(survival: 0.5), .powerLoss(survival: 1),
+        ])
         func aPublishOverAHiddenRowLeadsToNoOtherBytesWhereverItEnds(_ ending: SimulatedDisk.Ending) throws {
             let (old, new): ([UInt8], [UInt8]) = ([1, 2, 3], [4, 5, 6])
             var found: Set<[UInt8]> = []

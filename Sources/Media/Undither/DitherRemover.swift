@@ -54,7 +54,6 @@ final class DitherRemover {
     /// - Parameter rows: Rows of cells. Samples and reach are set for these and for one more row of cells on each side.
     func run(rows: Int, _ strength: DitherStrength) {
         removed.base.update(repeating: 0, count: stride * Self.cell * (rows + 2))
-        let isPattern = strength.fixed.contains { $0 != SIMD8() }
         strength.perReach.withUnsafeBufferPointer { perReach in
             strength.fixed.withUnsafeBufferPointer { fixed in
                 DitherStrength.weights.withUnsafeBufferPointer { weights in
@@ -70,7 +69,7 @@ final class DitherRemover {
                             // The mean of 64 pixels.
                             let level = Int16(truncatingIfNeeded: sum &>> 6)
                             if level == 0 { continue }
-                            remove(at: row &* Self.cell &* stride &+ column &* Self.cell, level, isPattern, tables)
+                            remove(at: row &* Self.cell &* stride &+ column &* Self.cell, level, tables)
                         }
                     }
                 }
@@ -82,34 +81,30 @@ final class DitherRemover {
         let perReach: UnsafePointer<SIMD8<Int16>>
         let fixed: UnsafePointer<SIMD8<Int16>>
         let weights: UnsafePointer<SIMD8<Int16>>
-    }
 
-    /// The part of a row of coefficients that is dither, weighted: all up to the threshold, then less and less, and nothing from three
-    /// times the threshold on.
-    @inline(__always)
-    private static func dither(
-        _ row: SIMD8<Int16>, _ levels: SIMD8<Int16>, _ perReach: SIMD8<Int16>, _ fixed: SIMD8<Int16>, _ weights: SIMD8<Int16>
-    ) -> SIMD8<Int16> {
-        let threshold = ((perReach &* levels) &>> 7).atLeast(fixed)
-        let sign = row &>> 15
-        let size = (row ^ sign) &- sign
-        let part = size.atMost((threshold &+ threshold &+ threshold &- size) &>> 1).atLeast(SIMD8())
-        return ((part ^ sign) &- sign) &* weights
+        /// The part of a row of coefficients that is dither, weighted: all up to the threshold, then less and less, and nothing from
+        /// three times the threshold on.
+        @inline(__always)
+        func dither(_ row: SIMD8<Int16>, _ index: Int, _ levels: SIMD8<Int16>) -> SIMD8<Int16> {
+            let threshold = ((perReach[index] &* levels) &>> 7).atLeast(fixed[index])
+            let sign = row &>> 15
+            let size = (row ^ sign) &- sign
+            let part = size.atMost((threshold &+ threshold &+ threshold &- size) &>> 1).atLeast(SIMD8())
+            return ((part ^ sign) &- sign) &* weights[index]
+        }
     }
 
     /// Adds what one block removes.
     @inline(__always)
-    private func remove(at offset: Int, _ level: Int16, _ isPattern: Bool, _ tables: Tables) {
+    private func remove(at offset: Int, _ level: Int16, _ tables: Tables) {
         var block = TransformBlock(UnsafePointer(samples.base + offset), stride: stride)
         block.forward()
         let levels = SIMD8<Int16>(repeating: level)
-        @inline(__always) func dither(_ row: SIMD8<Int16>, _ index: Int) -> SIMD8<Int16> {
-            Self.dither(row, levels, tables.perReach[index], isPattern ? tables.fixed[index] : SIMD8(), tables.weights[index])
-        }
         let r = block.rows
         block.rows = (
-            dither(r.0, 0), dither(r.1, 1), dither(r.2, 2), dither(r.3, 3), dither(r.4, 4), dither(r.5, 5), dither(r.6, 6),
-            dither(r.7, 7)
+            tables.dither(r.0, 0, levels), tables.dither(r.1, 1, levels), tables.dither(r.2, 2, levels),
+            tables.dither(r.3, 3, levels), tables.dither(r.4, 4, levels), tables.dither(r.5, 5, levels),
+            tables.dither(r.6, 6, levels), tables.dither(r.7, 7, levels)
         )
         block.inverse()
         let target = UnsafeMutableRawPointer(removed.base + offset)

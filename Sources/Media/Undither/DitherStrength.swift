@@ -11,16 +11,7 @@ enum DitherKind: Equatable {
 
 /// Amplitudes of dither per coefficient, below which a coefficient is taken for dither.
 struct DitherStrength {
-    /// A plane of the picture; noise of the palette differs between them.
-    enum Plane {
-        /// 8-bit samples.
-        case luma
-        /// Means of 2 × 2 pixels in units of half a level.
-        case chroma
-        /// 8-bit samples of red, green or blue.
-        case component
-    }
-
+    let kind: DitherKind
     /// Thresholds for a reach of one quarter of a level, with seven fractional bits. Rows of coefficients.
     let perReach: [SIMD8<Int16>]
     /// Thresholds that do not depend on the palette.
@@ -32,24 +23,19 @@ struct DitherStrength {
 
     /// The amplitude of noise over the distance between neighbours in the palette, times what a coefficient has to exceed to be no
     /// noise: found by trials on dithered films.
-    private static func amplitude(_ plane: Plane) -> Float {
-        switch plane {
-        case .luma: 0.36
-        case .chroma: 0.18 * 2
-        case .component: 0.36
-        }
-    }
+    private static let amplitude: Float = 0.36
 
-    init(_ kind: DitherKind, _ plane: Plane) {
-        var amplitude = Self.amplitude(plane) / Float(PaletteReach.unit) * 128
+    init(_ kind: DitherKind) {
+        self.kind = kind
+        var amplitude = Self.amplitude / Float(PaletteReach.unit) * 128
         var pattern: (energy: Float, noise: Float) = (0, 0)
         if case .ordered(let energy, let noise) = kind {
-            if plane != .chroma { pattern = (min(energy, 160), noise) }
+            pattern = (min(energy, 160), noise)
             // The noise belongs to the film: only the frequencies in which the matrix exceeds it are filtered.
             if noise > 0 { amplitude = 0 }
         }
         perReach = Self.rows { row, column in
-            row + column == 0 ? 0 : amplitude * Self.length(row, column) * (plane == .chroma ? 1 : Self.slope(row, column))
+            row + column == 0 ? 0 : amplitude * Self.length(row, column) * Self.slope(row, column)
         }
         fixed = Self.rows { row, column in
             let energy = pattern.energy * Self.pattern(row, column)

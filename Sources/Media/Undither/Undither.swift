@@ -9,20 +9,18 @@ final class Undither {
 
     private var reach: PaletteReach
     private var probe = DitherProbe()
-    /// What ``output`` was made with.
-    private var kind: DitherKind?
-    private var strengths: [DitherStrength] = []
+    /// What ``output`` was made with; nil if it is a copy.
+    private var strength: DitherStrength?
     private let remover: DitherRemover
-    /// For planes of half the width; nil where there are none.
-    private let halfRemover: DitherRemover?
-    /// Pixels around a change that depend on it, because blocks of chroma reach that far.
-    private static let margin = 16
+    /// Blocks begin at multiples of this number of pixels: every second cell.
+    private static let grid = 2 * DitherRemover.cell
+    /// Pixels around a change that depend on it, because they share a block with it.
+    private static let margin = grid
 
     init(width: Int, height: Int, format: PixelFormat) throws(TranscodeError) {
         output = try Canvas(width: width, height: height, format: format)
         reach = try PaletteReach(format)
         remover = try DitherRemover(width: width)
-        if case .yuv = format { halfRemover = try DitherRemover(width: (width + 1) / 2) } else { halfRemover = nil }
     }
 
     /// Enters the palette of the frame that was drawn. Calls are needed for all frames, in order.
@@ -38,38 +36,20 @@ final class Undither {
         guard !area.isEmpty else { return area }
         let whole = Rectangle(x: 0, y: 0, width: canvas.width, height: canvas.height)
         probe.look(at: canvas, reach)
-        let isSame = probe.kind == kind
-        kind = probe.kind
-        guard let kind else {
+        let isSame = probe.kind == strength?.kind
+        if !isSame { strength = probe.kind.map { DitherStrength($0) } }
+        guard let strength else {
             let changed = isSame ? area : whole
             copy(canvas, changed)
             return changed
         }
-        if !isSame { strengths = Self.strengths(kind, canvas.format) }
         let changed = isSame ? area.expanded(by: Self.margin).clipped(toWidth: canvas.width, height: canvas.height) : whole
-        // Every second cell begins a block, and chroma is shared by 2 × 2 pixels.
-        let (x, y) = (changed.x & ~15, changed.y & ~15)
-        let (endX, endY) = (min((changed.maxX + 1) & ~1, canvas.width), min((changed.maxY + 1) & ~1, canvas.height))
-        let region = Rectangle(x: x, y: y, width: endX - x, height: endY - y)
+        let (x, y) = (changed.x & -Self.grid, changed.y & -Self.grid)
+        let region = Rectangle(x: x, y: y, width: changed.maxX - x, height: changed.maxY - y)
         // What is removed is subtracted from the copy.
         copy(canvas, region)
-        switch canvas.format {
-        case .yuv:
-            filter(remover, [FullPlane(canvas, output, shift: 0)], region, strengths[0])
-            guard let halfRemover else { break }
-            let planes = [UInt32(8), 20].map { ChromaPlane(canvas, output, shift: $0) }
-            filter(halfRemover, planes, region.halved, strengths[1])
-        case .rgba:
-            filter(remover, [UInt32(0), 8, 16].map { FullPlane(canvas, output, shift: $0) }, region, strengths[0])
-        }
+        filter(canvas, region, strength)
         return region
-    }
-
-    private static func strengths(_ kind: DitherKind, _ format: PixelFormat) -> [DitherStrength] {
-        switch format {
-        case .yuv: [DitherStrength(kind, .luma), DitherStrength(kind, .chroma)]
-        case .rgba: [DitherStrength(kind, .component)]
-        }
     }
 
     private func copy(_ canvas: borrowing Canvas, _ area: Rectangle) {
@@ -79,10 +59,12 @@ final class Undither {
         }
     }
 
-    /// Removes the dither of planes of one size in a part of them, whose corner is a multiple of two cells.
-    private func filter<Plane: DitheredPlane>(
-        _ remover: DitherRemover, _ planes: [Plane], _ region: Rectangle, _ strength: DitherStrength
-    ) {
+    /// Removes the dither in a part of the canvas, whose corner lies on the grid.
+    ///
+    /// Of Y'CbCr, only luma has dither to remove: means of 2 × 2 pixels have next to none, and a filter takes more of the film.
+    private func filter(_ canvas: borrowing Canvas, _ region: Rectangle, _ strength: DitherStrength) {
+        let shifts: [UInt32] = if case .yuv = canvas.format { [0] } else { [0, 8, 16] }
+        let planes = shifts.map { DitheredPlane(canvas, output, shift: $0) }
         let cell = DitherRemover.cell
         remover.begin(width: region.width)
         for top in stride(from: region.y, to: region.maxY, by: cell * DitherRemover.bandCells) {
@@ -108,8 +90,8 @@ final class Undither {
     }
 
     /// Reads a row of a band with its border. Rows and columns beyond the plane repeat its edges.
-    private static func loadSamples<Plane: DitheredPlane>(
-        _ plane: Plane, x left: Int, y: Int, into samples: UnsafeMutablePointer<Int16>, _ remover: DitherRemover
+    private static func loadSamples(
+        _ plane: DitheredPlane, x left: Int, y: Int, into samples: UnsafeMutablePointer<Int16>, _ remover: DitherRemover
     ) {
         let columns = columns(of: plane, x: left, remover)
         let inside = columns.inside
@@ -123,24 +105,23 @@ final class Undither {
     /// Adds the reach of a row's colours to the sums of its cells.
     ///
     /// One pixel of four counts, in another column in each row, so that each phase of a threshold matrix counts once per cell.
-    private static func loadReach<Plane: DitheredPlane>(
-        _ plane: Plane, x left: Int, y: Int, into cells: UnsafeMutablePointer<Int32>, _ remover: DitherRemover,
+    private static func loadReach(
+        _ plane: DitheredPlane, x left: Int, y: Int, into cells: UnsafeMutablePointer<Int32>, _ remover: DitherRemover,
         _ reach: borrowing PaletteReach
     ) {
         let inside = columns(of: plane, x: left, remover).inside
-        let (first, step) = plane.words(y: min(max(y, 0), plane.height - 1))
-        let words = first + left * step
+        let words = plane.words(y: min(max(y, 0), plane.height - 1)) + left
         let cell = DitherRemover.cell
         let place = [0, 2, 1, 3][y & 3]
         for column in -1...remover.columns {
             let x = min(max(column &* cell &+ place, inside.lowerBound), inside.upperBound &- 1)
-            cells[column] &+= 4 &* reach.lookUp(words[x &* step])
+            cells[column] &+= 4 &* reach.lookUp(words[x])
         }
     }
 
     /// The columns of a band with its border, counted from `left`, and those of them that are inside the plane.
-    private static func columns<Plane: DitheredPlane>(
-        of plane: Plane, x left: Int, _ remover: DitherRemover
+    private static func columns(
+        of plane: DitheredPlane, x left: Int, _ remover: DitherRemover
     ) -> (all: Range<Int>, inside: Range<Int>) {
         let all = -DitherRemover.cell..<(remover.columns + 1) * DitherRemover.cell
         return (all, all.clamped(to: -left..<plane.width - left))
@@ -152,7 +133,4 @@ extension Rectangle {
     fileprivate func expanded(by border: Int) -> Rectangle {
         Rectangle(x: x - border, y: y - border, width: width + 2 * border, height: height + 2 * border)
     }
-
-    /// The part of a plane of half the width and height; the corner is a multiple of two.
-    fileprivate var halved: Rectangle { Rectangle(x: x / 2, y: y / 2, width: (width + 1) / 2, height: (height + 1) / 2) }
 }

@@ -8,7 +8,7 @@ struct AV1Settings: MP4EncoderSettings, Equatable {
     static let reordersFrames = false
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    static let version = "aom-4"
+    static let version = "aom-5"
 
     /// 0…63: lower is better and larger.
     var quantizer: Int
