@@ -6,18 +6,16 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-static uint64_t device;
 static char root[PATH_MAX];
 static volatile csystemcalls_before before;
 static csystemcalls_after after;
 
-void csystemcalls_begin(uint64_t new_device, const char *new_root, csystemcalls_before new_before, csystemcalls_after new_after) {
-    device = new_device;
+void csystemcalls_begin(const char *new_root, csystemcalls_before new_before, csystemcalls_after new_after) {
     strncpy(root, new_root, sizeof root - 1);
     after = new_after;
     before = new_before;
@@ -32,14 +30,26 @@ void csystemcalls_end(void) {
     static _Atomic(__typeof__(&name)) next; \
     if (!next) next = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
 
+static int is_below_root(const char *path) {
+    size_t length = strlen(root);
+    return strncmp(path, root, length) == 0 && (path[length] == '/' || path[length] == 0);
+}
+
+/// A file without a name, or whose name is removed, has a path below its directory, too (proc(5)).
 static int is_simulated_file(int fd) {
-    struct stat status;
-    return before && fstat(fd, &status) == 0 && (uint64_t)status.st_dev == device && !S_ISSOCK(status.st_mode);
+    if (!before) return 0;
+    char link[32];
+    char path[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length < 0) return 0;
+    path[length] = 0;
+    return is_below_root(path);
 }
 
 static int is_simulated_name(int directory, const char *name) {
     if (!before) return 0;
-    if (name[0] == '/') return strncmp(name, root, strlen(root)) == 0;
+    if (name[0] == '/') return is_below_root(name);
     return directory != AT_FDCWD && is_simulated_file(directory);
 }
 

@@ -129,7 +129,7 @@ extension OneAtATime {
             let root = "/dev/shm/gifreel-disk-\(UUID().uuidString)"
             try Files.createDirectory(root)
             let disk = SimulatedDisk(root: root, seed: 1)
-            try disk.begin()
+            disk.begin()
             return disk
         }
 

@@ -42,8 +42,8 @@ typedef int (*csystemcalls_before)(const csystemcalls_event *event);
 /// Called after a call that has succeeded; `count` is the number of bytes that were written.
 typedef void (*csystemcalls_after)(const csystemcalls_event *event);
 
-/// Calls the hooks for files of one device from now on, and for names that begin with `root`. One set of hooks at a time.
-void csystemcalls_begin(uint64_t device, const char *root, csystemcalls_before before, csystemcalls_after after);
+/// Calls the hooks for all files below the directory `root`, an absolute path, from now on. One set of hooks at a time.
+void csystemcalls_begin(const char *root, csystemcalls_before before, csystemcalls_after after);
 
 /// Calls no hooks any more.
 void csystemcalls_end(void);

@@ -51,12 +51,10 @@ final class SimulatedDisk: @unchecked Sendable {
     }
 
     /// Simulates the calls of this process until ``end()``.
-    func begin() throws {
-        var status = stat()
-        guard stat(root, &status) == 0 else { throw SystemError.last("stat") }
+    func begin() {
         Self.current.withLock { $0 = self }
         csystemcalls_begin(
-            UInt64(status.st_dev), root,
+            root,
             { event in
                 guard let event = event?.pointee, let disk = SimulatedDisk.current.withLock({ $0 }) else { return 0 }
                 return disk.before(event)
@@ -189,7 +187,7 @@ final class SimulatedDisk: @unchecked Sendable {
         torn = nil
         isDead = false
         callsUntilCrash = nil
-        try begin()
+        begin()
     }
 }
 

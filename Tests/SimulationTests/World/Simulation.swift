@@ -30,7 +30,7 @@ final class Simulation {
 
     /// Takes at least this number of steps, and then runs a last life without faults.
     func run(steps: Int) throws -> SimulationReport {
-        try disk.begin()
+        disk.begin()
         defer { disk.end() }
         while scheduler.steps < steps, ledger.violations.isEmpty { try live() }
         if ledger.violations.isEmpty { try liveInPeace() }
