@@ -135,8 +135,15 @@ package final class Cache: RenditionCache {
         let configuration = context.configuration
         guard let times = rendition.aliasTimes else { return .fresh(remaining: configuration.freshFor) }
         if context.revalidation.covers(aliasSequence: rendition.aliasSequence) { return .expired }
-        return Freshness(
-            fetchedAt: times.fetchedAt, freshFor: times.freshFor ?? configuration.freshFor, staleFor: configuration.staleFor,
+        return freshness(fetchedAt: times.fetchedAt, freshFor: times.freshFor)
+    }
+
+    /// How far a source may be trusted now that was fetched at that time, in seconds since 1970.
+    ///
+    /// - Parameter freshFor: Seconds, if the origin limits them.
+    package func freshness(fetchedAt: Int64, freshFor: Int64?) -> Freshness {
+        Freshness(
+            fetchedAt: fetchedAt, freshFor: freshFor ?? configuration.freshFor, staleFor: configuration.staleFor,
             now: context.clock.unixSeconds())
     }
 
@@ -257,11 +264,14 @@ package final class Cache: RenditionCache {
         return try result.get()
     }
 
-    /// Expires every alias, so that its origin is asked again before it is used: purges may have been missed.
+    /// Expires every alias, so that its origin is asked again before it is used: purges may have been missed. Work that was begun
+    /// before and is published later is not stored.
     ///
     /// It is in force when this returns, and after a restart if the directory can be written to.
     package func revalidateAll() async {
         _ = await purgers.run { [context] in
+            // First: what is stored between the two lines is before the mark.
+            context.purges.append(.all)
             let store = context.store
             try? context.revalidation.set(store.nextSequence, in: store.directory)
         }

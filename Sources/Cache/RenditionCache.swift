@@ -16,6 +16,9 @@ package protocol RenditionCache: Sendable {
     func uploadedObject(_ id: ObjectID) async -> CachedRendition?
     /// How far the rendition's alias may be trusted now.
     func freshness(of rendition: CachedRendition) -> Freshness
+    /// How far a source may be trusted now that was fetched at that time, in seconds since 1970. `freshFor` is in seconds, if the
+    /// origin limits them.
+    func freshness(fetchedAt: Int64, freshFor: Int64?) -> Freshness
     /// Drops a rendition whose contents its reader cannot use.
     func discardCorrupt(_ rendition: CachedRendition) async
 
@@ -27,6 +30,8 @@ package protocol RenditionCache: Sendable {
     func isPurged(_ sourceURL: String, since epoch: Epoch) -> Bool
     /// Forgets what `scope` covers. Afterwards nothing older that it covers is found or stored.
     func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeResult
+    /// Expires every alias: purges may have been missed. Work that was begun before is not stored.
+    func revalidateAll() async
 
     // MARK: Linking
 

@@ -47,6 +47,19 @@ import Testing
         #expect(cache.freshness(of: rendition) == .stale(age: 2))
     }
 
+    @Test func aRevalidationExpiresAliasesAndWorkThatWasBegunBefore() async throws {
+        let cache = try open()
+        defer { cache.close() }
+        let rendition = try await cache.put([1], url: url, fetchedAt: clock.now).rendition
+        let epoch = cache.epoch(for: "https://example.com/b.gif")
+        await cache.revalidateAll()
+        #expect(cache.freshness(of: rendition) == .expired)
+        let late = try await cache.put([2], url: "https://example.com/b.gif", epoch: epoch, fetchedAt: clock.now)
+        #expect(late.unstoredReason == .purged)
+        let renewed = try await cache.put([3], url: url, object: .test("c"), fetchedAt: clock.now)
+        #expect(renewed.isStored && cache.freshness(of: renewed.rendition) == .fresh(remaining: 100))
+    }
+
     @Test func aRenewedAliasIsFreshAndKeepsValidatorsThatTheOriginLeftOut() async throws {
         let cache = try open()
         try await cache.put([1], url: url, fetchedAt: clock.now)

@@ -33,6 +33,13 @@ package struct LocalPurger: Sendable {
         state.purge(scope)
         return try result.get()
     }
+
+    /// Has every origin asked before one of its renditions is used again: purges may have been missed. Work in progress goes on for
+    /// its present callers.
+    func revalidateAll() async {
+        await cache.revalidateAll()
+        state.purge(.all)
+    }
 }
 
 /// Purges renditions for operators: on this node or, in a cluster, on all nodes; and objects in the shared tier.
@@ -68,7 +75,7 @@ package struct RenditionPurger: Sendable {
 
 extension PurgeHandlers {
     /// The part of this node in purges of the cluster.
-    package init(_ purger: LocalPurger, revalidate: @escaping @Sendable () async -> Void) {
+    package init(_ purger: LocalPurger) {
         self.init(
             apply: { purge in
                 guard let scope = PurgeScope(purge) else { return PurgeCounts(purged: 0, bytes: 0) }
@@ -80,7 +87,7 @@ extension PurgeHandlers {
                     // stored on the same disk.
                     return PurgeCounts(purged: 0, bytes: 0)
                 }
-            }, revalidateEverything: revalidate)
+            }, revalidateEverything: { await purger.revalidateAll() })
     }
 }
 

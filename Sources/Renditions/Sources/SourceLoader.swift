@@ -160,8 +160,10 @@ package struct SourceLoader: Sendable {
     }
 
     private func sourceInMemory(_ url: SourceURL) -> LoadedSource? {
+        // Renditions that begin one after the other may keep a source for longer than it is fresh.
         guard let source = state.loaded.withLock({ $0[url]?.source }),
-            !cache.isPurged(url.canonical, since: source.epoch)
+            !cache.isPurged(url.canonical, since: source.epoch), let origin = source.source.origin,
+            case .fresh = cache.freshness(fetchedAt: origin.fetchedAt, freshFor: source.storage.freshFor)
         else { return nil }
         return source
     }

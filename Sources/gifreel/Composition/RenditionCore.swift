@@ -64,9 +64,9 @@ final class RenditionCore: Sendable {
         meter = WorkMeter(factory: registry) { Problem($0).code }
         tier = store.map { S3Tier($0, maxBytes: Int(min(configuration.cache.maxBytes, 1 << 40))) }
         let local = LocalPurger(cache: cache, state: state, tier: tier)
-        cluster = configuration.cluster.map { [cache, state] settings in
+        cluster = configuration.cluster.map { [state] settings in
             Cluster(
-                settings, handlers: PurgeHandlers(local) { await cache.revalidateAll() },
+                settings, handlers: PurgeHandlers(local),
                 onEvent: { event in
                     logger.log(level: event.isProblem ? .warning : .notice, "cluster", metadata: ["event": "\(event)"])
                 },

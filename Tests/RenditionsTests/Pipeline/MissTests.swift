@@ -52,6 +52,28 @@ import Testing
         }
     }
 
+    /// A conversion keeps its source in memory, where other renditions of it find it.
+    @Test(arguments: [SourceEnd.none, .age, .purge, .revalidation])
+    private func aSourceInMemoryIsSharedWhileItIsFresh(_ end: SourceEnd) async throws {
+        let gate = AsyncGate()
+        try await PipelineFixture.run(gates: .init(conversion: gate)) { world async throws in
+            world.answer("/a.gif", .content(gif))
+            async let video = world.find("/a.gif")
+            try await waitUntil("a conversion") { gate.count == 1 }
+            switch end {
+            case .none: break
+            case .age: world.advance(100)
+            case .purge: _ = try await world.purger.purge(.url("https://a.test/a.gif"))
+            case .revalidation: await world.purger.revalidateAll()
+            }
+            async let poster = world.find("/a.gif", .jpg)
+            try await waitUntil("another conversion") { gate.count == 2 }
+            #expect(world.fetches.count == (end == .none ? 1 : 2))
+            gate.open()
+            _ = try await (video, poster)
+        }
+    }
+
     @Test func theGIFItselfIsStoredWithoutAConversion() async throws {
         try await PipelineFixture.run { world async throws in
             world.answer("/a.gif", .content(gif))
@@ -209,4 +231,9 @@ import Testing
             #expect(try await world.find("/a.gif").provenance == .stale(1))
         }
     }
+}
+
+/// What happens to a source in memory before it is asked for again.
+private enum SourceEnd: Sendable {
+    case none, age, purge, revalidation
 }
