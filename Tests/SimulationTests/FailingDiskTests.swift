@@ -86,7 +86,8 @@ extension OneAtATime {
         func aPublishOverAHiddenRowLeadsToNoOtherBytesWhereverItEnds(_ ending: SimulatedDisk.Ending) throws {
             let (old, new): ([UInt8], [UInt8]) = ([1, 2, 3], [4, 5, 6])
             var found: Set<[UInt8]> = []
-            for calls in 1... {
+            var isComplete = false
+            for calls in 1...200 where !isComplete {
                 let disk = try createDisk()
                 defer { remove(disk) }
                 let first = try open("\(disk.root)/0")
@@ -99,7 +100,7 @@ extension OneAtATime {
                 try #require(second.store.isCatchingUp)
                 disk.callsUntilCrash = calls
                 try? publish(second, new)
-                let isComplete = !disk.isDead
+                isComplete = !disk.isDead
                 disk.crash()
                 second.close()
                 try disk.remount("\(disk.root)/1", after: ending, at: "\(disk.root)/2")
@@ -119,8 +120,8 @@ extension OneAtATime {
                 // What the crash left does not prevent that the object is stored again.
                 try publish(third, new)
                 #expect(third.finder.rendition(under: key) != nil, "after \(calls) calls")
-                if isComplete { break }
             }
+            #expect(isComplete)
             // Both were met, so the crashes lay on both sides of the replacement.
             if case .process = ending { #expect(found == [old, new]) }
         }

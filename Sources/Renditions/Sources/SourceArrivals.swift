@@ -47,6 +47,13 @@ final class SourceArrivals: Sendable {
         }
     }
 
+    /// Makes later followers wait for the next fetch. Present ones keep the source.
+    func remove(_ source: ArrivingSource, of url: SourceURL) {
+        entries.withLock { entries in
+            if entries[url]?.source === source { entries[url] = nil }
+        }
+    }
+
     /// The bytes of a source that have arrived, and its size if the origin declared it; nil before the first bytes.
     func arrived(_ url: SourceURL) -> FlightProgress.Arrived? {
         guard let source = entries.withLock({ $0[url]?.source }), let start = source.start else { return nil }

@@ -94,7 +94,10 @@ package struct SourceLoader: Sendable {
     /// The bytes of the source for a caller that follows them: those in memory, those of a fetch in progress, or those of the next
     /// fetch. The caller makes sure that there is one.
     func follow(_ url: SourceURL) -> ArrivingSource {
-        state.arrivals.follow(url, in: cache)
+        if let source = state.loaded.withLock({ $0[url]?.source }), !isFresh(source) {
+            state.arrivals.remove(source.arriving, of: url)
+        }
+        return state.arrivals.follow(url, in: cache)
     }
 
     /// The bytes of a source that have arrived, and its size if the origin declared it; nil before the first bytes.
@@ -160,11 +163,16 @@ package struct SourceLoader: Sendable {
     }
 
     private func sourceInMemory(_ url: SourceURL) -> LoadedSource? {
-        // Renditions that begin one after the other may keep a source for longer than it is fresh.
         guard let source = state.loaded.withLock({ $0[url]?.source }),
-            !cache.isPurged(url.canonical, since: source.epoch), let origin = source.source.origin,
-            case .fresh = cache.freshness(fetchedAt: origin.fetchedAt, freshFor: source.storage.freshFor)
+            !cache.isPurged(url.canonical, since: source.epoch), isFresh(source)
         else { return nil }
         return source
+    }
+
+    /// Renditions that begin one after the other may keep a source for longer than it is fresh.
+    private func isFresh(_ source: LoadedSource) -> Bool {
+        guard let origin = source.source.origin else { return false }
+        if case .fresh = cache.freshness(fetchedAt: origin.fetchedAt, freshFor: source.storage.freshFor) { return true }
+        return false
     }
 }

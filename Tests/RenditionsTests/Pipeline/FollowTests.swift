@@ -70,6 +70,22 @@ import Testing
         }
     }
 
+    @Test func aFollowerReadsNoSourceInMemoryThatIsNotFresh() async throws {
+        let gate = AsyncGate()
+        try await PipelineFixture.run(gates: .init(conversion: gate)) { world async throws in
+            world.answer("/a.gif", .content(gif))
+            async let video = world.find("/a.gif")
+            try await waitUntil("a conversion") { gate.count == 1 }
+            let newer = gif + [1, 2, 3]
+            world.answer("/a.gif", .content(newer))
+            world.advance(100)
+            let followed = try source(await world.pipeline.findOrFollow(world.request("/a.gif", .jpg)))
+            #expect(try await bytes(followed) == newer)
+            gate.open()
+            _ = try await video
+        }
+    }
+
     @Test func aFollowerAfterTheFetchReadsTheSourceInMemory() async throws {
         let gate = AsyncGate()
         try await PipelineFixture.run(gates: .init(conversion: gate)) { world async throws in
