@@ -18,12 +18,19 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     private var decoder: Decoder
     private var canvas: Canvas
     /// Nil where dither stays.
-    private let undither: Undither?
+    private let undither: VideoUndither?
+    /// Pictures that look like the one that was completed last.
+    private var completed: ArraySlice<Picture> = []
+    /// A picture that waits for the next one that looks different: its dither is taken out with the help of that.
+    private var waiting: Picture?
     private let converter: Converter
     private var timeline: Timeline
     private var clock: FrameClock
-    /// The area in which the planes differ from the canvas: all of it at first, later the changes of dropped frames.
+    /// The area in which the planes differ from the picture: all of it at first, later the changes of dropped frames.
     private var area: Rectangle
+    /// The changes of the canvas that ``area`` or the undithering does not know yet.
+    private var drawn: Rectangle
+    private var isAtEnd = false
 
     private enum Converter {
         case identity
@@ -47,7 +54,7 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
             width: summary.width, height: summary.height, format: hasAlpha ? .rgba : .yuv(background: options.background))
         undither =
             options.undither
-            ? try Undither(width: summary.width, height: summary.height, format: canvas.format) : nil
+            ? try VideoUndither(width: summary.width, height: summary.height, format: canvas.format) : nil
         if hasAlpha {
             converter = .alpha(try AlphaConverter(geometry))
         } else if geometry.zoom > 1 {
@@ -60,6 +67,7 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
         width = geometry.evenWidth
         height = geometry.evenHeight
         area = Rectangle(x: 0, y: 0, width: summary.width, height: summary.height)
+        drawn = area
     }
 
     /// The duration of the frames read so far, in units of the source.
@@ -76,34 +84,78 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     func next(
         _ meter: inout some StageMeter, into planes: () throws(TranscodeError) -> PixelConverter.Planes
     ) throws(TranscodeError) -> Sample? {
-        while !timeline.isOver(at: clock.now), try decoder.next(), let pixels = try decoder.readPixels() {
-            meter.decoded(pixels: decoder.frame.rectangle.width * decoder.frame.rectangle.height)
-            meter.worked(at: .decode)
-            area = area.union(try canvas.draw(decoder, pixels))
-            undither?.enter(decoder)
-            meter.worked(at: .compose)
-            let shown = clock.advance(by: decoder.frame.delay)
-            frames += 1
-            guard let time = timeline.place(time: shown.start, duration: shown.duration), timeline.admits(time) else {
-                continue
-            }
-            let changed = undither?.update(canvas, area) ?? area
+        while let picture = try nextPicture(&meter) {
+            guard timeline.admits(picture.time) else { continue }
+            let changed = area
             area = .empty
             let hasChanged = try convert(changed, into: try planes())
             meter.worked(at: .convert)
             // A frame that looks like the previous one extends its sample, up to the longest duration of a sample.
-            guard hasChanged || samples == 0 || timeline.isOverdue(time) else { continue }
+            guard hasChanged || samples == 0 || timeline.isOverdue(picture.time) else { continue }
             samples += 1
-            timeline.note(time)
-            if case .identity = converter { return Sample(time: time, area: changed, frame: frames) }
-            return Sample(time: time, area: Rectangle(x: 0, y: 0, width: width, height: height), frame: frames)
+            timeline.note(picture.time)
+            let whole = Rectangle(x: 0, y: 0, width: width, height: height)
+            let area = if case .identity = converter { changed } else { whole }
+            return Sample(time: picture.time, area: area, frame: picture.frame, gain: undither?.gain ?? 0)
         }
+        return nil
+    }
+
+    /// A frame in the requested part.
+    private struct Picture {
+        /// When it is shown, in units of the timeline.
+        var time: Int
+        /// Frames read so far, this one included.
+        var frame: Int
+    }
+
+    /// The next picture, whose changes are added to ``area``; nil at the end.
+    private func nextPicture(_ meter: inout some StageMeter) throws(TranscodeError) -> Picture? {
+        guard let undither else {
+            let picture = try compose(&meter)
+            area = area.union(drawn)
+            drawn = .empty
+            return picture
+        }
+        if let picture = completed.popFirst() { return picture }
+        if waiting == nil, let first = try compose(&meter) { waiting = try add(first, to: undither) }
+        guard let picture = waiting else { return nil }
+        undither.advance()
+        waiting = nil
+        while waiting == nil, let next = try compose(&meter) {
+            if drawn.isEmpty { completed.append(next) } else { waiting = try add(next, to: undither) }
+        }
+        area = area.union(undither.complete(hasNext: waiting != nil))
+        return picture
+    }
+
+    private func add(_ picture: Picture, to undither: VideoUndither) throws(TranscodeError) -> Picture {
+        try undither.add(canvas, drawn)
+        drawn = .empty
+        return picture
+    }
+
+    /// Composes frames until one lies in the requested part; nil at the end.
+    private func compose(_ meter: inout some StageMeter) throws(TranscodeError) -> Picture? {
+        while !isAtEnd, !timeline.isOver(at: clock.now), try decoder.next(), let pixels = try decoder.readPixels() {
+            meter.decoded(pixels: decoder.frame.rectangle.width * decoder.frame.rectangle.height)
+            meter.worked(at: .decode)
+            drawn = drawn.union(try canvas.draw(decoder, pixels))
+            undither?.enter(decoder)
+            meter.worked(at: .compose)
+            let shown = clock.advance(by: decoder.frame.delay)
+            frames += 1
+            if let time = timeline.place(time: shown.start, duration: shown.duration) {
+                return Picture(time: time, frame: frames)
+            }
+        }
+        isAtEnd = true
         return nil
     }
 
     private func convert(_ area: Rectangle, into planes: PixelConverter.Planes) throws(TranscodeError) -> Bool {
         guard let undither else { return try convert(canvas, area, into: planes) }
-        return try convert(undither.output, area, into: planes)
+        return try undither.withOutput { picture throws(TranscodeError) in try convert(picture, area, into: planes) }
     }
 
     private func convert(
@@ -126,4 +178,6 @@ struct Sample {
     var area: Rectangle
     /// Frames read so far, that of the picture included.
     var frame: Int
+    /// How much of the picture is a mean of pictures with different dither, 0…1.
+    var gain: Double
 }

@@ -7,7 +7,7 @@ final class Undither {
     /// The canvas without dither, in the format of the canvas.
     let output: Canvas
 
-    private var reach: PaletteReach
+    private(set) var reach: PaletteReach
     private var probe = DitherProbe()
     /// What ``output`` was made with; nil if it is a copy.
     private var strength: DitherStrength?
@@ -21,6 +21,15 @@ final class Undither {
         output = try Canvas(width: width, height: height, format: format)
         reach = try PaletteReach(format)
         remover = try DitherRemover(width: width)
+    }
+
+    /// Whether the last picture had dither over a film that has no noise of its own.
+    var removesFilmDither: Bool {
+        switch strength?.kind {
+        case .diffused: true
+        case .ordered(_, let noise): noise == 0
+        case nil: false
+        }
     }
 
     /// Enters the palette of the frame that was drawn. Calls are needed for all frames, in order.
@@ -40,23 +49,16 @@ final class Undither {
         if !isSame { strength = probe.kind.map { DitherStrength($0) } }
         guard let strength else {
             let changed = isSame ? area : whole
-            copy(canvas, changed)
+            output.copy(canvas, changed)
             return changed
         }
         let changed = isSame ? area.expanded(by: Self.margin).clipped(toWidth: canvas.width, height: canvas.height) : whole
         let (x, y) = (changed.x & -Self.grid, changed.y & -Self.grid)
         let region = Rectangle(x: x, y: y, width: changed.maxX - x, height: changed.maxY - y)
         // What is removed is subtracted from the copy.
-        copy(canvas, region)
+        output.copy(canvas, region)
         filter(canvas, region, strength)
         return region
-    }
-
-    private func copy(_ canvas: borrowing Canvas, _ area: Rectangle) {
-        for y in area.y..<area.maxY {
-            let offset = y * canvas.width + area.x
-            (output.pixels + offset).update(from: canvas.pixels + offset, count: area.width)
-        }
     }
 
     /// Removes the dither in a part of the canvas, whose corner lies on the grid.
@@ -125,6 +127,16 @@ final class Undither {
     ) -> (all: Range<Int>, inside: Range<Int>) {
         let all = -DitherRemover.cell..<(remover.columns + 1) * DitherRemover.cell
         return (all, all.clamped(to: -left..<plane.width - left))
+    }
+}
+
+extension Canvas {
+    /// Copies a part of a canvas of the same size and format.
+    func copy(_ other: borrowing Canvas, _ area: Rectangle) {
+        for y in area.y..<area.maxY {
+            let offset = y * width + area.x
+            (pixels + offset).update(from: other.pixels + offset, count: area.width)
+        }
     }
 }
 

@@ -6,9 +6,11 @@ struct AV1Settings: MP4EncoderSettings, Equatable {
     static let codec = VideoCodec.av1
     /// A temporal unit ends with the frame that is shown.
     static let reordersFrames = false
+    /// libavcodec passes libaom no offsets.
+    static let stepsWithoutDither = 0.0
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    static let version = "aom-5"
+    static let version = "aom-6"
 
     /// 0…63: lower is better and larger.
     var quantizer: Int

@@ -23,6 +23,10 @@ protocol EncoderSettings: Sendable {
 protocol MP4EncoderSettings: EncoderSettings {
     static var codec: VideoCodec { get }
 
+    /// Steps of the quantizer by which pictures get coarser that are means of pictures with different dither. 0 where the encoder
+    /// takes no offsets.
+    static var stepsWithoutDither: Double { get }
+
     /// Encoder threads at most.
     var threads: Int { get }
     /// Units a second of the times that frames are given.

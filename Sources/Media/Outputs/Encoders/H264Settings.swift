@@ -5,6 +5,8 @@ internal import Glibc
 package struct H264Settings: MP4EncoderSettings, Equatable {
     static let codec = VideoCodec.h264
     static let reordersFrames = true
+    /// What dither leaves in a picture is more than a finer quantizer would save: measured against films.
+    static let stepsWithoutDither = 0.75
 
     /// x264's constant rate factor: lower is better and larger.
     package var rateFactor: Double
@@ -27,7 +29,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     }
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    package static let version = "x264-12"
+    package static let version = "x264-13"
 
     /// The named preset that the options start from.
     static let preset = "medium"

@@ -81,9 +81,12 @@ final class VideoEncoder<Settings: EncoderSettings> {
 
     /// Encodes the planes as the frame shown at `time`, and passes finished packets to `sink`.
     ///
-    /// - Parameter decodedInOrder: Whether the frame is decoded before all later ones. Has no effect on the first frame.
+    /// - Parameters:
+    ///   - decodedInOrder: Whether the frame is decoded before all later ones. Has no effect on the first frame.
+    ///   - steps: How much coarser than usual the frame is quantized, in steps of the encoder.
     func encode(
-        at time: Int, decodedInOrder: Bool = false, _ sink: (UnsafeMutablePointer<AVPacket>) throws(TranscodeError) -> Void
+        at time: Int, decodedInOrder: Bool = false, coarserBy steps: Double = 0,
+        _ sink: (UnsafeMutablePointer<AVPacket>) throws(TranscodeError) -> Void
     ) throws(TranscodeError) {
         guard let frame else { throw .outOfMemory }
         frame.pointee.pts = Settings.reordersFrames ? Int64(time) : index
@@ -91,7 +94,23 @@ final class VideoEncoder<Settings: EncoderSettings> {
         let isPredicted = Settings.reordersFrames && decodedInOrder && index > 0
         frame.pointee.pict_type = isPredicted ? AV_PICTURE_TYPE_P : AV_PICTURE_TYPE_NONE
         index += 1
+        try setQuantizer(coarserBy: steps, of: frame)
         try send(frame, sink)
+    }
+
+    /// Sets how much coarser than usual a frame is quantized: 0 for not at all.
+    private func setQuantizer(coarserBy steps: Double, of frame: UnsafeMutablePointer<AVFrame>) throws(TranscodeError) {
+        av_frame_remove_side_data(frame, AV_FRAME_DATA_REGIONS_OF_INTEREST)
+        guard steps > 0 else { return }
+        let size = MemoryLayout<AVRegionOfInterest>.size
+        guard let data = av_frame_new_side_data(frame, AV_FRAME_DATA_REGIONS_OF_INTEREST, size)?.pointee.data else {
+            throw .outOfMemory
+        }
+        // libavcodec multiplies the offset by the number of steps that 8 bits have.
+        let offset = AVRational(num: Int32(steps * 1000), den: 51_000)
+        let region = AVRegionOfInterest(
+            self_size: UInt32(size), top: 0, bottom: frame.pointee.height, left: 0, right: frame.pointee.width, qoffset: offset)
+        UnsafeMutableRawPointer(data).storeBytes(of: region, as: AVRegionOfInterest.self)
     }
 
     /// Ends the stream, and passes the remaining packets to `sink`.

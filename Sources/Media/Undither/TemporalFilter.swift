@@ -1,0 +1,252 @@
+/// Takes the mean of a picture and its neighbours in time, block by block, along the motion.
+///
+/// Dither differs from picture to picture where a film moves, and the film does not, so the mean comes closer to the film. It is the mean
+/// of pictures with their dither where the spatial filter finds little of it, because of the texture of the film, and of what that filter
+/// made elsewhere. A block counts less the more it differs from where it was, and not at all where it is gone. Where a pattern stands
+/// still, or nothing matches, the block stays as the spatial filter made it. Only luma changes, by at most what the palette explains. Not
+/// thread-safe.
+final class TemporalFilter {
+    /// The picture between the two neighbours, without dither.
+    let output: Canvas
+
+    /// How much of the current picture is a mean of pictures with different dither, 0…1.
+    private(set) var gain: Double = 0
+
+    private var previous = Picture()
+    private var current = Picture()
+    private var next = Picture()
+    /// The motion from the current picture to its neighbours.
+    private let backward: MotionField
+    private let forward: MotionField
+    /// A block's places in the neighbours.
+    private let before: HeapBuffer<UInt8>
+    private let after: HeapBuffer<UInt8>
+
+    private static let block = MotionField.block
+    /// The mean difference of a block's samples, in 256ths, from which on its neighbour counts nothing.
+    private static let largestDifference: Int32 = 15 * 256
+    /// The mean difference, in 256ths, from which on two dithers count as independent.
+    private static let independent: Int32 = 2 * 256
+    /// The weight of the picture itself, and of a neighbour without any difference.
+    private static let unit: Int32 = 64
+
+    init(width: Int, height: Int, format: PixelFormat) throws(TranscodeError) {
+        output = try Canvas(width: width, height: height, format: format)
+        backward = try MotionField(width: width, height: height)
+        forward = try MotionField(width: width, height: height)
+        before = try HeapBuffer(count: Self.block * Self.block)
+        after = try HeapBuffer(count: Self.block * Self.block)
+    }
+
+    /// Makes the newest picture the current one. Its words are in `undithered`, and ``render(hasNext:)`` completes them.
+    func advance(_ undithered: borrowing Canvas) {
+        swap(&previous, &current)
+        swap(&current, &next)
+        output.copy(undithered, current.changed)
+    }
+
+    /// Sets the newest picture, which has no dither that differs from picture to picture.
+    ///
+    /// - Parameter changed: Contains all changes of the spatial filter's output since the previous picture.
+    func add(_ changed: Rectangle) {
+        next.changed = changed
+        next.isDithered = false
+    }
+
+    /// Sets the newest picture, in the format ``PixelFormat/yuv(background:)``.
+    ///
+    /// - Parameters:
+    ///   - changed: Contains all changes of `undithered` since the previous picture.
+    ///   - canvas: The picture with dither.
+    ///   - undithered: The picture as the spatial filter made it.
+    ///   - reach: Tells how far pixels may move.
+    /// - Throws: ``TranscodeError/outOfMemory``, at the first pictures.
+    func add(
+        _ changed: Rectangle, of canvas: borrowing Canvas, _ undithered: borrowing Canvas, _ reach: borrowing PaletteReach
+    ) throws(TranscodeError) {
+        let planes = if let planes = next.planes { planes } else { try Planes(width: canvas.width, height: canvas.height) }
+        planes.load(canvas, undithered, reach)
+        next = Picture(changed: changed, isDithered: true, planes: planes)
+    }
+
+    /// Completes the current picture.
+    ///
+    /// - Parameter hasNext: Whether there is a newer picture.
+    /// - Returns: A rectangle that contains all changes of ``output``.
+    func render(hasNext: Bool) -> Rectangle {
+        gain = 0
+        guard let own = current.dithered else { return current.changed }
+        let area = current.changed.union(previous.changed).union(hasNext ? next.changed : .empty)
+        let side = Self.block
+        let columns = area.x / side..<(area.maxX + side - 1) / side
+        let rows = area.y / side..<(area.maxY + side - 1) / side
+        let (earlier, later) = (previous.dithered, hasNext ? next.dithered : nil)
+        if let earlier { backward.search(columns, rows, of: own.undithered, in: earlier.undithered, hint: forward) }
+        if let later { forward.search(columns, rows, of: own.undithered, in: later.undithered, hint: backward) }
+        var gains: Int32 = 0
+        for row in rows {
+            for column in columns {
+                let one = neighbour(earlier, backward, of: own, column, row, into: before.base)
+                let two = neighbour(later, forward, of: own, column, row, into: after.base)
+                gains += min(Self.unit, one.gain + two.gain)
+                write(own, column, row, one, two)
+            }
+        }
+        gain = Double(gains) / Double(Int32(backward.columns * backward.rows) * Self.unit)
+        return Rectangle(
+            x: columns.lowerBound * side, y: rows.lowerBound * side, width: columns.count * side, height: rows.count * side
+        ).clipped(toWidth: output.width, height: output.height)
+    }
+
+    /// What a neighbour says of a block.
+    private struct Neighbour {
+        var weight: Int32 = 0
+        /// What the weight is worth: nothing where the neighbour has the same dither.
+        var gain: Int32 = 0
+    }
+
+    /// Reads a block's place in a neighbour.
+    private func neighbour(
+        _ planes: Planes?, _ field: MotionField, of own: Planes, _ column: Int, _ row: Int,
+        into pixels: UnsafeMutablePointer<UInt8>
+    ) -> Neighbour {
+        guard let planes else { return Neighbour() }
+        let difference = field[column, row].difference
+        guard difference < Self.largestDifference else { return Neighbour() }
+        // Tukey's biweight.
+        let ratio = difference * 16 / Self.largestDifference
+        let rest = 256 - ratio * ratio
+        let weight = rest * rest * Self.unit / (256 * 256)
+        field.read(planes.mixed, column, row, into: pixels)
+        let stride = own.mixed.stride
+        let samples = own.mixed.samples + Self.block * (row * stride + column)
+        let noise = MotionField.difference(samples, stride, pixels, Self.block)
+        return Neighbour(weight: weight, gain: weight * min(noise, Self.independent) / Self.independent)
+    }
+
+    /// Writes the luma of a block.
+    private func write(_ own: Planes, _ column: Int, _ row: Int, _ one: Neighbour, _ two: Neighbour) {
+        // The weights of a mean, whose sum is 128.
+        let total = Self.unit + one.weight + two.weight
+        let (first, second) = (one.weight * 128 / total, two.weight * 128 / total)
+        @inline(__always) func all(_ value: Int32) -> SIMD16<Int16> { SIMD16(repeating: Int16(truncatingIfNeeded: value)) }
+        let weights = (all(128 - first - second), all(first), all(second))
+        let gain = min(Self.unit, one.gain + two.gain)
+        let (temporal, spatial) = (all(gain), all(Self.unit - gain))
+        let limit = all(own.limit(column, row))
+        let stride = own.original.stride
+        let (left, top) = (column * Self.block, row * Self.block)
+        let offset = top * stride + left
+        let count = min(Self.block, output.width - left)
+        for line in 0..<min(Self.block, output.height - top) {
+            let original = Self.load(own.original.samples + (offset + line * stride))
+            // Sums of 128 × 255 at most.
+            var mean = Self.load(own.mixed.samples + (offset + line * stride)) &* weights.0
+            mean &+= Self.load(before.base + line * Self.block) &* weights.1
+            mean &+= Self.load(after.base + line * Self.block) &* weights.2
+            mean = (mean &+ 64) &>> 7
+            var mixed = mean &* temporal
+            mixed &+= Self.load(own.undithered.samples + (offset + line * stride)) &* spatial
+            mixed = (mixed &+ 32) &>> 6
+            let (lower, upper) = (original &- limit, original &+ limit)
+            // Between two samples, so still within 0…255.
+            mixed.replace(with: lower, where: mixed .< lower)
+            mixed.replace(with: upper, where: mixed .> upper)
+            let words = output.pixels + ((top + line) * output.width + left)
+            if count == Self.block {
+                let address = UnsafeMutableRawPointer(words)
+                let kept = address.loadUnaligned(as: SIMD16<UInt32>.self) & ~0xff
+                address.storeBytes(of: kept | SIMD16<UInt32>(truncatingIfNeeded: mixed), as: SIMD16<UInt32>.self)
+            } else {
+                for x in 0..<count { words[x] = words[x] & ~0xff | UInt32(truncatingIfNeeded: mixed[x]) }
+            }
+        }
+    }
+
+    @inline(__always)
+    private static func load(_ samples: UnsafePointer<UInt8>) -> SIMD16<Int16> {
+        SIMD16<Int16>(truncatingIfNeeded: UnsafeRawPointer(samples).loadUnaligned(as: SIMD16<UInt8>.self))
+    }
+}
+
+extension TemporalFilter {
+    /// A picture of the animation.
+    private struct Picture {
+        var changed = Rectangle.empty
+        var isDithered = false
+        /// Those of an earlier picture where this one has no dither.
+        var planes: Planes?
+
+        var dithered: Planes? { isDithered ? planes : nil }
+    }
+
+    /// The luma of a picture.
+    private final class Planes {
+        /// With dither.
+        let original: BorderedPlane
+        /// As the spatial filter made it.
+        let undithered: BorderedPlane
+        /// Between both: the more that filter took out of a block, the more of what it made.
+        let mixed: BorderedPlane
+        /// How far the pixels of each block may move, in levels.
+        private let limits: HeapBuffer<UInt8>
+        private let columns: Int
+
+        init(width: Int, height: Int) throws(TranscodeError) {
+            original = try BorderedPlane(width: width, height: height)
+            undithered = try BorderedPlane(width: width, height: height)
+            mixed = try BorderedPlane(width: width, height: height)
+            columns = (width + block - 1) / block
+            limits = try HeapBuffer(count: columns * ((height + block - 1) / block))
+        }
+
+        func limit(_ column: Int, _ row: Int) -> Int32 { Int32(limits.base[row * columns + column]) }
+
+        func load(_ canvas: borrowing Canvas, _ undithered: borrowing Canvas, _ reach: borrowing PaletteReach) {
+            original.load(canvas)
+            self.undithered.load(undithered)
+            for top in stride(from: 0, to: canvas.height, by: block) {
+                for left in stride(from: 0, to: canvas.width, by: block) {
+                    let limit = Self.limit(canvas, left, top, reach)
+                    limits.base[top / block * columns + left / block] = limit
+                    mix(left, top, limit)
+                }
+            }
+            mixed.extend()
+        }
+
+        /// The mean reach of every eighth pixel of a block.
+        private static func limit(
+            _ canvas: borrowing Canvas, _ left: Int, _ top: Int, _ reach: borrowing PaletteReach
+        ) -> UInt8 {
+            var sum: Int32 = 0
+            var count: Int32 = 0
+            for y in stride(from: top, to: min(top + block, canvas.height), by: 2) {
+                let words = canvas.pixels + y * canvas.width
+                for x in stride(from: left + (y / 2 & 3), to: min(left + block, canvas.width), by: 4) {
+                    sum += reach.lookUp(words[x])
+                    count += 1
+                }
+            }
+            return count == 0 ? 0 : UInt8(sum / (count * Int32(PaletteReach.unit)))
+        }
+
+        /// Writes a block of ``mixed``. The spatial filter has found all where it took a quarter of the reach out in the mean.
+        private func mix(_ left: Int, _ top: Int, _ limit: UInt8) {
+            let stride = original.stride
+            let offset = top * stride + left
+            let removed = MotionField.difference(original.samples + offset, stride, undithered.samples + offset, stride)
+            let all = max(1, Int32(limit) * Int32(block * block) / 4)
+            let part = min(unit, removed * unit / all)
+            let weights = (Int16(truncatingIfNeeded: unit - part), Int16(truncatingIfNeeded: part))
+            for line in 0..<block {
+                let place = offset + line &* stride
+                let (one, other, target) = (original.samples + place, undithered.samples + place, mixed.samples + place)
+                for column in 0..<block {
+                    let sum = Int16(one[column]) &* weights.0 &+ Int16(other[column]) &* weights.1
+                    target[column] = UInt8(truncatingIfNeeded: (sum &+ 32) &>> 6)
+                }
+            }
+        }
+    }
+}
