@@ -187,6 +187,28 @@ import Testing
         for change in changes { #expect(try result(true, change) == result(false, change)) }
     }
 
+    /// Pictures of more than a million pixels are complete at once.
+    @Test func largePicturesAreUnditheredAlone() throws {
+        for (height, needsNext) in [(1000, true), (1001, false)] {
+            let undither = try VideoUndither(width: 1000, height: height, format: .yuv(background: .white))
+            #expect(undither.needsNext == needsNext)
+        }
+        #expect(try !VideoUndither(width: 16, height: 16, format: .rgba).needsNext)
+        var builder = GIFBuilder(width: 1008, height: 1000, palette: Self.greys)
+        // A checkerboard of two colours, which become lighter from left to right.
+        let pixels = (0..<1008 * 1000).map { index -> UInt8 in
+            let (x, y) = (index % 1008, index / 1008)
+            return UInt8(4 + x / 90 + (x + y) % 2)
+        }
+        builder.add(GIFBuilder.Frame(width: 1008, height: 1000, pixels: pixels)) { $0.minimumCodeSize = 5 }
+        let part = GIFBuilder.Frame(width: 64, height: 64, pixels: [UInt8](repeating: 7, count: 64 * 64))
+        for frame in 0..<3 { builder.add(part) { ($0.x, $0.y, $0.minimumCodeSize) = (100 * frame, 50, 5) } }
+        let gif = builder.finish()
+        let (plain, undithered) = try (Converted(gif), Converted(gif) { $0.undither = true })
+        #expect(undithered.result.samples == plain.result.samples)
+        #expect(undithered.bytes.count < plain.bytes.count)
+    }
+
     @Test func aFilmWithoutDitherIsTheSameVideo() throws {
         var builder = GIFBuilder(width: Self.width, height: Self.height, palette: Self.greys)
         for frame in 0..<Self.frames {

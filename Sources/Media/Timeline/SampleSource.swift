@@ -86,7 +86,7 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     ) throws(TranscodeError) -> Sample? {
         while let picture = try nextPicture(&meter) {
             guard timeline.admits(picture.time) else { continue }
-            let changed = area
+            let changed = if let undither, !undither.needsNext { undither.update(canvas, area) } else { area }
             area = .empty
             let hasChanged = try convert(changed, into: try planes())
             meter.worked(at: .convert)
@@ -111,8 +111,8 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
 
     /// The next picture, whose changes are added to ``area``; nil at the end.
     private func nextPicture(_ meter: inout some StageMeter) throws(TranscodeError) -> Picture? {
-        guard let undither else {
-            let picture = try compose(&meter)
+        guard let undither, undither.needsNext else {
+            guard let picture = try compose(&meter) else { return nil }
             area = area.union(drawn)
             drawn = .empty
             return picture
