@@ -30,8 +30,8 @@ struct DitherProbe {
     private static let memory: Float = 0.9
     /// The least number of blocks that say anything.
     private static let fewest: Float = 6
-    /// The energy of diffused errors per coefficient over the square of the distance between neighbours in the palette.
-    private static let noisePerReach: Float = 0.08
+    /// The energy of diffused errors per coefficient over the square of the distance between neighbours in the palette, as lightness.
+    private static let noisePerReach: Float = 0.108
     /// The smallest energy of a checkerboard that counts as a pattern: that of 0.43 levels.
     private static let faintest: Float = 12
 
@@ -54,7 +54,9 @@ struct DitherProbe {
                 blocks += 1
                 // A block that no palette explains, or of a single colour, says nothing.
                 guard sum.reach > 0, sum.isUneven else { continue }
-                weigh(tables.energies(samples), meanReach: Float(sum.reach) / Float(64 * PaletteReach.unit))
+                // In levels of lightness.
+                let reach = canvas.format.lightnessRange * Float(sum.reach) / Float(64 * PaletteReach.unit)
+                weigh(tables.energies(samples), meanReach: reach)
             }
         }
         decide()
@@ -178,6 +180,9 @@ private struct BandTables {
 }
 
 extension PixelFormat {
+    /// The range of ``lightness(_:)`` over that of red, green and blue.
+    fileprivate var lightnessRange: Float { if case .rgba = self { 1 } else { 219 / 255 } }
+
     /// The luma of a pixel, 0…255.
     @inline(__always)
     func lightness(_ word: UInt32) -> Int16 {
