@@ -4,8 +4,11 @@ import Testing
 @testable import Media
 
 @Suite("Undithering takes out the dither of a palette and nothing else") struct UnditherTests {
-    private static let width = 96
-    private static let height = 64
+    private typealias Dither = DitheredFilm.Dither
+
+    private static let width = DitheredFilm.width
+    private static let height = DitheredFilm.height
+    private static let greys = DitheredFilm.greys
 
     /// The picture of a film: a gradient with a bright disc that moves.
     private static func film(_ frame: Int) -> [Double] {
@@ -16,51 +19,13 @@ import Testing
         }
     }
 
-    private enum Dither: CaseIterable {
-        case diffused
-        case ordered
-    }
-
-    /// Greys 12 levels apart.
-    private static let greys: [GIFBuilder.Color] = (0..<22).map { number in
-        let level = UInt8(number * 12)
-        return (level, level, level)
-    }
-
     /// Colours whose chroma differs as their lightness does.
     private static let tinted: [GIFBuilder.Color] = greys.map { ($0.0, UInt8(Int($0.1) * 2 / 3), 252 - $0.2) }
-
-    private static func nearest(_ value: Double) -> Int { min(max(Int((value / 12).rounded()), 0), 21) }
-
-    /// Reduces a picture to the greys: with Floyd and Steinberg's weights, a Bayer matrix of 8 × 8, or to the nearest.
-    private static func reduced(_ picture: [Double], _ dither: Dither?) -> [UInt8] {
-        var values = picture
-        var indices: [UInt8] = []
-        for index in values.indices {
-            let (x, y) = (index % width, index / width)
-            var value = values[index]
-            if dither == .ordered {
-                let mixed = x ^ y
-                let bits = (0..<3).reduce(0) { $0 << 2 | (mixed >> $1 & 1) << 1 | y >> $1 & 1 }
-                value += (Double(bits) / 64 - 0.5) * 12
-            }
-            let chosen = nearest(value)
-            indices.append(UInt8(chosen))
-            guard dither == .diffused else { continue }
-            let error = value - Double(chosen * 12)
-            if x + 1 < width { values[index + 1] += error * 7 / 16 }
-            guard y + 1 < height else { continue }
-            if x > 0 { values[index + width - 1] += error * 3 / 16 }
-            values[index + width] += error * 5 / 16
-            if x + 1 < width { values[index + width + 1] += error / 16 }
-        }
-        return indices
-    }
 
     private static func gif(_ dither: Dither?, frames: Int = 4) -> [UInt8] {
         var builder = GIFBuilder(width: width, height: height, palette: greys)
         for frame in 0..<frames {
-            builder.add(GIFBuilder.Frame(width: width, height: height, pixels: reduced(film(frame), dither))) {
+            builder.add(GIFBuilder.Frame(width: width, height: height, pixels: DitheredFilm.reduced(film(frame), dither))) {
                 $0.minimumCodeSize = 5
             }
         }
@@ -117,7 +82,7 @@ import Testing
             level + (0..<4).reduce(0) { sum, _ in sum + Double.random(in: -0.5...0.5, using: &random) } * 14
         }
         var builder = GIFBuilder(width: Self.width, height: Self.height, palette: Self.greys)
-        builder.add(GIFBuilder.Frame(width: Self.width, height: Self.height, pixels: Self.reduced(film, .ordered))) {
+        builder.add(GIFBuilder.Frame(width: Self.width, height: Self.height, pixels: DitheredFilm.reduced(film, .ordered))) {
             $0.minimumCodeSize = 5
         }
         let (words, original) = try undithered(builder.finish(), format: .rgba)
@@ -138,7 +103,7 @@ import Testing
     @Test func gradientsDoNotBecomeBands() throws {
         var builder = GIFBuilder(width: Self.width, height: Self.height, palette: Self.greys)
         let film = (0..<Self.width * Self.height).map { 60 + Double($0 % Self.width) * 0.5 }
-        builder.add(GIFBuilder.Frame(width: Self.width, height: Self.height, pixels: Self.reduced(film, .diffused))) {
+        builder.add(GIFBuilder.Frame(width: Self.width, height: Self.height, pixels: DitheredFilm.reduced(film, .diffused))) {
             $0.minimumCodeSize = 5
         }
         let (words, _) = try undithered(builder.finish(), format: .rgba)
@@ -207,7 +172,7 @@ import Testing
 
     @Test func transparentPixelsStayTransparent() throws {
         var builder = GIFBuilder(width: Self.width, height: Self.height, palette: Self.greys)
-        let pixels = Self.reduced(Self.film(0), .diffused).enumerated().map { $0 % Self.width < 30 ? 21 : min($1, 20) }
+        let pixels = DitheredFilm.reduced(Self.film(0), .diffused).enumerated().map { $0 % Self.width < 30 ? 21 : min($1, 20) }
         builder.add(GIFBuilder.Frame(width: Self.width, height: Self.height, pixels: pixels)) {
             $0.minimumCodeSize = 5
             $0.transparent = 21
@@ -235,8 +200,8 @@ import Testing
     @Test(arguments: [greys, tinted]) private func changesOfAPartGiveTheSamePictureAsTheWhole(
         _ palette: [GIFBuilder.Color]
     ) throws {
-        let film = Self.reduced(Self.film(0), .diffused)
-        let next = Self.reduced(Self.film(1), .diffused)
+        let film = DitheredFilm.reduced(Self.film(0), .diffused)
+        let next = DitheredFilm.reduced(Self.film(1), .diffused)
         var whole = GIFBuilder(width: Self.width, height: Self.height, palette: palette)
         var part = whole
         func add(_ builder: inout GIFBuilder, _ frame: GIFBuilder.Frame, _ x: Int, _ y: Int) {

@@ -4,14 +4,10 @@ import Testing
 @testable import Media
 
 @Suite("Undithering with neighbours in time") struct VideoUnditherTests {
-    private static let width = 96
-    private static let height = 64
+    private static let width = DitheredFilm.width
+    private static let height = DitheredFilm.height
+    private static let greys = DitheredFilm.greys
     private static let frames = 5
-    /// Greys 12 levels apart.
-    private static let greys: [GIFBuilder.Color] = (0..<22).map { number in
-        let level = UInt8(number * 12)
-        return (level, level, level)
-    }
 
     /// Rows of the film with a texture.
     private static let textured = 40
@@ -29,20 +25,7 @@ import Testing
 
     /// A picture of the film with diffused errors.
     private static func picture(_ frame: Int, speed: Int) -> [UInt8] {
-        var values = film(frame, speed: speed)
-        var indices: [UInt8] = []
-        for index in values.indices {
-            let nearest = min(max(Int((values[index] / 12).rounded()), 0), 21)
-            indices.append(UInt8(nearest))
-            let error = values[index] - Double(nearest * 12)
-            let (x, y) = (index % width, index / width)
-            if x + 1 < width { values[index + 1] += error * 7 / 16 }
-            guard y + 1 < height else { continue }
-            if x > 0 { values[index + width - 1] += error * 3 / 16 }
-            values[index + width] += error * 5 / 16
-            if x + 1 < width { values[index + width + 1] += error / 16 }
-        }
-        return indices
+        DitheredFilm.reduced(film(frame, speed: speed), .diffused)
     }
 
     private static func gif(_ pictures: [[UInt8]]) -> [UInt8] {

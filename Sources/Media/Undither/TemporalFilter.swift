@@ -64,9 +64,9 @@ final class TemporalFilter {
     func add(
         _ changed: Rectangle, of canvas: borrowing Canvas, _ undithered: borrowing Canvas, _ reach: borrowing PaletteReach
     ) throws(TranscodeError) {
-        let planes = if let planes = next.planes { planes } else { try Planes(width: canvas.width, height: canvas.height) }
-        planes.load(canvas, undithered, reach)
-        next = Picture(changed: changed, isDithered: true, planes: planes)
+        let luma = if let luma = next.luma { luma } else { try DitheredPicture(width: canvas.width, height: canvas.height) }
+        luma.load(canvas, undithered, reach)
+        next = Picture(changed: changed, isDithered: true, luma: luma)
     }
 
     /// Completes the current picture.
@@ -107,17 +107,17 @@ final class TemporalFilter {
 
     /// Reads a block's place in a neighbour.
     private func neighbour(
-        _ planes: Planes?, _ field: MotionField, of own: Planes, _ column: Int, _ row: Int,
+        _ other: DitheredPicture?, _ field: MotionField, of own: DitheredPicture, _ column: Int, _ row: Int,
         into pixels: UnsafeMutablePointer<UInt8>
     ) -> Neighbour {
-        guard let planes else { return Neighbour() }
+        guard let other else { return Neighbour() }
         let difference = field[column, row].difference
         guard difference < Self.largestDifference else { return Neighbour() }
         // Tukey's biweight.
         let ratio = difference * 16 / Self.largestDifference
         let rest = 256 - ratio * ratio
         let weight = rest * rest * Self.unit / (256 * 256)
-        field.read(planes.mixed, column, row, into: pixels)
+        field.read(other.mixed, column, row, into: pixels)
         let stride = own.mixed.stride
         let samples = own.mixed.samples + Self.block * (row * stride + column)
         let noise = MotionField.difference(samples, stride, pixels, Self.block)
@@ -125,7 +125,7 @@ final class TemporalFilter {
     }
 
     /// Writes the luma of a block.
-    private func write(_ own: Planes, _ column: Int, _ row: Int, _ one: Neighbour, _ two: Neighbour) {
+    private func write(_ own: DitheredPicture, _ column: Int, _ row: Int, _ one: Neighbour, _ two: Neighbour) {
         // The weights of a mean, whose sum is 128.
         let total = Self.unit + one.weight + two.weight
         let (first, second) = (one.weight * 128 / total, two.weight * 128 / total)
@@ -175,78 +175,8 @@ extension TemporalFilter {
         var changed = Rectangle.empty
         var isDithered = false
         /// Those of an earlier picture where this one has no dither.
-        var planes: Planes?
+        var luma: DitheredPicture?
 
-        var dithered: Planes? { isDithered ? planes : nil }
-    }
-
-    /// The luma of a picture.
-    private final class Planes {
-        /// With dither.
-        let original: BorderedPlane
-        /// As the spatial filter made it.
-        let undithered: BorderedPlane
-        /// Between both: the more that filter took out of a block, the more of what it made.
-        let mixed: BorderedPlane
-        /// How far the pixels of each block may move, in levels.
-        private let limits: HeapBuffer<UInt8>
-        private let columns: Int
-
-        init(width: Int, height: Int) throws(TranscodeError) {
-            original = try BorderedPlane(width: width, height: height)
-            undithered = try BorderedPlane(width: width, height: height)
-            mixed = try BorderedPlane(width: width, height: height)
-            columns = (width + block - 1) / block
-            limits = try HeapBuffer(count: columns * ((height + block - 1) / block))
-        }
-
-        func limit(_ column: Int, _ row: Int) -> Int32 { Int32(limits.base[row * columns + column]) }
-
-        func load(_ canvas: borrowing Canvas, _ undithered: borrowing Canvas, _ reach: borrowing PaletteReach) {
-            original.load(canvas)
-            self.undithered.load(undithered)
-            for top in stride(from: 0, to: canvas.height, by: block) {
-                for left in stride(from: 0, to: canvas.width, by: block) {
-                    let limit = Self.limit(canvas, left, top, reach)
-                    limits.base[top / block * columns + left / block] = limit
-                    mix(left, top, limit)
-                }
-            }
-            mixed.extend()
-        }
-
-        /// The mean reach of every eighth pixel of a block.
-        private static func limit(
-            _ canvas: borrowing Canvas, _ left: Int, _ top: Int, _ reach: borrowing PaletteReach
-        ) -> UInt8 {
-            var sum: Int32 = 0
-            var count: Int32 = 0
-            for y in stride(from: top, to: min(top + block, canvas.height), by: 2) {
-                let words = canvas.pixels + y * canvas.width
-                for x in stride(from: left + (y / 2 & 3), to: min(left + block, canvas.width), by: 4) {
-                    sum += reach.lookUp(words[x])
-                    count += 1
-                }
-            }
-            return count == 0 ? 0 : UInt8(sum / (count * Int32(PaletteReach.unit)))
-        }
-
-        /// Writes a block of ``mixed``. The spatial filter has found all where it took a quarter of the reach out in the mean.
-        private func mix(_ left: Int, _ top: Int, _ limit: UInt8) {
-            let stride = original.stride
-            let offset = top * stride + left
-            let removed = MotionField.difference(original.samples + offset, stride, undithered.samples + offset, stride)
-            let all = max(1, Int32(limit) * Int32(block * block) / 4)
-            let part = min(unit, removed * unit / all)
-            let weights = (Int16(truncatingIfNeeded: unit - part), Int16(truncatingIfNeeded: part))
-            for line in 0..<block {
-                let place = offset + line &* stride
-                let (one, other, target) = (original.samples + place, undithered.samples + place, mixed.samples + place)
-                for column in 0..<block {
-                    let sum = Int16(one[column]) &* weights.0 &+ Int16(other[column]) &* weights.1
-                    target[column] = UInt8(truncatingIfNeeded: (sum &+ 32) &>> 6)
-                }
-            }
-        }
+        var dithered: DitheredPicture? { isDithered ? luma : nil }
     }
 }
