@@ -78,6 +78,28 @@ import Testing
         }
     }
 
+    /// Each block is a little further away than the one before it.
+    @Test func aPictureThatIsStretchedHasNoEndlessMotion() throws {
+        let width = 40_000
+        func plane(stretch: Double) throws -> BorderedPlane {
+            let canvas = try Canvas(width: width, height: 16, format: .yuv(background: .white))
+            for index in 0..<width * 16 {
+                // A line whose steepness tells the place, in waves that are longer than any step of the search.
+                let place = Double(index % width) / stretch
+                let wave = abs((place / 400).truncatingRemainder(dividingBy: 2) - 1)
+                canvas.pixels[index] = UInt32(20 + 200 * wave)
+            }
+            let plane = try BorderedPlane(width: width, height: 16)
+            plane.load(canvas)
+            return plane
+        }
+        let fields = try (MotionField(width: width, height: 16), MotionField(width: width, height: 16))
+        fields.0.search(0..<fields.0.columns, 0..<1, of: try plane(stretch: 1), in: try plane(stretch: 1.2), hint: fields.1)
+        let motions = (0..<fields.0.columns).map { abs(Int(fields.0[$0, 0].x)) }
+        #expect(motions.allSatisfy { $0 <= 2001 })
+        #expect(motions.contains { $0 > 1000 }, "\(motions.max() ?? 0)")
+    }
+
     @Test func blocksThatAreNotSearchedStandStill() throws {
         let field = try MotionField(width: Self.width, height: Self.height)
         let hint = try MotionField(width: Self.width, height: Self.height)

@@ -34,6 +34,13 @@ package struct Canvas: ~Copyable {
         body(UnsafeRawBufferPointer(start: pixels, count: width * height * 4))
     }
 
+    /// Copies a part of a canvas of the same size and format.
+    ///
+    /// - Parameter area: Inside the canvas.
+    func copy(_ other: borrowing Canvas, _ area: Rectangle) {
+        forEachRow(of: area) { (pixels + $0).update(from: other.pixels + $0, count: $1) }
+    }
+
     /// Whether a pixel in the rectangle is not opaque, on a canvas of the format ``PixelFormat/rgba``.
     ///
     /// - Parameter rectangle: Inside the canvas; nil for all of it.

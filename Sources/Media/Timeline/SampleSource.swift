@@ -120,7 +120,6 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
         if let picture = completed.popFirst() { return picture }
         if waiting == nil, let first = try compose(&meter) { waiting = try add(first, to: undither) }
         guard let picture = waiting else { return nil }
-        undither.advance()
         waiting = nil
         while waiting == nil, let next = try compose(&meter) {
             if drawn.isEmpty { completed.append(next) } else { waiting = try add(next, to: undither) }

@@ -17,12 +17,19 @@ final class BorderedPlane {
     init(width: Int, height: Int) throws(TranscodeError) {
         self.width = width
         self.height = height
-        let block = MotionField.block
-        stride = (width + block - 1) / block * block + 2 * Self.border
-        rows = (height + block - 1) / block * block + 2 * Self.border
+        stride = Self.bordered(width)
+        rows = Self.bordered(height)
         storage = try HeapBuffer(count: stride * rows)
         samples = storage.base + Self.border * stride + Self.border
     }
+
+    /// The length of a side with both borders.
+    private static func bordered(_ side: Int) -> Int {
+        (side + MotionField.block - 1) / MotionField.block * MotionField.block + 2 * border
+    }
+
+    /// The memory of a plane, in bytes.
+    static func bytes(width: Int, height: Int) -> Int { bordered(width) * bordered(height) }
 
     /// Reads the luma of a canvas of the plane's size, in the format ``PixelFormat/yuv(background:)``.
     func load(_ canvas: borrowing Canvas) {

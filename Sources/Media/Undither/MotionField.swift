@@ -25,6 +25,8 @@ final class MotionField {
     private static let farthest = BorderedPlane.border - 2
     /// The difference below which halves of a pixel are not tried: one level in the mean.
     private static let close = Int32(pixels)
+    /// The longest motion in each direction, in pixels.
+    private static let longest = 1000
     /// Steps of one pixel from the best known place.
     private static let mostSteps = 8
 
@@ -60,6 +62,7 @@ final class MotionField {
         if best.difference == 0 { return Vector(difference: 0) }
         func isInside(_ x: Int, _ y: Int) -> Bool {
             let (left, top) = (column * Self.block + x, row * Self.block + y)
+            guard abs(x) <= Self.longest, abs(y) <= Self.longest else { return false }
             return left >= -Self.farthest && left <= columns * Self.block - Self.block + Self.farthest
                 && top >= -Self.farthest && top <= rows * Self.block - Self.block + Self.farthest
         }

@@ -149,7 +149,7 @@ final class TemporalFilter {
             mixed &+= Self.load(own.undithered.samples + (offset + line * stride)) &* spatial
             mixed = (mixed &+ 32) &>> 6
             let (lower, upper) = (original &- limit, original &+ limit)
-            // Between two samples, so still within 0…255.
+            // A bound that applies lies between both values, so the result stays within 0…255.
             mixed.replace(with: lower, where: mixed .< lower)
             mixed.replace(with: upper, where: mixed .> upper)
             let words = output.pixels + ((top + line) * output.width + left)

@@ -130,16 +130,6 @@ final class Undither {
     }
 }
 
-extension Canvas {
-    /// Copies a part of a canvas of the same size and format.
-    func copy(_ other: borrowing Canvas, _ area: Rectangle) {
-        for y in area.y..<area.maxY {
-            let offset = y * width + area.x
-            (pixels + offset).update(from: other.pixels + offset, count: area.width)
-        }
-    }
-}
-
 extension Rectangle {
     /// The rectangle with a border.
     fileprivate func expanded(by border: Int) -> Rectangle {

@@ -3,20 +3,23 @@
 final class VideoUndither {
     private let spatial: Undither
     private let temporal: TemporalFilter?
-    /// Larger pictures would need too much memory: 13 bytes more for each pixel.
-    private static let mostPixels = 1_000_000
+    /// Whether a picture was added.
+    private var hasPicture = false
+    /// The largest plane of a picture that is filtered in time, in bytes with its border: nine planes and a canvas are needed. A picture
+    /// of 1000 × 1000 pixels just fits.
+    private static let largestPlane = 1_200_000
 
     init(width: Int, height: Int, format: PixelFormat) throws(TranscodeError) {
         spatial = try Undither(width: width, height: height, format: format)
-        if case .yuv = format, width * height <= Self.mostPixels {
+        if case .yuv = format, BorderedPlane.bytes(width: width, height: height) <= Self.largestPlane {
             temporal = try TemporalFilter(width: width, height: height, format: format)
         } else {
             temporal = nil
         }
     }
 
-    /// Whether a picture is complete only when the next one is known: then call ``add(_:_:)``, ``advance()`` and ``complete(hasNext:)``
-    /// for each, otherwise ``update(_:_:)``.
+    /// Whether a picture is complete only when the next one is known: then call ``add(_:_:)`` and ``complete(hasNext:)``, otherwise
+    /// ``update(_:_:)``.
     var needsNext: Bool { temporal != nil }
 
     /// Calls `body` with the picture that was completed last, in the format of the canvas.
@@ -41,6 +44,8 @@ final class VideoUndither {
     /// - Parameter area: Contains all changes since the previous picture; the first call takes the whole canvas.
     /// - Throws: ``TranscodeError/outOfMemory``.
     func add(_ canvas: borrowing Canvas, _ area: Rectangle) throws(TranscodeError) {
+        if hasPicture { temporal?.advance(spatial.output) }
+        hasPicture = true
         let changed = spatial.update(canvas, area)
         if spatial.removesFilmDither {
             try temporal?.add(changed, of: canvas, spatial.output, spatial.reach)
@@ -49,12 +54,12 @@ final class VideoUndither {
         }
     }
 
-    /// Takes the newest picture as the one to complete next. Call it before ``add(_:_:)`` sets the one after it.
-    func advance() { temporal?.advance(spatial.output) }
-
-    /// Completes a picture.
+    /// Completes the picture before the newest one or, at the end, the newest one.
     ///
-    /// - Parameter hasNext: Whether ``add(_:_:)`` has set the one after it.
+    /// - Parameter hasNext: Whether there is a newer picture than the one to complete.
     /// - Returns: A rectangle that contains all changes of the output.
-    func complete(hasNext: Bool) -> Rectangle { temporal?.render(hasNext: hasNext) ?? .empty }
+    func complete(hasNext: Bool) -> Rectangle {
+        if !hasNext { temporal?.advance(spatial.output) }
+        return temporal?.render(hasNext: hasNext) ?? .empty
+    }
 }

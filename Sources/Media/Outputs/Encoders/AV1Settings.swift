@@ -6,8 +6,7 @@ struct AV1Settings: MP4EncoderSettings, Equatable {
     static let codec = VideoCodec.av1
     /// A temporal unit ends with the frame that is shown.
     static let reordersFrames = false
-    /// libavcodec passes libaom no offsets.
-    static let stepsWithoutDither = 0.0
+    static let temporalMeanOffset = 0.0
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
     static let version = "aom-6"

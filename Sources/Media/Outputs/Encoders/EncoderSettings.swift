@@ -23,9 +23,9 @@ protocol EncoderSettings: Sendable {
 protocol MP4EncoderSettings: EncoderSettings {
     static var codec: VideoCodec { get }
 
-    /// Steps of the quantizer by which pictures get coarser that are means of pictures with different dither. 0 where the encoder
-    /// takes no offsets.
-    static var stepsWithoutDither: Double { get }
+    /// By how many steps a picture is quantized more coarsely that is wholly a mean of pictures with different dither
+    /// (``TemporalFilter``). 0 where libavcodec passes the encoder no offsets.
+    static var temporalMeanOffset: Double { get }
 
     /// Encoder threads at most.
     var threads: Int { get }

@@ -5,8 +5,8 @@ internal import Glibc
 package struct H264Settings: MP4EncoderSettings, Equatable {
     static let codec = VideoCodec.h264
     static let reordersFrames = true
-    /// What dither leaves in a picture is more than a finer quantizer would save: measured against films.
-    static let stepsWithoutDither = 0.75
+    /// Measured against films: the remains of the dither are a larger error than this.
+    static let temporalMeanOffset = 0.75
 
     /// x264's constant rate factor: lower is better and larger.
     package var rateFactor: Double

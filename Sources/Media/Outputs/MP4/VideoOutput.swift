@@ -67,7 +67,7 @@ enum VideoOutput: OutputMaker {
             progress.enter(frame: sample.frame)
             // So the last frame is decoded last. If the last frames look alike, the last sample is an earlier one; the muxer allows it.
             let isNearEnd = sample.frame >= summary.delays.count - 1
-            let steps = sample.gain * Settings.stepsWithoutDither
+            let steps = sample.gain * Settings.temporalMeanOffset
             try encoder.encode(at: sample.time, decodedInOrder: isNearEnd, coarserBy: steps) { packet throws(TranscodeError) in
                 meter.worked(at: .encode)
                 try muxer.append(packet)
