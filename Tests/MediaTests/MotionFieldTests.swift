@@ -94,7 +94,7 @@ import Testing
             return plane
         }
         let fields = try (MotionField(width: width, height: 16), MotionField(width: width, height: 16))
-        fields.0.search(0..<fields.0.columns, 0..<1, of: try plane(stretch: 1), in: try plane(stretch: 1.2), hint: fields.1)
+        fields.0.search(0..<fields.0.columns, 0..<1, of: try plane(stretch: 1), in: try plane(stretch: 1.35), hint: fields.1)
         let motions = (0..<fields.0.columns).map { abs(Int(fields.0[$0, 0].x)) }
         #expect(motions.allSatisfy { $0 <= 2001 })
         #expect(motions.contains { $0 > 1000 }, "\(motions.max() ?? 0)")
