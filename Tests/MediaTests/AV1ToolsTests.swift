@@ -16,13 +16,18 @@ import Testing
     }
 
     @Test func aSmallDrawingOfFewBytesIsFiner() {
-        #expect(AV1Tools.video(drawing, work(1000, 40_000)).quantizer(quality: 60) == 35)
-        #expect(AV1Tools.video(drawing, work(1000, 40_001)).quantizer(quality: 60) == 38)
+        #expect(AV1Tools.video(drawing, work(1000, 40_000)).quantizer(quality: 60) == 37)
+        #expect(AV1Tools.video(drawing, work(1000, 40_001)).quantizer(quality: 60) == 40)
     }
 
     @Test func anImageSequenceIsSearchedThoroughlyUnlessItIsLarge() {
         #expect(AV1Tools.image(film, work(40_000_000, 10_000_000)).effort == .thorough)
         #expect(AV1Tools.image(drawing, work(40_000_001)).effort == .quick)
+    }
+
+    @Test func aSmallImageSequenceOfADrawingIsSearchedMoreThoroughlyStill() {
+        #expect(AV1Tools.image(drawing, work(20_000_000)) != AV1Tools.image(drawing, work(20_000_001)))
+        #expect(AV1Tools.image(film, work(20_000_000)) == AV1Tools.image(film, work(20_000_001)))
     }
 
     @Test func alphaIsADrawing() {

@@ -13,6 +13,8 @@ package struct AnimationSummary: Sendable, Equatable {
     package var hasAlpha = false
     /// Whether some frame has alpha or a transparent index, or leaves part of the canvas untouched or cleared.
     package var hasTransparency = false
+    /// The share of the canvas that the frames after the first are coded for, on average: 0…1, and 0 for a still picture.
+    package var changedShare = 0.0
     /// Whether the file ends early.
     package var isBrokenOff = false
 
@@ -52,6 +54,9 @@ package struct AnimationSummary: Sendable, Equatable {
         if delays.isEmpty { throw Decoder.errorWithoutFrames(decoder.ending) }
         if width == 0 || height == 0 { throw .corrupt(Decoder.format, .noCanvas) }
         if density.isEmpty { throw .corrupt(Decoder.format, .emptyFrames) }
+        if delays.count > 1 {
+            changedShare = min(1, Double(density.pixelsAfterFirst) / Double(width * height * (delays.count - 1)))
+        }
         // Checked at the end, because a film may begin with a few blank frames.
         try density.check(limits, dataBytes: decoder.dataBytes)
     }
@@ -89,10 +94,16 @@ extension AnimationDecoder where Self: ~Copyable {
 /// The sum of the pixels of all frames, which is checked against the bytes that encode them.
 struct PixelDensity {
     private var codedPixels = 0
+    private var firstPixels: Int?
 
     mutating func add(_ frame: AnimationFrame) {
-        codedPixels += frame.rectangle.width * frame.rectangle.height
+        let pixels = frame.rectangle.width * frame.rectangle.height
+        if firstPixels == nil { firstPixels = pixels }
+        codedPixels += pixels
     }
+
+    /// The pixels of the frames after the first.
+    var pixelsAfterFirst: Int { codedPixels - (firstPixels ?? 0) }
 
     /// Whether no frame has a pixel.
     var isEmpty: Bool { codedPixels == 0 }

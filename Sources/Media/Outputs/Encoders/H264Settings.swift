@@ -17,19 +17,22 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     package var timescale = FrameClock.timescale
     /// What the pictures show.
     private let content: PictureContent
+    /// ``AnimationSummary/changedShare`` of the source.
+    private let changedShare: Double
     /// Whether only the first frame is an IDR picture. Two IDR pictures in a row, the last of one round and the first of the next,
     /// would have to differ in their `idr_pic_id` (ITU-T H.264 §7.4.3), and rounds are copies.
     package var hasOneKeyframe: Bool
 
-    init(_ transcoder: Transcoder, _ content: PictureContent) {
+    init(_ transcoder: Transcoder, _ content: PictureContent, changedShare: Double) {
         self.content = content
+        self.changedShare = changedShare
         rateFactor = Self.rateFactor(quality: transcoder.options.quality, content)
         threads = transcoder.threads
         hasOneKeyframe = transcoder.options.time.loops > 1
     }
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    package static let version = "x264-13"
+    package static let version = "x264-14"
 
     /// The named preset that the options start from.
     static let preset = "medium"
@@ -47,25 +50,30 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
         "psy=0:weightp=0:scenecut=0:b-adapt=0:subme=2:trellis=1:8x8dct=0:"
         + "cqm4=16,16,16,16,16,16,16,16,16,16,16,16,16,16,16,16"
 
-    /// Options for drawings. Parts of drawings move far and return, so a wide search pays off. Less deblocking keeps edges sharp.
-    static let drawingOptions = ":me=umh:merange=32:deblock=-1,-1"
+    /// Options for drawings, in addition to those of ``DrawingSearch``. Less deblocking keeps edges sharp.
+    private static let drawingOptions = ":deblock=-1,-1"
 
-    /// ``options`` and what the settings add to them.
-    var allOptions: String {
-        Self.options + (content.isScreen ? Self.drawingOptions : "")
-            + (hasOneKeyframe ? ":keyint=infinite:min-keyint=1000000" : "")
+    /// ``options`` and what the settings add to them for a video of this size, in pixels.
+    private func allOptions(width: Int, height: Int) -> String {
+        var list = Self.options
+        if content.isScreen {
+            list += DrawingSearch(width: width, height: height, changedShare: changedShare).options + Self.drawingOptions
+        }
+        if hasOneKeyframe { list += ":keyint=infinite:min-keyint=1000000" }
+        return list
     }
 
-    /// The rate factor for `quality` 1…100: two straight lines that meet at the default, 60 ↦ 22.3, or 22.5 for drawings, whose
+    /// The rate factor for `quality` 1…100: two straight lines that meet at the default, 60 ↦ 22.3, or 22.6 for drawings, whose
     /// options give a better picture at the same factor. 100 ↦ 10.3 (no loss to be seen), 1 ↦ 45.9.
     static func rateFactor(quality: Int, _ content: PictureContent) -> Double {
-        let middle = content.isScreen ? 22.5 : 22.3
+        let middle = content.isScreen ? 22.6 : 22.3
         let distance = Double(quality - 60)
         return distance >= 0 ? middle - distance * (middle - 10.3) / 40 : middle - distance * (45.9 - middle) / 59
     }
 
     func configure(_ context: UnsafeMutablePointer<AVCodecContext>, shortestFrame: Int) {
-        let budget = EncoderBudget(pixels: Int(context.pointee.width) * Int(context.pointee.height))
+        let (width, height) = (Int(context.pointee.width), Int(context.pointee.height))
+        let budget = EncoderBudget(pixels: width * height)
         context.pointee.time_base = AVRational(num: 1, den: Int32(timescale))
         // x264 takes the level from this rate, not from the time base.
         context.pointee.framerate = AVRational(num: Int32(timescale), den: Int32(max(1, shortestFrame)))
@@ -73,7 +81,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
         context.pointee.thread_count = Int32(budget.threads)
         av_opt_set(context.pointee.priv_data, "preset", Self.preset, 0)
         av_opt_set_double(context.pointee.priv_data, "crf", rateFactor, 0)
-        let options = allOptions + ":rc-lookahead=\(budget.lookahead)" + InstructionSet.option
+        let options = allOptions(width: width, height: height) + ":rc-lookahead=\(budget.lookahead)" + InstructionSet.option
         av_opt_set(context.pointee.priv_data, "x264-params", options, 0)
     }
 
@@ -102,7 +110,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
 }
 
 /// Lookahead and threads of an encoder for a canvas of some size, so that a job stays within 64 MB and 60 bytes per pixel, and
-/// within 84 where a large picture has a second thread.
+/// within 84 where a large picture has a second thread. The references of ``DrawingSearch`` may add up to 17.
 ///
 /// Measured with x264 0.164: 46 bytes a pixel in any case, 3 for each frame of lookahead, 24 for a second thread, beside
 /// 40 MB of libraries, tables and what large pages leave unused. Lookahead makes small files, by a tenth at 25 against 5, and hardly more beyond;

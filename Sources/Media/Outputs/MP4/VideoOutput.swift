@@ -15,7 +15,8 @@ enum VideoOutput: OutputMaker {
             ofFirstFrame: bytes, by: decoder, limits: transcoder.limits, tune: transcoder.options.tune)
         switch transcoder.options.codec {
         case .h264:
-            return try attempt(transcoder, decoder, bytes, summary, H264Settings(transcoder, content), to: descriptor, progress)
+            let settings = H264Settings(transcoder, content, changedShare: summary.changedShare)
+            return try attempt(transcoder, decoder, bytes, summary, settings, to: descriptor, progress)
         case .av1:
             let tools = AV1Tools.video(content, AV1Tools.Work(of: summary, bytes: bytes.count, transcoder.options))
             return try attempt(transcoder, decoder, bytes, summary, AV1Settings(transcoder, tools), to: descriptor, progress)
@@ -137,7 +138,7 @@ extension Transcoder {
         var transcoder = self
         transcoder.threads = 1
         let content = try PictureContent(ofFirstFrame: source, by: decoder, limits: limits, tune: options.tune)
-        let settings = H264Settings(transcoder, content)
+        let settings = H264Settings(transcoder, content, changedShare: summary.changedShare)
         let result = try VideoOutput.encode(
             transcoder, decoder, source, summary, settings, to: descriptor, &meter, FrameMeter(nil))
         return meter.finished(bytes: result.bytes)

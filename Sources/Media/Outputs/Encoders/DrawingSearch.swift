@@ -1,0 +1,35 @@
+/// How far, and in how many pictures, x264 looks for the blocks of a drawing.
+///
+/// Parts of drawings move far from one picture to the next (a page scrolls, a window opens) and return after some pictures, but
+/// x264 pays for each pixel of the range and each picture wherever a block has changed. Where frames change little of the
+/// canvas, a wide search in many pictures is cheap. `docs/benchmarks.md` has the measurements.
+struct DrawingSearch: Equatable {
+    /// The distance to each side, in pixels.
+    let range: Int
+    /// Pictures that a block may be copied from. More of them raise the level of a stream, and its decoder's memory.
+    let references: Int
+
+    /// The largest part of the canvas, on average, that counts as little.
+    private static let littleChange = 0.3
+    private static let manyReferences = 6
+    /// What the preset has.
+    private static let fewReferences = 3
+    /// Macroblocks of all references up to which a stream has level 4.0 or lower, which every device plays (`MaxDpbMbs` of ITU-T
+    /// H.264 table A-1).
+    private static let mostReferenceMacroblocks = 32_768
+
+    /// - Parameters:
+    ///   - width: Of the video, in pixels; as the height.
+    ///   - changedShare: ``AnimationSummary/changedShare``.
+    init(width: Int, height: Int, changedShare: Double) {
+        let changesLittle = changedShare <= Self.littleChange
+        let macroblocks = (width + 15) / 16 * ((height + 15) / 16)
+        range = changesLittle ? 112 : 72
+        references =
+            changesLittle && macroblocks * Self.manyReferences <= Self.mostReferenceMacroblocks
+            ? Self.manyReferences : Self.fewReferences
+    }
+
+    /// In x264's syntax, with a leading colon.
+    var options: String { ":me=umh:merange=\(range):ref=\(references)" }
+}

@@ -1,0 +1,53 @@
+import TestSupport
+import Testing
+
+@testable import Media
+
+@Suite("How far x264 looks for the parts of a drawing") struct DrawingSearchTests {
+    private func search(_ width: Int, _ height: Int, changedShare: Double) -> DrawingSearch {
+        DrawingSearch(width: width, height: height, changedShare: changedShare)
+    }
+
+    @Test func aDrawingThatChangesLittleIsSearchedFartherAndInMorePictures() {
+        #expect(search(640, 480, changedShare: 0.3).options == ":me=umh:merange=112:ref=6")
+        #expect(search(640, 480, changedShare: 0.31).options == ":me=umh:merange=72:ref=3")
+    }
+
+    @Test func moreReferencesNeverTakeMoreThanLevel4() {
+        // 5,460 macroblocks are the most of which six pictures fit into level 4.0.
+        #expect(search(16 * 78, 16 * 70, changedShare: 0).references == 6)
+        #expect(search(16 * 78, 16 * 70 + 2, changedShare: 0).references == 3)
+    }
+
+    @Test(arguments: [(640, 480, 22), (1248, 1120, 40), (1248, 1122, 40)])
+    func theLevelOfAVideoHoldsItsReferences(_ width: Int, _ height: Int, _ level: Int) throws {
+        var builder = GIFBuilder(width: width, height: height)
+        builder.add(GIFBuilder.Frame(width: width, height: height, color: 1))
+        for step in 1...2 {
+            builder.add(GIFBuilder.Frame(width: 64, height: 64, color: 2)) { (frame: inout GIFBuilder.Frame) in
+                frame.x = 16 * step
+            }
+        }
+        #expect(try Converted(builder.finish()).boxes.level == level)
+    }
+
+    @Test func theShareIsThatOfTheFramesAfterTheFirst() throws {
+        func share(_ rectangles: [(x: Int, y: Int, side: Int)]) throws -> Double {
+            var builder = GIFBuilder(width: 40, height: 40)
+            for (x, y, side) in rectangles {
+                builder.add(GIFBuilder.Frame(width: side, height: side, color: 1)) { (frame: inout GIFBuilder.Frame) in
+                    (frame.x, frame.y) = (x, y)
+                }
+            }
+            let gif = builder.finish()
+            return try gif.withUnsafeBytes {
+                try AnimationSummary(scanning: $0, by: GIFReader.self, limits: MediaLimits()).changedShare
+            }
+        }
+        #expect(try share([(0, 0, 40)]) == 0)
+        #expect(try share([(0, 0, 40), (0, 0, 20)]) == 0.25)
+        #expect(try share([(0, 0, 10), (0, 0, 40), (4, 4, 20), (9, 9, 20)]) == 0.5)
+        // A frame may be larger than the canvas.
+        #expect(try share([(0, 0, 40), (0, 0, 80)]) == 1)
+    }
+}
