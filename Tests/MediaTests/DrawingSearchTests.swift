@@ -19,15 +19,13 @@ import Testing
         #expect(search(16 * 78, 16 * 70 + 2, changedShare: 0).references == 3)
     }
 
-    @Test(arguments: [(640, 480, 22), (1248, 1120, 40), (1248, 1122, 40)])
-    func theLevelOfAVideoHoldsItsReferences(_ width: Int, _ height: Int, _ level: Int) throws {
+    /// 1280 × 720 needs level 3.1 for three references and 4.0 for six; 1248 × 1122 needs 4.0 for three and 4.2 for six.
+    @Test(arguments: [(1280, 720, false, 40), (1280, 720, true, 31), (1248, 1122, false, 40)])
+    func theLevelOfAVideoShowsItsReferences(_ width: Int, _ height: Int, changesAll: Bool, level: Int) throws {
         var builder = GIFBuilder(width: width, height: height)
         builder.add(GIFBuilder.Frame(width: width, height: height, color: 1))
-        for step in 1...2 {
-            builder.add(GIFBuilder.Frame(width: 64, height: 64, color: 2)) { (frame: inout GIFBuilder.Frame) in
-                frame.x = 16 * step
-            }
-        }
+        let (partWidth, partHeight) = changesAll ? (width, height) : (64, 64)
+        for color in UInt8(2)...3 { builder.add(GIFBuilder.Frame(width: partWidth, height: partHeight, color: color)) }
         #expect(try Converted(builder.finish()).boxes.level == level)
     }
 

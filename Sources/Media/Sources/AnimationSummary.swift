@@ -29,6 +29,8 @@ package struct AnimationSummary: Sendable, Equatable {
         timescale = decoder.timescale
         var pixels = 0
         var density = PixelDensity()
+        /// Pixels of the frames after the first.
+        var changedPixels = 0
         var duration = 0
         /// Units per hundredth of a second.
         let unit = timescale / FrameClock.timescale
@@ -37,6 +39,8 @@ package struct AnimationSummary: Sendable, Equatable {
             if delays.isEmpty {
                 (width, height) = try Self.checkedSize(decoder, limits)
                 hasTransparency = frame.rectangle != Rectangle(x: 0, y: 0, width: width, height: height)
+            } else {
+                changedPixels += frame.rectangle.width * frame.rectangle.height
             }
             if frame.mayBeTransparent { hasAlpha = true }
             if frame.mayBeTransparent || frame.disposal == .clear { hasTransparency = true }
@@ -55,7 +59,7 @@ package struct AnimationSummary: Sendable, Equatable {
         if width == 0 || height == 0 { throw .corrupt(Decoder.format, .noCanvas) }
         if density.isEmpty { throw .corrupt(Decoder.format, .emptyFrames) }
         if delays.count > 1 {
-            changedShare = min(1, Double(density.pixelsAfterFirst) / Double(width * height * (delays.count - 1)))
+            changedShare = min(1, Double(changedPixels) / Double(width * height * (delays.count - 1)))
         }
         // Checked at the end, because a film may begin with a few blank frames.
         try density.check(limits, dataBytes: decoder.dataBytes)
@@ -94,16 +98,10 @@ extension AnimationDecoder where Self: ~Copyable {
 /// The sum of the pixels of all frames, which is checked against the bytes that encode them.
 struct PixelDensity {
     private var codedPixels = 0
-    private var firstPixels: Int?
 
     mutating func add(_ frame: AnimationFrame) {
-        let pixels = frame.rectangle.width * frame.rectangle.height
-        if firstPixels == nil { firstPixels = pixels }
-        codedPixels += pixels
+        codedPixels += frame.rectangle.width * frame.rectangle.height
     }
-
-    /// The pixels of the frames after the first.
-    var pixelsAfterFirst: Int { codedPixels - (firstPixels ?? 0) }
 
     /// Whether no frame has a pixel.
     var isEmpty: Bool { codedPixels == 0 }

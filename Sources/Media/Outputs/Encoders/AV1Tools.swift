@@ -54,7 +54,7 @@ struct AV1Tools: Equatable {
     }
 
     /// The tools for an image sequence. The thorough search takes up to 0.5 µs per pixel, so that this much work takes 20 seconds.
-    /// For drawings that take half of that, it is more thorough still. Films lose as much quality by that as they save bytes.
+    /// Drawings of half as many pixels have a slower speed, which saves bytes. Films would lose quality by it.
     static func image(_ content: PictureContent, _ work: Work) -> AV1Tools {
         let isScreen = content.isScreen
         guard work.pixels <= 40_000_000 else {

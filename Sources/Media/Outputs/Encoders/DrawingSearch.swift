@@ -6,7 +6,7 @@
 struct DrawingSearch: Equatable {
     /// The distance to each side, in pixels.
     let range: Int
-    /// Pictures that a block may be copied from. More of them raise the level of a stream, and its decoder's memory.
+    /// Pictures that a block may be copied from. More of them raise the level of the stream and the memory of its decoder.
     let references: Int
 
     /// The largest part of the canvas, on average, that counts as little.
@@ -14,8 +14,8 @@ struct DrawingSearch: Equatable {
     private static let manyReferences = 6
     /// What the preset has.
     private static let fewReferences = 3
-    /// Macroblocks of all references up to which a stream has level 4.0 or lower, which every device plays (`MaxDpbMbs` of ITU-T
-    /// H.264 table A-1).
+    /// The macroblocks of all references that level 4.0 allows (`MaxDpbMbs` of ITU-T H.264 table A-1). Fewer devices decode higher
+    /// levels.
     private static let mostReferenceMacroblocks = 32_768
 
     /// - Parameters:
