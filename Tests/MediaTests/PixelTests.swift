@@ -79,8 +79,9 @@ struct PixelTests {
     }
 
     @Test func qualityMapsToTheRateFactorItsDocumentationSays() {
-        for (isScreen, middle) in [(false, 22.3), (true, 22.6)] {
-            let content = PictureContent(isScreen: isScreen)
+        let film = PictureContent(isScreen: false)
+        let undithered = PictureContent(isScreen: false, isUndithered: true)
+        for (content, middle) in [(film, 22.3), (PictureContent(isScreen: true), 22.6), (undithered, 23.4)] {
             #expect(H264Settings.rateFactor(quality: 60, content) == middle)
             #expect(abs(H264Settings.rateFactor(quality: 100, content) - 10.3) < 1e-9)
             #expect(abs(H264Settings.rateFactor(quality: 1, content) - 45.9) < 1e-9)

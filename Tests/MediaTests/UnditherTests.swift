@@ -32,6 +32,29 @@ import Testing
         return builder.finish()
     }
 
+    private func content(
+        _ gif: [UInt8], tune: TranscodeOptions.Tune = .automatic, undithers: Bool = true
+    ) throws -> PictureContent {
+        try gif.withUnsafeBytes {
+            try PictureContent(
+                ofFirstFrame: $0, by: GIFReader.self, limits: MediaLimits(), tune: tune, undithers: undithers)
+        }
+    }
+
+    @Test(arguments: Dither.allCases) func theEncoderKnowsAFilmWithoutItsDither(_ dither: DitheredFilm.Dither) throws {
+        let film = Self.gif(dither, frames: 1)
+        let undithered = PictureContent(isScreen: false, isUndithered: true)
+        #expect(try content(film) == undithered)
+        #expect(try content(film, tune: .film) == undithered)
+        #expect(try content(film, tune: .screen) == PictureContent(isScreen: true))
+        #expect(try !content(film, undithers: false).isUndithered)
+    }
+
+    @Test func aFilmThatHadNoDitherIsNoneWithoutIt() throws {
+        let film = Self.gif(nil, frames: 1)
+        #expect(try content(film) == content(film, undithers: false))
+    }
+
     /// The last picture, undithered, as red, green, blue and alpha.
     private func undithered(_ gif: [UInt8], format: PixelFormat) throws -> (words: [UInt32], original: [UInt32]) {
         try gif.withUnsafeBytes { bytes in

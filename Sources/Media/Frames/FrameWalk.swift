@@ -74,6 +74,9 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
         return try body(undither.output)
     }
 
+    /// Whether ``withPicture(_:)`` took dither out of a film that has no noise of its own.
+    var hasRemovedFilmDither: Bool { undither?.removesFilmDither ?? false }
+
     /// Checks the frames so far and the next one against ``MediaLimits/pixelsPerByte``. Blank frames may precede others, so the whole
     /// file decides: it is then scanned without decoding it.
     private mutating func checkDensity() throws(TranscodeError) {

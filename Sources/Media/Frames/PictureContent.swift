@@ -3,6 +3,8 @@ struct PictureContent: Equatable {
     /// Whether most of it is flat, or has few colours with edges between them: drawings, pixel art, terminals, diagrams. Dithered film
     /// may have few colours as well, but they alternate from pixel to pixel.
     var isScreen: Bool
+    /// Whether it is a film whose dither is taken out, and that has no noise of its own that shows.
+    var isUndithered = false
 
     /// The side of the blocks that are looked at, in pixels.
     private static let side = 16
@@ -11,41 +13,49 @@ struct PictureContent: Equatable {
     /// In a block of drawings at most one pair of neighbours in this number differs.
     private static let pairsPerEdge = 3
 
-    init(isScreen: Bool) {
+    init(isScreen: Bool, isUndithered: Bool = false) {
         self.isScreen = isScreen
+        self.isUndithered = isUndithered
     }
 
-    /// Looks at a canvas of the format ``PixelFormat/rgba``.
-    init(_ canvas: borrowing Canvas) {
+    /// Whether a canvas of the format ``PixelFormat/rgba`` shows a screen.
+    private static func isScreen(_ canvas: borrowing Canvas) -> Bool {
         var blocks = 0
         var drawn = 0
-        for top in stride(from: 0, to: canvas.height, by: Self.side) {
-            for left in stride(from: 0, to: canvas.width, by: Self.side) {
+        for top in stride(from: 0, to: canvas.height, by: side) {
+            for left in stride(from: 0, to: canvas.width, by: side) {
                 let block = Rectangle(
-                    x: left, y: top, width: min(Self.side, canvas.width - left), height: min(Self.side, canvas.height - top))
+                    x: left, y: top, width: min(side, canvas.width - left), height: min(side, canvas.height - top))
                 blocks += 1
-                if Self.isDrawn(canvas, block) { drawn += 1 }
+                if isDrawn(canvas, block) { drawn += 1 }
             }
         }
-        isScreen = 2 * drawn >= blocks
+        return 2 * drawn >= blocks
     }
 
-    /// Looks at the first frame of a file, unless the request states its content.
+    /// Looks at the first frame of a file as the encoder gets it, as far as the request does not state its content.
+    ///
+    /// - Parameter undithers: Whether dither is taken out of the frames.
     init<Decoder: AnimationDecoder & ~Copyable>(
-        ofFirstFrame bytes: UnsafeRawBufferPointer, by _: Decoder.Type, limits: MediaLimits, tune: TranscodeOptions.Tune
+        ofFirstFrame bytes: UnsafeRawBufferPointer, by _: Decoder.Type, limits: MediaLimits, tune: TranscodeOptions.Tune,
+        undithers: Bool = false
     ) throws(TranscodeError) {
-        switch tune {
-        case .film:
-            self.init(isScreen: false)
+        let stated: Bool? =
+            switch tune {
+            case .film: false
+            case .screen, .pixel: true
+            case .automatic: nil
+            }
+        // Drawings have the same settings with and without their dither.
+        if let stated, stated || !undithers {
+            self.init(isScreen: stated)
             return
-        case .screen, .pixel:
-            self.init(isScreen: true)
-            return
-        case .automatic: break
         }
-        var walk = try FrameWalk<Decoder>(bytes, limits: limits)
+        var walk = try FrameWalk<Decoder>(bytes, limits: limits, undithers: undithers)
         _ = try walk.next()
-        self.init(walk.canvas)
+        let looksLikeScreen = try walk.withPicture { Self.isScreen($0) }
+        let isScreen = stated ?? looksLikeScreen
+        self.init(isScreen: isScreen, isUndithered: !isScreen && walk.hasRemovedFilmDither)
     }
 
     /// Whether a block is flat or has few colours with edges between them.

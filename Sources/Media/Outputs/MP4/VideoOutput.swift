@@ -12,7 +12,8 @@ enum VideoOutput: OutputMaker {
     ) throws(TranscodeError) -> TranscodeResult {
         let summary = try AnimationSummary(scanning: bytes, by: decoder, limits: transcoder.limits)
         let content = try PictureContent(
-            ofFirstFrame: bytes, by: decoder, limits: transcoder.limits, tune: transcoder.options.tune)
+            ofFirstFrame: bytes, by: decoder, limits: transcoder.limits, tune: transcoder.options.tune,
+            undithers: transcoder.options.undither)
         switch transcoder.options.codec {
         case .h264:
             let settings = H264Settings(transcoder, content, changedShare: summary.changedShare)
@@ -137,7 +138,8 @@ extension Transcoder {
         meter.worked(at: .scan)
         var transcoder = self
         transcoder.threads = 1
-        let content = try PictureContent(ofFirstFrame: source, by: decoder, limits: limits, tune: options.tune)
+        let content = try PictureContent(
+            ofFirstFrame: source, by: decoder, limits: limits, tune: options.tune, undithers: options.undither)
         let settings = H264Settings(transcoder, content, changedShare: summary.changedShare)
         let result = try VideoOutput.encode(
             transcoder, decoder, source, summary, settings, to: descriptor, &meter, FrameMeter(nil))

@@ -1,0 +1,47 @@
+import Testing
+
+@testable import Media
+
+@Suite("x264 gets the settings of the content") struct H264SettingsTests {
+    /// The settings that x264 writes into the first picture of a video.
+    private func settings(_ content: PictureContent, changedShare: Double = 1) throws -> String {
+        let settings = H264Settings(Transcoder(threads: 1), content, changedShare: changedShare)
+        let encoder = try VideoEncoder(width: 64, height: 64, shortestFrame: 10, settings: settings)
+        let planes = try encoder.planes()
+        for y in 0..<64 { (planes.luma + y * planes.lumaStride).update(repeating: 90, count: 64) }
+        for y in 0..<32 {
+            (planes.cb + y * planes.cbStride).update(repeating: 128, count: 32)
+            (planes.cr + y * planes.crStride).update(repeating: 128, count: 32)
+        }
+        var packets: [String] = []
+        try encoder.encode(at: 0) { packet throws(TranscodeError) in
+            packets.append(String(decoding: packet.pointee.bytes, as: UTF8.self))
+        }
+        try encoder.finish { packet throws(TranscodeError) in
+            packets.append(String(decoding: packet.pointee.bytes, as: UTF8.self))
+        }
+        let first = try #require(packets.first)
+        let text = try #require(first.firstRange(of: "options: "))
+        return String(first[text.upperBound...].prefix { $0 != "\0" })
+    }
+
+    private func expect(_ parts: [String], in settings: String) {
+        let words = settings.split(separator: " ")
+        for part in parts { #expect(words.contains(Substring(part)), "\(settings)") }
+    }
+
+    @Test func aFilmIsEncodedWithThePresetsReferences() throws {
+        expect(["ref=3", "me=hex", "aq=1:1.00", "deblock=1:0:0"], in: try settings(PictureContent(isScreen: false)))
+    }
+
+    @Test func aDrawingIsSearchedFarther() throws {
+        let drawing = PictureContent(isScreen: true)
+        expect(["ref=6", "me=umh", "me_range=112", "deblock=1:-1:-1"], in: try settings(drawing, changedShare: 0.1))
+        expect(["ref=3", "me=umh", "me_range=72", "aq=1:1.00"], in: try settings(drawing))
+    }
+
+    @Test func aFilmWithoutItsDitherSpendsLessOnSmoothAreas() throws {
+        let film = PictureContent(isScreen: false, isUndithered: true)
+        expect(["ref=2", "me=hex", "aq=1:0.50"], in: try settings(film))
+    }
+}
