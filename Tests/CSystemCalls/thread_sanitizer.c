@@ -54,6 +54,8 @@ const char *__tsan_default_suppressions(void) {
     return "race_top:5Media11VideoOutputO6encode\n"
            "race_top:5Media11VideoOutputO4next\n"
            "race_top:5Media12SampleSourceCAARi_zrlE4next\n"
+           "race_top:5Media12SampleSourceCAARi_zrlE11nextPicture\n"
+           "race_top:5Media12SampleSourceCAARi_zrlE7compose\n"
            "race_top:8SystemIO7BackoffV5pause\n"
            "race_top:8SystemIO16SharedDescriptorC4size\n";
 }

@@ -1,7 +1,7 @@
 /// What a picture shows, as far as an encoder's tools depend on it.
 struct PictureContent: Equatable {
-    /// Whether most of it is flat, or has few colours with edges between them: drawings, pixel art, terminals, diagrams. Dithered film
-    /// may have few colours as well, but they alternate from pixel to pixel.
+    /// Whether most of it is flat, or has few colours with edges between them: drawings, pixel art, terminals, diagrams. Films that were
+    /// reduced to a palette may have few colours as well, but these are alike, or alternate from pixel to pixel.
     var isScreen: Bool
     /// Whether it is a film whose dither is taken out, and that has no noise of its own that shows.
     var isUndithered = false
@@ -12,6 +12,8 @@ struct PictureContent: Equatable {
     private static let fewColors = 8
     /// In a block of drawings at most one pair of neighbours in this number differs.
     private static let pairsPerEdge = 3
+    /// The difference of a component up to which colours are alike: those of a smooth area of a film, or of a gradient.
+    private static let alike: UInt32 = 32
 
     init(isScreen: Bool, isUndithered: Bool = false) {
         self.isScreen = isScreen
@@ -20,17 +22,20 @@ struct PictureContent: Equatable {
 
     /// Whether a canvas of the format ``PixelFormat/rgba`` shows a screen.
     private static func isScreen(_ canvas: borrowing Canvas) -> Bool {
-        var blocks = 0
         var drawn = 0
+        var detailed = 0
         for top in stride(from: 0, to: canvas.height, by: side) {
             for left in stride(from: 0, to: canvas.width, by: side) {
                 let block = Rectangle(
                     x: left, y: top, width: min(side, canvas.width - left), height: min(side, canvas.height - top))
-                blocks += 1
-                if isDrawn(canvas, block) { drawn += 1 }
+                switch look(at: canvas, block) {
+                case .drawn: drawn += 1
+                case .detailed: detailed += 1
+                case .smooth: break
+                }
             }
         }
-        return 2 * drawn >= blocks
+        return drawn > 0 && drawn >= detailed
     }
 
     /// Looks at the first frame of a file as the encoder gets it, as far as the request does not state its content.
@@ -58,8 +63,15 @@ struct PictureContent: Equatable {
         self.init(isScreen: isScreen, isUndithered: !isScreen && walk.hasRemovedFilmDither)
     }
 
-    /// Whether a block is flat or has few colours with edges between them.
-    private static func isDrawn(_ canvas: borrowing Canvas, _ block: Rectangle) -> Bool {
+    private enum BlockContent {
+        /// One colour, or few with edges between them.
+        case drawn
+        /// Few colours that are alike. Drawings and films have such blocks.
+        case smooth
+        case detailed
+    }
+
+    private static func look(at canvas: borrowing Canvas, _ block: Rectangle) -> BlockContent {
         var colors: [UInt32] = []
         var edges = 0
         for y in block.y..<block.maxY {
@@ -71,9 +83,18 @@ struct PictureContent: Equatable {
                 last = color
                 if colors.contains(color) { continue }
                 colors.append(color)
-                if colors.count > fewColors { return false }
+                if colors.count > fewColors { return .detailed }
             }
         }
-        return edges * pairsPerEdge <= block.width * block.height
+        guard edges * pairsPerEdge <= block.width * block.height else { return .detailed }
+        return colors.count > 1 && areAlike(colors) ? .smooth : .drawn
+    }
+
+    private static func areAlike(_ colors: [UInt32]) -> Bool {
+        for shift in stride(from: UInt32(0), to: 32, by: 8) {
+            let components = colors.lazy.map { $0 >> shift & 0xff }
+            if let least = components.min(), let greatest = components.max(), greatest - least > alike { return false }
+        }
+        return true
     }
 }

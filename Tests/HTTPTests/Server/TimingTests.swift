@@ -11,12 +11,13 @@ import Testing
         async let trickling: Void = {
             while !isAnswered.value {
                 try? await waitUntil("an answer before the next byte", within: .milliseconds(10)) { isAnswered.value }
-                try await onThread { try client.send("x") }
+                // Fails if the server has answered and closed the connection in the meantime.
+                try? await onThread { try client.send("x") }
             }
         }()
         let status = try await onThread { try client.response().status }
         isAnswered.update { $0 = true }
-        try await trickling
+        await trickling
         return status
     }
 
