@@ -150,6 +150,23 @@ import Testing
         try await waitUntil("the message") { messages.withLock { $0.last } == Array("two".utf8) }
     }
 
+    @Test func aMessageThatComesWithTheConfirmationOfTheSubscriptionArrives() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let confirmation = "+PONG\r\n*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n"
+        let message = "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$3\r\none\r\n"
+        let responses = FaultProxy.Stream(failure: .garbage(Array((confirmation + message).utf8)))
+        let proxy = try FaultProxy(to: server.port, faults: FaultProxy.Faults(responses: responses, failureLimit: 1))
+        defer { proxy.stop() }
+        let messages = Mutex<[[UInt8]]>([])
+        let link = RedisLink(
+            try RedisAddress("redis://127.0.0.1:\(proxy.port)"), name: "test", channel: "c", onEvent: { _ in },
+            onMessage: { message in messages.withLock { $0.append(message) } })
+        link.start()
+        defer { link.close() }
+        try await waitUntil("the message", within: .seconds(10)) { messages.withLock { $0 } == [Array("one".utf8)] }
+    }
+
     @Test func anIdleSubscriptionIsCheckedAndReplaced() async throws {
         let server = try await RedisServer()
         defer { server.stop() }

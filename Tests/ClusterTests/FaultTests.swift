@@ -33,7 +33,7 @@ import Testing
     @Test func aServerThatStopsRepliesCostsCallers250MillisecondsAtMost() async throws {
         let server = try await RedisServer()
         defer { server.stop() }
-        let node = try TestNode("one", server.unixAddress)
+        let node = try TestNode("one", server.unixAddress, timings: ClusterTimings())
         try await node.joined()
         server.pause(true)
         #expect(await longestWait(node) < limit)
@@ -50,7 +50,7 @@ import Testing
         defer { server.stop() }
         let proxy = try FaultProxy(to: server.port)
         defer { proxy.stop() }
-        let node = try TestNode("one", "redis://127.0.0.1:\(proxy.port)")
+        let node = try TestNode("one", "redis://127.0.0.1:\(proxy.port)", timings: ClusterTimings())
         try await node.joined()
         proxy.faults = .delay(.milliseconds(400))
         #expect(await longestWait(node) < limit)
@@ -85,7 +85,7 @@ import Testing
         defer { server.stop() }
         let proxy = try FaultProxy(to: server.port)
         defer { proxy.stop() }
-        let node = try TestNode("one", "redis://127.0.0.1:\(proxy.port)")
+        let node = try TestNode("one", "redis://127.0.0.1:\(proxy.port)", timings: ClusterTimings())
         try await node.joined()
         proxy.faults = FaultProxy.Faults(responses: FaultProxy.Stream(failure: failure, after: 1))
         // Bytes that the proxy has read before are not affected.

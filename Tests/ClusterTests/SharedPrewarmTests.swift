@@ -37,7 +37,7 @@ import Testing
     @Test func entriesOfADeadNodeAreClaimedByOthers() async throws {
         let server = try await RedisServer()
         defer { server.stop() }
-        var timings = ClusterTimings()
+        var timings = ClusterTimings.patient
         timings.claimTime = .milliseconds(200)
         let (one, two) = (
             try TestNode("one", server.unixAddress, timings: timings), try TestNode("two", server.unixAddress, timings: timings)

@@ -167,6 +167,7 @@ package final class RedisLink: Sendable {
     private func serve(_ session: Session, _ wake: Int32) -> RedisError {
         var reason = RedisError.unavailable("the connection is closed")
         do throws(RedisError) {
+            try receive(session)
             while true {
                 let (queue, isClosing, drop) = state.withLock { state in
                     let queue = state.queue
@@ -205,7 +206,10 @@ package final class RedisLink: Sendable {
         // One millisecond more, so that a deadline has passed when poll returns.
         _ = poll(&interests, 2, Int32(clamping: (next - now).milliseconds + 1))
         if interests[1].revents != 0 { drain(wake) }
-        guard interests[0].revents != 0 else { return }
+        if interests[0].revents != 0 { try receive(session) }
+    }
+
+    private func receive(_ session: Session) throws(RedisError) {
         let finished = try session.read(now: time.now, onMessage)
         if finished > 0 { state.withLock { $0.openCount = max(0, $0.openCount - finished) } }
     }

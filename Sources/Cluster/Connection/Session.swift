@@ -74,16 +74,13 @@ final class Session {
         return lastInput + interval * 2
     }
 
-    /// Reads what has arrived, and completes requests or delivers messages.
+    /// Reads what has arrived, and completes requests or delivers messages. To be called once at the start, too: messages may have come
+    /// with the confirmation of the subscription.
     ///
     /// - Returns: The number of requests that have got all their replies.
     func read(now: Duration, _ onMessage: (([UInt8]) -> Void)) throws(RedisError) -> Int {
         var finished = 0
         while true {
-            let count = try transport.read(into: buffer)
-            if count == 0 { return finished }
-            (lastInput, hasPinged) = (now, false)
-            try reader.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             while let value = try reader.next() {
                 if isSubscription {
                     if let message = try Self.message(value) { onMessage(message) }
@@ -91,6 +88,10 @@ final class Session {
                     finished += 1
                 }
             }
+            let count = try transport.read(into: buffer)
+            if count == 0 { return finished }
+            (lastInput, hasPinged) = (now, false)
+            try reader.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         }
     }
 
@@ -141,11 +142,9 @@ final class Session {
             _ = poll(&interest, 1, Int32(clamping: (end - time.now).milliseconds + 1))
             let count = try transport.read(into: buffer)
             if count > 0 { try reader.append(UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
-            while let value = try reader.next() {
+            while values.count < commands.count, let value = try reader.next() {
                 if case .error(let refusal) = value { throw .refused(refusal) }
-                guard values.count < commands.count, commands[values.count].shape.matches(value) else {
-                    throw .nonsense("a reply of the wrong type")
-                }
+                guard commands[values.count].shape.matches(value) else { throw .nonsense("a reply of the wrong type") }
                 values.append(value)
             }
         }
