@@ -51,7 +51,7 @@ final class TestNode: Sendable {
 }
 
 extension ClusterTimings {
-    /// Times in which a busy machine replies, too: a command that misses its limit has another result.
+    /// Times with a limit that a busy machine meets, too. A command that misses its limit has another result than the test expects.
     static var patient: ClusterTimings {
         var timings = ClusterTimings()
         timings.commandLimit = .milliseconds(800)

@@ -20,8 +20,10 @@ import Testing
             $0.minimumCodeSize = palette.count.trailingZeroBitCount
         }
         let gif = builder.finish()
+        var options = TranscodeOptions()
+        options.tune = tune
         return try gif.withUnsafeBytes {
-            try PictureContent(ofFirstFrame: $0, by: GIFReader.self, limits: MediaLimits(), tune: tune).isScreen
+            try PictureContent(ofFirstFrame: $0, by: GIFReader.self, limits: MediaLimits(), options: options).isScreen
         }
     }
 

@@ -35,9 +35,10 @@ import Testing
     private func content(
         _ gif: [UInt8], tune: TranscodeOptions.Tune = .automatic, undithers: Bool = true
     ) throws -> PictureContent {
-        try gif.withUnsafeBytes {
-            try PictureContent(
-                ofFirstFrame: $0, by: GIFReader.self, limits: MediaLimits(), tune: tune, undithers: undithers)
+        var options = TranscodeOptions()
+        (options.tune, options.undither) = (tune, undithers)
+        return try gif.withUnsafeBytes {
+            try PictureContent(ofFirstFrame: $0, by: GIFReader.self, limits: MediaLimits(), options: options)
         }
     }
 

@@ -74,8 +74,9 @@ final class Session {
         return lastInput + interval * 2
     }
 
-    /// Reads what has arrived, and completes requests or delivers messages. To be called once at the start, too: messages may have come
-    /// with the confirmation of the subscription.
+    /// Reads what has arrived, and completes requests or delivers messages.
+    ///
+    /// Call it once at the start, too: messages may have come with the confirmation of the subscription.
     ///
     /// - Returns: The number of requests that have got all their replies.
     func read(now: Duration, _ onMessage: (([UInt8]) -> Void)) throws(RedisError) -> Int {

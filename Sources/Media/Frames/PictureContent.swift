@@ -2,9 +2,9 @@
 struct PictureContent: Equatable {
     /// Whether most of it is flat, or has few colours with edges between them: drawings, pixel art, terminals, diagrams. Films that were
     /// reduced to a palette may have few colours as well, but these are alike, or alternate from pixel to pixel.
-    var isScreen: Bool
+    let isScreen: Bool
     /// Whether it is a film whose dither is taken out, and that has no noise of its own that shows.
-    var isUndithered = false
+    let isUndithered: Bool
 
     /// The side of the blocks that are looked at, in pixels.
     private static let side = 16
@@ -18,6 +18,28 @@ struct PictureContent: Equatable {
     init(isScreen: Bool, isUndithered: Bool = false) {
         self.isScreen = isScreen
         self.isUndithered = isUndithered
+    }
+
+    /// Looks at the first frame of a file as the encoder gets it, unless the request states its content.
+    init<Decoder: AnimationDecoder & ~Copyable>(
+        ofFirstFrame bytes: UnsafeRawBufferPointer, by _: Decoder.Type, limits: MediaLimits, options: TranscodeOptions
+    ) throws(TranscodeError) {
+        let stated: Bool? =
+            switch options.tune {
+            case .film: false
+            case .screen, .pixel: true
+            case .automatic: nil
+            }
+        // Drawings have the same settings with and without their dither.
+        if let stated, stated || !options.undither {
+            self.init(isScreen: stated)
+            return
+        }
+        var walk = try FrameWalk<Decoder>(bytes, limits: limits, undithers: options.undither)
+        _ = try walk.next()
+        let looksLikeScreen = try walk.withPicture { Self.isScreen($0) }
+        let isScreen = stated ?? looksLikeScreen
+        self.init(isScreen: isScreen, isUndithered: !isScreen && walk.hasRemovedFilmDither)
     }
 
     /// Whether a canvas of the format ``PixelFormat/rgba`` shows a screen.
@@ -36,31 +58,6 @@ struct PictureContent: Equatable {
             }
         }
         return drawn > 0 && drawn >= detailed
-    }
-
-    /// Looks at the first frame of a file as the encoder gets it, as far as the request does not state its content.
-    ///
-    /// - Parameter undithers: Whether dither is taken out of the frames.
-    init<Decoder: AnimationDecoder & ~Copyable>(
-        ofFirstFrame bytes: UnsafeRawBufferPointer, by _: Decoder.Type, limits: MediaLimits, tune: TranscodeOptions.Tune,
-        undithers: Bool = false
-    ) throws(TranscodeError) {
-        let stated: Bool? =
-            switch tune {
-            case .film: false
-            case .screen, .pixel: true
-            case .automatic: nil
-            }
-        // Drawings have the same settings with and without their dither.
-        if let stated, stated || !undithers {
-            self.init(isScreen: stated)
-            return
-        }
-        var walk = try FrameWalk<Decoder>(bytes, limits: limits, undithers: undithers)
-        _ = try walk.next()
-        let looksLikeScreen = try walk.withPicture { Self.isScreen($0) }
-        let isScreen = stated ?? looksLikeScreen
-        self.init(isScreen: isScreen, isUndithered: !isScreen && walk.hasRemovedFilmDither)
     }
 
     private enum BlockContent {

@@ -9,7 +9,7 @@ enum AVIFOutput: OutputMaker {
         let hasAlpha = try TransparencyProbe.isTransparent(
             bytes, by: Decoder.self, summary, limits: transcoder.limits, options: options)
         let content = try PictureContent(
-            ofFirstFrame: bytes, by: Decoder.self, limits: transcoder.limits, tune: transcoder.options.tune)
+            ofFirstFrame: bytes, by: Decoder.self, limits: transcoder.limits, options: options)
         let tools = AV1Tools.image(content, AV1Tools.Work(of: summary, bytes: bytes.count, options))
         var streams = PictureStreams(hasAlpha: hasAlpha, descriptor: descriptor, payload: AV1Stream.withoutDelimiters)
         let source = try streams.encode(

@@ -12,8 +12,7 @@ enum VideoOutput: OutputMaker {
     ) throws(TranscodeError) -> TranscodeResult {
         let summary = try AnimationSummary(scanning: bytes, by: decoder, limits: transcoder.limits)
         let content = try PictureContent(
-            ofFirstFrame: bytes, by: decoder, limits: transcoder.limits, tune: transcoder.options.tune,
-            undithers: transcoder.options.undither)
+            ofFirstFrame: bytes, by: decoder, limits: transcoder.limits, options: transcoder.options)
         switch transcoder.options.codec {
         case .h264:
             let settings = H264Settings(transcoder, content, changedShare: summary.changedShare)
@@ -138,8 +137,7 @@ extension Transcoder {
         meter.worked(at: .scan)
         var transcoder = self
         transcoder.threads = 1
-        let content = try PictureContent(
-            ofFirstFrame: source, by: decoder, limits: limits, tune: options.tune, undithers: options.undither)
+        let content = try PictureContent(ofFirstFrame: source, by: decoder, limits: limits, options: options)
         let settings = H264Settings(transcoder, content, changedShare: summary.changedShare)
         let result = try VideoOutput.encode(
             transcoder, decoder, source, summary, settings, to: descriptor, &meter, FrameMeter(nil))

@@ -9,7 +9,7 @@ enum WebMOutput: OutputMaker {
     ) throws(TranscodeError) -> TranscodeResult {
         let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
         let content = try PictureContent(
-            ofFirstFrame: bytes, by: Decoder.self, limits: transcoder.limits, tune: transcoder.options.tune)
+            ofFirstFrame: bytes, by: Decoder.self, limits: transcoder.limits, options: transcoder.options)
         let level = VP9Settings.level(quality: transcoder.options.quality, isScreen: content.isScreen)
         guard transcoder.options.preset == .sticker else {
             return try encode(
