@@ -1,17 +1,33 @@
 #include "clinux_process.h"
 
 #include <malloc.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <time.h>
 
 void clinux_use_one_arena(void) {
     mallopt(M_ARENA_MAX, 1);
 }
 
+/// Bytes of a large page. Where the kernel has another size, it ignores the request.
+static const size_t large_page = 2 << 20;
+
+/// The reserved area, from the first large page to the last one.
 static struct {
     uintptr_t start, end;
+    /// The end of the part whose memory the kernel has committed.
+    uintptr_t committed;
+    /// Whether a large page took longer than the small pages that it stands for.
+    bool has_slow_large_pages;
 } reserve;
+
+/// The large page that an address is in.
+static uintptr_t round_down(uintptr_t address) {
+    return address & ~(uintptr_t)(large_page - 1);
+}
 
 void clinux_reserve_heap(size_t bytes) {
     // Below the largest M_MMAP_THRESHOLD, so that each block comes from the heap.
@@ -29,9 +45,11 @@ void clinux_reserve_heap(size_t bytes) {
         }
         blocks[count++] = block;
         if (count == 1) {
-            reserve.start = (uintptr_t)block;
+            reserve.start = round_down((uintptr_t)block + large_page - 1);
+            reserve.committed = reserve.start;
         }
-        reserve.end = (uintptr_t)block + length;
+        const uintptr_t end = round_down((uintptr_t)block + length);
+        reserve.end = end > reserve.start ? end : reserve.start;
     }
     for (int block = 0; block < count; block++) {
         free(blocks[block]);
@@ -40,13 +58,35 @@ void clinux_reserve_heap(size_t bytes) {
     mallopt(M_MMAP_THRESHOLD, 2 << 20);
 }
 
-void clinux_use_large_pages(size_t bytes) {
-    const uintptr_t size = 2 << 20;
-    const uintptr_t first = (reserve.start + size - 1) & ~(size - 1);
-    const uintptr_t end = (reserve.end - reserve.start < bytes ? reserve.end : reserve.start + bytes) & ~(size - 1);
-    if (end > first) {
-        // Not an error: without large pages the process is only slower.
-        (void)madvise((void *)first, end - first, MADV_HUGEPAGE);
+/// Processor time of the calling thread in microseconds.
+static int64_t thread_time(void) {
+    struct timespec time = {0};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (int64_t)time.tv_sec * 1000000 + time.tv_nsec / 1000;
+}
+
+/// The end of the whole large pages among the first bytes of the reserved area.
+static uintptr_t reserve_prefix(size_t bytes) {
+    return reserve.end - reserve.start < bytes ? reserve.end : reserve.start + round_down(bytes);
+}
+
+void clinux_commit_heap(size_t bytes, size_t in_large_pages) {
+    // Small pages of the same size take as long in a virtual machine.
+    const int64_t slow_microseconds = 1000;
+    const uintptr_t end = reserve_prefix(bytes), large_end = reserve_prefix(in_large_pages);
+    if (!reserve.has_slow_large_pages && reserve.committed < large_end) {
+        (void)madvise((void *)reserve.committed, large_end - reserve.committed, MADV_HUGEPAGE);
+    }
+    // Without success the process is only slower.
+    while (reserve.committed < end) {
+        const int64_t start = thread_time();
+        (void)madvise((void *)reserve.committed, large_page, MADV_POPULATE_WRITE);
+        reserve.committed += large_page;
+        if (!reserve.has_slow_large_pages && thread_time() - start > slow_microseconds) {
+            reserve.has_slow_large_pages = true;
+            // For the encoder's mappings, too.
+            (void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+        }
     }
 }
 

@@ -87,10 +87,11 @@ static const struct rule common_rules[] = {
     ALLOW(munmap),
     ALLOW(mremap),
     ALLOW_IF(mprotect, ARGUMENT_LACKS(2, PROT_EXEC)),
-    // Used by allocators. MADV_GUARD_INSTALL and _REMOVE (102, 103) are newer than most headers.
+    // Used by allocators and for the heap of a worker. MADV_GUARD_INSTALL and _REMOVE (102, 103) are newer than most headers.
     ALLOW_IF(madvise, ARGUMENT_IS(2, MADV_DONTNEED)),
     ALLOW_IF(madvise, ARGUMENT_IS(2, MADV_FREE)),
     ALLOW_IF(madvise, ARGUMENT_IS(2, MADV_HUGEPAGE)),
+    ALLOW_IF(madvise, ARGUMENT_IS(2, MADV_POPULATE_WRITE)),
     ALLOW_IF(madvise, ARGUMENT_IS(2, 102)),
     ALLOW_IF(madvise, ARGUMENT_IS(2, 103)),
     REFUSE(madvise, EINVAL),

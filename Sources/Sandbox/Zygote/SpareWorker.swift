@@ -48,7 +48,7 @@ struct SpareWorker {
         guard clinux_die_with_parent() == 0, getppid() == parent.zygote, clinux_keep_only(kept, Int32(kept.count)) == 0
         else { _exit(0) }
         clinux_reserve_heap(Worker.heap)
-        clinux_use_large_pages(Worker.largePages)
+        clinux_commit_heap(Worker.leastHeap, Worker.largePages)
         if warmUp != nil {
             WarmUp.repeatShortly(output: 4)
             close(4)
