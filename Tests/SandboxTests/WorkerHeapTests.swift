@@ -36,7 +36,8 @@ extension SerialTests {
                 worker = SandboxFixture.workers(of: zygote.process).first ?? 0
                 // It commits its heap before it limits its descriptors.
                 let limits = (try? String(contentsOfFile: "/proc/\(worker)/limits", encoding: .utf8)) ?? ""
-                return limits.split(separator: "\n").contains { $0.hasPrefix("Max open files") && $0.split(separator: " ")[3] == "6" }
+                let files = limits.split(separator: "\n").first { $0.hasPrefix("Max open files") }
+                return files?.split(separator: " ")[3] == "6"
             }
             let kilobytes = SandboxFixture.status(of: worker, "RssAnon").split(separator: " ").first
             return try #require(kilobytes.flatMap { Int($0) }) << 10
