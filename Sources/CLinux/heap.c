@@ -24,7 +24,7 @@ static struct {
     bool has_slow_large_pages;
 } reserve;
 
-/// The large page that an address is in.
+/// The start of the large page that an address is in.
 static uintptr_t round_down(uintptr_t address) {
     return address & ~(uintptr_t)(large_page - 1);
 }
@@ -77,7 +77,7 @@ void clinux_commit_heap(size_t bytes, size_t in_large_pages) {
     if (!reserve.has_slow_large_pages && reserve.committed < large_end) {
         (void)madvise((void *)reserve.committed, large_end - reserve.committed, MADV_HUGEPAGE);
     }
-    // Without success the process is only slower.
+    // If advice has no effect, the process is only slower.
     while (reserve.committed < end) {
         const int64_t start = thread_time();
         (void)madvise((void *)reserve.committed, large_page, MADV_POPULATE_WRITE);

@@ -106,8 +106,8 @@ enum Worker {
         return UnsafeRawBufferPointer(start: base, count: size)
     }
 
-    /// Bytes of the heap that the job uses at least. A video takes 50 to 200 bytes per pixel, which follow from the number of its
-    /// frames, and keeps the planes of large canvases elsewhere.
+    /// Bytes of the heap that the job uses at least. A video takes 50 to 200 bytes per pixel, which depends on the number of its
+    /// frames. The planes of large canvases are outside of the heap.
     private static func heapInUse(by job: WorkerJob, pixels: Int) -> Int {
         let size = job.transcoder.options.size
         guard job.transcoder.output.traits.kind == .video, size.width == nil, size.height == nil else { return leastHeap }
