@@ -221,7 +221,10 @@ package final class Cache: RenditionCache {
         return try result.get()
     }
 
-    /// Stores a finished rendition and the alias to it. Returns once both are durable and can be found.
+    /// Stores a finished rendition and the alias to it. Returns once the file is durable and both can be found.
+    ///
+    /// The record of both in the journal is durable after the next round of housekeeping; see
+    /// ``CacheConfiguration/housekeepingInterval``. A power loss before that loses the rendition.
     ///
     /// - Parameters:
     ///   - staged: Contains exactly the rendition's bytes; no process may write to it any more.

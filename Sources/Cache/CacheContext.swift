@@ -29,7 +29,7 @@ final class CacheContext: Sendable {
         self.report = report
         self.onStep = onStep
         currentStore = Mutex(store)
-        revalidation = RevalidationMark(store.directory)
+        revalidation = RevalidationMark(store.directory, before: store.nextSequence)
         hot = HotRenditions(limit: configuration.hotEntries, purges: purges, onStep: onStep)
         housekeeping = RepeatingThread(interval: configuration.housekeepingInterval)
         if let free = try? store.directory.freeBytes(), free < configuration.minFreeBytes {
@@ -40,20 +40,21 @@ final class CacheContext: Sendable {
     /// The open store; another one after the directory was removed while in use.
     var store: Store { currentStore.withLock { $0 } }
 
-    /// Starts afresh if the directory was removed or replaced: closes the store and opens the directory at the path, creating it
-    /// if needed.
+    /// Starts afresh if the directory or its journal was removed or replaced: closes the store and opens the directory at the
+    /// path, creating it if needed.
     ///
     /// The removal of a cache's directory is meant to remove its contents, so this is a purge of everything, too.
     func reopenStoreIfLost() {
         let lost = store
-        guard !lost.isInPlace else { return }
+        // After ``Cache/close()`` the store must stay closed.
+        guard !lost.isInPlace, !housekeeping.isEnding else { return }
         // Releases the locks: some of the files may be the same in the new store.
         lost.close()
         // On failure hits from memory continue, publishes are not stored, and the next round tries again.
         guard let found = try? Store(path: configuration.directory, report: report)
         else { return }
         currentStore.withLock { $0 = found }
-        revalidation.reload(from: found.directory)
+        revalidation.reload(from: found.directory, before: found.nextSequence)
         report(.directoryReplaced(path: configuration.directory))
         purges.append(.all)
         hot.removeAll()

@@ -1,6 +1,9 @@
-/// Evicts objects to keep the cache within its size and the disk within its free space. Every call may block.
-struct Evictor: Sendable {
+internal import Synchronization
+
+/// Evicts objects to keep the cache within its size and the disk within its free space. Any thread. Every call may block.
+final class Evictor: Sendable {
     private let context: CacheContext
+    private let evictedSpace = Mutex(EvictedSpace())
 
     init(_ context: CacheContext) {
         self.context = context
@@ -17,53 +20,109 @@ struct Evictor: Sendable {
             let target = context.configuration.maxBytes / 100 * 90
             evict(from: store) { store.totals.bytes - target }
         }
+        keepFreeSpace(of: store)
+    }
+
+    private func keepFreeSpace(of store: Store) {
         let minimum = context.configuration.minFreeBytes
         // More than required, so that not every publish reaches the minimum again.
         let margin = minimum / 8
-        guard let free = try? store.directory.freeBytes(), free < minimum + margin / 2 else { return }
+        let required = minimum + margin / 2
+        // Without the first comparison the sum may overflow.
+        guard let (free, expected) = measureSpace(of: store), free < required, free + expected < required else { return }
         // Measured once per round: the blocks of files that are still being read become free later.
-        var missing = minimum + margin - free
-        evict(from: store) {
+        var missing = minimum + margin - free - expected
+        let evicted = evict(from: store) {
             defer { missing = 0 }
             return missing
         }
+        guard evicted > 0 else { return }
+        evictedSpace.withLock { $0.add(evicted, now: context.clock.monotonicNanoseconds()) }
+        // Most file systems report the space at once, before writes take some of it again.
+        _ = measureSpace(of: store)
+    }
+
+    /// The free bytes of the disk, and those of evicted files that are expected to become free.
+    private func measureSpace(of store: Store) -> (free: Int64, expected: Int64)? {
+        guard let free = try? store.directory.freeBytes() else { return nil }
+        let now = context.clock.monotonicNanoseconds()
+        return (free, evictedSpace.withLock { $0.measure(free: free, now: now) })
     }
 
     /// Evicts what would take the cache over its limit once `length` more bytes are stored.
     func makeSpace(for length: Int64, in store: Store) {
+        // The journal does not record evictions, so an index that was rebuilt has rows of evicted objects. Housekeeping removes
+        // these and then keeps the limit.
+        guard !store.isCatchingUp, !store.needsReconciliation else { return }
         while true {
             let excess = store.totals.bytes + length - context.configuration.maxBytes
-            guard excess > 0, evictBatch(atLeast: excess, from: store) > 0 else { return }
+            guard excess > 0, evictBatch(atLeast: excess, from: store).continues else { return }
         }
     }
 
-    /// Evicts until `excess` returns zero or less, nothing is left, or the cache closes.
-    private func evict(from store: Store, excess: () -> Int64) {
+    /// Evicts until `excess` returns zero or less, nothing is left, a file cannot be removed, or the cache closes.
+    ///
+    /// - Returns: The evicted bytes.
+    @discardableResult
+    private func evict(from store: Store, excess: () -> Int64) -> Int64 {
+        var total: Int64 = 0
         while true {
             var missing = excess()
-            guard missing > 0 else { return }
+            guard missing > 0 else { return total }
             while missing > 0 {
-                if context.housekeeping.isEnding { return }
-                let evicted = evictBatch(atLeast: missing, from: store)
-                if evicted == 0 { return }
-                missing -= evicted
+                if context.housekeeping.isEnding { return total }
+                let (bytes, continues) = evictBatch(atLeast: missing, from: store)
+                total += bytes
+                if !continues { return total }
+                missing -= bytes
             }
         }
     }
 
     /// Evicts a bounded number of objects.
     ///
-    /// - Returns: Their bytes.
+    /// - Returns: Their bytes, and whether more may be evicted.
     @discardableResult
-    func evictBatch(atLeast wanted: Int64, from store: Store) -> Int64 {
-        let evicted = store.evict(atLeast: wanted, visited: context.hot.visited)
-        guard !evicted.isEmpty else { return 0 }
+    func evictBatch(atLeast wanted: Int64, from store: Store) -> (bytes: Int64, continues: Bool) {
+        let (evicted, hasFailed) = store.evict(atLeast: wanted, visited: context.hot.visited)
+        guard !evicted.isEmpty else { return (0, false) }
         context.reached(.evictedFromDisk)
         let bytes = evicted.reduce(0) { $0 + $1.record.length }
         context.counters.evictions.count(Int64(evicted.count))
         context.counters.evictedBytes.count(bytes)
         // Releases the open files: their blocks become free when the last reader ends.
         context.hot.remove(Set(evicted.map(\.record.id)))
+        return (bytes, !hasFailed)
+    }
+}
+
+/// The bytes of files that were evicted to free disk space and that the file system does not report as free yet.
+///
+/// Some file systems report them seconds later, and the blocks of a file that is being read become free when its last reader
+/// ends. If they did not count as free, each round of housekeeping would evict as much again.
+struct EvictedSpace: Sendable {
+    private var bytes: Int64 = 0
+    /// The free bytes at the latest measurement.
+    private var free: Int64 = 0
+    private var expiry: UInt64 = 0
+
+    /// The longest time for which bytes count as free, in nanoseconds.
+    private static let lifetime: UInt64 = 30 * 1_000_000_000
+
+    /// Adds the bytes of evicted files.
+    mutating func add(_ evicted: Int64, now: UInt64) {
+        // Bytes that are added to others expire with them, so that a series of evictions does not prolong the time.
+        if bytes == 0 { expiry = now + Self.lifetime }
+        bytes += evicted
+    }
+
+    /// Subtracts the bytes that have become free since the latest measurement. Bytes that were written meanwhile do not count.
+    ///
+    /// - Returns: The bytes that are still expected to become free.
+    mutating func measure(free: Int64, now: UInt64) -> Int64 {
+        if now >= expiry { bytes = 0 }
+        bytes -= min(bytes, max(0, free - self.free))
+        self.free = free
         return bytes
     }
 }

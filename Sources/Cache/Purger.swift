@@ -16,13 +16,17 @@ struct Purger: Sendable {
         let store = context.store
         // Only an index that has applied the whole journal contains all that is covered.
         store.catchUp()
+        var isIncomplete = false
         let (removed, failure) = store.applyPurge(scope) {
             // After the index and still under the lock: a look-up that notes the new epoch reads the new index, and a publish
             // is either before both, and removed, or after both, and refused.
             context.purges.append(scope)
+            isIncomplete = store.isCatchingUp
         }
         context.reached(.purgeInForce)
         context.hot.remove(scope, removed: Set(removed.objects.map(\.record.id)))
+        // An index that is incomplete or closed does not tell which objects are covered.
+        if isIncomplete || failure != nil { context.hot.removeObjects() }
         context.reached(.purgeCooled)
         let first = removed.objects.prefix(Self.filesPerTurn)
         store.removeFiles(of: Array(first))

@@ -50,7 +50,9 @@ package protocol RenditionCache: Sendable {
     func stageInMemory(because reason: UnstoredReason) throws(CacheError) -> StagedFile
     /// A staged file with a copy of `count` bytes of `file`.
     func stage(copyOf file: SharedDescriptor, count: Int) async throws(CacheError) -> StagedFile
-    /// Stores a finished rendition and the alias to it. Returns once both are durable and can be found.
+    /// Stores a finished rendition and the alias to it. Returns once the file is durable and both can be found.
+    ///
+    /// A power loss before the end of the next round of housekeeping may lose the rendition.
     func publish(
         _ staged: StagedFile, as object: ObjectID, fileExtension: String, facts: [UInt8], alias: AliasRecord?, epoch: Epoch,
         storing: Bool

@@ -61,6 +61,54 @@ import Testing
         #expect(try await cache.bytes(url: "https://b/") == [2])
     }
 
+    /// Replaces the journal by a directory, which cannot be opened as a journal.
+    private func blockJournal() throws {
+        #expect(rename(directory.path + "/journal", directory.path + "/kept") == 0)
+        try directory.create("journal/file")
+    }
+
+    @Test(arguments: [false, true])
+    func aJournalThatCannotBeOpenedAtFirstIsOpenedLater(isRestored: Bool) async throws {
+        let cache = try Cache.openWithoutHousekeeping(.test(directory))
+        defer { cache.close() }
+        try await cache.put([1], url: url)
+        try blockJournal()
+        cache.housekeeper.runRound()
+        #expect(try await cache.put([2], url: "https://b/").unstoredReason == .unavailable)
+        try directory.remove("journal")
+        if isRestored { #expect(rename(directory.path + "/kept", directory.path + "/journal") == 0) }
+        cache.housekeeper.runRound()
+        #expect(try await cache.put([3], url: "https://c/").isStored)
+        #expect(try await cache.bytes(url: "https://c/") == [3])
+        let old = try await cache.bytes(url: url)
+        #expect(old == (isRestored ? [1] : nil))
+    }
+
+    @Test func aPurgeWithoutAJournalIsInForceButNotDurable() async throws {
+        let cache = try Cache.openWithoutHousekeeping(.test(directory))
+        defer { cache.close() }
+        try await cache.put([1], url: url)
+        let epoch = cache.epoch(for: url)
+        try blockJournal()
+        cache.housekeeper.runRound()
+        let error = await #expect(throws: CacheError.self) { try await cache.purge(.url(url)) }
+        #expect(error?.description.contains("could not be written to disk") == true)
+        #expect(cache.isPurged(url, since: epoch))
+        #expect(cache.hotAlias(.test(url)) == nil)
+        #expect(cache.hotObject(.test(url)) == nil)
+    }
+
+    @Test func aClosedStoreWritesNoPurge() throws {
+        let store = try Store(path: directory.path)
+        store.close()
+        let journal = try directory.contents("journal")
+        var isInForce = false
+        let (_, failure) = store.applyPurge(.all) { isInForce = true }
+        #expect(isInForce)
+        #expect(failure != nil)
+        #expect(try directory.contents("journal") == journal)
+    }
+
     @Test func aDirectoryThatCannotBeCreatedIsRefusedWithASentence() throws {
         try directory.create("file")
         var configuration = CacheConfiguration.test(directory)

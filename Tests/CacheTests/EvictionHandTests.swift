@@ -106,6 +106,18 @@ import Testing
         #expect(visited.clear(1))
     }
 
+    @Test func bitsBeyondTheLimitReplaceAllOthers() throws {
+        try addObjects(4)
+        let visited = VisitedObjects(limit: 3)
+        let objects = try (1...4).map { try object(Int64($0)) }
+        for object in objects { visited.note(object) }
+        #expect(!visited.clear(1))
+        #expect(visited.clear(4))
+        // A forgotten object reports its next use again.
+        visited.note(objects[0])
+        #expect(visited.clear(1))
+    }
+
     @Test func unreadableIndexEndsTheSelectionWithItsError() throws {
         try addObjects(2)
         try index.close()

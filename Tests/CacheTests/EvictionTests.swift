@@ -19,6 +19,13 @@ import Testing
         return configuration
     }
 
+    /// Opens a cache and waits for the first comparison of files and rows: until then publishes evict nothing.
+    private func open(maxBytes: Int64) async throws -> Cache {
+        let cache = try Cache(configuration: configuration(maxBytes: maxBytes))
+        try await waitUntil("the comparison of files and rows") { !cache.store.needsReconciliation }
+        return cache
+    }
+
     private var bytesOnDisk: Int64 {
         directory.files().filter { $0.hasSuffix(".mp4") }.reduce(0) { sum, name in
             var status = stat()
@@ -28,7 +35,7 @@ import Testing
 
     @Test func theLimitHoldsDuringAStreamOfPublishesWhileOldRenditionsAreRead() async throws {
         let limit: Int64 = 4 << 20
-        let cache = try Cache(configuration: configuration(maxBytes: limit))
+        let cache = try await open(maxBytes: limit)
         defer { cache.close() }
         var held: [(rendition: CachedRendition, seed: UInt64)] = []
         for number in UInt64(0)..<200 {
@@ -49,7 +56,7 @@ import Testing
     }
 
     @Test func usedRenditionsStayAndUnusedOnesAreEvicted() async throws {
-        let cache = try Cache(configuration: configuration(maxBytes: 1 << 20))
+        let cache = try await open(maxBytes: 1 << 20)
         defer { cache.close() }
         try await cache.put(noise(100_000, seed: 1), url: "https://used/")
         try await cache.put(noise(100_000, seed: 2), url: "https://unused/")
@@ -62,7 +69,7 @@ import Testing
     }
 
     @Test func anEvictedObjectLosesItsAliases() async throws {
-        let cache = try Cache(configuration: configuration(maxBytes: 1 << 20))
+        let cache = try await open(maxBytes: 1 << 20)
         defer { cache.close() }
         try await cache.put(noise(300_000, seed: 1), url: "https://a/", object: .test("same"))
         try await cache.put(noise(300_000, seed: 1), url: "https://b/", object: .test("same"))
@@ -75,7 +82,7 @@ import Testing
 
     @Test func theLimitHoldsAcrossRestarts() async throws {
         for round in UInt64(0)..<4 {
-            let cache = try Cache(configuration: configuration(maxBytes: 1 << 20))
+            let cache = try await open(maxBytes: 1 << 20)
             for number in 0..<10 {
                 try await cache.put(noise(100_000, seed: round * 10 + UInt64(number)), url: "https://a/\(round)/\(number)")
             }
@@ -86,7 +93,7 @@ import Testing
     }
 
     @Test func aSmallCacheEvictsAsMuchAsNeededAndCountsItOnce() async throws {
-        let cache = try Cache(configuration: configuration(maxBytes: 1 << 20))
+        let cache = try await open(maxBytes: 1 << 20)
         defer { cache.close() }
         for number in UInt64(0)..<3 {
             let rendition = try await cache.put(noise(300_000, seed: number), url: "https://a/\(number)").rendition
@@ -104,11 +111,11 @@ import Testing
     @Test func anEmptyCacheEvictsNothing() throws {
         let store = try Store(path: directory.path)
         defer { store.close() }
-        #expect(store.evict(atLeast: .max, visited: VisitedObjects()).isEmpty)
+        #expect(store.evict(atLeast: .max, visited: VisitedObjects()).objects.isEmpty)
     }
 
     @Test(.timeLimit(.minutes(1))) func evictionEndsIfTheIndexCannotBeWritten() async throws {
-        let cache = try Cache(configuration: configuration(maxBytes: 1 << 20))
+        let cache = try await open(maxBytes: 1 << 20)
         for number in UInt64(0)..<3 { try await cache.put(noise(300_000, seed: number), url: "https://a/\(number)") }
         // Triggers refuse what a full disk would refuse.
         let index = try SQLiteConnection(path: directory.path + "/index.sqlite")
@@ -120,7 +127,7 @@ import Testing
         #expect(cache.statistics().evictions == 3)
         #expect(bytesOnDisk == 900_000)
         // Evicted objects are not evicted again.
-        #expect(cache.store.evict(atLeast: .max, visited: VisitedObjects()).isEmpty)
+        #expect(cache.store.evict(atLeast: .max, visited: VisitedObjects()).objects.isEmpty)
         try index.execute("DROP TRIGGER refuse_INSERT; DROP TRIGGER refuse_DELETE")
         try await waitUntil("the rows") { cache.statistics().objects == 1 }
         #expect(try await cache.bytes(url: "https://big/") == noise(900_000, seed: 9))
@@ -129,7 +136,7 @@ import Testing
     }
 
     @Test func aRenditionLargerThanTheCacheIsServedUnstored() async throws {
-        let cache = try Cache(configuration: configuration(maxBytes: 1 << 20))
+        let cache = try await open(maxBytes: 1 << 20)
         defer { cache.close() }
         try await cache.put([1], url: "https://small/")
         let outcome = try await cache.put(noise(1_100_000, seed: 1), url: "https://big/")
@@ -137,5 +144,34 @@ import Testing
         #expect(try outcome.rendition.descriptor.readAll() == noise(1_100_000, seed: 1))
         #expect(try await cache.bytes(url: "https://small/") == [1])
         #expect(cache.statistics().isStoring)
+    }
+
+    @Test(.enabled(if: WriteProtection.isPossible, "neither chmod nor chattr keeps this process from writing"))
+    func anObjectWhoseFileCannotBeRemovedStaysAndEndsTheRound() async throws {
+        let cache = try Cache.openWithoutHousekeeping(configuration(maxBytes: 1 << 20))
+        defer { cache.close() }
+        // Two objects in different directories.
+        let first = "https://a/0"
+        let second = try #require((1...9).map { "https://a/\($0)" }.first { folder($0) != folder(first) })
+        for url in [first, second] { try await cache.put(noise(300_000, seed: 1), url: url) }
+        let protection = try #require(WriteProtection(of: folder(second)))
+        let result = cache.evictor.evictBatch(atLeast: .max, from: cache.store)
+        #expect(result.bytes == 300_000)
+        #expect(!result.continues)
+        let statistics = cache.statistics()
+        #expect(statistics.evictions == 1)
+        #expect(statistics.evictedBytes == 300_000)
+        #expect(statistics.objects == 1)
+        #expect(statistics.bytes == 300_000)
+        cache.forgetHot()
+        #expect(try await cache.bytes(url: second) == noise(300_000, seed: 1))
+        protection.end()
+        #expect(cache.evictor.evictBatch(atLeast: .max, from: cache.store).bytes == 300_000)
+        #expect(bytesOnDisk == 0)
+    }
+
+    /// The path of the directory with the object that is named by a URL.
+    private func folder(_ url: String) -> String {
+        "\(directory.path)/objects/\(ObjectID.test(url).description.prefix(2))"
     }
 }

@@ -74,30 +74,92 @@ struct HousekeepingTests {
         _ = consume disk
     }
 
+    @Test(.enabled(if: SmallDisk.isPossible, "needs the right to mount"))
+    func evictionWaitsForTheSpaceOfFilesThatAreBeingRead() async throws {
+        let disk = try #require(SmallDisk(on: directory.path, bytes: 16 << 20))
+        let time = ManualClock()
+        var configuration = CacheConfiguration.test(directory)
+        configuration.minFreeBytes = 4 << 20
+        let cache = try Cache.openWithoutHousekeeping(configuration, clock: time.cacheClock)
+        defer { cache.close() }
+        var readers: [CachedRendition] = []
+        for number in UInt64(0)..<40 {
+            readers.append(try await cache.put(noise(100_000, seed: number), url: "https://a/\(number)").rendition)
+        }
+        disk.fill(leaving: 4 << 20 + 100 << 10)
+        cache.housekeeper.runRound()
+        let evictions = cache.statistics().evictions
+        #expect((1...10).contains(evictions))
+        for _ in 0..<5 { cache.housekeeper.runRound() }
+        #expect(cache.statistics().evictions == evictions)
+        // Space that stays in use is replaced.
+        time.advance(31)
+        cache.housekeeper.runRound()
+        #expect(cache.statistics().evictions > evictions)
+        #expect(readers.count == 40)
+        _ = consume disk
+    }
+
+    @Test func evictedBytesCountAsFreeUntilTheDiskReportsThem() {
+        var space = EvictedSpace()
+        var expected = [space.measure(free: 1000, now: 0)]
+        space.add(500, now: 0)
+        // The second measurement follows a write of 100 bytes.
+        for free: Int64 in [1000, 900, 1200, 1500, 400] { expected.append(space.measure(free: free, now: 1)) }
+        #expect(expected == [0, 500, 500, 200, 0, 0])
+    }
+
+    @Test func evictedBytesCountAsFreeForThirtySeconds() {
+        let second: UInt64 = 1_000_000_000
+        var space = EvictedSpace()
+        space.add(500, now: second)
+        space.add(100, now: 20 * second)
+        var expected = [space.measure(free: 0, now: 31 * second - 1), space.measure(free: 0, now: 31 * second)]
+        space.add(50, now: 32 * second)
+        expected += [space.measure(free: 0, now: 62 * second - 1), space.measure(free: 0, now: 62 * second)]
+        #expect(expected == [600, 0, 50, 0])
+    }
+
     // MARK: Revalidation
 
     @Test func markCoversOlderAliasesAndSurvivesARestart() throws {
         let folder = try CacheDirectory(path: directory.path)
-        let mark = RevalidationMark(folder)
+        let mark = RevalidationMark(folder, before: .max)
         #expect(!mark.covers(aliasSequence: 0))
         try mark.set(100, in: folder)
         #expect(mark.covers(aliasSequence: 99) && !mark.covers(aliasSequence: 100))
         // It never moves back.
         try mark.set(50, in: folder)
         #expect(mark.covers(aliasSequence: 99))
-        let reopened = RevalidationMark(folder)
+        let reopened = RevalidationMark(folder, before: .max)
         #expect(reopened.covers(aliasSequence: 49))
         try mark.set(200, in: folder)
-        reopened.reload(from: folder)
+        reopened.reload(from: folder, before: .max)
         #expect(reopened.covers(aliasSequence: 199) && !reopened.covers(aliasSequence: 200))
     }
 
     @Test(arguments: ["", "x\n", "12x\n", "99999999999999999999\n"])
     func damagedMarkCoversNothing(text: String) throws {
         let folder = try CacheDirectory(path: directory.path)
-        try RevalidationMark(folder).set(7, in: folder)
+        try RevalidationMark(folder, before: .max).set(7, in: folder)
         try directory.write(Array(text.utf8), to: "revalidate")
-        #expect(!RevalidationMark(folder).covers(aliasSequence: 0))
+        #expect(!RevalidationMark(folder, before: .max).covers(aliasSequence: 0))
+    }
+
+    @Test func markOfALostJournalCoversNoLaterAlias() async throws {
+        let time = ManualClock()
+        let first = try Cache.open(directory, clock: time.cacheClock)
+        for number in 0..<5 { try await first.put([1], url: "https://a/\(number)") }
+        await first.revalidateAll()
+        first.close()
+        try directory.remove("journal")
+        for isRestart in [false, true] {
+            let cache = try Cache.open(directory, clock: time.cacheClock)
+            if !isRestart { try await cache.put([2], url: "https://b/") }
+            let rendition = try #require(await cache.alias(.test("https://b/")))
+            #expect(cache.freshness(of: rendition) == .fresh(remaining: 86_400))
+            cache.close()
+        }
     }
 
     // MARK: The journal

@@ -207,6 +207,15 @@ private struct RandomLines {
         index.close()
     }
 
+    @Test func anIndexThatFollowsItsJournalIsNotClean() throws {
+        let index = try open("index")
+        try index.setClean(true)
+        let position = IndexPosition(journal: "abc", offset: 42)
+        _ = try index.follow([JournalLine(sequence: 1, entry: .upload(.test("a")))], to: position)
+        #expect(try index.state() == IndexState(position: position, hand: 0, isClean: false))
+        index.close()
+    }
+
     @Test func stateIsRecordedAndAClosedIndexFails() throws {
         let index = try open("index")
         #expect(try index.state() == IndexState(position: IndexPosition(journal: "", offset: 0), hand: 0, isClean: false))

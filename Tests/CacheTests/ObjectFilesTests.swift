@@ -115,6 +115,12 @@ import Testing
         #expect(try directory.freeBytes() > 0)
     }
 
+    @Test func freeBytesBeyondTheLargestNumberAreThatNumber() {
+        #expect(CacheDirectory.bytes(blocks: 10, ofSize: 4096) == 40_960)
+        #expect(CacheDirectory.bytes(blocks: 1 << 51, ofSize: 4096) == .max)
+        #expect(CacheDirectory.bytes(blocks: 1 << 62, ofSize: 4096) == .max)
+    }
+
     @Test func aMovedDirectoryIsNoticed() throws {
         #expect(directory.isInPlace)
         #expect(rename(temporary.path + "/a/b", temporary.path + "/a/c") == 0)

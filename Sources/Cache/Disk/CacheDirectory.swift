@@ -49,7 +49,13 @@ final class CacheDirectory: Sendable {
     func freeBytes() throws(SystemError) -> Int64 {
         var status = statvfs()
         guard fstatvfs(root.number, &status) == 0 else { throw .last("fstatvfs") }
-        return Int64(clamping: status.f_bavail).multipliedReportingOverflow(by: Int64(clamping: status.f_frsize)).partialValue
+        return Self.bytes(blocks: UInt64(status.f_bavail), ofSize: UInt64(status.f_frsize))
+    }
+
+    /// Some network file systems report more blocks than have a number of bytes.
+    static func bytes(blocks: UInt64, ofSize size: UInt64) -> Int64 {
+        let (bytes, isOverflow) = blocks.multipliedReportingOverflow(by: size)
+        return isOverflow ? .max : Int64(clamping: bytes)
     }
 
     /// Whether the path still leads to this directory and its parts. It does not after they were removed or replaced.

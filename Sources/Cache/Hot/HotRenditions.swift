@@ -83,6 +83,11 @@ final class HotRenditions: Sendable {
         objects.removeAll { scope == .all || ids.contains($0.objectID) }
     }
 
+    /// Removes all objects. Renditions under an alias stay.
+    func removeObjects() {
+        objects.removeAll { _ in true }
+    }
+
     /// Removes everything.
     func removeAll() {
         aliases.removeAll { _ in true }

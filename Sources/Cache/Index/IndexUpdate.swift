@@ -84,8 +84,9 @@ struct IndexUpdate {
 
     // MARK: Other changes
 
+    /// Records the position, and that the cache is in use: a full disk may have refused to record that when it was opened.
     func setPosition(_ position: IndexPosition) throws {
-        try database.run("UPDATE state SET journal = ?, applied = ?", [position.journal, position.offset])
+        try database.run("UPDATE state SET journal = ?, applied = ?, clean = 0", [position.journal, position.offset])
     }
 
     /// Removes objects and the aliases that lead to them.

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import SystemIO
 
 /// The journal together with the index that follows it: the only writer of both.
@@ -32,6 +33,9 @@ struct ChangeLog: ~Copyable, Sendable {
     /// Whether the index lacks a part of the journal.
     private var isBehind: Bool { applied < journal.end }
 
+    /// Whether every line of the journal survives a power loss.
+    var isDurable: Bool { syncedEnd == journal.end }
+
     /// The sequence of the next line of the journal.
     var nextSequence: Int64 { journal.nextSequence }
 
@@ -46,29 +50,36 @@ struct ChangeLog: ~Copyable, Sendable {
     mutating func record(
         _ entries: [JournalEntry], durable: Bool = false
     ) throws(SystemError) -> (lines: [JournalLine], removed: RemovedRows?) {
-        let start = journal.end
-        let lines = try journal.append(entries, durable: durable)
-        return (lines, follow(lines, from: start, to: journal.end))
+        let isNext = !isBehind
+        // The position of an index that is behind does not tell that it has these lines. If a power loss took them from the
+        // journal, their rows would stay and be newer than the lines that follow.
+        let mustSync = durable || !isNext
+        let lines = try journal.append(entries, durable: mustSync)
+        if mustSync { syncedEnd = journal.end }
+        return (lines, apply(lines, upTo: isNext ? journal.end : nil))
     }
 
     /// Records a purge and removes what it covers from the index, and, if that cannot be written, the files.
     ///
     /// - Returns: The removed rows, and the error if the purge could not be made durable. It is in force nevertheless, and
-    ///   ``retryFailedChanges()`` records it later.
+    ///   ``retryFailedChanges()`` records it later, unless the log is closed.
     mutating func recordPurge(_ scope: PurgeScope) -> (removed: RemovedRows, failure: SystemError?) {
+        // The journal is lost, or another server may have locked it since.
+        guard !isClosed else { return (RemovedRows(), SystemError("write(journal)", code: ESTALE)) }
         let sequence = journal.nextSequence
+        var removed: RemovedRows?
+        var failure: SystemError?
         do throws(SystemError) {
-            let removed = try record([.purge(scope)], durable: true).removed
-            return (removed ?? removeFilesFirst(scope, before: sequence), nil)
+            removed = try record([.purge(scope)], durable: true).removed
         } catch {
+            failure = error
             // One purge of everything bounds the list after 1000 failures.
             unrecordedPurges = unrecordedPurges.count < 1000 ? unrecordedPurges + [scope] : [.all]
-            let line = JournalLine(sequence: sequence, entry: .purge(scope))
-            let removed = follow([line], from: .max, to: .max)
-            // The lines that the index lacks are older than the purge, so what they bring back must not be served.
-            if isBehind { index.hideRows(before: sequence) }
-            return (removed ?? removeFilesFirst(scope, before: sequence), error)
+            removed = apply([JournalLine(sequence: sequence, entry: .purge(scope))], upTo: nil)
         }
+        // The lines that the index lacks are older than the purge, so what they bring back must not be served.
+        if isBehind { index.hideRows(before: sequence) }
+        return (removed ?? removeFilesFirst(scope, before: sequence), failure)
     }
 
     /// Removes the files that a purge covers while the index cannot be written, most likely for lack of disk space, which this
@@ -79,16 +90,16 @@ struct ChangeLog: ~Copyable, Sendable {
         return covered
     }
 
-    /// Applies lines between two offsets of the journal to the index. The recorded position moves only if nothing before it is
-    /// missing.
+    /// Applies lines to the index.
     ///
+    /// - Parameter end: The offset after the lines, which the index records; nil if the index lacks lines before them.
     /// - Returns: What purges among them removed; nil if the index could not be written.
-    private mutating func follow(_ lines: [JournalLine], from start: Int64, to end: Int64) -> RemovedRows? {
-        let isNext = applied == start
-        let position = IndexPosition(journal: journal.identity, offset: end)
+    private mutating func apply(_ lines: [JournalLine], upTo end: Int64?) -> RemovedRows? {
+        let identity = journal.identity
         do throws(IndexError) {
-            let removed = try index.current.follow(lines, to: isNext ? position : nil)
-            if isNext { applied = end }
+            let position = end.map { IndexPosition(journal: identity, offset: $0) }
+            let removed = try index.current.follow(lines, to: position)
+            if let end { applied = end }
             if !isBehind, unrecordedPurges.isEmpty { index.showRows() }
             index.refreshTotals()
             return removed
@@ -109,7 +120,7 @@ struct ChangeLog: ~Copyable, Sendable {
         let start = applied
         // Housekeeping tries again if the journal cannot be read now.
         guard let (lines, next) = try? journal.read(from: start, limit: Self.bytesPerTransaction) else { return false }
-        let removed = follow(lines, from: start, to: next)
+        let removed = apply(lines, upTo: next)
         removeFiles(of: removed?.objects ?? [])
         return applied != start
     }
@@ -131,7 +142,7 @@ struct ChangeLog: ~Copyable, Sendable {
 
     /// Makes the journal durable. A power loss before that loses renditions, but no purges.
     mutating func syncJournal() {
-        guard !isClosed, syncedEnd != journal.end, (try? journal.sync()) != nil else { return }
+        guard !isClosed, !isDurable, (try? journal.sync()) != nil else { return }
         syncedEnd = journal.end
     }
 
@@ -153,6 +164,21 @@ struct ChangeLog: ~Copyable, Sendable {
         deleteRemovedRows()
     }
 
+    /// Evicts objects in their order, up to the first whose file cannot be removed: it keeps its row, because its bytes stay on
+    /// the disk.
+    ///
+    /// - Returns: The evicted objects.
+    mutating func evict(_ objects: [ObjectRow]) -> [ObjectRow] {
+        var evicted: [ObjectRow] = []
+        for object in objects {
+            guard (try? files.remove(object.record.id, object.record.fileExtension)) != nil else { break }
+            evicted.append(object)
+        }
+        index.noteRemoved(evicted)
+        deleteRemovedRows()
+        return evicted
+    }
+
     /// Removes the rows of objects whose files are removed.
     mutating func deleteRemovedRows() {
         do throws(IndexError) {
@@ -164,6 +190,12 @@ struct ChangeLog: ~Copyable, Sendable {
 
     /// Removes the files of objects whose rows are removed, unless an object was stored again.
     mutating func removeFiles(of objects: [ObjectRow]) {
+        guard !objects.isEmpty else { return }
+        guard !isBehind else {
+            // A line that the index lacks may say that an object was stored again. Reconciliation removes the other files.
+            isReconciled = false
+            return
+        }
         for object in objects {
             switch isKnown(object.record.id) {
             case true?: continue
@@ -230,7 +262,7 @@ struct ChangeLog: ~Copyable, Sendable {
         guard !isClosed, !isBehind, isReconciled, unrecordedPurges.isEmpty else { return nil }
         guard journal.end > max(floor, index.totals.objects * Self.bytesPerObject) else { return nil }
         // Leaves numbers for all lines that are appended meanwhile, so that sequences increase.
-        return (journal.end, journal.nextSequence + 1 << 40)
+        return (journal.end, journal.nextSequence + (1 << 40))
     }
 
     /// Replaces the journal by a rewritten one, after appending the lines from `offset` on to it.
@@ -239,7 +271,8 @@ struct ChangeLog: ~Copyable, Sendable {
     mutating func replaceJournal(
         by rewritten: consuming Journal, named name: String, copyingFrom offset: Int64, in directory: CacheDirectory
     ) throws(SystemError) -> Bool {
-        guard !isClosed, !isBehind else { return false }
+        // An index that was replaced during the rewrite had only some of the rows.
+        guard !isClosed, !isBehind, isReconciled else { return false }
         var offset = offset
         while offset < journal.end {
             let (lines, next) = try journal.read(from: offset, limit: Self.bytesPerTransaction)
@@ -260,9 +293,9 @@ struct ChangeLog: ~Copyable, Sendable {
 
     // MARK: Closing
 
-    /// Whether the name of the journal in the directory leads to this one.
+    /// Whether the log is open and the name of the journal in the directory leads to its journal.
     func isInPlace(in directory: CacheDirectory) -> Bool {
-        isClosed || journal.isInPlace(in: directory)
+        !isClosed && journal.isInPlace(in: directory)
     }
 
     /// Makes the journal durable, records in the index whether files, journal and index agree, and closes both.

@@ -61,17 +61,33 @@ struct EvictionHand: Sendable {
 /// The objects used since the eviction hand last passed them: SIEVE's visited bits, by sequence.
 ///
 /// A hit on an object whose bit is set costs one relaxed load: each object remembers the lap of its last report, and a lap ends
-/// whenever the hand has cleared bits. The bits are lost at a restart, which only affects the first round of eviction. Any
-/// thread.
+/// whenever the hand has cleared bits. The bits are lost at a restart, which only affects the first round of eviction. Bits of
+/// objects that were purged stay, so all are forgotten once there are too many. Any thread.
 final class VisitedObjects: Sendable {
     private let sequences = Mutex<Set<Int64>>([])
     private let lap = Atomic<Int>(0)
+    private let limit: Int
+
+    /// - Parameter limit: The largest number of bits.
+    init(limit: Int = 1 << 20) {
+        self.limit = limit
+    }
 
     /// Notes that an object was used.
     @inline(__always)
     func note(_ object: StoredObject) {
         guard object.isFirstUse(inLap: lap.load(ordering: .relaxed)) else { return }
-        sequences.withLock { _ = $0.insert(object.sequence) }
+        set(object.sequence)
+    }
+
+    private func set(_ sequence: Int64) {
+        let isFull = sequences.withLock { sequences in
+            let isFull = sequences.count >= limit
+            if isFull { sequences.removeAll() }
+            sequences.insert(sequence)
+            return isFull
+        }
+        if isFull { beginLap() }
     }
 
     /// Clears an object's bit and says whether it was set.

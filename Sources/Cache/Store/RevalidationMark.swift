@@ -10,13 +10,14 @@ final class RevalidationMark: Sendable {
     private static let file = "revalidate"
     private let sequence: Atomic<Int64>
 
-    init(_ directory: CacheDirectory) {
-        sequence = Atomic(Self.read(directory))
+    /// - Parameter next: The sequence of the next line of the directory's journal.
+    init(_ directory: CacheDirectory, before next: Int64) {
+        sequence = Atomic(Self.load(directory, before: next))
     }
 
-    /// Takes over the mark of another directory.
-    func reload(from directory: CacheDirectory) {
-        sequence.store(Self.read(directory), ordering: .relaxed)
+    /// Takes over the mark of another directory; see ``init(_:before:)``.
+    func reload(from directory: CacheDirectory, before next: Int64) {
+        sequence.store(Self.load(directory, before: next), ordering: .relaxed)
     }
 
     /// Whether an alias was recorded before the mark.
@@ -28,11 +29,25 @@ final class RevalidationMark: Sendable {
     /// Moves the mark forward. It is in force before the file is written, and durable afterwards.
     func set(_ next: Int64, in directory: CacheDirectory) throws(SystemError) {
         sequence.max(next, ordering: .relaxed)
-        let temporary = Self.file + ".new"
-        let file = try directory.openFile(temporary, flags: O_WRONLY | O_CREAT | O_TRUNC)
-        try DescriptorIO.write(Array("\(next)\n".utf8), to: file.number)
-        try retryingOnInterrupt("fdatasync") { fdatasync(file.number) }
-        try directory.replaceFile(Self.file, with: temporary)
+        try Self.write(next, to: directory)
+    }
+
+    /// The mark of a directory. One beyond the end of the journal is from a journal, or a part of it, that was lost, and would
+    /// cover aliases that are recorded later.
+    private static func load(_ directory: CacheDirectory, before next: Int64) -> Int64 {
+        let mark = read(directory)
+        guard mark > next else { return mark }
+        // On failure, the next start may ask origins that it need not ask.
+        try? write(next, to: directory)
+        return next
+    }
+
+    private static func write(_ sequence: Int64, to directory: CacheDirectory) throws(SystemError) {
+        let temporary = file + ".new"
+        let descriptor = try directory.openFile(temporary, flags: O_WRONLY | O_CREAT | O_TRUNC)
+        try DescriptorIO.write(Array("\(sequence)\n".utf8), to: descriptor.number)
+        try retryingOnInterrupt("fdatasync") { fdatasync(descriptor.number) }
+        try directory.replaceFile(file, with: temporary)
     }
 
     private static func read(_ directory: CacheDirectory) -> Int64 {

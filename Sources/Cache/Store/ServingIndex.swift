@@ -60,7 +60,7 @@ final class ServingIndex: Sendable {
         index = Mutex(new)
         openedState = opened?.state
         counts = Mutex(Counts(totals: opened?.totals ?? IndexTotals()))
-        if openedState?.position.offset ?? journal.start < journal.end {
+        if (openedState?.position.offset ?? journal.start) < journal.end {
             hideRows(before: journal.nextSequence)
             if openedState == nil { rebuildCount.add(1, ordering: .relaxed) }
         }

@@ -46,7 +46,7 @@ final class Store: Sendable {
         }
     }
 
-    /// Whether the path still leads to this directory and this journal.
+    /// Whether the store is open and the path still leads to its directory and its journal.
     var isInPlace: Bool {
         directory.isInPlace && change { $0.log.isInPlace(in: directory) }
     }
@@ -191,7 +191,8 @@ final class Store: Sendable {
     /// Records a purge durably and removes what it covers from the index. The caller then calls ``removeFiles(of:)``.
     ///
     /// - Parameter inForce: Called under the lock, after the index was changed.
-    /// - Returns: What was removed, and the error if the purge is not durable. It is in force nevertheless.
+    /// - Returns: What was removed, and the error if the purge is not durable, such as after ``close()``. It is in force
+    ///   nevertheless.
     func applyPurge(_ scope: PurgeScope, inForce: () -> Void) -> (removed: RemovedRows, failure: SystemError?) {
         change { state in
             defer { inForce() }
@@ -222,19 +223,20 @@ final class Store: Sendable {
         }
     }
 
-    /// Evicts objects until `wanted` bytes or a bounded number of objects are removed.
+    /// Evicts objects until `wanted` bytes or a bounded number of objects are removed, or a file cannot be removed.
     ///
-    /// - Returns: The removed objects. Empty if there are none, or the index cannot be read.
-    func evict(atLeast wanted: Int64, visited: VisitedObjects) -> [ObjectRow] {
-        change { state in
-            guard !state.log.isClosed else { return [] }
+    /// - Returns: The evicted objects, none if there are none or the index cannot be read; and whether a file could not be
+    ///   removed.
+    func evict(atLeast wanted: Int64, visited: VisitedObjects) -> (objects: [ObjectRow], hasFailed: Bool) {
+        change { state -> (objects: [ObjectRow], hasFailed: Bool) in
+            guard !state.log.isClosed else { return ([], false) }
             // Otherwise the hand would meet rows again that could not be removed the last time.
             state.log.deleteRemovedRows()
             let (objects, failure) = state.hand.select(
                 atLeast: wanted, from: index.current, visited: visited, except: index.removedSequences)
             if let failure { state.log.replaceIndex(ifBrokenBy: failure) }
-            state.log.remove(objects)
-            return objects
+            let evicted = state.log.evict(objects)
+            return (evicted, evicted.count < objects.count)
         }
     }
 
