@@ -82,7 +82,8 @@ package final class Cluster: Sendable {
             name: "\(configuration.node)-\(identity)", keys: keys,
             commands: GuardedCommands(commandLink, breaker, meter, time), stream: streamLink, memory: memory,
             handlers: handlers, timings: timings, time: time, meter: meter, onPrewarm: onPrewarm,
-            onFailure: onFailure, onFollow: { reporter.set(.stream, $0) }, onGap: { reporter.report(.revalidating) })
+            onFailure: onFailure, onFollow: { reporter.set(.stream, $0) },
+            onRefusal: { [streamLink] in streamLink.drop($0) }, onGap: { reporter.report(.revalidating) })
         relay.set(node)
         self.configuration = configuration
         self.breaker = breaker

@@ -148,11 +148,25 @@ package final class SharedStore: Sendable {
         queue?.put(name, file, record, mediaType: mediaType)
     }
 
-    /// Suspends until a queued write or deletion of a rendition has been sent, or an attempt has failed. It stays queued then.
+    /// Queues a rendition as ``store(_:_:_:mediaType:)`` does, and suspends until it has been sent, an attempt has failed, or `limit`
+    /// has passed. Does not wait while the circuit breaker is not closed.
     ///
-    /// - Parameter limit: The longest time to wait; nil for no limit of its own.
+    /// - Returns: Whether other nodes can read the rendition now. If not, it stays queued unless the queue cannot take it.
+    package func store(
+        _ name: RenditionName, _ file: SharedDescriptor, _ record: StoredRecord, mediaType: String, within limit: Duration
+    ) async -> Bool {
+        guard calls.phase == .closed else {
+            store(name, file, record, mediaType: mediaType)
+            return false
+        }
+        return await queue?.put(name, file, record, mediaType: mediaType, within: limit) ?? false
+    }
+
+    /// Suspends until the last queued write or deletion of a rendition has been sent, an attempt has failed, or `limit` has passed.
+    /// It stays queued in the latter cases.
+    ///
     /// - Returns: Whether other nodes see the change now; false without a queue.
-    package func flush(_ name: RenditionName, within limit: Duration? = nil) async -> Bool {
+    package func flush(_ name: RenditionName, within limit: Duration) async -> Bool {
         await queue?.attempt(of: name, within: limit) ?? false
     }
 

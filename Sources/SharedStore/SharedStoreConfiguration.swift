@@ -63,9 +63,10 @@ package struct WriteBehindConfiguration: Sendable, Equatable {
     package var maxBytes = 2 << 30
     /// Writes that are sent at once. Default: 2.
     package var uploads = 2
-    /// The pause after a failed write. It doubles with each further failure. Default: 250 ms.
+    /// The pause of a sender after a failed write, and of the write before its next attempt. Both double with each further failure.
+    /// Default: 250 ms.
     package var pause: Duration = .milliseconds(250)
-    /// The longest pause after a failed write. Default: 2 s.
+    /// The longest pause of a sender after a failed write; that of the write is 30 times as long. Default: 2 s.
     package var longestPause: Duration = .seconds(2)
 
     package init(directory: String) {

@@ -184,6 +184,18 @@ import Testing
         try await waitUntil("the connection") { link.isConnected }
     }
 
+    @Test func eachAddressOfAHostHasItsShareOfTheTime() {
+        let start = ContinuousClock.now
+        let end = start + .seconds(1)
+        // The first two addresses drop packets.
+        let first = RedisTransport.attemptEnd(at: start, until: end, addresses: 3)
+        let second = RedisTransport.attemptEnd(at: first, until: end, addresses: 2)
+        #expect(first < start + .milliseconds(334) && second < start + .milliseconds(667))
+        // One that refuses at once leaves its time to the others.
+        #expect(RedisTransport.attemptEnd(at: start, until: end, addresses: 2) == start + .milliseconds(500))
+        #expect(RedisTransport.attemptEnd(at: second, until: end, addresses: 1) == end)
+    }
+
     @Test func theBreakerAdmitsOneProbeAtOnceAfterAReconnection() throws {
         let breaker = ClusterBreaker(
             limits: CircuitBreaker.Limits(failures: 2, pause: .seconds(3600), maxPause: .seconds(3600)), time: time)

@@ -175,6 +175,25 @@ import Testing
         try await waitUntil("flights are shared again") { await node.cluster.join("h", sourceURL: url).lease != nil }
     }
 
+    @Test func theStreamMovesFromAPrimaryThatWasDemoted() async throws {
+        let (old, new) = (try await RedisServer(), try await RedisServer())
+        defer {
+            old.stop()
+            new.stop()
+        }
+        let proxy = try FaultProxy(to: old.port)
+        defer { proxy.stop() }
+        let node = try TestNode("one", "redis://127.0.0.1:\(proxy.port)")
+        try await node.joined()
+        // All connections of the node stay open, or are opened to the same server again.
+        try old.run("REPLICAOF", "127.0.0.1", "1")
+        try await waitUntil("the refusal") { node.cluster.metrics.errors["readonly", default: 0] > 0 }
+        proxy.target = new.port
+        try await waitUntil("flights are shared again") { await node.cluster.join("h", sourceURL: url).lease != nil }
+        #expect(await node.cluster.purge(.url(url)).acknowledged == 1)
+        #expect(try new.run("XRANGE", "test:v1:purges", "-", "+").contains(url))
+    }
+
     @Test func scriptsThatTheServerHasForgottenAreSentAgain() async throws {
         let server = try await RedisServer()
         defer { server.stop() }

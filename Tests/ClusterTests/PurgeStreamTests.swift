@@ -100,6 +100,41 @@ import Testing
         #expect(try server.run("XRANGE", "test:v1:purges", "-", "+").contains(url))
     }
 
+    @Test func aPurgeThatTheServerLostIsAddedAgainAlthoughOthersFollowed() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
+        try await one.joined()
+        try await two.joined()
+        _ = await one.cluster.purge(.url(url))
+        let last = try server.run("XREVRANGE", "test:v1:purges", "+", "-", "COUNT", "1")
+        let id = try #require(last.split(whereSeparator: \.isNewline).first { StreamID(String($0)) != nil })
+        try server.run("XDEL", "test:v1:purges", String(id))
+        _ = await two.cluster.purge(.url("https://origin.test/later"))
+        #expect(try !server.run("XRANGE", "test:v1:purges", "-", "+").contains(url))
+        try server.run("CLIENT", "KILL", "TYPE", "normal")
+        try await waitUntil("the purge is in the stream") {
+            try server.run("XRANGE", "test:v1:purges", "-", "+").contains(url)
+        }
+        try await waitUntil("the other node applies it again") { two.purges.last == .url(url) }
+    }
+
+    @Test func aPurgeThatWasTrimmedIsNotAddedAgain() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let node = try TestNode("one", server.unixAddress)
+        try await node.joined()
+        for name in ["first", "second", "third"] { _ = await node.cluster.purge(.url("https://origin.test/\(name)")) }
+        try server.run("XTRIM", "test:v1:purges", "MAXLEN", "2")
+        let before = try server.commandCalls()["xrevrange", default: 0]
+        try server.run("CLIENT", "KILL", "TYPE", "normal")
+        try await waitUntil("the node to catch up") { try server.commandCalls()["xrevrange", default: 0] > before }
+        // It does not take part before it has added what is missing.
+        try await node.joined()
+        let stream = try server.run("XRANGE", "test:v1:purges", "-", "+")
+        #expect(!stream.contains("first") && stream.contains("second") && stream.contains("third"))
+    }
+
     @Test func purgesMadeAloneReachTheOthersOnReturn() async throws {
         let server = try await RedisServer(isDurable: true)
         defer { server.stop() }

@@ -1,4 +1,5 @@
 import Foundation
+import SystemIO
 import TestSupport
 import Testing
 
@@ -105,6 +106,30 @@ import Testing
         #expect(try await !store.has(rendition))
     }
 
+    @Test func aWriteIsWaitedForWhileTheStoreWorksOnly() async throws {
+        let fixture = try StoreFixture()
+        defer { fixture.stop() }
+        // The clock stands still, so that the breaker stays open.
+        let store = try fixture.store {
+            $0.outagesBeforeSuspension = 1
+        } now: {
+            .zero
+        }
+        func storeAndWait(_ seed: UInt64, within limit: Duration) async throws -> Bool {
+            let rendition = try TestRendition(seed)
+            return await store.store(
+                rendition.name, try rendition.file(), rendition.record, mediaType: "video/mp4", within: limit)
+        }
+        #expect(try await storeAndWait(1, within: .seconds(60)))
+        fixture.proxy.faults = .init(requests: .init(failure: .stall))
+        #expect(try await !storeAndWait(2, within: .milliseconds(50)))
+        fixture.proxy.faults = .refusing
+        fixture.proxy.closeConnections()
+        try await waitUntil("the suspension") { () async in store.statistics.breaker == .open }
+        #expect(try await !storeAndWait(3, within: .seconds(3600)))
+        #expect(store.statistics.queuedWrites == 2)
+    }
+
     @Test func anEntryThatCanNeverBeSentIsDropped() async throws {
         // moto does not check digests.
         if S3Server.Kind.chosen == .moto { return }
@@ -117,6 +142,7 @@ import Testing
         try store.store(good)
         #expect(await store.drain(within: .seconds(60)))
         #expect(store.statistics.droppedWrites == 1)
+        #expect(fixture.reported.map(\.isProblem) == [true])
         #expect(try await !store.has(bad))
         #expect(try await store.has(good))
     }

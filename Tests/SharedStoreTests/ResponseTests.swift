@@ -43,6 +43,13 @@ import Testing
         #expect(try await error(.response("304 Not Modified", declaresLength: false)).0?.label == "invalid_response")
     }
 
+    @Test(arguments: ["ExpiredToken", "InvalidToken", "TokenRefreshRequired"])
+    func credentialsThatHaveExpiredAreAnOutage(_ code: String) async throws {
+        let (error, count) = try await error(answer("400 Bad", code: code))
+        #expect(error == .denied(code: code) && count == 1)
+        #expect(error?.isOutage == true)
+    }
+
     @Test func aMissingObjectIsNoErrorWhateverTheBody() async throws {
         #expect(try await error(answer("404 Not Found", code: "NoSuchKey")) == (nil, 1))
         #expect(try await error(.response("404 Not Found", body: Array("<html>".utf8))) == (nil, 1))
@@ -53,6 +60,10 @@ import Testing
         #expect(try await error(answer("500 Internal", code: "InternalError"), missing) == (nil, 2))
         #expect(try await error(answer("503 Slow", code: "SlowDown"), .status(429), missing) == (nil, 3))
         #expect(try await error(answer("503 Slow", ["Retry-After: 0"], code: "SlowDown"), missing) == (nil, 2))
+        for status in ["400 Bad", "408 Timeout"] {
+            #expect(try await error(answer(status, code: "RequestTimeout"), missing) == (nil, 2))
+        }
+        #expect(try await error(answer("409 Conflict", code: "OperationAborted"), missing) == (nil, 2))
         #expect(
             try await error(answer("500 Internal", code: "InternalError"))
                 == (.serverFailed(status: 500, code: "InternalError"), 3))

@@ -97,4 +97,12 @@ package struct RedisRefusal: Error, Sendable, Equatable, CustomStringConvertible
         case .noScript, .noGroup, .other: false
         }
     }
+
+    /// Whether a new connection may help: it may lead to the new primary, or log in again.
+    var mayPassByReconnection: Bool {
+        switch kind {
+        case .readOnly, .authentication, .moved: true
+        case .outOfMemory, .loading, .noScript, .noGroup, .other: false
+        }
+    }
 }

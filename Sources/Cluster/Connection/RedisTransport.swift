@@ -121,15 +121,25 @@ final class RedisTransport {
         }
         defer { freeaddrinfo(list) }
         var failure = RedisError.unavailable("\(host) has no address")
-        for entry in sequence(first: list, next: { $0.pointee.ai_next }) {
+        let entries = Array(sequence(first: list, next: { $0.pointee.ai_next }))
+        for (index, entry) in entries.enumerated() {
+            let share = attemptEnd(at: .now, until: end, addresses: entries.count - index)
             guard let address = entry.pointee.ai_addr else { continue }
             do throws(RedisError) {
-                return try connect(entry.pointee.ai_family, address, entry.pointee.ai_addrlen, until: end)
+                return try connect(entry.pointee.ai_family, address, entry.pointee.ai_addrlen, until: share)
             } catch {
                 failure = error
             }
         }
         throw failure
+    }
+
+    /// The end of the attempt to connect to the first of some addresses: its share of the time that is left. One that drops packets
+    /// would take all the time otherwise.
+    static func attemptEnd(
+        at now: ContinuousClock.Instant, until end: ContinuousClock.Instant, addresses: Int
+    ) -> ContinuousClock.Instant {
+        now + (end - now) / max(1, addresses)
     }
 
     private static func connect(

@@ -22,8 +22,12 @@ final class ClusterNode: Sendable {
     private let onPrewarm: @Sendable () -> Void
     private let onFailure: FailureHandler
     private let onFollow: @Sendable (RedisError?) -> Void
+    private let onRefusal: @Sendable (RedisError) -> Void
     private let tasks = Mutex<[Task<Void, Never>]>([])
     private let reconnected = Wakeup()
+
+    /// The shortest time between two reconnections after refusals, so that a server that refuses every connection gets few.
+    private static let reconnectInterval: Duration = .seconds(2)
 
     /// - Parameters:
     ///   - commands: For callers.
@@ -31,13 +35,15 @@ final class ClusterNode: Sendable {
     ///   - onPrewarm: Called when entries of a prewarm list were added.
     ///   - onFailure: Called when a node has found that a source fails.
     ///   - onFollow: Called with nil when this node begins to take part in the cluster, and with the error that ended that.
+    ///   - onRefusal: Called with a refusal on `stream` that a new connection may end.
     ///   - onGap: Called if the purge stream does not reach back to what this node has applied.
     init(
         name: String, keys: ClusterKeys, commands: any RedisCommands, stream: any RedisCommands, memory: any PurgeMemory,
         handlers: PurgeHandlers, timings: ClusterTimings = ClusterTimings(), time: any ClusterTime, meter: ClusterMeter,
         executor: (any TaskExecutor)? = nil, onPrewarm: @escaping @Sendable () -> Void = {},
         onFailure: @escaping FailureHandler = { _, _, _ in },
-        onFollow: @escaping @Sendable (RedisError?) -> Void = { _ in }, onGap: @escaping @Sendable () -> Void = {}
+        onFollow: @escaping @Sendable (RedisError?) -> Void = { _ in },
+        onRefusal: @escaping @Sendable (RedisError) -> Void = { _ in }, onGap: @escaping @Sendable () -> Void = {}
     ) {
         registry = NodeRegistry(name: name, keys: keys, timings: timings, time: time)
         let follower = PurgeFollower(stream, keys, registry, memory, handlers, timings, time, meter, onGap: onGap)
@@ -56,6 +62,7 @@ final class ClusterNode: Sendable {
         self.onPrewarm = onPrewarm
         self.onFailure = onFailure
         self.onFollow = onFollow
+        self.onRefusal = onRefusal
     }
 
     /// Starts to follow purges, to send heartbeats and to renew leases.
@@ -100,6 +107,7 @@ final class ClusterNode: Sendable {
     private func followPurges() async {
         // The first attempt would only tell that no connection is up yet.
         await reconnected.wait(for: timings.blockTime, time)
+        var nextReconnection = time.now
         while !Task.isCancelled {
             do throws(RedisError) {
                 try await follower.follow { self.onFollow(nil) }
@@ -107,6 +115,10 @@ final class ClusterNode: Sendable {
                 if Task.isCancelled { return }
                 meter.count(error)
                 onFollow(error)
+                if case .refused(let refusal) = error, refusal.mayPassByReconnection, time.now >= nextReconnection {
+                    nextReconnection = time.now + Self.reconnectInterval
+                    onRefusal(error)
+                }
                 // A reconnection ends the pause.
                 await reconnected.wait(for: timings.pollInterval, time)
             }

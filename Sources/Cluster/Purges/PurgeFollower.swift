@@ -5,14 +5,16 @@ internal import Synchronization
 /// A node takes part in the cluster only after it was listed as live and then applied everything in the stream. In that order,
 /// because a purge counts the nodes that are listed after its entry was added: a node that is listed later finds the entry.
 final class PurgeFollower: Sendable {
+    private typealias OwnPurge = (id: StreamID, scope: ClusterPurge)
+
     private struct State {
         var saved = SavedPurges()
         var isLoaded = false
         /// The stream in the history's memory; nil before the first catch-up.
         var followed: String?
         var isReady = false
-        /// The latest purges that this node added, in case the server loses the end of the stream.
-        var own: [(id: StreamID, scope: ClusterPurge)] = []
+        /// The latest purges that this node added, in case the server loses them.
+        var own: [OwnPurge] = []
     }
 
     /// The bound of the stream, in entries.
@@ -130,7 +132,7 @@ final class PurgeFollower: Sendable {
         let reaches = saved.stream == identity && (isWhole || first.id <= saved.position)
         // A server that restarts may lose the latest entries.
         let hasLost = saved.stream != identity || last.id < max(saved.position, history.position)
-        let lost = hasLost ? takeOwn(after: saved.stream == identity ? last.id : .zero) : []
+        let lost = try await lostPurges(isOtherStream: saved.stream != identity)
         let isKnown = reaches && !hasLost && state.withLock { $0.followed } == identity
         if !isKnown {
             // Where everything is revalidated, only purges with callers that may still wait have to be applied.
@@ -156,16 +158,30 @@ final class PurgeFollower: Sendable {
         await save { saved in
             saved.stream = identity
             saved.position = history.position
-            for entry in lost { saved.append(entry.scope) }
+            for purge in lost { saved.append(purge.scope) }
+        }
+        state.withLock { state in
+            state.own.removeAll { purge in lost.contains { $0.id == purge.id } }
         }
     }
 
-    /// Purges of this node that the stream has lost.
-    private func takeOwn(after id: StreamID) -> [(id: StreamID, scope: ClusterPurge)] {
-        state.withLock { state in
-            defer { state.own.removeAll { $0.id > id } }
-            return state.own.filter { $0.id > id }
+    /// Purges of this node that the stream has lost, whether or not others were added since: a server that crashes, and a replica
+    /// that takes over, may lose the latest entries.
+    private func lostPurges(isOtherStream: Bool) async throws(RedisError) -> [OwnPurge] {
+        let own = state.withLock { $0.own }
+        if own.isEmpty || isOtherStream { return own }
+        var commands = own.map { rangeCommand("XRANGE", $0.id.description, $0.id.description, count: 1) }
+        // After the others: an entry that was trimmed before it was looked for is older than the oldest one then.
+        commands.append(rangeCommand("XRANGE", "-", "+", count: 1))
+        var pages: [[StreamEntry]] = []
+        for reply in try await stream.run(commands, within: timings.commandLimit * 4, time) {
+            pages.append(try StreamEntry.entries(reply))
         }
+        guard let oldest = pages.last?.first else { throw .nonsense("the purge stream is gone") }
+        return zip(own, pages).filter { purge, page in
+            let isTrimmed = oldest.text("k") != "genesis" && purge.id < oldest.id
+            return !isTrimmed && page.first?.scope != purge.scope
+        }.map(\.0)
     }
 
     /// The oldest entry. Begins the stream if it does not exist.
@@ -190,9 +206,13 @@ final class PurgeFollower: Sendable {
     private func range(_ name: RedisArgument, _ from: String, _ to: String, count: Int) async throws(RedisError)
         -> [StreamEntry]
     {
-        let command = RedisCommand(
-            .array, [name, RedisArgument(keys.purges), RedisArgument(from), RedisArgument(to), "COUNT", RedisArgument(count)])
+        let command = rangeCommand(name, from, to, count: count)
         return try StreamEntry.entries(try await stream.run(command, within: timings.commandLimit * 4, time))
+    }
+
+    private func rangeCommand(_ name: RedisArgument, _ from: String, _ to: String, count: Int) -> RedisCommand {
+        RedisCommand(
+            .array, [name, RedisArgument(keys.purges), RedisArgument(from), RedisArgument(to), "COUNT", RedisArgument(count)])
     }
 
     /// Applies entries in order, acknowledges them, and saves the position.
@@ -202,7 +222,7 @@ final class PurgeFollower: Sendable {
         var acknowledgements: [RedisCommand] = []
         let start = history.position
         for entry in entries where entry.text("k") != "genesis" {
-            guard let scope = entry.text("k").flatMap({ ClusterPurge(kind: $0, argument: entry.text("v") ?? "") }) else {
+            guard let scope = entry.scope else {
                 // A purge that cannot be read may cover anything.
                 history.insert(entry.id, .all)
                 await handlers.revalidateEverything()
@@ -290,5 +310,12 @@ final class PurgeFollower: Sendable {
             meter.update { $0.purgesPending = Int64(saved.pending.count) }
             _ = await memory.save(saved)
         }
+    }
+}
+
+extension StreamEntry {
+    /// The purge; nil if it cannot be read.
+    fileprivate var scope: ClusterPurge? {
+        text("k").flatMap { ClusterPurge(kind: $0, argument: text("v") ?? "") }
     }
 }

@@ -10,7 +10,7 @@ package protocol SharedTier: Sendable {
     ///   cannot tell in time. The content of the file is undefined then.
     func load(_ id: ObjectID, fileExtension: String, into file: StagedFile) async -> SharedObject?
 
-    /// Stores a rendition.
+    /// Stores a rendition. Returns within a deadline of the tier: other nodes wait for the lease that ends afterwards.
     ///
     /// - Returns: Whether other nodes can read it now. If not, the tier stores it as soon as it can.
     func save(_ rendition: CachedRendition) async -> Bool

@@ -12,7 +12,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case interrupted(cause: String)
     /// The server asked for fewer requests (429, or 503 with the code SlowDown).
     case throttled(retryAfter: Duration?)
-    /// The server refused the credentials or the permission (401, 403).
+    /// The server refused the credentials or the permission (401, 403, or 400 with a code such as ExpiredToken).
     case denied(code: String)
     /// The bucket is in another region (301, 307, or 400 with the code AuthorizationHeaderMalformed).
     case wrongRegion(expected: String?)
@@ -20,7 +20,8 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case noBucket
     /// Another status that reports a failure of the request (4xx).
     case rejected(status: Int, code: String)
-    /// Another status that reports a failure of the server (5xx).
+    /// Another status that reports a failure of the server (5xx), or a request that it gave up (408, or the code RequestTimeout or
+    /// OperationAborted).
     case serverFailed(status: Int, code: String)
     /// The response violates HTTP or S3.
     case invalidResponse(cause: String)

@@ -6,6 +6,8 @@ package enum StoreEvent: Sendable, Equatable, CustomStringConvertible {
     case resumed
     /// The first write since the last success that could not be queued, and why.
     case queueFailed(StoreError)
+    /// The first queued rendition that can never be stored, and why.
+    case discarded(StoreError)
 
     /// Whether the event reports a problem, rather than its end.
     package var isProblem: Bool { self != .resumed }
@@ -15,6 +17,8 @@ package enum StoreEvent: Sendable, Equatable, CustomStringConvertible {
         case .suspended(let error): "The shared store is suspended; renditions are stored locally only. \(error)"
         case .resumed: "The shared store works again."
         case .queueFailed(let error): "A rendition could not be queued for the shared store. \(error)"
+        case .discarded(let error):
+            "A rendition was not stored and is not tried again; further ones are counted without a line. \(error)"
         }
     }
 }

@@ -2,12 +2,14 @@ internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
-/// Sends the entries of a ``WriteBehindQueue``, some at once, and pauses after failures.
+/// Sends the entries of a ``WriteBehindQueue``, some at once, and pauses after failures: the sender because the store may be gone, and
+/// the entry for longer because it may be the cause.
 final class QueueSender: Sendable {
     typealias Send = @Sendable (QueueEntry) async throws(StoreError) -> Void
 
     private let queue: WriteBehindQueue
     private let backoff: Backoff
+    private let entryBackoff: Backoff
     private let send: Send
     private let tasks = Mutex<[Task<Void, Never>]>([])
 
@@ -15,6 +17,7 @@ final class QueueSender: Sendable {
     init(_ queue: WriteBehindQueue, concurrency: Int, backoff: Backoff, send: @escaping Send) {
         self.queue = queue
         self.backoff = backoff
+        entryBackoff = Backoff(first: backoff.first, longest: backoff.longest * 30)
         self.send = send
         let started = (0..<concurrency).map { _ in Task { await self.run() } }
         tasks.withLock { $0 = started }
@@ -33,18 +36,19 @@ final class QueueSender: Sendable {
                 queue.finish(entry)
                 failures = 0
             } catch {
-                guard Self.mayPassLater(error) else {
-                    queue.discard(entry)
+                // A purge must reach the store, however long that takes.
+                guard entry.change == .delete || Self.mayPassLater(error) else {
+                    queue.discard(entry, error)
                     continue
                 }
-                queue.putBack(entry)
+                queue.putBack(entry, after: error == .suspended ? nil : entryBackoff)
                 failures += 1
                 try? await Task.sleep(for: backoff.pause(after: failures))
             }
         }
     }
 
-    /// Whether the write may succeed later: an outage ends, credentials can be replaced. Others fail each time.
+    /// Whether a put may succeed later: an outage ends, credentials can be replaced. Others fail each time.
     private static func mayPassLater(_ error: StoreError) -> Bool {
         switch error {
         case .file(let cause): [EMFILE, ENFILE, ENOMEM].contains(cause.code)

@@ -19,46 +19,8 @@ final class WriteBehindQueue: Sendable {
         var dropped = 0
     }
 
-    private enum Phase {
-        /// Its files are being written.
-        case recording
-        case ready
-        case running
-        /// Its put was withdrawn, or dropped, while it was recorded or sent.
-        case withdrawn
-    }
-
-    private struct Item {
-        let entry: QueueEntry
-        var phase: Phase
-    }
-
-    private struct State {
-        var items: [Item] = []
-        var nextSequence: UInt64 = 1
-        var bytes = 0
-        var dropped = 0
-        var waiting: [CheckedContinuation<Void, Never>] = []
-        var waitingForEnd: [CheckedContinuation<Void, Never>] = []
-        /// Callers that wait for the next attempt to send an entry, by its name.
-        var waitingForAttempt: [RenditionName: [UInt64: CheckedContinuation<Bool, Never>]] = [:]
-        var nextWaiter: UInt64 = 0
-        var isClosed = false
-        var isDiskBroken = false
-
-        func index(of entry: QueueEntry) -> Int? {
-            // Sequences ascend.
-            var (low, high) = (0, items.count)
-            while low < high {
-                let middle = (low + high) / 2
-                if items[middle].entry.sequence < entry.sequence { low = middle + 1 } else { high = middle }
-            }
-            return low < items.count && items[low].entry.sequence == entry.sequence ? low : nil
-        }
-    }
-
     private let limits: Limits
-    private let state: Mutex<State>
+    private let state: Mutex<QueueState>
     private let disk = WorkThreads(count: 1, limit: 1 << 16, name: "store-queue")
     /// Used on the thread of `disk` only, after the initializer.
     private nonisolated(unsafe) let directory: QueueDirectory
@@ -66,12 +28,13 @@ final class WriteBehindQueue: Sendable {
 
     /// Opens the directory and takes over the entries in it. Blocks.
     ///
-    /// - Parameter report: Called for the first entry that cannot be written after one that could.
+    /// - Parameter report: Called for the first entry that cannot be written to disk after one that could, and for the first one that
+    ///   can never be sent.
     init(path: String, limits: Limits, report: @escaping @Sendable (StoreEvent) -> Void) throws(StoreError) {
         self.limits = limits
         self.report = report
         directory = try QueueDirectory(path: path)
-        var found = State()
+        var found = QueueState()
         var superseded: [QueueEntry] = []
         for entry in try directory.load() {
             found.nextSequence = entry.sequence + 1
@@ -80,7 +43,7 @@ final class WriteBehindQueue: Sendable {
                 superseded += found.items.filter { $0.entry.name == entry.name }.map(\.entry)
                 found.items.removeAll { $0.entry.name == entry.name }
             }
-            found.items.append(Item(entry: entry, phase: .ready))
+            found.items.append(QueueState.Item(entry: entry, phase: .ready))
         }
         for entry in superseded { directory.remove(entry) }
         found.bytes = found.items.reduce(0) { $0 + $1.entry.length }
@@ -97,23 +60,56 @@ final class WriteBehindQueue: Sendable {
     ///
     /// - Parameter file: The rendition, which must not change.
     func put(_ name: RenditionName, _ file: SharedDescriptor, _ record: StoredRecord, mediaType: String) {
-        let added: (QueueEntry, [QueueEntry])? = state.withLock { state in
-            let isQueued = state.items.last { $0.entry.name == name && $0.phase != .withdrawn }.map {
-                $0.entry.change != .delete
-            }
-            guard !state.isClosed, isQueued != true else { return nil }
-            guard record.length <= limits.bytes else {
-                state.dropped += 1
-                return nil
-            }
-            return append(name, .put(record, mediaType: mediaType), &state)
+        enqueue(name, file, record, mediaType: mediaType, waiter: nil)
+    }
+
+    /// Queues a put as ``put(_:_:_:mediaType:)`` does, and suspends until it has been sent, an attempt has failed, or `limit` has
+    /// passed.
+    ///
+    /// - Returns: Whether it was sent.
+    func put(
+        _ name: RenditionName, _ file: SharedDescriptor, _ record: StoredRecord, mediaType: String, within limit: Duration
+    ) async -> Bool {
+        await wait(within: limit) { number, continuation in
+            enqueue(name, file, record, mediaType: mediaType, waiter: (number, continuation)) ? nil : false
         }
-        guard let (entry, evicted) = added else { return }
-        let isSubmitted = disk.submit { [self] in
-            for old in evicted { directory.remove(old) }
-            recordEntry(entry, file)
+    }
+
+    /// - Parameter waiter: Registered with the entry under this number.
+    /// - Returns: False if the queue refuses the put; the waiter is not registered then.
+    @discardableResult
+    private func enqueue(
+        _ name: RenditionName, _ file: SharedDescriptor, _ record: StoredRecord, mediaType: String,
+        waiter: (number: UInt64, continuation: CheckedContinuation<Bool, Never>)?
+    ) -> Bool {
+        let (queued, added) = state.withLock { state -> (QueueEntry?, (entry: QueueEntry, evicted: [QueueEntry])?) in
+            guard !state.isClosed else { return (nil, nil) }
+            var queued = state.lastEntry(of: name).flatMap { $0.change == .delete ? nil : $0 }
+            var added: (entry: QueueEntry, evicted: [QueueEntry])?
+            if queued == nil {
+                guard record.length <= limits.bytes else {
+                    state.dropped += 1
+                    return (nil, nil)
+                }
+                let new = state.append(name, .put(record, mediaType: mediaType), limits)
+                queued = new.entry
+                added = new
+            }
+            if let waiter, let queued {
+                state.waiters[waiter.number] = QueueState.Waiter(
+                    sequence: queued.sequence, continuation: waiter.continuation)
+            }
+            return (queued, added)
         }
-        if !isSubmitted { drop(entry) }
+        if let (entry, evicted) = added {
+            for old in evicted { attemptEnded(old, isSent: false) }
+            let isSubmitted = disk.submit { [self] in
+                for old in evicted { directory.remove(old) }
+                recordEntry(entry, file)
+            }
+            if !isSubmitted { drop(entry) }
+        }
+        return queued != nil
     }
 
     /// Queues a delete, and withdraws the puts of the same name. Suspends until the delete is durable.
@@ -126,14 +122,15 @@ final class WriteBehindQueue: Sendable {
             for index in state.items.indices.reversed() where state.items[index].entry.name == name {
                 switch state.items[index].phase {
                 case .recording, .running: state.items[index].phase = .withdrawn
-                case .ready: withdrawn.append(removeItem(at: index, &state))
+                case .ready, .paused: withdrawn.append(state.remove(at: index))
                 case .withdrawn: break
                 }
             }
-            let (entry, evicted) = append(name, .delete, &state)
+            let (entry, evicted) = state.append(name, .delete, limits)
             return (entry, evicted + withdrawn)
         }
         guard let (entry, obsolete) = added else { return false }
+        for old in obsolete { attemptEnded(old, isSent: false) }
         let isRecorded = await disk.run { [self] in
             // The delete first: after a crash in between it is found behind the puts.
             let isRecorded = recordEntry(entry, nil)
@@ -149,27 +146,6 @@ final class WriteBehindQueue: Sendable {
         state.withLock { state in
             state.items.contains { $0.entry.change == .delete && $0.entry.name == name }
         }
-    }
-
-    /// Appends an entry, and removes the oldest puts, or else the oldest entries, over the limits.
-    private func append(
-        _ name: RenditionName, _ change: QueueEntry.Change, _ state: inout State
-    ) -> (entry: QueueEntry, evicted: [QueueEntry]) {
-        let entry = QueueEntry(sequence: state.nextSequence, name: name, change: change)
-        state.nextSequence += 1
-        var evicted: [QueueEntry] = []
-        while state.items.count + 1 > limits.entries || state.bytes + entry.length > limits.bytes {
-            let isIdle = { (item: Item) in item.phase == .ready }
-            guard
-                let index = state.items.firstIndex(where: { isIdle($0) && $0.entry.change != .delete })
-                    ?? state.items.firstIndex(where: isIdle)
-            else { break }
-            evicted.append(removeItem(at: index, &state))
-            state.dropped += 1
-        }
-        state.items.append(Item(entry: entry, phase: .recording))
-        state.bytes += entry.length
-        return (entry, evicted)
     }
 
     /// Writes an entry's files, on the thread of `disk`.
@@ -199,101 +175,92 @@ final class WriteBehindQueue: Sendable {
         let isReady = state.withLock { state in
             guard let index = state.index(of: entry) else { return false }
             if state.items[index].phase == .withdrawn {
-                _ = removeItem(at: index, &state)
+                state.remove(at: index)
                 return false
             }
             state.items[index].phase = .ready
             return true
         }
+        if !isReady { attemptEnded(entry, isSent: false) }
         wake()
         return isReady
-    }
-
-    /// Suspends until a queued entry of this name has been sent, an attempt has failed, or `limit` has passed.
-    ///
-    /// - Returns: Whether it was sent; true also if none is queued.
-    func attempt(of name: RenditionName, within limit: Duration?) async -> Bool {
-        let number = state.withLock { state in
-            state.nextWaiter += 1
-            return state.nextWaiter
-        }
-        return await withCheckedContinuation { continuation in
-            let known: Bool? = state.withLock { state in
-                if state.isClosed { return false }
-                guard state.items.contains(where: { $0.entry.name == name }) else { return true }
-                state.waitingForAttempt[name, default: [:]][number] = continuation
-                return nil
-            }
-            if let known { return continuation.resume(returning: known) }
-            guard let limit else { return }
-            Task {
-                try? await Task.sleep(for: limit)
-                state.withLock { $0.waitingForAttempt[name]?.removeValue(forKey: number) }?.resume(returning: false)
-            }
-        }
-    }
-
-    private func attemptEnded(_ entry: QueueEntry, isSent: Bool) {
-        let continuations = state.withLock { $0.waitingForAttempt.removeValue(forKey: entry.name) } ?? [:]
-        for continuation in continuations.values { continuation.resume(returning: isSent) }
     }
 
     private func drop(_ entry: QueueEntry) {
         state.withLock { state in
             guard let index = state.index(of: entry) else { return }
-            _ = removeItem(at: index, &state)
+            state.remove(at: index)
             state.dropped += 1
         }
         attemptEnded(entry, isSent: false)
         wake()
     }
 
-    private func removeItem(at index: Int, _ state: inout State) -> QueueEntry {
-        let entry = state.items.remove(at: index).entry
-        state.bytes -= entry.length
-        return entry
+    // MARK: Waiting for an attempt
+
+    /// Suspends until the last queued entry of this name has been sent, an attempt has failed, or `limit` has passed.
+    ///
+    /// - Returns: Whether it was sent; true also if none is queued.
+    func attempt(of name: RenditionName, within limit: Duration) async -> Bool {
+        await wait(within: limit) { number, continuation in
+            state.withLock { state in
+                if state.isClosed { return false }
+                guard let entry = state.lastEntry(of: name) else { return true }
+                state.waiters[number] = QueueState.Waiter(sequence: entry.sequence, continuation: continuation)
+                return nil
+            }
+        }
+    }
+
+    /// Suspends until ``attemptEnded(_:isSent:)``, or until `limit` has passed.
+    ///
+    /// - Parameter register: Registers the continuation under the number, or returns the result.
+    private func wait(
+        within limit: Duration, _ register: (UInt64, CheckedContinuation<Bool, Never>) -> Bool?
+    ) async -> Bool {
+        let number = state.withLock { state in
+            state.nextWaiter += 1
+            return state.nextWaiter
+        }
+        return await withCheckedContinuation { continuation in
+            if let known = register(number, continuation) { return continuation.resume(returning: known) }
+            let deadline = Deadline(after: limit) { [weak self] in self?.waitEnded(number) }
+            state.withLock { $0.waiters[number]?.deadline = deadline }
+        }
+    }
+
+    private func waitEnded(_ number: UInt64) {
+        let waiter = state.withLock { $0.waiters.removeValue(forKey: number) }
+        waiter?.continuation.resume(returning: false)
+    }
+
+    private func attemptEnded(_ entry: QueueEntry, isSent: Bool) {
+        for waiter in state.withLock({ $0.takeWaiters(for: entry) }) { waiter.continuation.resume(returning: isSent) }
     }
 
     // MARK: Sending
 
-    /// The next entry to send; nil after ``close()``. Suspends while there is none. The caller reports the end by ``finish(_:)`` or
-    /// ``putBack(_:)``.
+    /// The next entry to send; nil after ``close()``. Suspends while there is none. The caller reports the end by ``finish(_:)``,
+    /// ``putBack(_:after:)`` or ``discard(_:_:)``.
     func next() async -> QueueEntry? {
         while true {
             let (entry, isClosed) = state.withLock { state -> (QueueEntry?, Bool) in
                 if state.isClosed { return (nil, true) }
-                var busy: Set<RenditionName> = []
-                for index in state.items.indices {
-                    let item = state.items[index]
-                    if item.phase == .ready, !busy.contains(item.entry.name) {
-                        state.items[index].phase = .running
-                        return (item.entry, false)
-                    }
-                    // Later entries of this name wait for this one.
-                    busy.insert(item.entry.name)
-                }
-                return (nil, false)
+                guard let index = state.nextIndex else { return (nil, false) }
+                state.items[index].phase = .running
+                return (state.items[index].entry, false)
             }
             if isClosed { return nil }
             if let entry { return entry }
             await withCheckedContinuation { continuation in
                 let mustWait = state.withLock { state in
-                    let hasReady = state.isClosed || Self.hasReadyItem(state)
+                    let hasReady = state.isClosed || state.nextIndex != nil
                     if !hasReady { state.waiting.append(continuation) }
                     return !hasReady
                 }
                 if !mustWait { continuation.resume() }
             }
         }
-    }
-
-    private static func hasReadyItem(_ state: State) -> Bool {
-        var busy: Set<RenditionName> = []
-        for item in state.items {
-            if item.phase == .ready, !busy.contains(item.entry.name) { return true }
-            busy.insert(item.entry.name)
-        }
-        return false
     }
 
     /// The rendition of a put. Suspends while it is opened.
@@ -313,33 +280,59 @@ final class WriteBehindQueue: Sendable {
 
     private func remove(_ entry: QueueEntry) {
         state.withLock { state in
-            if let index = state.index(of: entry) { _ = removeItem(at: index, &state) }
+            if let index = state.index(of: entry) { state.remove(at: index) }
         }
         _ = disk.submit { [self] in directory.remove(entry) }
         wake()
     }
 
     /// Removes an entry that can never be sent, and counts it.
-    func discard(_ entry: QueueEntry) {
-        state.withLock { $0.dropped += 1 }
+    func discard(_ entry: QueueEntry, _ error: StoreError) {
+        let isFirst = state.withLock { state in
+            state.dropped += 1
+            defer { state.hasDiscarded = true }
+            return !state.hasDiscarded
+        }
+        if isFirst { report(.discarded(error)) }
         remove(entry)
         attemptEnded(entry, isSent: false)
     }
 
     /// Lets an entry that was not sent wait again, unless it was withdrawn meanwhile.
-    func putBack(_ entry: QueueEntry) {
+    ///
+    /// - Parameter backoff: The pauses of an entry before its next attempt; nil if no request was sent, which tells nothing about it.
+    func putBack(_ entry: QueueEntry, after backoff: Backoff? = nil) {
         let isWithdrawn = state.withLock { state in
             guard let index = state.index(of: entry) else { return false }
             if state.items[index].phase == .withdrawn { return true }
             state.items[index].phase = .ready
+            guard let backoff else { return false }
+            state.items[index].failures += 1
+            state.items[index].phase = .paused
+            state.items[index].pause = Deadline(after: backoff.pause(after: state.items[index].failures)) { [weak self] in
+                self?.endPauses { $0 == entry }
+            }
             return false
         }
         if isWithdrawn { remove(entry) } else { wake() }
         attemptEnded(entry, isSent: false)
     }
 
-    /// Suspends until the queue is empty, closed, or `limit` has passed. Returns whether it is empty.
+    private func endPauses(_ isChosen: (QueueEntry) -> Bool = { _ in true }) {
+        state.withLock { state in
+            for index in state.items.indices where state.items[index].phase == .paused && isChosen(state.items[index].entry) {
+                state.items[index].phase = .ready
+                state.items[index].pause = nil
+            }
+        }
+        wake()
+    }
+
+    /// Suspends until the queue is empty, closed, or `limit` has passed. Entries that failed are tried again at once.
+    ///
+    /// - Returns: Whether it is empty.
     func drain(within limit: Duration) async -> Bool {
+        endPauses()
         let deadline = Deadline(after: limit) { [self] in
             for continuation in state.withLock({ state in
                 defer { state.waitingForEnd.removeAll() }
@@ -361,10 +354,10 @@ final class WriteBehindQueue: Sendable {
     func close() {
         let abandoned = state.withLock { state in
             state.isClosed = true
-            defer { state.waitingForAttempt.removeAll() }
-            return state.waitingForAttempt.values.flatMap(\.values)
+            defer { state.waiters.removeAll() }
+            return Array(state.waiters.values)
         }
-        for continuation in abandoned { continuation.resume(returning: false) }
+        for waiter in abandoned { waiter.continuation.resume(returning: false) }
         wake()
         disk.close()
         directory.unlock()

@@ -26,9 +26,14 @@ extension StoreError {
         case 301, 307, 308: self = .wrongRegion(expected: response.fields["x-amz-bucket-region"] ?? body.region)
         case 400 where body.code == "AuthorizationHeaderMalformed" && body.region != nil:
             self = .wrongRegion(expected: body.region)
+        // Credentials of a session expire and are replaced.
+        case 400 where ["ExpiredToken", "InvalidToken", "TokenRefreshRequired"].contains(body.code): self = .denied(code: code)
         case 401, 403: self = .denied(code: code)
         case 404 where body.code == "NoSuchBucket": self = .noBucket
         case 429, 503: self = .throttled(retryAfter: Self.retryAfter(response.fields["retry-after"]))
+        case 408: self = .serverFailed(status: 408, code: code)
+        case 400..<500 where ["RequestTimeout", "OperationAborted"].contains(body.code):
+            self = .serverFailed(status: response.status, code: code)
         case 400..<500: self = .rejected(status: response.status, code: code)
         case 500..<600: self = .serverFailed(status: response.status, code: code)
         default: self = .invalidResponse(cause: "its status is \(response.status)")

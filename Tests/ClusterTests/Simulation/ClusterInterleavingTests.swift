@@ -36,16 +36,17 @@ import Testing
 
     /// The test above fails where a step is left out that the protocols rely on.
     @Test(arguments: Break.allCases) func aMissingStepIsNoticed(_ missing: Break) async throws {
+        let most = Self.chosenCount ?? 10_000
         let (tried, found, first) = try await onThread { () -> (UInt64, Int, String?) in
             var found = 0
             var first: String?
-            for seed in 0..<(Self.chosenCount ?? 3000) {
+            for seed in 0..<most {
                 let violations = SimulatedWorld(seed: seed, missing: missing).run().violations
                 if !violations.isEmpty { found += 1 }
                 first = first ?? violations.first
                 if Self.chosenCount == nil, found > 0 { return (seed + 1, found, first) }
             }
-            return (Self.chosenCount ?? 3000, found, first)
+            return (most, found, first)
         }
         print("\(missing): noticed in \(found) of \(tried) orders, such as \(first ?? "none")")
         #expect(found > 0)

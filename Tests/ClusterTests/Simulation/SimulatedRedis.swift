@@ -107,9 +107,12 @@ final class SimulatedRedis {
 
     private func range(_ words: [String]) -> RedisValue {
         let isReverse = words[0] == "XREVRANGE"
-        let from = isReverse ? words[3] : words[2]
+        let (from, to) = isReverse ? (words[3], words[2]) : (words[2], words[3])
         let after = from.hasPrefix("(") ? StreamID(String(from.dropFirst())) : nil
-        var found = entries.filter { after == nil || $0.id > after ?? .zero }
+        let (first, last) = (StreamID(from), StreamID(to))
+        var found = entries.filter { entry in
+            entry.id > after ?? .zero && entry.id >= first ?? .zero && entry.id <= last ?? StreamID(.max, .max)
+        }
         if isReverse { found.reverse() }
         return .array(found.prefix(Int(words[5]) ?? 0).map(Self.value))
     }

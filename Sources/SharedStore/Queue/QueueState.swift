@@ -1,0 +1,114 @@
+internal import SystemIO
+
+/// What a ``WriteBehindQueue`` keeps in memory.
+struct QueueState {
+    enum Phase {
+        /// Its files are being written.
+        case recording
+        case ready
+        case running
+        /// It failed, and waits for its next attempt.
+        case paused
+        /// Its put was withdrawn, or dropped, while it was recorded or sent.
+        case withdrawn
+    }
+
+    struct Item {
+        let entry: QueueEntry
+        var phase: Phase
+        /// Attempts that failed.
+        var failures = 0
+        /// Ends ``Phase/paused``.
+        var pause: Deadline?
+
+        /// Whether it is neither recorded nor sent at the moment.
+        var isIdle: Bool { phase == .ready || phase == .paused }
+    }
+
+    /// A caller that waits for the end of the next attempt to send an entry.
+    struct Waiter {
+        /// The entry's.
+        let sequence: UInt64
+        let continuation: CheckedContinuation<Bool, Never>
+        /// Ends the wait.
+        var deadline: Deadline?
+    }
+
+    /// In the order of their sequences.
+    var items: [Item] = []
+    var nextSequence: UInt64 = 1
+    var bytes = 0
+    var dropped = 0
+    /// Senders that wait for an entry.
+    var waiting: [CheckedContinuation<Void, Never>] = []
+    var waitingForEnd: [CheckedContinuation<Void, Never>] = []
+    /// By numbers of their own.
+    var waiters: [UInt64: Waiter] = [:]
+    var nextWaiter: UInt64 = 0
+    var isClosed = false
+    var isDiskBroken = false
+    var hasDiscarded = false
+
+    func index(of entry: QueueEntry) -> Int? {
+        // Sequences ascend.
+        var (low, high) = (0, items.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if items[middle].entry.sequence < entry.sequence { low = middle + 1 } else { high = middle }
+        }
+        return low < items.count && items[low].entry.sequence == entry.sequence ? low : nil
+    }
+
+    /// The last entry of this name that is to be sent.
+    func lastEntry(of name: RenditionName) -> QueueEntry? {
+        items.last { $0.entry.name == name && $0.phase != .withdrawn }?.entry
+    }
+
+    /// The entry to send next. Of the first entries of all names it is the one that failed least often, so that entries that keep
+    /// failing hold up no others.
+    var nextIndex: Int? {
+        var names: Set<RenditionName> = []
+        var best: Int?
+        for (index, item) in items.enumerated() {
+            // Later entries of a name wait for its first one.
+            guard names.insert(item.entry.name).inserted, item.phase == .ready else { continue }
+            if item.failures == 0 { return index }
+            if best.map({ item.failures < items[$0].failures }) ?? true { best = index }
+        }
+        return best
+    }
+
+    /// Appends an entry, and removes the oldest puts, or else the oldest entries, over the limits.
+    mutating func append(
+        _ name: RenditionName, _ change: QueueEntry.Change, _ limits: WriteBehindQueue.Limits
+    ) -> (entry: QueueEntry, evicted: [QueueEntry]) {
+        let entry = QueueEntry(sequence: nextSequence, name: name, change: change)
+        nextSequence += 1
+        var evicted: [QueueEntry] = []
+        while items.count + 1 > limits.entries || bytes + entry.length > limits.bytes {
+            guard
+                let index = items.firstIndex(where: { $0.isIdle && $0.entry.change != .delete })
+                    ?? items.firstIndex(where: \.isIdle)
+            else { break }
+            evicted.append(remove(at: index))
+            dropped += 1
+        }
+        items.append(Item(entry: entry, phase: .recording))
+        bytes += entry.length
+        return (entry, evicted)
+    }
+
+    @discardableResult
+    mutating func remove(at index: Int) -> QueueEntry {
+        let entry = items.remove(at: index).entry
+        bytes -= entry.length
+        return entry
+    }
+
+    /// Removes the callers that wait for this entry.
+    mutating func takeWaiters(for entry: QueueEntry) -> [Waiter] {
+        let ended = waiters.filter { $0.value.sequence == entry.sequence }
+        for number in ended.keys { waiters[number] = nil }
+        return Array(ended.values)
+    }
+}
