@@ -17,14 +17,16 @@ package struct FetchedSource: Sendable {
     package let count: Int
     /// The SHA-256 of the bytes: 32 bytes.
     package let sha256: [UInt8]
-    /// The validators for the next conditional request.
+    /// The validators for the next conditional request; none if a redirect led to the source. They belong to the URL whose response
+    /// has them (RFC 9110 section 8.8), which is not the requested one then.
     package let validators: SourceValidators
+    /// Those of the response and of all redirects that led to it.
     package let cacheDirectives: CacheDirectives
     /// The time from the start of the first request to the end of the last response.
     package let duration: Duration
 }
 
-/// A response 304. Validators that the origin did not repeat keep their values.
+/// A response 304. Validators that the origin did not repeat keep their values (RFC 9111 section 4.3.4).
 package struct UnmodifiedSource: Sendable {
     package let validators: SourceValidators
     package let cacheDirectives: CacheDirectives
@@ -67,21 +69,19 @@ package struct SourceValidators: Hashable, Sendable {
 /// The directives of an origin about caching its response (RFC 9111 section 5.2).
 package struct CacheDirectives: Hashable, Sendable {
     /// `no-store`: the response must not be stored.
-    package private(set) var noStore = false
+    package internal(set) var noStore = false
     /// `no-cache`: a stored response must be validated before each use.
-    package private(set) var noCache = false
+    package internal(set) var noCache = false
     /// `private`: the response must not be stored by a shared cache.
-    package private(set) var isPrivate = false
+    package internal(set) var isPrivate = false
     /// `s-maxage`, or else `max-age`, in seconds.
     package var maxAge: Int? { sharedMaxAge ?? plainMaxAge }
     /// Seconds for which the response is fresh after its arrival: its lifetime less its age on arrival (RFC 9111 sections 4.2.1
     /// and 4.2.3); nil if the origin gave no lifetime.
-    package var freshFor: Int? { (maxAge ?? expiry).map { max(0, $0 - age) } }
+    package internal(set) var freshFor: Int?
 
     private var sharedMaxAge: Int?
     private var plainMaxAge: Int?
-    private let expiry: Int?
-    private let age: Int
 
     /// Parses the values of all `Cache-Control` fields, joined by commas. Unknown directives are ignored; the smallest of several
     /// lifetimes counts.
@@ -90,8 +90,6 @@ package struct CacheDirectives: Hashable, Sendable {
     ///   - expiry: Seconds from `Date` to `Expires`, if present; a `max-age` or `s-maxage` overrides it.
     ///   - age: The value of `Age`: seconds that the response spent in caches on the way.
     package init(_ text: String = "", expiry: Int? = nil, age: Int = 0) {
-        self.expiry = expiry
-        self.age = age
         for item in text.split(separator: ",") {
             let parts = item.split(separator: "=", maxSplits: 1)
             let name = parts.first.map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() }
@@ -105,6 +103,7 @@ package struct CacheDirectives: Hashable, Sendable {
             default: break
             }
         }
+        freshFor = (maxAge ?? expiry).map { max(0, $0 - age) }
     }
 
     /// RFC 9111 section 1.2.2: a number that is too large counts as 2³¹. A value that is not a number makes the response stale.

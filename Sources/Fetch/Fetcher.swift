@@ -52,7 +52,8 @@ package final class Fetcher: Sendable {
     ///
     /// - Parameters:
     ///   - url: The source.
-    ///   - validators: From an earlier fetch; the origin may then answer that the source has not changed.
+    ///   - validators: From an earlier fetch; the origin may then answer that the source has not changed. They are not sent to the
+    ///     targets of redirects.
     ///   - fields: Additional request header fields, as `Name: value`.
     ///   - arriving: Shows the bytes while they arrive. Belongs to this fetch alone; the caller records its end.
     /// - Returns: The source, or that it has not changed; the latter only if `validators` were given.

@@ -32,6 +32,7 @@ final class FetchOperation {
     /// Whether the next request must use a new connection.
     private(set) var needsFreshConnection = false
     private(set) var redirects = 0
+    private(set) var redirectDirectives = RedirectDirectives()
     /// When the first request was sent.
     private(set) var started: ContinuousClock.Instant?
 
@@ -47,9 +48,15 @@ final class FetchOperation {
         if started == nil { started = now }
     }
 
+    /// The validators that the current request may have: they belong to the URL of the first one.
+    var validators: SourceValidators { redirects == 0 ? request.validators : SourceValidators() }
+
     /// Continues with the URL of a redirect.
-    func redirect(to next: SourceURL) {
+    ///
+    /// - Parameter head: That of the response that redirects.
+    func redirect(to next: SourceURL, by head: ResponseHead) {
         url = next
+        redirectDirectives.add(head)
         needsFreshConnection = false
         redirects += 1
     }
@@ -68,17 +75,19 @@ final class FetchOperation {
     func fetched(_ body: FetchedBody, from transfer: Transfer) -> FetchOutcome {
         .fetched(
             FetchedSource(
-                bytes: body.bytes, count: body.count, sha256: body.sha256, validators: transfer.head.validators,
-                cacheDirectives: transfer.head.cacheDirectives, duration: duration))
+                bytes: body.bytes, count: body.count, sha256: body.sha256,
+                validators: redirects == 0 ? transfer.head.validators : SourceValidators(),
+                cacheDirectives: transfer.cacheDirectives, duration: duration))
     }
 
     /// The outcome of a transfer that received a 304.
     func unmodified(_ transfer: Transfer) -> FetchOutcome {
-        let repeated = transfer.head.validators
+        let (repeated, known) = (transfer.head.validators, request.validators)
         return .notModified(
             UnmodifiedSource(
-                validators: repeated.isEmpty ? request.validators : repeated,
-                cacheDirectives: transfer.head.cacheDirectives, duration: duration))
+                validators: SourceValidators(
+                    etag: repeated.etag ?? known.etag, lastModified: repeated.lastModified ?? known.lastModified),
+                cacheDirectives: transfer.cacheDirectives, duration: duration))
     }
 
     private var duration: Duration { started.map { ContinuousClock.now - $0 } ?? .zero }

@@ -13,6 +13,7 @@ final class Transfer {
     /// Set for an object in S3.
     private let signing: BucketAccess?
     private let arriving: ArrivingSource
+    private let redirects: RedirectDirectives
     private let isConditional: Bool
     /// Whether the request sends a document, and its response has no content to receive.
     private let isDelivery: Bool
@@ -36,11 +37,13 @@ final class Transfer {
     /// - Parameters:
     ///   - document: Sent with POST; nil for a fetch.
     ///   - arriving: Shows the bytes of the body while they arrive.
+    ///   - redirects: Those that led to the URL.
     ///   - timeLeft: The time limit of the whole request.
     ///   - onFreshConnection: Whether the request must use a new connection.
     init(
         _ url: SourceURL, validators: SourceValidators, document: [UInt8]?, fields: [String], arriving: ArrivingSource,
-        settings: FetchSettings, ownEndpoints: OwnEndpoints, sockets: SocketTable, timeLeft: Duration, onFreshConnection: Bool
+        redirects: RedirectDirectives, settings: FetchSettings, ownEndpoints: OwnEndpoints, sockets: SocketTable,
+        timeLeft: Duration, onFreshConnection: Bool
     ) throws(FetchError) {
         self.url = url
         self.settings = settings
@@ -48,6 +51,7 @@ final class Transfer {
         self.sockets = sockets
         signing = url.bucket.flatMap { settings.configuration.buckets[$0] }
         self.arriving = arriving
+        self.redirects = redirects
         isConditional = !validators.isEmpty
         isDelivery = document != nil
         self.onFreshConnection = onFreshConnection
@@ -160,8 +164,7 @@ final class Transfer {
     /// Shows the bytes received so far, once they are recognized as a source.
     private func show(_ arrived: BodySink.Arrived) {
         guard arrived.isFirst else { return arriving.advance(to: arrived.count) }
-        let start = ArrivingSource.Start(
-            file: arrived.file, length: head.contentLength, cacheDirectives: head.cacheDirectives)
+        let start = ArrivingSource.Start(file: arrived.file, length: head.contentLength, cacheDirectives: cacheDirectives)
         arriving.begin(start, count: arrived.count)
     }
 
@@ -183,6 +186,12 @@ final class Transfer {
 
     /// Whether the body is the source: status 200, or 203 from a transforming proxy.
     private var bringsContent: Bool { !isDelivery && (head.status == 200 || head.status == 203) }
+
+    /// The directives of the response and of the redirects that led to it.
+    var cacheDirectives: CacheDirectives {
+        let defaultLifetime = Int(settings.configuration.freshFor.components.seconds)
+        return redirects.applied(to: head.cacheDirectives, defaultLifetime: defaultLifetime)
+    }
 
     enum Result {
         case content(FetchedBody)

@@ -103,10 +103,11 @@ final class TransferDriver {
             let timeLeft = operation.deadline(settings.configuration.timeout) - now
             guard timeLeft > .zero else { throw .timeout(.total) }
             let transfer = try Transfer(
-                operation.url, validators: operation.request.validators, document: operation.request.document,
+                operation.url, validators: operation.validators, document: operation.request.document,
                 fields: operation.request.fields + settings.fields(of: operation.url, source: operation.request.url),
-                arriving: operation.request.arriving, settings: settings, ownEndpoints: context.ownEndpoints,
-                sockets: sockets, timeLeft: timeLeft, onFreshConnection: operation.needsFreshConnection)
+                arriving: operation.request.arriving, redirects: operation.redirectDirectives, settings: settings,
+                ownEndpoints: context.ownEndpoints, sockets: sockets, timeLeft: timeLeft,
+                onFreshConnection: operation.needsFreshConnection)
             operation.transfer = transfer
             byHandle[transfer.easy.raw] = operation
             try multi.add(transfer.easy.raw)
@@ -130,7 +131,7 @@ final class TransferDriver {
         case .content(let body):
             finish(operation, .success(operation.fetched(body, from: transfer)), on: multi)
         case .redirect(let location):
-            follow(location, in: operation, on: multi)
+            follow(location, by: transfer.head, in: operation, on: multi)
         case .staleConnection:
             release(operation, on: multi)
             operation.retryOnFreshConnection()
@@ -138,7 +139,9 @@ final class TransferDriver {
         }
     }
 
-    private func follow(_ location: [UInt8], in operation: FetchOperation, on multi: borrowing MultiHandle<FetchError>) {
+    private func follow(
+        _ location: [UInt8], by head: ResponseHead, in operation: FetchOperation, on multi: borrowing MultiHandle<FetchError>
+    ) {
         do throws(FetchError) {
             let settings = context.settings
             let limit = settings.configuration.maxRedirects
@@ -151,7 +154,7 @@ final class TransferDriver {
             }
             try settings.check(next)
             release(operation, on: multi)
-            operation.redirect(to: next)
+            operation.redirect(to: next, by: head)
             context.metrics.countRedirect()
             enter(operation, isContinuation: true, on: multi)
         } catch {
