@@ -56,6 +56,12 @@ import Testing
         #expect(video.boxes.av1Configuration[1] & 31 == level)
     }
 
+    /// libaom takes 500 frames per second for 30. 180, which it takes, need level 4.1.
+    @Test(.enabled(if: AV1Tests.available)) func aRateAboveThatOfTheEncoderCountsAsItsHighest() throws {
+        let video = try made(GIFBuilder.animation(frames: 2, width: 1088, height: 612, delay: 2)) { $0.time.speed = 10_000 }
+        #expect(video.boxes.av1Configuration[1] & 31 == 9)
+    }
+
     @Test(.enabled(if: AV1Tests.available)) func aStillPictureIsOneSample() throws {
         let video = try made(GIFBuilder.animation(frames: 1, delay: 30))
         #expect(video.boxes.durations == [30] && video.boxes.samples[0].isSync)

@@ -34,7 +34,7 @@ import Testing
     @Test(
         "It plays as often as the GIF does",
         arguments: [
-            (0, 1, nil), (nil, 1, 1), (1, 1, 2), (3, 1, 4), (3, 2, 2), (4, 2, 3), (nil, 3, 1), (0, 3, nil),
+            (0, 1, nil), (nil, 1, 1), (1, 1, 2), (1, 2, 1), (3, 1, 4), (3, 2, 2), (4, 2, 3), (nil, 3, 1), (0, 3, nil),
         ] as [(Int?, Int, Int?)])
     func itPlaysAsOftenAsTheGIF(_ loop: Int?, _ rounds: Int, _ plays: Int?) throws {
         let avif = try Converted(WebMTests.sprite([10, 20], loop: loop), as: .avif) { $0.time.loops = rounds }
@@ -43,6 +43,30 @@ import Testing
         for track in boxes.tracks {
             #expect(track.repeats == (plays != 1) && track.shown == plays.map { $0 * 30 * rounds })
             #expect(track.durations == (0..<rounds).flatMap { _ in [10, 20] })
+        }
+    }
+
+    @Test(
+        "The baseline profile has levels up to 5.1",
+        arguments: [(0, nil), (13, nil), (14, nil), (13, 14), (13, 13), (31, nil)] as [(Int, Int?)])
+    func onlyABaselineFileSaysThatItIs(_ color: Int, _ alpha: Int?) throws {
+        /// The reduced sequence header of a still picture.
+        func stream(_ level: Int) throws -> AV1Stream {
+            let bits = 1 << 11 | level << 6
+            return try #require(AV1Stream([0x0a, 2, UInt8(bits >> 8), UInt8(bits & 255)], isMonochrome: false))
+        }
+        let writer = AVIFWriter(
+            width: 8, height: 8, timescale: 100, color: try stream(color), alpha: try alpha.map(stream), plays: 1)
+        let picture = EncodedPicture(time: 0, isKey: true, color: 0..<4, alpha: alpha.map { _ in 4..<8 })
+        for rounds in [1, 2] {
+            let layout = writer.layout([picture], end: 10, rounds: rounds)
+            guard case .bytes(let head)? = layout.pieces.first else {
+                Issue.record("no head")
+                return
+            }
+            let brands = head[..<Int(head[3])]
+            let isBaseline = brands.indices.contains { brands[$0...].starts(with: "MA1B".utf8) }
+            #expect(isBaseline == (color <= 13 && alpha ?? 0 <= 13))
         }
     }
 

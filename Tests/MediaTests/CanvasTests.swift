@@ -26,11 +26,12 @@ struct CanvasTests {
         #expect(try disposing(2)[2] == [white, Composing.clear, green])
     }
 
-    @Test func restoreBringsBackWhatWasThere() throws {
-        #expect(try disposing(3)[2] == [white, white, green])
+    /// Some encoders write 4 for 3.
+    @Test(arguments: [3, 4]) func restoreBringsBackWhatWasThere(_ disposal: Int) throws {
+        #expect(try disposing(disposal)[2] == [white, white, green])
     }
 
-    @Test(arguments: [4, 5, 6, 7]) func reservedDisposalsKeepTheFrame(_ disposal: Int) throws {
+    @Test(arguments: [5, 6, 7]) func reservedDisposalsKeepTheFrame(_ disposal: Int) throws {
         #expect(try disposing(disposal)[2] == [white, red, green])
     }
 

@@ -32,6 +32,35 @@ import Testing
         #expect(try converted([5, 90, 4, 30, 8, 120, 7], loops: 3).leastOffset >= 0)
     }
 
+    /// Frames of four hundredths each, and no trailer.
+    private func evenFrames(_ count: Int) -> [UInt8] {
+        var builder = GIFBuilder(width: 64, height: 48)
+        for index in 0..<count { builder.add(color: UInt8(1 + index % 6), delay: 4) }
+        return builder.bytes
+    }
+
+    /// Counts of samples that end at every place of the encoder's pattern of four.
+    @Test(arguments: 22..<26) func noFrameBeforeARequestedEndIsDecodedLate(_ count: Int) throws {
+        let mp4 = try Converted(evenFrames(40) + [0x3b]) { $0.time.end = 4 * count }.boxes
+        #expect(mp4.durations == Array(repeating: 4, count: count) && mp4.leastOffset >= 0)
+    }
+
+    @Test(arguments: 22..<26) func noFrameIsDecodedLateWhereTheRateIsLimited(_ count: Int) throws {
+        let mp4 = try Converted(evenFrames(2 * count) + [0x3b]) { $0.time.ceiling = 12_500 }.boxes
+        #expect(mp4.durations == Array(repeating: 8, count: count) && mp4.leastOffset >= 0)
+    }
+
+    @Test(arguments: 22..<26) func noFrameOfATruncatedSourceIsDecodedLate(_ count: Int) throws {
+        // The last frame lacks the end of its data.
+        let mp4 = try Converted(Array(evenFrames(count + 1).dropLast(6))).boxes
+        #expect(mp4.durations == Array(repeating: 4, count: count) && mp4.leastOffset >= 0)
+    }
+
+    @Test(arguments: 22..<26) func noFrameIsDecodedLateWhereOnlyTheTrailerIsMissing(_ count: Int) throws {
+        let mp4 = try Converted(evenFrames(count)).boxes
+        #expect(mp4.durations == Array(repeating: 4, count: count) && mp4.leastOffset >= 0)
+    }
+
     /// Two units are less than the packets that precede the second frame have.
     @Test func shortFirstFramesAreDecodedAtMostTwoUnitsLate() throws {
         let least = try converted(Array(repeating: 2, count: 12)).leastOffset

@@ -31,6 +31,15 @@ import Testing
         }
     }
 
+    @Test func aBoxHasAtMost64Boxes() throws {
+        let empty: [UInt8] = [0, 0, 0, 8] + Array("free".utf8)
+        func boxes(_ count: Int) throws(OutputFlaw) -> [MP4Box] {
+            try MP4Box.all(in: ByteReader(Array(repeating: empty, count: count).flatMap(\.self)[...]))
+        }
+        #expect(try boxes(64).count == 64)
+        #expect(throws: OutputFlaw.malformed) { try boxes(65) }
+    }
+
     @Test func samplesMayBeSpreadOverChunksAndRuns() {
         #expect(flaw() == nil)
         #expect(flaw(chunks: [100, 130], runs: [[1, 2, 1], [2, 1, 1]]) == nil)
@@ -119,6 +128,19 @@ import Testing
         var claim = try video().claim
         claim.bytes = twice.count
         #expect(try inspectionFlaw(twice, claim) == .missingPart)
+    }
+
+    @Test func theIndexIsNoLargerThanItsSamplesExplain() throws {
+        var (bytes, claim) = try video()
+        let moov = try content(of: "moov", in: bytes) - 8
+        let padding = [0, 1, 0, 0] + Array("free".utf8) + [UInt8](repeating: 0, count: 65_536 - 8)
+        let size = bytes[moov..<moov + 4].reduce(0) { $0 << 8 | Int($1) }
+        bytes.insert(contentsOf: padding, at: moov + size)
+        for index in 0..<4 { bytes[moov + index] = UInt8((size + padding.count) >> (8 * (3 - index)) & 255) }
+        claim.bytes = bytes.count
+        #expect(try inspectionFlaw(bytes, claim) == .malformed)
+        // A million frames in twenty rounds, 44 bytes each.
+        #expect(MP4Outline.largestPart(samples: 20_000_000) > 20_000_000 * 44)
     }
 
     @Test func theProfileIsHigh() throws {

@@ -54,6 +54,9 @@ struct LongTimesTests {
             })
         #expect(mp4.boxes.durations == Array(repeating: Self.longest * 1000, count: 20))
         #expect(mp4.result.samples == 20 && mp4.boxes.duration == 20 * Self.longest * 1000)
+        // IDR pictures in a row would have to differ in their numbers.
+        #expect(mp4.boxes.samples.map(\.isSync) == [true] + Array(repeating: false, count: 19))
+        #expect(try mp4.frames().count == 20)
         #expect(try Converted(gif(frames: 1, colors: 1), transcoder { $0.loops = 20 }).boxes.durations == [20 * Self.longest])
     }
 }

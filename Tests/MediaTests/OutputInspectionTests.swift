@@ -139,6 +139,31 @@ struct OutputInspectionTests {
         #expect(try inspectionFlaw(empty, picture(.png, empty)) == .malformed)
     }
 
+    @Test func theHeaderOfAPNGHasItsOwnLength() throws {
+        for length in [8, 12, 14, 4000] {
+            let header = Self.chunk("IHDR", [0, 0, 1, 44, 0, 0, 0, 200] + Array(repeating: 0, count: length - 8))
+            let file = Self.pngSignature + header + Self.chunk("IDAT", [1, 2, 3]) + Self.chunk("IEND", [])
+            #expect(try inspectionFlaw(file, picture(.png, file)) == .malformed, "\(length)")
+        }
+    }
+
+    @Test func aPictureHasNoMoreChunksThanItsSizeExplains() throws {
+        let data = Array(repeating: Self.chunk("IDAT", [1]), count: 100).flatMap { $0 }
+        let png = Self.pngSignature + Self.pngHeader + data + Self.chunk("IEND", [])
+        #expect(try inspectionFlaw(png, picture(.png, png)) == .malformed)
+        let lossy: [UInt8] = [0x10, 0, 0, 0x9d, 0x01, 0x2a, 44, 1, 200, 0, 1, 2]
+        let webp = Self.riff(Array(repeating: ("ALPH", [1, 2]), count: 20) + [("VP8 ", lossy)])
+        #expect(try inspectionFlaw(webp, picture(.webp, webp)) == .malformed)
+    }
+
+    @Test func aLargePNGOfManyChunksPasses() throws {
+        let transcoder = Transcoder(output: .png)
+        let made = try Converted(GIFBuilder.noise(frames: 1, width: 1000, height: 1000), transcoder)
+        // More than 64 chunks of 4 KiB.
+        #expect(made.bytes.count > 64 * 4096)
+        #expect(try inspectionFlaw(made.bytes, OutputClaim(transcoder, made.result)) == nil)
+    }
+
     @Test func aJPEGIsToldByItsSegments() throws {
         let frame: [UInt8] = [0xff, 0xc0, 0, 17, 8, 0, 200, 1, 44, 3, 1, 0x22, 0, 2, 0x11, 1, 3, 0x11, 1]
         let scan: [UInt8] = [0xff, 0xda, 0, 12, 3, 1, 0, 2, 0x11, 3, 0x11, 0, 0x3f, 0, 1, 2, 3, 0xff, 0xd9]

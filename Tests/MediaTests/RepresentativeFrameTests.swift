@@ -102,6 +102,17 @@ import Testing
         #expect(try chosen(Self.gif([{ _, _ in (0, 0, 0) }, { _, _ in (9, 9, 9) }])) == 0)
     }
 
+    @Test func translucentPixelsCountAsTheyAreDrawn() throws {
+        var png = APNGBuilder(width: 64, height: 64)
+        png.add(APNGBuilder.Frame(width: 64, height: 64, word: 0xc000_40ff))
+        let words = (0..<64 * 64).map { UInt32($0 % 64 < 32 ? 0xc0ff_0000 : 0xc000_00ff) }
+        png.add(APNGBuilder.Frame(width: 64, height: 64, words: words))
+        let index = try png.finish().withUnsafeBytes { bytes in
+            try RepresentativeFrame.index(in: bytes, by: APNGReader.self, limits: MediaLimits(), background: .white)
+        }
+        #expect(index == 1)
+    }
+
     @Test func aFileThatBreaksOffHasTheBestOfItsWholeFrames() throws {
         let gif = Self.gif([{ _, _ in (0, 0, 0) }, Self.landscape, Self.face])
         #expect(try chosen(Array(gif.dropLast(300))) == 1)

@@ -111,6 +111,21 @@ import Testing
         }
     }
 
+    @Test func canvasesThatHeadersOfFramesDoNotShowTransparentAre() throws {
+        // Frames of the whole canvas, without a transparent index. The first restores what was before it, which is nothing.
+        var restoring = GIFBuilder(width: 32, height: 32)
+        restoring.add(GIFBuilder.Frame(width: 32, height: 32, color: 2)) { ($0.delay, $0.disposal) = (10, 3) }
+        restoring.add(GIFBuilder.Frame(width: 8, height: 8, color: 3)) { $0.delay = 10 }
+        // The data of the first ends early.
+        var short = GIFBuilder(width: 32, height: 32)
+        short.add(GIFBuilder.Frame(width: 32, height: 32, pixels: Array(repeating: 2, count: 500)))
+        for gif in [restoring.finish(), short.finish()] {
+            #expect(try Converted(gif, as: .webm) { _ in }.result.isTransparent)
+            #expect(try Converted(gif, as: .avif) { _ in }.result.isTransparent)
+            #expect(try Converted(gif, as: .facts) { _ in }.result.isTransparent)
+        }
+    }
+
     @Test func aPartWithoutTransparentPixelsIsOpaque() throws {
         var builder = GIFBuilder(width: 32, height: 32)
         builder.add(GIFBuilder.Frame(width: 16, height: 32, color: 2)) { $0.delay = 10 }

@@ -22,7 +22,7 @@ package enum LZWEncoder {
             if next < 4096 {
                 table[longer] = next
                 // The decoder learns an entry one code later than the encoder.
-                if next == 1 << size { size += 1 }
+                if next >= 1 << size { size += 1 }
                 next += 1
             } else {
                 writer.write(clear, size)
@@ -33,7 +33,7 @@ package enum LZWEncoder {
             current = [index]
         }
         if !current.isEmpty { writer.write(code(current), size) }
-        if next == 1 << size && size < 12 && !current.isEmpty { size += 1 }
+        if next >= 1 << size && size < 12 && !current.isEmpty { size += 1 }
         if usesEndCode { writer.write(clear + 1, size) }
         return writer.finish()
     }

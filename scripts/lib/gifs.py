@@ -57,6 +57,7 @@ def samples():
     add("keep", 96, 64, ground, *squares(32, 1))
     add("clear", 96, 64, ground, *squares(32, 2))
     add("restore", 96, 64, ground, *squares(32, 3))
+    add("restore-by-4", 96, 64, ground, *squares(32, 4))
     holes = [2 if (at // 16 + at // 96 // 16) % 2 else 7 for at in range(96 * 64)]
     add("transparent", 96, 64, *(image(0, 0, 96, 64, [(c + at) % 8 if c == 2 else 7 for c in holes], 15, 2, 7) for at in range(3)))
     add("transparent-over-ground", 96, 64, ground, *(image(0, 0, 96, 64, holes, 9, disposal, 7) for disposal in (3, 1, 2, 1)))

@@ -2,8 +2,8 @@
 package struct FrameClock: Sendable, Equatable {
     /// Units per second of GIF (GIF89a §23, «delay time»), and of the times in options and limits.
     package static let timescale = 100
-    /// The longest delay that browsers ignore, as a fraction of a second: a hundredth.
-    private static let ignoredFraction = 100
+    /// The shortest delay that browsers honour, in milliseconds: they read whole ones, and ignore up to 10.
+    private static let shortestMilliseconds = 11
     /// The delay that replaces it, as a fraction of a second: Chromium, Firefox and Safari show such a frame for a tenth of a
     /// second.
     private static let replacementFraction = 10
@@ -20,7 +20,7 @@ package struct FrameClock: Sendable, Equatable {
 
     /// The duration of a frame with the coded delay.
     package static func shownDelay(_ raw: Int, timescale: Int = Self.timescale) -> Int {
-        raw <= timescale / ignoredFraction ? timescale / replacementFraction : raw
+        raw < (shortestMilliseconds * timescale + 999) / 1000 ? timescale / replacementFraction : raw
     }
 
     /// Advances the clock by a frame with the coded delay. Returns the time at which the frame appears, and its duration.

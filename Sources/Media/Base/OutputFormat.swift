@@ -14,7 +14,7 @@ package enum OutputFormat: UInt8, Sendable, CaseIterable {
     case png
     /// One frame as WebP.
     case webp
-    /// The facts of the animation: the delays of its frames, two bytes each.
+    /// The facts of the animation; see ``FactsOutput``.
     case facts
 }
 

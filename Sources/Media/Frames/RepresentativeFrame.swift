@@ -64,7 +64,7 @@ struct ColorGrid {
     private let background: UInt32
     private var means: [Mean]
 
-    /// - Parameter background: A word of the canvas' format, which replaces transparent pixels.
+    /// - Parameter background: A word of the canvas' format, which transparent pixels are drawn over.
     init(width: Int, height: Int, background: UInt32) {
         side = max(1, (max(width, height) + Self.cells - 1) / Self.cells)
         columns = (width + side - 1) / side
@@ -92,7 +92,7 @@ struct ColorGrid {
         for y in cell.y..<cell.maxY {
             let line = canvas.pixels + y * canvas.width
             for x in cell.x..<cell.maxX {
-                let word = line[x] < PixelFormat.opaque ? background : line[x]
+                let word = line[x] < PixelFormat.opaque ? PixelFormat.rgba.draw(line[x], .over, over: background) : line[x]
                 sum.red &+= Int(word & 255)
                 sum.green &+= Int(word >> 8 & 255)
                 sum.blue &+= Int(word >> 16 & 255)

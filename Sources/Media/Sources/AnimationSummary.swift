@@ -43,7 +43,9 @@ package struct AnimationSummary: Sendable, Equatable {
                 changedPixels += frame.rectangle.width * frame.rectangle.height
             }
             if frame.mayBeTransparent { hasAlpha = true }
-            if frame.mayBeTransparent || frame.disposal == .clear { hasTransparency = true }
+            // To restore before the first frame is to clear. A later frame restores pixels that were looked at before.
+            let isCleared = frame.disposal == .clear || (delays.isEmpty && frame.disposal == .restore)
+            if frame.mayBeTransparent || isCleared { hasTransparency = true }
             try limits.check(.frames, delays.count + 1)
             try append(frame.delay)
             density.add(frame)

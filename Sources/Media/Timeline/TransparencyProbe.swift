@@ -2,12 +2,12 @@
 enum TransparencyProbe {
     /// Whether a frame that is shown has a transparent pixel in the part that is shown.
     ///
-    /// Composes frames up to the first such pixel. Animations without one, which most are, are told by the heads of their frames.
+    /// Composes frames up to the first such pixel. Animations without one, which most are, are told by the heads of their frames and by
+    /// the first frame, whose pixels may be fewer than its head says.
     static func isTransparent<Decoder: AnimationDecoder & ~Copyable>(
         _ bytes: UnsafeRawBufferPointer, by _: Decoder.Type, _ summary: AnimationSummary, limits: MediaLimits,
         options: TranscodeOptions
     ) throws(TranscodeError) -> Bool {
-        guard summary.hasTransparency else { return false }
         let geometry = PictureGeometry(width: summary.width, height: summary.height, options: options)
         let timeline = Timeline(options.time, of: summary)
         var clock = FrameClock(timescale: summary.timescale)
@@ -16,6 +16,7 @@ enum TransparencyProbe {
             let shown = clock.advance(by: summary.delays[walk.frames - 1])
             let isShown = timeline.place(time: shown.start, duration: shown.duration) != nil
             if isShown && walk.canvas.hasTransparency(in: geometry.source) { return true }
+            if !summary.hasTransparency && !walk.canvas.hasTransparency(in: nil) { return false }
         }
         return false
     }

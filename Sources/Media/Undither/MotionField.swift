@@ -116,7 +116,7 @@ final class MotionField {
         _ other: BorderedPlane, _ column: Int, _ row: Int, _ x: Int, _ y: Int, into pixels: UnsafeMutablePointer<UInt8>
     ) {
         let stride = other.stride
-        let place = other.samples + ((row * block + y >> 1) * stride + column * block + x >> 1)
+        let place = other.samples + ((row * block + (y >> 1)) * stride + column * block + (x >> 1))
         switch (x & 1, y & 1) {
         case (0, 0):
             for line in 0..<block { (pixels + line * block).update(from: place + line * stride, count: block) }

@@ -6,8 +6,9 @@ package import SystemIO
 
 /// Follows one worker from its start to its end. Blocks the calling thread. Thread-safe.
 ///
-/// It trusts nothing that a worker sends: the reply must be one message of the right form whose numbers are in range, and the
-/// file is inspected. Both checks happen after the zygote has reported the worker's end, when nothing can change any more.
+/// It trusts nothing that a worker sends: the reply must be one message of the right form whose numbers are in range and within
+/// the job's limits, and the file is inspected. Both checks happen after the zygote has reported the worker's end, when nothing can
+/// change any more.
 package struct JobSupervisor: Sendable {
     /// The result of a job and the resources that its worker used.
     ///
@@ -86,7 +87,7 @@ package struct JobSupervisor: Sendable {
         if let failure = Self.failure(exit, job.allowance) { throw failure }
         if let failure = reply?.failure { throw .rejected(failure) }
         guard let result = reply?.result else { throw .crashed(exit) }
-        guard result.isInRange else { throw .invalidOutput(.outOfRange) }
+        guard job.transcoder.allows(result) else { throw .invalidOutput(.outOfRange) }
         do throws(OutputFlaw) {
             let claim = OutputClaim(job.transcoder, result)
             return (result, try OutputInspection.inspect(output, as: claim, limit: job.allowance.output))

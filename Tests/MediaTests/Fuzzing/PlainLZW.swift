@@ -53,10 +53,8 @@ enum PlainLZW {
             } else {
                 break
             }
-            if let previous, next < 4096 {
-                table.append((previous, first))
-                if next + 1 == 1 << size && size < 12 { size += 1 }
-            }
+            if let previous, next < 4096 { table.append((previous, first)) }
+            if clear + 2 + table.count >= 1 << size && size < 12 { size += 1 }
             previous = code
         }
         return Array(output.prefix(pixels))

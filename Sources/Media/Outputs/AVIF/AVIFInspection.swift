@@ -2,7 +2,7 @@
 /// size, duration and pictures, all of which lie in `mdat`; and as many plays as the source has.
 enum AVIFInspection {
     static func inspect(_ bytes: OutputBytes, _ claim: OutputClaim) throws(OutputFlaw) {
-        let outline = try MP4Outline(bytes)
+        let outline = try MP4Outline(bytes, samples: claim.samples)
         let isSequence = claim.samples != 1
         let parts = isSequence ? ["ftyp", "meta", "moov", "mdat"] : ["ftyp", "meta", "mdat"]
         guard outline.parts.map(\.kind) == parts else { throw .missingPart }
@@ -59,25 +59,31 @@ enum AVIFInspection {
         try inspectMedia(try MP4Box.only("mdia", in: parts), isAlpha: isAlpha, within: data, claim)
     }
 
-    /// `elst`: one edit of the whole sequence, which repeats unless the source is played once.
+    /// `elst`: one edit of the whole sequence, which repeats unless the sequence is played once.
     private static func inspectEdits(
         _ box: MP4Box, shown: ArraySlice<UInt8>, _ claim: OutputClaim
     ) throws(OutputFlaw) {
+        let plays = try plays(shown, claim)
         var content = box.content
         // Version 1; the flags say whether the edit repeats.
-        guard try content.number(1) == 1, try content.number(3) == (claim.loopCount == nil ? 0 : 1),
+        guard try content.number(1) == 1, try content.number(3) == (plays == 1 ? 0 : 1),
             try content.number(4) == 1, try content.number(1) == 0, try content.number(7) == claim.duration,
             try content.number(1) == 0, try content.number(7) == 0, try content.number(4) == 0x10000, content.isAtEnd
         else { throw .wrongDuration }
+    }
+
+    /// How often the sequence is played; nil for endlessly.
+    private static func plays(_ shown: ArraySlice<UInt8>, _ claim: OutputClaim) throws(OutputFlaw) -> Int? {
         if claim.loopCount == 0 {
             guard shown.allSatisfy({ $0 == 0xff }) else { throw .wrongDuration }
-        } else {
-            // Several rounds in the file make fewer plays of it.
-            var whole = ByteReader(shown)
-            guard try whole.number(1) == 0 else { throw .wrongDuration }
-            let (plays, rest) = try whole.number(7).quotientAndRemainder(dividingBy: max(1, claim.duration))
-            guard rest == 0, (1...(claim.loopCount ?? 0) + 1).contains(plays) else { throw .wrongDuration }
+            return nil
         }
+        var whole = ByteReader(shown)
+        guard try whole.number(1) == 0 else { throw .wrongDuration }
+        let (plays, rest) = try whole.number(7).quotientAndRemainder(dividingBy: max(1, claim.duration))
+        // Several rounds in the file make fewer plays of it, down to one.
+        guard rest == 0, (1...(claim.loopCount ?? 0) + 1).contains(plays) else { throw .wrongDuration }
+        return plays
     }
 
     private static func inspectMedia(

@@ -7,6 +7,8 @@ struct AVIFWriter {
     /// A duration without end: all bits are set (ISO/IEC 14496-12 §8.3.2).
     static let indefinite = -1
     static let alphaType = "urn:mpeg:mpegB:cicp:systems:auxiliary:alpha"
+    /// The highest `seq_level_idx` of the profile that the brand `MA1B` stands for, level 5.1 (AV1 image file format §8.2).
+    private static let highestBaselineLevel = 13
 
     /// A plane of the pictures: an item of the still image, and a track of the sequence.
     private struct Plane {
@@ -54,7 +56,10 @@ struct AVIFWriter {
     }
 
     private func fileType(isSequence: Bool) -> [UInt8] {
-        let brands = isSequence ? ["avif", "avis", "msf1", "iso8", "mif1", "miaf", "MA1B"] : ["avif", "mif1", "miaf", "MA1B"]
+        let isBaseline = max(color.level, alpha?.level ?? 0) <= Self.highestBaselineLevel
+        let brands =
+            (isSequence ? ["avif", "avis", "msf1", "iso8", "mif1", "miaf"] : ["avif", "mif1", "miaf"])
+            + (isBaseline ? ["MA1B"] : [])
         return AVIFBoxes.box(
             "ftyp", AVIFBoxes.text(isSequence ? "avis" : "avif"), AVIFBoxes.zeros(4), brands.flatMap { AVIFBoxes.text($0) })
     }

@@ -52,9 +52,18 @@ extension OutputClaim {
     }
 }
 
+extension Transcoder {
+    /// Whether a worker's numbers are possible within the job's limits. Readers of the output reserve memory for so many frames.
+    package func allows(_ result: TranscodeResult) -> Bool {
+        result.isInRange && max(result.sourceWidth, result.sourceHeight) <= limits.side
+            && result.sourceWidth * result.sourceHeight <= limits.canvasPixels && result.frames <= limits.frames
+            && result.samples / max(1, options.time.loops) <= limits.frames
+    }
+}
+
 /// The flaw of a worker's file. The raw value is for the log.
 package enum OutputFlaw: String, Error, Sendable {
-    /// A number that the worker reports is outside its range.
+    /// A number that the worker reports is outside its range or the job's limits.
     case outOfRange
     /// It cannot be read.
     case unreadable

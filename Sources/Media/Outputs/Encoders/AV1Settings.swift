@@ -9,25 +9,23 @@ struct AV1Settings: MP4EncoderSettings, Equatable {
     static let temporalMeanOffset = 0.0
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    static let version = "aom-8"
+    static let version = "aom-9"
 
     /// 0…63: lower is better and larger.
     var quantizer: Int
     let tools: AV1Tools
-    /// libaom itself uses one thread; above 1, the next picture is composed meanwhile.
-    let threads: Int
     var timescale = FrameClock.timescale
 
     init(_ transcoder: Transcoder, _ tools: AV1Tools) {
         self.tools = tools
         quantizer = tools.quantizer(quality: transcoder.options.quality)
-        threads = transcoder.threads
     }
 
     func configure(_ context: UnsafeMutablePointer<AVCodecContext>, shortestFrame: Int) {
         // Frames are counted, not timed: the level follows from the shortest one, and the bytes depend on pictures alone. libaom
-        // takes no time base of more than a second.
-        let unit = min(max(1, shortestFrame), timescale)
+        // takes no time base of more than a second, and takes a higher rate than 180 frames per second for 30.
+        let shortestUnit = (timescale + Self.highestRate - 1) / Self.highestRate
+        let unit = min(max(shortestUnit, shortestFrame), timescale)
         context.pointee.time_base = AVRational(num: Int32(unit), den: Int32(timescale))
         tools.configure(context, quantizer: quantizer)
     }
@@ -42,6 +40,8 @@ struct AV1Settings: MP4EncoderSettings, Equatable {
         return settings
     }
 
+    /// In frames per second.
+    private static let highestRate = 180
     private static let coarsest = 63
     private static let mostSteps = 5.0
 }

@@ -27,8 +27,6 @@ protocol MP4EncoderSettings: EncoderSettings {
     /// (``TemporalFilter``). 0 where libavcodec passes the encoder no offsets.
     static var temporalMeanOffset: Double { get }
 
-    /// Encoder threads at most.
-    var threads: Int { get }
     /// Units a second of the times that frames are given.
     var timescale: Int { get set }
 

@@ -10,9 +10,6 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
 
     /// x264's constant rate factor: lower is better and larger.
     package var rateFactor: Double
-    /// Above 1, the next picture is composed while x264 encodes the current one. x264's own threads follow from the size; see
-    /// ``EncoderBudget/threads``.
-    package var threads: Int
     /// Units a second of the times that frames are given.
     package var timescale = FrameClock.timescale
     /// What the pictures show.
@@ -27,12 +24,11 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
         self.content = content
         self.changedShare = changedShare
         rateFactor = Self.rateFactor(quality: transcoder.options.quality, content)
-        threads = transcoder.threads
         hasOneKeyframe = transcoder.options.time.loops > 1
     }
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    package static let version = "x264-15"
+    package static let version = "x264-16"
 
     /// The named preset that the options start from.
     static let preset = "medium"

@@ -6,7 +6,7 @@
 package enum FactsOutput: OutputMaker {
     /// Bytes of a delay.
     package static let delayLength = MemoryLayout<UInt64>.size
-    static let version = "facts-3"
+    static let version = "facts-4"
 
     static func make<Decoder: AnimationDecoder & ~Copyable>(
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32,
@@ -19,10 +19,13 @@ package enum FactsOutput: OutputMaker {
         let placeholder = try Placeholder(walk.canvas)
         var isTransparent = walk.canvas.hasTransparency(in: nil)
         if summary.hasTransparency || summary.isBrokenOff {
-            while summary.isBrokenOff || !isTransparent, try walk.next() {
+            var hasNext = true
+            while hasNext && (summary.isBrokenOff || !isTransparent) {
+                hasNext = try walk.next()
                 isTransparent = isTransparent || walk.canvas.hasTransparency(in: nil)
             }
-            if summary.isBrokenOff { frames = walk.frames }
+            // Frames after a damaged one are in no output.
+            if !hasNext { frames = walk.frames }
         }
         let delays = summary.delays.prefix(frames).map { FrameClock.shownDelay($0, timescale: summary.timescale) }
         var file: [UInt8] = []

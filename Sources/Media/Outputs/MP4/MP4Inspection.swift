@@ -4,7 +4,7 @@ internal import SystemIO
 /// the claimed codec, size, duration and samples, all of which lie in `mdat`.
 enum MP4Inspection {
     static func inspect(_ bytes: OutputBytes, _ claim: OutputClaim) throws(OutputFlaw) -> String? {
-        let outline = try MP4Outline(bytes)
+        let outline = try MP4Outline(bytes, samples: claim.samples)
         guard outline.parts.map(\.kind) == ["ftyp", "moov", "mdat"] else { throw .missingPart }
         let tracks = try MP4Box.all(in: try outline.contents(of: "moov")).filter { $0.kind == "trak" }
         guard tracks.count == 1, let track = tracks.first else { throw .missingPart }

@@ -112,9 +112,6 @@ struct MP4Muxer: ~Copyable {
         guard status >= 0 else { throw .library(.openMuxer, code: status) }
     }
 
-    /// Bytes written so far.
-    var length: Int { Int(avio_tell(context.pointee.pb)) }
-
     /// Announces a frame, in the order of showing, before its packet can come.
     mutating func expect(time: Int) {
         newest = Int64(time)
@@ -153,6 +150,8 @@ struct MP4Muxer: ~Copyable {
     mutating func finish(end: Int, rounds: Int = 1) throws(TranscodeError) -> Int {
         // The track's length is the latest end of a packet. The samples' durations are the distances of the decoding times; that of the
         // last one is its packet's.
+        // The waiting packets are those of the frames that are shown last, without a gap: what is decoded after the last frame is shown
+        // after everything that was decoded before it. So their durations fill the time from the first of them to the end, in any order.
         let shown = waiting.map(\.pointee.pts).sorted() + [Int64(end)]
         var next = shown[0]
         while !waiting.isEmpty {

@@ -1,14 +1,18 @@
 /// The top-level boxes of an ISO base media file, which fill it exactly (ISO/IEC 14496-12 §4.2).
 struct MP4Outline {
-    /// The largest box other than data that is read, in bytes; the index of a million samples has half of this.
-    private static let largestBox = 64 << 20
+    /// The largest size of a part other than data that is read, in bytes.
+    ///
+    /// An index has up to 44 bytes per sample: duration, offset and size of the sample, chunk, run and number of the key picture.
+    static func largestPart(samples: Int) -> Int { min(1 << 30, (64 << 10) + 64 * samples) }
 
     /// The parts in order, without free space.
     let parts: [(kind: String, range: Range<Int>)]
     private let bytes: OutputBytes
+    private let largestPart: Int
 
+    /// - Parameter samples: The claimed number, on which the size of the index depends.
     /// - Throws: `wrongSignature` for a file that does not begin with `ftyp`; `malformed` if the parts do not fill the file.
-    init(_ bytes: OutputBytes) throws(OutputFlaw) {
+    init(_ bytes: OutputBytes, samples: Int) throws(OutputFlaw) {
         var parts: [(kind: String, range: Range<Int>)] = []
         var position = 0
         while position < bytes.count {
@@ -31,6 +35,7 @@ struct MP4Outline {
         }
         self.parts = parts.filter { $0.kind != "free" }
         self.bytes = bytes
+        largestPart = Self.largestPart(samples: samples)
     }
 
     /// The range of the one part of a kind.
@@ -42,7 +47,7 @@ struct MP4Outline {
     /// The contents of a part, read into memory.
     func contents(of kind: String) throws(OutputFlaw) -> ByteReader {
         let range = try range(of: kind)
-        guard range.count <= Self.largestBox else { throw .malformed }
+        guard range.count <= largestPart else { throw .malformed }
         return try bytes.read(range)
     }
 }

@@ -65,6 +65,9 @@ struct MP4SampleTable {
 
 /// A box of an MP4 that has been read: its kind and its content (ISO/IEC 14496-12 §4.2).
 struct MP4Box {
+    /// The maximum number of boxes inside another. A sample table has about eight.
+    private static let most = 64
+
     let kind: String
     let content: ByteReader
 
@@ -75,7 +78,7 @@ struct MP4Box {
         while !bytes.isAtEnd {
             let size = try bytes.number(4)
             let kind = String(decoding: try bytes.take(4), as: UTF8.self)
-            guard size >= 8 else { throw .malformed }
+            guard size >= 8, boxes.count < most else { throw .malformed }
             boxes.append(MP4Box(kind: kind, content: ByteReader(try bytes.take(size - 8))))
         }
         return boxes

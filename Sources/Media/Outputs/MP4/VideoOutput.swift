@@ -60,14 +60,15 @@ enum VideoOutput: OutputMaker {
         }
         meter.worked(at: .mux)
         progress.begin(total: summary.delays.count)
-        let thread = settings.threads > 1 && summary.delays.count > 1 ? SampleThread(source) : nil
+        let thread = transcoder.threads > 1 && summary.delays.count > 1 ? SampleThread(source) : nil
         defer { thread?.stop() }
+        let lastButOne = lastSampleButOne(timeline, summary)
         while let sample = try next(source, thread, into: encoder, &meter) {
             muxer.expect(time: sample.time)
             meter.sampled(pixels: source.width * source.height)
             progress.enter(frame: sample.frame)
             // So the last frame is decoded last. If the last frames look alike, the last sample is an earlier one; the muxer allows it.
-            let isNearEnd = sample.frame >= summary.delays.count - 1
+            let isNearEnd = sample.frame >= lastButOne
             let steps = sample.gain * Settings.temporalMeanOffset
             try encoder.encode(at: sample.time, decodedInOrder: isNearEnd, coarserBy: steps) { packet throws(TranscodeError) in
                 meter.worked(at: .encode)
@@ -79,6 +80,12 @@ enum VideoOutput: OutputMaker {
         }
         guard source.frames > 0 else { throw .incomplete(Decoder.format) }
         guard source.samples > 0 else { throw source.startPastEnd(options.time.start) }
+        let round = timeline.length(of: source.elapsed)
+        let loops = options.time.loops
+        // A still picture that is repeated is one sample of the whole time, unless that is more than a sample may last.
+        let isStill = source.samples == 1
+        let isOneSample = isStill && round * loops <= Timeline.longestSample
+        if isStill && !isOneSample { try encodeAgain(encoder, every: round, rounds: loops, into: &muxer) }
         try encoder.finish { packet throws(TranscodeError) in
             meter.worked(at: .encode)
             try muxer.append(packet)
@@ -86,17 +93,43 @@ enum VideoOutput: OutputMaker {
             meter.worked(at: .mux)
         }
         meter.worked(at: .encode)
-        let round = timeline.length(of: source.elapsed)
-        let loops = options.time.loops
-        // A still picture that is repeated is one sample of the whole time, unless that is more than a sample may last.
-        let isOneSample = source.samples == 1 && round * loops <= Timeline.longestSample
-        let length = try isOneSample ? muxer.finish(end: round * loops) : muxer.finish(end: round, rounds: loops)
+        let length = try isStill ? muxer.finish(end: round * loops) : muxer.finish(end: round, rounds: loops)
         meter.worked(at: .mux)
         return TranscodeResult(
             sourceWidth: summary.width, sourceHeight: summary.height, width: source.width, height: source.height,
             frames: source.frames, samples: isOneSample ? 1 : source.samples * loops, duration: round * loops,
             timescale: timeline.timescale, loopCount: summary.loopCount, sourceFormat: Decoder.format,
             bytes: length)
+    }
+
+    /// Encodes the last picture once more for each round after the first. Copies of one packet would be IDR pictures in a row with the
+    /// same `idr_pic_id`, which ITU-T H.264 §7.4.3 forbids.
+    private static func encodeAgain<Settings: MP4EncoderSettings>(
+        _ encoder: VideoEncoder<Settings>, every round: Int, rounds: Int, into muxer: inout MP4Muxer
+    ) throws(TranscodeError) {
+        for number in 1..<rounds {
+            muxer.expect(time: number * round)
+            try encoder.encode(at: number * round, decodedInOrder: true) { packet throws(TranscodeError) in
+                try muxer.append(packet)
+            }
+        }
+    }
+
+    /// The number of the frame that becomes the last sample but one, if no frames look alike; 0 if there are fewer than two samples.
+    private static func lastSampleButOne(_ timeline: Timeline, _ summary: AnimationSummary) -> Int {
+        var timeline = timeline
+        var clock = FrameClock(timescale: summary.timescale)
+        var (last, lastButOne) = (0, 0)
+        // The frame in which a file breaks off is rarely whole.
+        for (index, delay) in summary.delays.dropLast(summary.isBrokenOff ? 1 : 0).enumerated() {
+            let shown = clock.advance(by: delay)
+            guard let time = timeline.place(time: shown.start, duration: shown.duration), timeline.admits(time) else {
+                continue
+            }
+            timeline.note(time)
+            (last, lastButOne) = (index + 1, last)
+        }
+        return lastButOne
     }
 
     /// The next sample, its picture in the encoder's planes: from the thread, where there is one.

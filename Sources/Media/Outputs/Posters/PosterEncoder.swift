@@ -3,7 +3,7 @@ internal import CAV
 /// Encodes one picture as JPEG, PNG or WebP by libavcodec. Not thread-safe.
 struct PosterEncoder: ~Copyable {
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    static let version = "poster-3"
+    static let version = "poster-4"
 
     private let context: UnsafeMutablePointer<AVCodecContext>
     private let frame: UnsafeMutablePointer<AVFrame>

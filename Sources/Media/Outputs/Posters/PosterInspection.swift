@@ -58,14 +58,20 @@ enum PNGInspection {
     private static let signature: [UInt8] = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]
     /// The chunks of a still picture. No text, no profile, no animation: a worker has no reason to write them.
     private static let chunks: Set<String> = ["IHDR", "PLTE", "tRNS", "IDAT", "IEND", "sRGB", "gAMA", "cHRM", "cICP", "pHYs"]
+    private static let headerLength = 13
+
+    /// The maximum number of chunks of a file. libavcodec writes data in chunks of 4 KiB.
+    private static func mostChunks(_ bytes: OutputBytes) -> Int { 64 + bytes.count / 1024 }
 
     static func size(of bytes: OutputBytes) throws(OutputFlaw) -> PictureSize {
         guard bytes.count >= 8 + 25 + 12, try bytes.read(0..<8).rest.elementsEqual(signature) else { throw .wrongSignature }
         var size: PictureSize?
         var hasData = false
         var position = 8
+        var left = mostChunks(bytes)
         while position < bytes.count {
-            guard position + 12 <= bytes.count else { throw .malformed }
+            guard position + 12 <= bytes.count, left > 0 else { throw .malformed }
+            left -= 1
             var head = try bytes.read(position..<position + 8)
             let length = try head.number(4)
             let kind = String(decoding: try head.take(4), as: UTF8.self)
@@ -73,7 +79,8 @@ enum PNGInspection {
             guard (kind == "IHDR") == (position == 8) else { throw .missingPart }
             switch kind {
             case "IHDR":
-                var header = try bytes.read(position + 8..<position + 8 + length)
+                guard length == headerLength else { throw .malformed }
+                var header = try bytes.read(position + 8..<position + 8 + headerLength)
                 size = PictureSize(width: try header.number(4), height: try header.number(4))
             case "IDAT": hasData = hasData || length > 0
             case "IEND":
@@ -96,6 +103,8 @@ enum WebPInspection {
 
     /// The chunks of a still picture; no animation, no metadata.
     private static let chunks: Set<String> = ["VP8 ", "VP8L", "VP8X", "ALPH"]
+    /// The maximum number of chunks of a file. A still picture has three at most.
+    private static let mostChunks = 16
 
     static func size(of bytes: OutputBytes) throws(OutputFlaw) -> PictureSize {
         guard bytes.count >= 12 + 8 + 10 else { throw .wrongSignature }
@@ -106,13 +115,15 @@ enum WebPInspection {
         var canvas: PictureSize?
         var picture: PictureSize?
         var position = 12
+        var left = mostChunks
         while position < bytes.count {
-            guard position + 8 <= bytes.count else { throw .malformed }
+            guard position + 8 <= bytes.count, left > 0 else { throw .malformed }
+            left -= 1
             var head = try bytes.read(position..<position + 8)
             let kind = String(decoding: try head.take(4), as: UTF8.self)
             let length = try head.littleEndian(4)
             // Chunks are padded to an even length (§2.3).
-            let padded = length + length & 1
+            let padded = length + (length & 1)
             guard chunks.contains(kind), padded <= bytes.count - position - 8 else { throw .malformed }
             var content = try bytes.read(position + 8..<position + 8 + min(length, 10))
             switch kind {
@@ -144,6 +155,6 @@ enum WebPInspection {
     private static func lossless(_ content: inout ByteReader) throws(OutputFlaw) -> PictureSize {
         guard try content.number(1) == 0x2f else { throw .wrongCodec }
         let bits = try content.littleEndian(4)
-        return PictureSize(width: bits & 0x3fff + 1, height: bits >> 14 & 0x3fff + 1)
+        return PictureSize(width: (bits & 0x3fff) + 1, height: (bits >> 14 & 0x3fff) + 1)
     }
 }

@@ -60,8 +60,7 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
         var animation: APNGAnimation?
         while let chunk = chunks.next(), chunk.type != PNGChunk.data {
             switch chunk.type {
-            case PNGChunk.palette where chunk.isSound: header.palette = chunk.data
-            case PNGChunk.transparency where chunk.isSound: header.transparency = chunk.data
+            case PNGChunk.palette, PNGChunk.transparency: header.keep(chunk)
             default: animation = animation ?? APNGAnimation(chunk)
             }
         }

@@ -8,8 +8,8 @@ struct PNGHeader {
     /// Bit depth, colour type, compression, filter and interlace methods, as coded.
     private let coding: [UInt8]
     /// The chunks with the palette and with transparent colours, as they are in the file.
-    var palette: UnsafeRawBufferPointer?
-    var transparency: UnsafeRawBufferPointer?
+    private var palette: UnsafeRawBufferPointer?
+    private var transparency: UnsafeRawBufferPointer?
 
     static let length = 13
 
@@ -21,6 +21,20 @@ struct PNGHeader {
         coding = Array(chunk.data[8...])
         // PNG has 31 bits for a side.
         guard width > 0, height > 0, width < 1 << 31, height < 1 << 31 else { return nil }
+    }
+
+    /// Keeps a chunk with the palette (§11.2.2) or the transparent colours (§11.3.1.1). libpng ignores those of another length, which
+    /// would only be copied for each frame.
+    mutating func keep(_ chunk: PNGChunk) {
+        guard chunk.isSound else { return }
+        let length = chunk.data.count
+        switch (chunk.type, coding[1]) {
+        case (PNGChunk.palette, _) where (3...768).contains(length) && length % 3 == 0: palette = chunk.data
+        case (PNGChunk.transparency, 0) where length == 2, (PNGChunk.transparency, 2) where length == 6,
+            (PNGChunk.transparency, 3) where (1...256).contains(length):
+            transparency = chunk.data
+        default: break
+        }
     }
 
     /// Whether a pixel may have alpha: the colour type has it, or some colours are transparent.

@@ -4,15 +4,16 @@ package enum GIFQuirks {
     /// block under another name, written by some early tools.
     static let loopingApplications: [[UInt8]] = [Array("NETSCAPE2.0".utf8), Array("ANIMEXTS1.0".utf8)]
 
-    /// LZW minimum code sizes that can be decoded. GIF89a Appendix F allows 2…8; some encoders write 1 for two colours, and
-    /// codes of 12 bits have room for literals up to 11. An image with another size draws nothing, and its delay counts.
-    static let codeSizes = 1...11
+    /// LZW minimum code sizes that can be decoded. GIF89a Appendix F allows 2…8; some encoders write 1 for two colours and 0 for one,
+    /// and codes of 12 bits have room for literals up to 11. An image with another size draws nothing, and its delay counts.
+    static let codeSizes = 0...11
 
     /// The colour of a pixel whose index is beyond the palette: opaque black.
     static let missingColor = RGB(red: 0, green: 0, blue: 0)
 
-    /// Disposal values 4…7 are reserved (GIF89a §23); they are read as «leave in place».
+    /// Disposal values 4…7 are reserved (GIF89a §23). Some encoders write 4 for «restore to previous», and browsers read it as
+    /// such; they leave frames with the others in place.
     static func disposal(_ raw: UInt8) -> AnimationFrame.Disposal {
-        AnimationFrame.Disposal(rawValue: raw) ?? .keep
+        raw == 4 ? .restore : AnimationFrame.Disposal(rawValue: raw) ?? .keep
     }
 }

@@ -203,6 +203,9 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
     }
 
     /// The size of the logical screen. If a side is 0, the first frame determines it, as in browsers.
+    ///
+    /// Chromium and Safari enlarge the canvas to a first frame that extends past a screen with a size. GIF89a §20 forbids such frames; they
+    /// are clipped here, as all others are.
     package var canvasSize: (width: Int, height: Int) {
         (screenWidth == 0 ? firstFrame.maxX : screenWidth, screenHeight == 0 ? firstFrame.maxY : screenHeight)
     }

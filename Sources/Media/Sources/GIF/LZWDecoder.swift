@@ -43,7 +43,7 @@ struct LZWDecoder: ~Copyable {
     /// Begins an image.
     ///
     /// - Parameters:
-    ///   - minimumCodeSize: 1…11 (``GIFQuirks/codeSizes``).
+    ///   - minimumCodeSize: 0…11 (``GIFQuirks/codeSizes``).
     ///   - output: Room for `pixels` indices and ``slack`` bytes more.
     ///   - pixels: Pixels of the image, fewer than 2³².
     mutating func begin(minimumCodeSize: Int, output: UnsafeMutablePointer<UInt8>, pixels: Int) {
@@ -121,8 +121,9 @@ struct LZWDecoder: ~Copyable {
                 starts[Int(next)] = previousStart
                 lengths[Int(next)] = previousLength &+ 1
                 next &+= 1
-                if next == (1 << codeSize) && codeSize < Self.maximumCodeSize { codeSize &+= 1 }
             }
+            // Outside the branch above, because code sizes 0 and 1 need longer codes before the first string has been defined.
+            if next >= (1 << codeSize) && codeSize < Self.maximumCodeSize { codeSize &+= 1 }
             previousStart = start
             previousLength = length
             count += Int(length)
