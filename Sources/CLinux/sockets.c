@@ -198,10 +198,11 @@ int clinux_listen_unix(const char *path, int backlog, int mode, int64_t group) {
 
 int clinux_unix_is_alive(const char *path) {
     struct sockaddr_un address;
-    if (unix_address(path, &address) != 0) return 0;
+    if (unix_address(path, &address) != 0) return 1;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) return 1;
-    int alive = connect(fd, (struct sockaddr *)&address, sizeof address) == 0 || errno == EAGAIN;
+    // Any other failure, such as EACCES or EPROTOTYPE, comes from a socket that a process may still use.
+    int alive = connect(fd, (struct sockaddr *)&address, sizeof address) == 0 || errno != ECONNREFUSED;
     close(fd);
     return alive;
 }

@@ -125,6 +125,10 @@ package struct OptionPair: UnrangedScalar, SettingValue {
     package var settingText: String { "\(name)=\(value)" }
 }
 
+extension Settings.Server.ForwardedField: SettingValue {
+    package typealias Scalar = Self
+}
+
 extension Settings.Purge.Scope: SettingValue {
     package typealias Scalar = Self
 }

@@ -46,8 +46,15 @@ package struct Settings: Sendable, Equatable {
         package var shutdownDelay = Duration.zero
         package var drainTimeout = Duration.seconds(20)
         package var trustedProxies: [String] = []
+        package var forwardedField = ForwardedField.xForwardedFor
         package var allowOrigin: String? = "*"
         package var publicURL: String?
+
+        /// The fields in which the trusted proxies report the client.
+        package enum ForwardedField: String, SettingChoice {
+            case xForwardedFor = "x-forwarded-for"
+            case forwarded
+        }
     }
 
     package struct Cache: Sendable, Equatable {

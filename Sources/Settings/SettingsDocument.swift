@@ -147,7 +147,8 @@ private enum MarkdownDocument {
             - An empty value (`server.allow_origin: ""`) unsets a setting that can be unset.
             - An unknown name or a wrong value stops the start with a message that names it. `gifreel serve --check` validates the
               settings and prints those in force, with secrets masked.
-            - Secrets (`signing.keys`, `admin.token`) are best set by environment variables.
+            - A name that you choose, such as that of a mount, must not contain `-` where it is part of an environment variable.
+            - Secrets (marked *Secret* below) are best set by environment variables.
 
             ## Kubernetes
 
@@ -157,9 +158,10 @@ private enum MarkdownDocument {
 
             ## Reloading
 
-            On SIGHUP (`systemctl reload gifreel`) the server reads the file and the environment again. Settings marked *live* below
-            take effect for every request that arrives afterwards. Settings marked *restart* keep their old value, and the log names
-            those that have changed. If the settings are wrong, the server logs why and continues with the old ones.
+            On SIGHUP (`systemctl reload gifreel`) the server reads the file again. Flags and environment variables keep the values that
+            they had at the start, and override the file. Settings marked *live* below take effect for every request that arrives
+            afterwards. Settings marked *restart* keep their old value, and the log names those that have changed. If the file is
+            invalid, the server logs the reason and keeps all settings.
 
             ## Settings
             """
@@ -215,7 +217,7 @@ private enum ManualDocument {
             Lists are YAML lists or values separated by commas. Times have the unit ms, s, m, h or d; sizes have the unit B, KiB,
             MiB, GiB or TiB.
             .PP
-            On SIGHUP the server reads the settings again. Settings marked (restart) keep their value until the server is restarted.
+            On SIGHUP the server reads the file again. Settings marked (restart) keep their value until the server is restarted.
             .SH SETTINGS
             """
         ]

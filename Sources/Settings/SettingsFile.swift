@@ -110,7 +110,7 @@ struct SettingsFile {
             .composer(_, let problem, let mark, _):
             return "line \(mark.line), column \(mark.column): \(problem)"
         case .duplicatedKeysInMapping(let duplicates, let context):
-            return "line \(context.mark.line): the name \(duplicates.joined(separator: ", ")) stands there twice"
+            return "line \(context.mark.line): duplicate key \(duplicates.joined(separator: ", "))"
         case .reader(let problem, let offset, _, _):
             return offset.map { "byte \($0): \(problem)" } ?? problem
         default:

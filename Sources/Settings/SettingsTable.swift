@@ -51,7 +51,11 @@ extension Setting {
             "Time that requests in progress have to finish after SIGTERM."),
         Setting(
             "server.trusted_proxies", \.server.trustedProxies, .restart, example: "10.0.0.0/8",
-            "Addresses, networks or unix (the Unix socket) whose Forwarded and X-Forwarded-… fields the server trusts."),
+            "Addresses, networks or unix (the Unix socket) of proxies that report clients in the field that forwarded_field names."
+        ),
+        Setting(
+            "server.forwarded_field", \.server.forwardedField, .restart,
+            "Field that the trusted proxies write, the only one that is read. x-forwarded-for includes X-Forwarded-Proto."),
         Setting(
             "server.allow_origin", \.server.allowOrigin, .live,
             "Value of Access-Control-Allow-Origin in responses; empty sends none."),
@@ -147,8 +151,7 @@ extension Setting {
             "Patterns of the sources that requests of this key may name, as in sources.allow. Uploads are refused then."),
         Setting(
             each: key, "misses_per_minute", \.missesPerMinute, in: 0...60_000, unit: "per minute", .live, example: "600",
-            "Cache misses that all requests of this key may cause, instead of those of each client; 0 sets no limit of its own."
-        ),
+            "Cache misses that all requests of this key together may cause. 0: the limit of each client applies instead."),
         Setting(
             each: key, "burst", \.burst, in: 1...100_000, unit: "misses", .live, example: "100",
             "Cache misses that requests of this key may cause at once after a pause."),
@@ -255,7 +258,7 @@ extension Setting {
             "Paths below the origin that may be requested."),
         Setting(
             each: mount, "sources", \.sources, .live, example: "gif, apng, webp",
-            "Formats of the sources: gif, apng (.png and .apng) and webp. With others than gif, renditions are at a.webp.mp4."),
+            "Formats of the sources: gif, apng (.png and .apng) and webp. With apng or webp, renditions are at a.webp.mp4."),
         Setting(
             each: mount, "negotiate", \.negotiate, .live, example: "true",
             "Whether the path of a source answers with a video or an AVIF only if Accept names it; other clients get the source itself."
@@ -370,7 +373,7 @@ extension Setting {
     private static let purge = [
         Setting(
             each: hook, "url", \.url, .live, example: "https://api.example.com/purge",
-            "URL that is called after a purge. {url} or {tag} in it stands for one of them, and there is a call for each."),
+            "URL of a request after each purge. With {url} or {tag} in it, one request is sent for each of them."),
         Setting(
             each: hook, "method", \.method, .live, example: "POST",
             "Method of the request."),
@@ -383,7 +386,7 @@ extension Setting {
             "Body of the request. {urls}, {tags}, {url}, {tag} and {scope} stand for JSON values."),
         Setting(
             each: hook, "scopes", \.scopes, .live, example: "url, prefix, object, all",
-            "Purges that call the hook: of one source, of a prefix, of a stored object, or of everything."),
+            "Purges after which the request is sent: of one source, of a prefix, of a stored object, or of everything."),
     ]
 
     private static let prewarm = [
@@ -398,7 +401,7 @@ extension Setting {
     private static let async = [
         Setting(
             "async.max_statuses", \.async.maxStatuses, in: 0...1_000_000, unit: "statuses", .live,
-            "Requests with Prefer: respond-async in progress or ended within ten minutes; 0 makes all requests wait.")
+            "Requests with Prefer: respond-async that run or ended in the last ten minutes; 0 ignores the preference.")
     ]
 
     private static let webhooks = [

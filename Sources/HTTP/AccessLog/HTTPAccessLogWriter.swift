@@ -15,6 +15,10 @@ package final class HTTPAccessLogWriter: HTTPObserver {
         case text, json
     }
 
+    /// Bytes from which on lines are handed over: the queue takes or drops them together, and a batch of long targets exceeds its
+    /// capacity.
+    private static let pieceSize = 64 * 1024
+
     private let output: LineWriter
     private let encoder: Mutex<AccessLineEncoder>
 
@@ -37,11 +41,19 @@ package final class HTTPAccessLogWriter: HTTPObserver {
 
     package func requestsFinished(_ batch: HTTPAccessBatch) {
         encoder.withLock { encoder in
-            batch.forEach { encoder.append($0) }
+            batch.forEach {
+                encoder.append($0)
+                if encoder.bytes.count >= Self.pieceSize { handOver(encoder) }
+            }
             if batch.lost > 0 { encoder.append(lost: batch.lost) }
-            output.append(encoder.bytes)
-            encoder.removeAll()
+            handOver(encoder)
         }
+    }
+
+    /// Queues the lines of the encoder.
+    private func handOver(_ encoder: AccessLineEncoder) {
+        output.append(encoder.bytes)
+        encoder.removeAll()
     }
 
     /// Lines that were dropped since the start, because the reader of a pipe stalled or a write failed.

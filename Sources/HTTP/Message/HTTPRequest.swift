@@ -5,18 +5,19 @@ package import SystemIO
 package struct HTTPRequest: ~Copyable {
     private let head: UnsafePointer<RequestHead>
     private let generatedID: UInt64
-    /// The client's address: the peer's, or the one that a trusted proxy reports; nil on a Unix socket that is not trusted.
-    package let clientAddress: IPAddress?
-    private let trustedElements: Int?
+    private let origin: TrustedProxies.Origin
 
     /// - Parameter head: Must stay at its address as long as the request exists: a head is large, and copying it counts
     ///   references.
     init(head: UnsafePointer<RequestHead>, generatedID: UInt64, origin: TrustedProxies.Origin) {
         self.head = head
         self.generatedID = generatedID
-        clientAddress = origin.client
-        trustedElements = origin.trustedElements
+        self.origin = origin
     }
+
+    /// The client's address: the peer's, or the one that a trusted proxy reports; nil on a Unix socket that is not trusted. The
+    /// unspecified address `::` if what a trusted proxy reports is no address.
+    package var clientAddress: IPAddress? { origin.client }
 
     package var method: HTTPMethod { head.pointee.method }
 
@@ -33,10 +34,7 @@ package struct HTTPRequest: ~Copyable {
     }
 
     /// The scheme that the client used, as reported by a trusted proxy (`Forwarded` or `X-Forwarded-Proto`); `http` otherwise.
-    package var scheme: HTTPScheme {
-        guard let trustedElements else { return .http }
-        return TrustedProxies.scheme(head.pointee, trustedElements: trustedElements) ?? .http
-    }
+    package var scheme: HTTPScheme { origin.scheme(head.pointee) ?? .http }
 
     /// The request's id, which the response repeats: the client's `X-Request-Id` if it consists of up to 64 letters, digits,
     /// `-`, `_`, `.` and `:`, else a generated one.

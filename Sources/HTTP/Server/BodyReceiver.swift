@@ -84,7 +84,7 @@ final class BodyReceiver {
             return .progress
         } catch {
             // What follows on the connection cannot be trusted to be a request.
-            connection.hasPipelined = true
+            connection.hasUnusableInput = true
             abort(connection)
             return .failed(error)
         }

@@ -54,6 +54,8 @@ extension Connection {
             if sent >= bytes.count {
                 let taken = sent - bytes.count
                 body = taken == range.count ? nil : .bytes(content, range.lowerBound + taken..<range.upperBound)
+                // A socket that takes a part of the bytes is full, as one that refuses with EAGAIN: the poller reports when it
+                // accepts more.
                 return body == nil ? .done : .blocked
             }
         } else {
@@ -94,13 +96,22 @@ extension Connection {
         return isWritable ? .outOfBudget : .blocked
     }
 
-    /// Sends an interim response. Returns false if the socket does not accept all of it, which is so short that only a
-    /// broken connection refuses it.
+    /// Sends an interim response. A socket that accepts no bytes for now gets none: the client does without it.
+    ///
+    /// - Returns: False if the connection is broken, or has accepted only a part of the response, which nothing can follow.
     func sendContinue() -> Bool {
         let line: StaticString = "HTTP/1.1 100 Continue\r\n\r\n"
-        let sent = clinux_send(token.descriptor, line.utf8Start, line.utf8CodeUnitCount, 0)
-        sentBytes += max(0, sent)
-        return sent == line.utf8CodeUnitCount
+        while true {
+            let sent = clinux_send(token.descriptor, line.utf8Start, line.utf8CodeUnitCount, 0)
+            if sent < 0 {
+                if errno == EINTR { continue }
+                guard errno == EAGAIN else { return false }
+                isWritable = false
+                return true
+            }
+            sentBytes += sent
+            return sent == line.utf8CodeUnitCount
+        }
     }
 
     /// Bytes that have reached the client. The kernel's buffers hold megabytes and accept more only after a third of them is

@@ -53,6 +53,8 @@ final class Connection {
     var isWithinHead = true
     /// Whether more bytes follow the current request in the read buffer.
     var hasPipelined = false
+    /// Whether what the client may still send belongs to no request, because the end of a refused one cannot be found.
+    var hasUnusableInput = false
 
     var exchange = Exchange()
     /// The request's head, kept while its response is not complete.

@@ -94,8 +94,13 @@ final class ConnectionDriver {
     /// Notes what the poller reports of a connection, and reads the start of its next request or continues its work.
     func report(_ readiness: Readiness, to connection: Connection) {
         if !readiness.isDisjoint(with: .broken) {
-            close(connection)
-            return
+            guard connection.phase == .lingering else {
+                close(connection)
+                return
+            }
+            // Both sides have ended the connection. Closing it before the input is read would reset it.
+            connection.isReadable = true
+            connection.peerHasClosed = true
         }
         if readiness.contains(.readable) { connection.isReadable = true }
         if readiness.contains(.writable) { connection.isWritable = true }
@@ -381,7 +386,8 @@ final class ConnectionDriver {
     /// Closes a connection after its last response. If the client has sent more than was read, closing at once would make
     /// the kernel send a reset, which may destroy the response on its way (RFC 9112 section 9.6).
     private func end(_ connection: Connection) {
-        if connection.body != nil || connection.hasPipelined || connection.isReadable || !connection.unread.isEmpty {
+        let hasInput = connection.hasPipelined || connection.isReadable || !connection.unread.isEmpty
+        if connection.body != nil || connection.hasUnusableInput || hasInput {
             startLingering(connection)
         } else {
             close(connection)

@@ -43,6 +43,14 @@ struct ConnectionTimeouts {
         connection.deadline = clock.now + idleTimeout
     }
 
+    /// Restores the limit of ``becomeIdle(_:)`` after a CR that has begun an empty line and not a request. Has no effect before
+    /// the first request of a connection, whose limit is that of its head.
+    func stayIdle(_ connection: Connection) {
+        guard connection.isWithinHead, connection.sentBytes > 0 else { return }
+        connection.isWithinHead = false
+        connection.deadline = connection.idleSince + idleTimeout
+    }
+
     /// Limits the time until the rest of a body that no sink wanted has arrived.
     func awaitDiscardedBody(_ connection: Connection) {
         connection.deadline = clock.now + headTimeout

@@ -45,8 +45,11 @@ package struct HTTPServerConfiguration: Sendable {
     package var minBodyRate = 256
     /// The time over which ``minBodyRate`` is measured. Default 30 s: a video player with a full buffer may pause that long.
     package var bodyRateWindow = Duration.seconds(30)
-    /// Addresses, blocks (`10.0.0.0/8`) or `unix`, whose `Forwarded` and `X-Forwarded-…` fields are trusted. Default none.
+    /// Addresses, blocks (`10.0.0.0/8`) or `unix` of the proxies whose ``forwardedField`` is trusted. Default none.
     package var trustedProxies: [String] = []
+    /// The fields that the trusted proxies write. The server ignores the others, which may be a client's. Default
+    /// `X-Forwarded-For` and `X-Forwarded-Proto`.
+    package var forwardedField = ForwardedField.xForwardedFor
     /// Whether the observer receives `Referer` and `User-Agent` of requests. Default false.
     package var recordsClientFields = false
     /// Creates the response to a request that the engine itself refuses; the engine sets its status to the error's. Called on a
@@ -82,7 +85,7 @@ package struct HTTPServerConfiguration: Sendable {
         try check("body_timeout", bodyTimeout > .zero, "must be longer than 0")
         try check("body_rate_window", bodyRateWindow > .zero, "must be longer than 0")
         do {
-            _ = try TrustedProxies(trustedProxies)
+            _ = try TrustedProxies(trustedProxies, forwardedField)
         } catch {
             throw .invalidSetting(
                 name: "trusted_proxies", problem: "has \(error.entry), which is neither an address nor a block")

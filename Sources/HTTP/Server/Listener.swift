@@ -92,7 +92,8 @@ final class Listener: Sendable {
         }
         let modeBits = mode.map { Int32($0) } ?? -1
         var number = clinux_listen_unix(path, backlog, modeBits, groupNumber)
-        if number < 0, errno == EADDRINUSE, isLeftover(path) {
+        if number < 0, errno == EADDRINUSE {
+            guard isLeftover(path) else { throw .addressInUse("unix:\(path)") }
             unlink(path)
             number = clinux_listen_unix(path, backlog, modeBits, groupNumber)
         }

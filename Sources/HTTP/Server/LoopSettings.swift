@@ -31,7 +31,7 @@ struct LoopSettings: Sendable {
         errorResponse = configuration.errorResponse
         recordsClientFields = configuration.recordsClientFields
         do {
-            proxies = try TrustedProxies(configuration.trustedProxies)
+            proxies = try TrustedProxies(configuration.trustedProxies, configuration.forwardedField)
         } catch {
             throw .invalidSetting(name: "trusted_proxies", problem: "has \(error.entry)")
         }

@@ -97,7 +97,7 @@ final class RequestReader {
             do throws(HTTPProtocolError) {
                 guard try parser.parse(rest, into: &head) else { break }
             } catch {
-                connection.hasPipelined = true
+                connection.hasUnusableInput = true
                 position = bytes.count
                 refuse(error, head)
                 break
@@ -109,9 +109,24 @@ final class RequestReader {
             serve(head)
         }
         guard connection.phase != .closed else { return }
+        if connection.phase == .reading, position < bytes.count {
+            position += skipEmptyLines(bytes.slice(position..<bytes.count), connection)
+        }
         connection.unread = position < bytes.count ? Array(bytes[position...]) : []
         if connection.phase == .reading, !connection.unread.isEmpty, !connection.isWithinHead, connection.budget > 0 {
             timeouts.awaitHead(connection)
         }
+    }
+
+    /// Empty lines are no start of a request (RFC 9112 section 2.2), so a client that sends nothing else stays idle.
+    ///
+    /// - Returns: The bytes of the lines of which `rest` consists, apart from a CR at its end; 0 if it has other bytes.
+    private func skipEmptyLines(_ rest: UnsafeRawBufferPointer, _ connection: Connection) -> Int {
+        for index in 0..<rest.count where rest[index] != (index.isMultiple(of: 2) ? 13 : 10) { return 0 }
+        let skipped = rest.count & ~1
+        // Without a cost, a client could hold up the others with endless empty lines.
+        connection.budget -= skipped
+        if skipped == rest.count { timeouts.stayIdle(connection) }
+        return skipped
     }
 }

@@ -31,6 +31,13 @@ final class ResponseWriter {
     /// Bytes of staged responses: they should stay in the processor's cache.
     private static let stagedLimit = 32 * 1024
 
+    /// The fields that depend on the request and not on the status. All others of a representation's response, such as
+    /// `Cache-Control` and `Cache-Tag`, would contradict those of a refusal.
+    private static let fieldsOfEveryStatus: [HTTPFieldName] = [
+        "Vary", "Cache-Status", "Server-Timing", "Access-Control-Allow-Origin", "Access-Control-Allow-Credentials",
+        "Access-Control-Expose-Headers",
+    ]
+
     private let errorResponse: @Sendable (HTTPProtocolError) -> HTTPResponse
     private let clock: LoopClock
     private let recorder: ExchangeRecorder?
@@ -161,15 +168,23 @@ final class ResponseWriter {
             endHead(connection, headers, head)
             return send(connection, nil, headers, head)
         case .preconditionFailed:
-            var response = response(to: .preconditionFailed)
-            response.headers.append(headers)
-            return write(connection, response, head)
+            return write(connection, refusal(.preconditionFailed, insteadOf: headers), head)
         case .rangeNotSatisfiable:
-            var response = response(to: .rangeNotSatisfiable)
+            var response = refusal(.rangeNotSatisfiable, insteadOf: headers)
             response.headers.append("Content-Range", "bytes */\(resource.length)")
-            response.headers.append(headers)
             return write(connection, response, head)
         }
+    }
+
+    /// The response to a request that selects no part of a representation.
+    ///
+    /// - Parameter headers: The fields of the response with the representation.
+    private func refusal(_ error: HTTPProtocolError, insteadOf headers: HTTPHeaders) -> HTTPResponse {
+        var response = response(to: error)
+        for name in Self.fieldsOfEveryStatus where response.headers[name] == nil {
+            if let value = headers[name] { response.headers.append(name, value) }
+        }
+        return response
     }
 
     private func beginHead(_ connection: Connection, _ status: Int) {

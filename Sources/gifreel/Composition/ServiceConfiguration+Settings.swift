@@ -73,6 +73,7 @@ extension ServiceConfiguration {
         http.idleTimeout = server.idleTimeout
         http.drainTimeout = server.drainTimeout
         http.trustedProxies = server.trustedProxies
+        http.forwardedField = server.forwardedField == .forwarded ? .forwarded : .xForwardedFor
         // The limit of the engine lives as long as the server. It is that of the largest value of sources.max_bytes, which
         // each upload checks, so that a reload can raise it.
         http.maxBodyBytes = 2 << 30 + FormSink.overhead
@@ -90,6 +91,7 @@ extension ServiceConfiguration {
         cache.maxBytes = Int64(settings.maxBytes.bytes)
         cache.minFreeBytes = Int64(settings.minFreeBytes.bytes)
         cache.freshFor = settings.freshFor.components.seconds
+        fetch.freshFor = settings.freshFor
         cache.staleFor = settings.staleFor.components.seconds
         originRules = OriginRules(
             isObeyed: settings.obeyOrigin, shortest: settings.minFreshFor.components.seconds,

@@ -115,6 +115,26 @@ import Testing
             "\(lines[3])")
     }
 
+    @Test func batchLongerThanTheQueueLosesOnlyWhatDoesNotFit() throws {
+        let number = open("/dev/null", O_WRONLY | O_CLOEXEC)
+        try #require(number >= 0)
+        let sink = OwnedDescriptor(taking: number)
+        let writer = try HTTPAccessLogWriter(duplicating: sink.number, format: .text, capacity: 1 << 20)
+        let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
+        let path = [UInt8](repeating: UInt8(ascii: "/"), count: 16_000)
+        var batch = HTTPAccessBatch()
+        path.withUnsafeBytes { target in
+            for _ in 0..<100 {
+                batch.append(
+                    AccessEntry(), AccessTexts(method: nothing, target: target, requestID: nothing, cacheStatus: nothing))
+            }
+        }
+        writer.requestsFinished(batch)
+        writer.close(within: .seconds(10))
+        // Sixty lines fit into the queue even if none is written meanwhile.
+        #expect(writer.droppedLines <= 40)
+    }
+
     @Test func clientsCannotForgeLogLines() async throws {
         for format in [HTTPAccessLogWriter.Format.text, .json] {
             var pipe: [Int32] = [0, 0]

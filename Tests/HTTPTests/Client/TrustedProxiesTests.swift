@@ -4,48 +4,107 @@ import Testing
 @testable import HTTP
 
 @Suite("Trusted proxies name the client") struct TrustedProxiesTests {
-    @Test(arguments: [
-        ("10.0.0.1", ["X-Forwarded-For: 1.2.3.4"], "1.2.3.4"),
-        ("10.0.0.1", ["X-Forwarded-For: 6.6.6.6, 1.2.3.4, 10.0.0.2"], "1.2.3.4"),
-        ("10.0.0.1", ["X-Forwarded-For: 6.6.6.6", "X-Forwarded-For: 1.2.3.4"], "1.2.3.4"),
-        ("10.0.0.1", ["X-Forwarded-For: 1.2.3.4:5678"], "1.2.3.4"),
-        ("10.0.0.1", ["X-Forwarded-For: 1.2.3.4, unknown"], "10.0.0.1"),
-        ("10.0.0.1", ["X-Forwarded-For: 10.0.0.3, 10.0.0.2"], "10.0.0.3"),
-        ("10.0.0.1", ["Forwarded: for=6.6.6.6, for=\"[2001:db8::1]:4711\";proto=http"], "2001:db8::1"),
-        ("10.0.0.1", ["Forwarded: proto=http;For=1.2.3.4", "X-Forwarded-For: 6.6.6.6"], "1.2.3.4"),
-        ("10.0.0.1", ["Forwarded: for=_hidden"], "10.0.0.1"),
-        ("10.0.0.1", ["X-Forwarded-For: 2001:db8::1"], "2001:db8::1"),
-        ("10.0.0.1", ["X-Forwarded-For: [2001:db8::1"], "10.0.0.1"),
-        ("10.0.0.1", ["X-Forwarded-For: ::ffff:1.2.3.4"], "1.2.3.4"),
-        ("10.0.0.1", ["Forwarded: for=\""], "10.0.0.1"),
-        ("10.0.0.1", ["Forwarded: for="], "10.0.0.1"),
-        ("10.0.0.1", [], "10.0.0.1"),
-        ("9.9.9.9", ["X-Forwarded-For: 1.2.3.4"], "9.9.9.9"),
-        ("9.9.9.9", ["Forwarded: for=1.2.3.4"], "9.9.9.9"),
-    ])
-    func onlyElementsOfTrustedProxiesCount(peer: String, fields: [String], client: String) throws {
-        let proxies = try TrustedProxies(["10.0.0.0/8"])
+    @Test(
+        arguments: [
+            ("10.0.0.1", ["X-Forwarded-For: 1.2.3.4"], "1.2.3.4"),
+            ("10.0.0.1", ["X-Forwarded-For: 6.6.6.6, 1.2.3.4, 10.0.0.2"], "1.2.3.4"),
+            ("10.0.0.1", ["X-Forwarded-For: 6.6.6.6", "X-Forwarded-For: 1.2.3.4"], "1.2.3.4"),
+            ("10.0.0.1", ["X-Forwarded-For: 1.2.3.4:5678"], "1.2.3.4"),
+            ("10.0.0.1", ["X-Forwarded-For: 1.2.3.4, unknown"], "::"),
+            ("10.0.0.1", ["X-Forwarded-For: unknown, 10.0.0.2"], "::"),
+            ("10.0.0.1", ["X-Forwarded-For: 10.0.0.3, 10.0.0.2"], "10.0.0.3"),
+            ("10.0.0.1", ["X-Forwarded-For: 2001:db8::1"], "2001:db8::1"),
+            ("10.0.0.1", ["X-Forwarded-For: [2001:db8::1"], "::"),
+            ("10.0.0.1", ["X-Forwarded-For: ::ffff:1.2.3.4"], "1.2.3.4"),
+            // A client's quotes do not hide the element that the proxy adds.
+            ("10.0.0.1", ["X-Forwarded-For: \", 1.2.3.4"], "1.2.3.4"),
+            ("10.0.0.1", ["X-Forwarded-For: \"6.6.6.6, 1.2.3.4"], "1.2.3.4"),
+            ("10.0.0.1", ["X-Forwarded-For: \"", "X-Forwarded-For: 1.2.3.4"], "1.2.3.4"),
+            ("10.0.0.1", ["X-Forwarded-For: ,"], "10.0.0.1"),
+            ("10.0.0.1", [], "10.0.0.1"),
+            ("9.9.9.9", ["X-Forwarded-For: 1.2.3.4"], "9.9.9.9"),
+            // A client's Forwarded, which the proxy passes on.
+            ("10.0.0.1", ["Forwarded: for=6.6.6.6", "X-Forwarded-For: 1.2.3.4"], "1.2.3.4"),
+            ("10.0.0.1", ["Forwarded: for=6.6.6.6"], "10.0.0.1"),
+        ] as [(String, [String], String)])
+    func lastElementBeforeTheTrustedProxiesIsTheClient(peer: String, fields: [String], client: String) throws {
+        try expectClient(client, of: fields, from: peer, .xForwardedFor)
+    }
+
+    @Test(
+        arguments: [
+            ("10.0.0.1", ["Forwarded: for=6.6.6.6, for=\"[2001:db8::1]:4711\";proto=http"], "2001:db8::1"),
+            ("10.0.0.1", ["Forwarded: for=_hidden"], "::"),
+            ("10.0.0.1", ["Forwarded: for=_hidden, for=10.0.0.2"], "::"),
+            ("10.0.0.1", ["Forwarded: for="], "::"),
+            ("10.0.0.1", ["Forwarded: proto=https"], "::"),
+            ("10.0.0.1", ["Forwarded: host=\"a,for=6.6.6.6;for=6.6.6.6\";for=1.2.3.4"], "1.2.3.4"),
+            ("10.0.0.1", ["Forwarded: for=1.2.3.4;host=\"a\\\", for=6.6.6.6, \""], "1.2.3.4"),
+            // The elements of a line with an odd quote cannot be told apart; those of the lines after it can.
+            ("10.0.0.1", ["Forwarded: for=\""], "::"),
+            ("10.0.0.1", ["Forwarded: for=\", for=1.2.3.4"], "::"),
+            ("10.0.0.1", ["Forwarded: for=\"", "Forwarded: for=1.2.3.4"], "1.2.3.4"),
+            ("10.0.0.1", ["Forwarded: for=\"", "Forwarded: for=10.0.0.2"], "::"),
+            ("10.0.0.1", [], "10.0.0.1"),
+            ("9.9.9.9", ["Forwarded: for=1.2.3.4"], "9.9.9.9"),
+            // A client's X-Forwarded-For, which the proxy passes on.
+            ("10.0.0.1", ["Forwarded: proto=http;For=1.2.3.4", "X-Forwarded-For: 6.6.6.6"], "1.2.3.4"),
+            ("10.0.0.1", ["X-Forwarded-For: 6.6.6.6"], "10.0.0.1"),
+        ] as [(String, [String], String)])
+    func lastElementOfForwardedIsTheClientIfProxiesWriteIt(peer: String, fields: [String], client: String) throws {
+        try expectClient(client, of: fields, from: peer, .forwarded)
+    }
+
+    private func expectClient(_ client: String, of fields: [String], from peer: String, _ field: ForwardedField) throws {
+        let proxies = try TrustedProxies(["10.0.0.0/8"], field)
         try withHead((fields.isEmpty ? ["X: y"] : fields).joined(separator: "\r\n")) { head in
             #expect(proxies.origin(peer: IPAddress(peer), head: head).client?.description == client)
         }
     }
 
-    @Test(arguments: [
-        ("10.0.0.1", ["X-Forwarded-Proto: https"], HTTPScheme.https),
-        ("10.0.0.1", ["X-Forwarded-Proto: HTTPS", "X-Forwarded-For: 1.2.3.4, 10.0.0.2"], .https),
-        ("10.0.0.1", ["X-Forwarded-Proto: http, https, http", "X-Forwarded-For: 6.6.6.6, 1.2.3.4, 10.0.0.2"], .https),
-        ("10.0.0.1", ["X-Forwarded-Proto: https, http"], .http),
-        ("10.0.0.1", ["X-Forwarded-Proto: ftp"], .http),
-        ("10.0.0.1", ["Forwarded: for=1.2.3.4;proto=https;by=_p"], .https),
-        ("10.0.0.1", ["Forwarded: for=1.2.3.4;Proto=\"https\"", "X-Forwarded-Proto: http"], .https),
-        ("10.0.0.1", ["Forwarded: for=6.6.6.6;proto=https, for=1.2.3.4"], .http),
-        ("10.0.0.1", ["Forwarded: proto=https, for=1.2.3.4;proto=https, for=10.0.0.2;proto=http"], .https),
-        ("10.0.0.1", [], .http),
-        ("9.9.9.9", ["X-Forwarded-Proto: https"], .http),
-        ("9.9.9.9", ["Forwarded: for=1.2.3.4;proto=https"], .http),
-    ])
+    /// A client that no trusted proxy names must not have the rights of the proxy or of a Unix socket.
+    @Test(arguments: [ForwardedField.xForwardedFor, .forwarded], ["10.0.0.1", "unix"])
+    func unknownClientIsOnNoList(field: ForwardedField, peer: String) throws {
+        let proxies = try TrustedProxies(["10.0.0.0/8", "unix"], field)
+        let list = try #require(ClientList(["10.0.0.0/8", "127.0.0.0/8", "::1", "fc00::/7", "unix"]))
+        try withHead("X-Forwarded-For: unknown", "Forwarded: for=unknown") { head in
+            #expect(!list.contains(proxies.origin(peer: IPAddress(peer), head: head).client))
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("10.0.0.1", ["X-Forwarded-Proto: https"], HTTPScheme.https),
+            ("10.0.0.1", ["X-Forwarded-Proto: HTTPS", "X-Forwarded-For: 1.2.3.4, 10.0.0.2"], .https),
+            ("10.0.0.1", ["X-Forwarded-Proto: http, https, http", "X-Forwarded-For: 6.6.6.6, 1.2.3.4, 10.0.0.2"], .https),
+            ("10.0.0.1", ["X-Forwarded-Proto: https, http"], .http),
+            ("10.0.0.1", ["X-Forwarded-Proto: \", https"], .https),
+            ("10.0.0.1", ["X-Forwarded-Proto: ftp"], .http),
+            ("10.0.0.1", [], .http),
+            ("9.9.9.9", ["X-Forwarded-Proto: https"], .http),
+            ("10.0.0.1", ["Forwarded: for=1.2.3.4;proto=https", "X-Forwarded-For: 1.2.3.4"], .http),
+            ("10.0.0.1", ["Forwarded: for=1.2.3.4;proto=http", "X-Forwarded-Proto: https"], .https),
+        ] as [(String, [String], HTTPScheme)])
     func schemeIsThatOfTheOutermostTrustedProxy(peer: String, fields: [String], scheme: HTTPScheme) throws {
-        let proxies = try TrustedProxies(["10.0.0.0/8"])
+        try expectScheme(scheme, of: fields, from: peer, .xForwardedFor)
+    }
+
+    @Test(
+        arguments: [
+            ("10.0.0.1", ["Forwarded: for=1.2.3.4;proto=https;by=_p"], HTTPScheme.https),
+            ("10.0.0.1", ["Forwarded: for=1.2.3.4;Proto=\"https\"", "X-Forwarded-Proto: http"], .https),
+            ("10.0.0.1", ["Forwarded: for=6.6.6.6;proto=https, for=1.2.3.4"], .http),
+            ("10.0.0.1", ["Forwarded: proto=https, for=1.2.3.4;proto=https, for=10.0.0.2;proto=http"], .https),
+            ("10.0.0.1", ["Forwarded: for=1.2.3.4;proto=https, for=\""], .http),
+            ("9.9.9.9", ["Forwarded: for=1.2.3.4;proto=https"], .http),
+            ("10.0.0.1", ["X-Forwarded-Proto: https"], .http),
+        ] as [(String, [String], HTTPScheme)])
+    func schemeIsThatOfForwardedIfProxiesWriteIt(peer: String, fields: [String], scheme: HTTPScheme) throws {
+        try expectScheme(scheme, of: fields, from: peer, .forwarded)
+    }
+
+    private func expectScheme(_ scheme: HTTPScheme, of fields: [String], from peer: String, _ field: ForwardedField) throws {
+        let proxies = try TrustedProxies(["10.0.0.0/8"], field)
         try withHead((fields.isEmpty ? ["X: y"] : fields).joined(separator: "\r\n")) { head in
             let origin = proxies.origin(peer: IPAddress(peer), head: head)
             let found = withUnsafePointer(to: head) { HTTPRequest(head: $0, generatedID: 1, origin: origin).scheme }
@@ -55,8 +114,8 @@ import Testing
 
     @Test func unixSocketIsTrustedIfListed() throws {
         try withHead("X-Forwarded-For: 1.2.3.4") { head in
-            let trusting = try TrustedProxies(["unix"])
-            let other = try TrustedProxies(["10.0.0.0/8"])
+            let trusting = try TrustedProxies(["unix"], .xForwardedFor)
+            let other = try TrustedProxies(["10.0.0.0/8"], .xForwardedFor)
             #expect(trusting.origin(peer: nil, head: head).client?.description == "1.2.3.4")
             #expect(other.origin(peer: nil, head: head).client == nil)
         }
@@ -82,7 +141,7 @@ import Testing
     }
 
     @Test func malformedEntryIsNamed() {
-        #expect { try TrustedProxies(["10.0.0.0/8", "proxy.example"]) } throws: { error in
+        #expect { try TrustedProxies(["10.0.0.0/8", "proxy.example"], .forwarded) } throws: { error in
             (error as? ClientList.Malformed)?.entry == "proxy.example"
         }
     }

@@ -161,7 +161,7 @@ import Testing
         }
         #expect(error == .contentTooLarge)
         #expect(sink.isAborted && sink.bytes.isEmpty)
-        #expect(test.connection.hasPipelined)
+        #expect(test.connection.hasUnusableInput)
     }
 
     @Test func errorOfTheSinkEndsTheReception() throws {
@@ -182,6 +182,19 @@ import Testing
         _ = try test.start(Sink(), "Expect: 100-continue\r\nContent-Length: 3")
         #expect(test.pair.readAll() == Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
         #expect(!test.connection.exchange.awaitsContinue)
+    }
+
+    @Test func clientThatWaitsFor100BehindAFullSendBufferIsKept() throws {
+        let test = try Receiver()
+        test.connection.outgoing = [Segment([UInt8](repeating: 1, count: 8 << 20))]
+        #expect(test.connection.sendOutgoing() == .blocked)
+        test.connection.outgoing = []
+        guard case .receiving = try test.start(Sink(), "Expect: 100-continue\r\nContent-Length: 3") else {
+            Issue.record("not started")
+            return
+        }
+        #expect(!test.connection.isWritable)
+        #expect(test.pair.readAll().allSatisfy { $0 == 1 })
     }
 
     @Test func clientThatLeavesEndsTheReception() throws {

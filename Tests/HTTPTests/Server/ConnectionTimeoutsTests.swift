@@ -165,6 +165,22 @@ import Testing
         #expect(intervals == [1, 2, 4, 8, 16, 30, 30])
     }
 
+    @Test func fullSendBufferIsNoSignThatTheClientHasLeft() throws {
+        let pair = try SocketPair(sendBuffer: 1)
+        let timeouts = try timeouts()
+        pair.connection.outgoing = [Segment([UInt8](repeating: 1, count: 1 << 20))]
+        #expect(pair.connection.sendOutgoing() == .blocked)
+        pair.connection.outgoing = []
+        pair.connection.phase = .waiting
+        pair.connection.exchange.allowsInterim = true
+        #expect(!timeouts.hasLeft(pair.connection))
+        #expect(timeouts.judge(pair.connection) == .continue)
+        #expect(pair.connection.deadline != .max)
+        #expect(pair.readAll().allSatisfy { $0 == 1 })
+        #expect(timeouts.judge(pair.connection) == .continue)
+        #expect(pair.readAll() == Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
+    }
+
     @Test func clientOfHTTP10IsNotProbed() throws {
         let pair = try SocketPair()
         let timeouts = try timeouts()

@@ -61,22 +61,40 @@ import Testing
 
     @Test func leftoverUnixSocketIsReplaced() async throws {
         let path = "/tmp/http-tests-\(getpid())-\(UInt32.random(in: .min ... .max)).sock"
-        let leftover = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-        let bound = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(leftover, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
-        }
-        #expect(bound == 0)
-        close(leftover)
+        try close(Self.socket(at: path, type: Int32(SOCK_STREAM.rawValue)))
         try await withServer(configure: { $0.unixPath = path }) { server, _ in
             #expect(server.endpoints.count == 2)
             let status = try await onThread { try RawClient(path: path).request(Self.request).status }
             #expect(status == 200)
         }
+    }
+
+    @Test func openUnixSocketOfAnotherTypeIsNotReplaced() throws {
+        let path = "/tmp/http-tests-\(getpid())-\(UInt32.random(in: .min ... .max)).sock"
+        let other = try Self.socket(at: path, type: Int32(SOCK_DGRAM.rawValue))
+        defer {
+            close(other)
+            unlink(path)
+        }
+        #expect(throws: HTTPServerError.addressInUse("unix:\(path)")) {
+            _ = try Listener.unix(path: path, mode: nil, group: nil)
+        }
+        #expect(access(path, F_OK) == 0)
+    }
+
+    /// A Unix socket that does not listen.
+    private static func socket(at path: String, type: Int32) throws -> Int32 {
+        let number = Glibc.socket(AF_UNIX, type, 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let bound = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(number, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        try #require(bound == 0)
+        return number
     }
 
     @Test func unixSocketHasItsConfiguredModeAndGroup() async throws {

@@ -99,6 +99,38 @@ import Testing
         }
     }
 
+    @Test(arguments: [["\r\n"], ["\r\n\r\n"], ["\r", "\n"], ["\r\n\r", "\n"]])
+    func emptyLinesAfterARequestLeaveTheConnectionIdle(pieces: [String]) throws {
+        let settings = try loopSettings()
+        let timeouts = ConnectionTimeouts(settings: settings, clock: LoopClock())
+        let reader = RequestReader(parser: settings.parser, timeouts: timeouts, input: InputBuffer(capacity: 64 * 1024))
+        let pair = try SocketPair()
+        // The connection has sent a response.
+        pair.connection.sentBytes = 1
+        timeouts.becomeIdle(pair.connection)
+        let deadline = pair.connection.deadline
+        var seen = Seen()
+        for piece in pieces {
+            try pair.send(Array(piece.utf8))
+            serve(reader, pair.connection, &seen)
+        }
+        #expect(pair.connection.isIdle && !pair.connection.isWithinHead)
+        #expect(pair.connection.deadline == deadline)
+        try pair.send(Array("GET / HTTP/1.1\r\nHost: h\r\n\r\n".utf8))
+        serve(reader, pair.connection, &seen)
+        #expect(seen.requests.count == 1 && seen.error == nil)
+    }
+
+    @Test func emptyLinesUseUpTheTurn() throws {
+        let reader = try reader(loopSettings())
+        let pair = try SocketPair()
+        var seen = Seen()
+        try pair.send(Array(String(repeating: "\r\n", count: 1000).utf8))
+        serve(reader, pair.connection, &seen)
+        #expect(pair.connection.isIdle)
+        #expect(pair.connection.budget == Connection.turnBudget - 2000)
+    }
+
     @Test func requestsBeyondTheBudgetStayUnread() throws {
         let settings = try loopSettings()
         let reader = reader(settings)

@@ -11,9 +11,9 @@ import Testing
         let writer: ResponseWriter
         var connection: Connection { pair.connection }
 
-        init() throws {
+        init(_ change: (inout HTTPServerConfiguration) -> Void = { _ in }) throws {
             pair = try SocketPair(sendBuffer: 1 << 20)
-            writer = ResponseWriter(settings: try loopSettings(), clock: LoopClock(), recorder: nil)
+            writer = ResponseWriter(settings: try loopSettings(change), clock: LoopClock(), recorder: nil)
             connection.exchange = Exchange(started: 1, generatedID: 7)
         }
 
@@ -97,6 +97,30 @@ import Testing
         #expect(lines.first == "HTTP/1.1 \(status) \(HTTPStatus.reason(status))")
         #expect(lines.contains("Access-Control-Allow-Origin: *"))
         #expect(lines.contains("Content-Range: bytes */10") == (status == 416))
+    }
+
+    @Test(arguments: ["If-Match: \"x\"", "Range: bytes=10-"])
+    func refusedSelectionHasTheCacheFieldsOfTheError(field: String) throws {
+        let test = try Fixture { configuration in
+            configuration.errorResponse = { error in
+                HTTPResponse(
+                    status: error.status, headers: ["Cache-Control": "no-store", "Access-Control-Allow-Origin": "*"])
+            }
+        }
+        let response = HTTPResponse(
+            Self.resource,
+            headers: [
+                "Cache-Control": "public, max-age=60", "CDN-Cache-Control": "max-age=60", "Cache-Tag": "a",
+                "Surrogate-Key": "a",
+                "Expires": "0", "Vary": "Accept", "Cache-Status": "c; hit", "Access-Control-Allow-Origin": "*",
+            ])
+        let (lines, _) = try parts(test.text(response, field))
+        #expect(lines.filter { $0.hasPrefix("Cache-Control:") } == ["Cache-Control: no-store"])
+        for name in ["CDN-Cache-Control", "Cache-Tag", "Surrogate-Key", "Expires"] {
+            #expect(!lines.contains { $0.hasPrefix(name + ":") }, "\(name)")
+        }
+        #expect(lines.contains("Vary: Accept") && lines.contains("Cache-Status: c; hit"))
+        #expect(lines.count { $0.hasPrefix("Access-Control-Allow-Origin:") } == 1)
     }
 
     @Test func connectionFieldFollowsVersionAndExchange() throws {

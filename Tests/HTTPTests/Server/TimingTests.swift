@@ -62,6 +62,20 @@ import Testing
         }
     }
 
+    @Test func emptyLineAfterARequestGetsNoResponse() async throws {
+        let configure: (inout HTTPServerConfiguration) -> Void = {
+            $0.headTimeout = .milliseconds(200)
+            $0.idleTimeout = .milliseconds(600)
+        }
+        try await withServer(configure: configure) { _, port in
+            try await onThread {
+                let client = try RawClient(port: port)
+                #expect(try client.request("GET /file HTTP/1.1\r\nHost: h\r\n\r\n\r\n").status == 200)
+                #expect(client.isClosed())
+            }
+        }
+    }
+
     @Test func clientThatReadsNothingIsReset() async throws {
         let content = [UInt8](repeating: 1, count: 20_000_000)
         let resource = HTTPResource(
