@@ -95,7 +95,9 @@ ssize_t clinux_receive_message(int socket, void *bytes, size_t capacity, int *de
             }
         }
     }
-    if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+    // By its length, a message without bytes is the end, where no receiver looks for descriptors.
+    const int is_empty_with_descriptors = received == 0 && *descriptor_count > 0;
+    if (is_empty_with_descriptors || message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
         for (int index = 0; index < *descriptor_count; index++) {
             close(descriptors[index]);
         }
@@ -191,10 +193,13 @@ static int set_limit(int resource, uint64_t soft, uint64_t hard) {
     return setrlimit(resource, &limit);
 }
 
+int clinux_forbid_core_dumps(void) {
+    // For a limit of 1 the kernel writes no file and does not start a handler that core_pattern pipes to, which it does for 0.
+    // A process whose hard limit is 0 cannot raise it.
+    return set_limit(RLIMIT_CORE, 1, 1) == 0 ? 0 : set_limit(RLIMIT_CORE, 0, 0);
+}
+
 int clinux_set_limits(const struct clinux_limits *limits) {
-    if (set_limit(RLIMIT_CORE, 0, 0) != 0) {
-        return -1;
-    }
     if (limits->memory != 0 && set_limit(RLIMIT_AS, limits->memory, limits->memory) != 0) {
         return -1;
     }

@@ -78,9 +78,7 @@ extension SerialTests {
             zygote.onLoss { loss in losses.withLock { $0.append(loss) } }
             for round in 1...2 {
                 let process = zygote.process
-                // A zygote that dies within its first second is not replaced before the next job.
-                try blockUntil("the age of the zygote") { Self.age(of: process) >= 1.2 }
-                kill(process, SIGKILL)
+                try Self.killWhenGrown(process)
                 // The loss is reported after the replacement.
                 try blockUntil("the report of the loss") { losses.withLock { $0.count } == round }
                 #expect(zygote.replacements == round)
@@ -95,6 +93,38 @@ extension SerialTests {
             #expect(losses.withLock { $0.count } == 2)
         }
 
+        @Test func aZygoteThatAJobStartedAfterAFailedReplacementIsWatched() throws {
+            let folder = try ScratchDirectory()
+            let link = folder.path("gifreel")
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: SandboxFixture.executable)
+            let zygote = try Zygote.spawn(executable: link)
+            let losses = Mutex<[ZygoteLoss]>([])
+            zygote.onLoss { loss in losses.withLock { $0.append(loss) } }
+            try FileManager.default.removeItem(atPath: link)
+            try Self.killWhenGrown(zygote.process)
+            try blockUntil("the report of the loss") { losses.withLock { $0.count } == 1 }
+            #expect(throws: SystemError.self) { try losses.withLock { $0[0] }.replacement.get() }
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: SandboxFixture.executable)
+            let input = try SandboxFixture.input(GIFBuilder.animation())
+            let outcome = try JobSupervisor(zygote: zygote).run(
+                SandboxFixture.job(), input: input, output: SandboxFixture.output())
+            #expect(outcome.result.frames == 5 && zygote.replacements == 1)
+            let second = zygote.process
+            try Self.killWhenGrown(second)
+            try blockUntil("the report of another loss") { losses.withLock { $0.count } == 2 }
+            #expect(losses.withLock { $0[1].process } == second && zygote.replacements == 2)
+        }
+
+        @Test func aFrozenZygoteIsKilledByAStop() throws {
+            let zygote = try SandboxFixture.zygote()
+            _ = zygote.confinement()
+            let process = zygote.process
+            kill(process, SIGSTOP)
+            try blockUntil("the zygote to be frozen") { SandboxFixture.status(of: process, "State").hasPrefix("T") }
+            zygote.stop()
+            #expect(!FileManager.default.fileExists(atPath: "/proc/\(process)"), "left in the process table")
+        }
+
         @Test func aStoppedZygoteIsNotReplaced() throws {
             let zygote = try SandboxFixture.zygote()
             zygote.onLoss { Issue.record("\($0)") }
@@ -103,6 +133,12 @@ extension SerialTests {
             #expect(throws: SandboxError.unavailable(SystemError("zygote", code: ESHUTDOWN))) {
                 try JobSupervisor(zygote: zygote).run(SandboxFixture.job(), input: input, output: SandboxFixture.output())
             }
+        }
+
+        /// Kills a zygote. One that dies within its first second is not replaced before the next job.
+        private static func killWhenGrown(_ process: Int32) throws {
+            try blockUntil("the age of the zygote") { age(of: process) >= 1.2 }
+            kill(process, SIGKILL)
         }
 
         /// Seconds since a process started.

@@ -1,3 +1,4 @@
+import Foundation
 import CLinux
 import Glibc
 import Synchronization
@@ -80,6 +81,19 @@ extension SerialTests {
             #expect(try !SandboxFixture.environment(of: zygote.process).contains("GIFREEL_TEST_SECRET"))
             #expect(SandboxFixture.status(of: zygote.process, "CapPrm").allSatisfy { $0 == "0" })
             #expect(SandboxFixture.status(of: zygote.process, "NoNewPrivs") == "1")
+        }
+
+        @Test func theZygoteAndItsSpareWorkerLeaveNoCore() throws {
+            let zygote = try SandboxFixture.zygote()
+            _ = zygote.confinement()
+            try blockUntil("a spare worker") { !SandboxFixture.spares(of: zygote.process).isEmpty }
+            for process in [zygote.process] + SandboxFixture.spares(of: zygote.process) {
+                let limits = try String(contentsOfFile: "/proc/\(process)/limits", encoding: .utf8)
+                let words = try #require(limits.split(separator: "\n").first { $0.hasPrefix("Max core file size") })
+                    .split(separator: " ")
+                // 1 also keeps the kernel from starting a handler. A hard limit of 0 cannot be raised.
+                #expect(words[4] == words[5] && ["0", "1"].contains(words[4]), "\(words)")
+            }
         }
 
         @Test func aWorkerHasNoDescriptorsButItsOutputAndItsChannel() throws {

@@ -66,7 +66,7 @@ extension SerialTests {
             (.twoReplies, .misbehaved(.surplusMessage)), (.progressAfterReply, .misbehaved(.surplusMessage)),
             (.progressFlood, .misbehaved(.surplusMessage)), (.absurdProgress, .misbehaved(.garbledMessage)),
             (.flood, .misbehaved(.surplusMessage)),
-            (.sentDescriptor, .misbehaved(.sentDescriptors)),
+            (.sentDescriptor, .misbehaved(.sentDescriptors)), (.emptyMessageWithDescriptor, .misbehaved(.garbledMessage)),
             (.wrongLength, .invalidOutput(.wrongLength)), (.wrongSize, .invalidOutput(.wrongSize)),
             (.wrongDuration, .invalidOutput(.wrongDuration)), (.wrongSampleCount, .invalidOutput(.wrongSampleCount)),
             (.absurdSourceWidth, .invalidOutput(.outOfRange)), (.absurdSourceHeight, .invalidOutput(.outOfRange)),
@@ -79,6 +79,27 @@ extension SerialTests {
             #expect(try error(fault, on: zygote) == expected)
             #expect(try error(nil, on: zygote) == nil)
             try blockUntil("the end of the workers") { SandboxFixture.workers(of: zygote.process).isEmpty }
+        }
+
+        @Test(arguments: [WorkerFault.sentDescriptor, .emptyMessageWithDescriptor])
+        func descriptorsThatAWorkerSendsAreClosed(_ fault: WorkerFault) throws {
+            let zygote = try SandboxFixture.zygote()
+            let (input, output) = (try SandboxFixture.input(GIFBuilder.animation()), try SandboxFixture.output())
+            var job = SandboxFixture.job(wall: 60)
+            job.fault = fault
+            let hostile = job
+            let before = try Self.descriptors(of: output).count
+            #expect(throws: SandboxError.self) { try JobSupervisor(zygote: zygote).run(hostile, input: input, output: output) }
+            #expect(try Self.descriptors(of: output).count == before)
+        }
+
+        /// This process' descriptors of a file. Those of other files come and go with other tests.
+        private static func descriptors(of file: SharedDescriptor) throws -> [String] {
+            func target(_ number: String) throws -> String {
+                try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(number)")
+            }
+            let own = try target("\(file.number)")
+            return try SandboxFixture.descriptors(of: getpid()).filter { (try? target($0)) == own }
         }
 
         @Test func aHangEndsAtTheWallClockLimit() throws {

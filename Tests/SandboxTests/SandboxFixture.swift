@@ -10,10 +10,15 @@ import Testing
 
 /// Zygotes, jobs and files for tests of the sandbox.
 enum SandboxFixture {
+    /// The path of the built executable.
+    static let executable: String = {
+        let folder = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
+        return folder.appendingPathComponent("gifreel").path
+    }()
+
     /// Starts the built executable as a zygote, because the test process has threads and cannot fork one.
     static func zygote() throws -> Zygote {
-        let folder = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
-        return try Zygote.spawn(executable: folder.appendingPathComponent("gifreel").path)
+        try Zygote.spawn(executable: executable)
     }
 
     static func input(_ bytes: [UInt8]) throws -> SharedDescriptor {

@@ -129,6 +129,21 @@ extension SerialTests {
             pool.close()
         }
 
+        /// Without the cancellation, ``WorkerPool/close()`` would wait for both jobs.
+        @Test func aPoolWhoseJobsAreCancelledEndsThemAndRefusesLaterOnes() async throws {
+            let pool = try pool()
+            let running = Task { try await error(pool, SandboxFixture.long) }
+            try await waitUntil("the load of the pool") { pool.load.running == 1 }
+            let waiting = Task { try await error(pool, SandboxFixture.long) }
+            try await waitUntil("the load of the pool") { pool.load.waiting == 1 }
+            pool.cancelAll()
+            #expect(try await error(pool, GIFBuilder.animation()) == .queueFull)
+            pool.close()
+            #expect(pool.load == (0, 0))
+            #expect(try await running.value == .cancelled)
+            #expect(try await waiting.value == .cancelled)
+        }
+
         @Test func aClosedPoolRefusesJobs() async throws {
             let pool = try pool()
             #expect(try await error(pool, GIFBuilder.animation()) == nil)

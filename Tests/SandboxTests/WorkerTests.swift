@@ -64,6 +64,17 @@ extension SerialTests {
             }
         }
 
+        /// The size of the canvas decides how much memory a worker commits before it reads the source.
+        @Test(arguments: [OutputFormat.mp4, .png])
+        func anyCanvasThatAHeaderClaimsIsRejectedByItsSize(_ output: OutputFormat) throws {
+            let largest = 0x7fff_ffff
+            let png = APNGBuilder(width: largest, height: largest).finish()
+            var job = SandboxFixture.job()
+            job.transcoder.output = output
+            let claimed = job
+            #expect(throws: SandboxError.rejected(.tooLarge(.side, value: largest, maximum: 4096))) { try run(png, claimed) }
+        }
+
         @Test func theProcessorTimeLimitEndsTheJob() throws {
             #expect(throws: SandboxError.cpuLimitExceeded) {
                 try run(SandboxFixture.long, SandboxFixture.job(cpu: 1, wall: 60))

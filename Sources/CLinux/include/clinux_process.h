@@ -22,7 +22,8 @@ int clinux_message_pair(int pair[2]);
 int clinux_send_message(int socket, const void *bytes, size_t count, const int *descriptors, int descriptor_count);
 
 /// Receives one message with its descriptors, closed on exec. `descriptors` must hold 4, `descriptor_count` receives their number;
-/// surplus descriptors are closed. Returns the message's length, 0 at the end, or -1 with errno (EMSGSIZE if it was truncated).
+/// surplus descriptors are closed. Returns the message's length, 0 at the end or for a message without bytes, or -1 with errno:
+/// EMSGSIZE if the message was truncated, or has descriptors but no bytes, and then its descriptors are closed.
 ssize_t clinux_receive_message(int socket, void *bytes, size_t capacity, int *descriptors, int *descriptor_count);
 
 /// Redirects standard input and output to /dev/null. Returns 0, or -1 with errno.
@@ -57,6 +58,10 @@ int clinux_use_batch_scheduling(int is_batch);
 /// The processor time in nanoseconds that the calling thread has used (CLOCK_THREAD_CPUTIME_ID).
 uint64_t clinux_thread_cpu_time(void);
 
+/// Permanently forbids core dumps of the calling process and its children, to files and to handlers (RLIMIT_CORE).
+/// Returns 0, or -1 with errno.
+int clinux_forbid_core_dumps(void);
+
 /// Resource limits of a worker. Zero leaves a limit unchanged.
 struct clinux_limits {
     /// Address space in bytes (RLIMIT_AS).
@@ -69,7 +74,7 @@ struct clinux_limits {
     uint64_t descriptors;
 };
 
-/// Sets the limits on the calling process, and forbids core files. Returns 0, or -1 with errno.
+/// Sets the limits on the calling process. Returns 0, or -1 with errno.
 int clinux_set_limits(const struct clinux_limits *limits);
 
 /// Raises the limit of open descriptors to the hard limit (RLIMIT_NOFILE).

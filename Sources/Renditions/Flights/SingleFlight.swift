@@ -26,13 +26,18 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct Entry {
         let key: Key
         let flight: Flight
-        /// Whether the work goes on without callers.
+        /// Whether the work may go on without callers.
         var isDetached: Bool
+        /// Whether its value is of no use after the flight, which outweighs ``isDetached``.
+        var dependsOnCallers = false
         /// Whether the work waits for a worker, so that the timeouts of callers run.
         var isQueued = false
         var task: Task<Void, Never>?
         var lifetime: (any AnyObject & Sendable)?
         var waiters: [Int: Waiter] = [:]
+
+        /// Whether nobody needs the work any more. Work that a worker has begun goes on.
+        var isAbandoned: Bool { waiters.isEmpty && (dependsOnCallers || !isDetached) && !flight.turn.hasBegun }
     }
 
     private struct State {
@@ -90,7 +95,8 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// Returns the value of the flight for `key`, and starts the flight if there is none.
     ///
     /// - Parameters:
-    ///   - outlivesCallers: Whether the work goes on when its last caller has left.
+    ///   - outlivesCallers: Whether the work goes on when its last caller has left, unless it depends on its callers
+    ///     (``Flight/dependOnCallers()``).
     ///   - watch: Follows the flight.
     /// - Returns: The value, and whether the flight was in progress before the call.
     /// - Throws: The error of the work; ``RenditionError/overloaded(cause:)`` after a timeout;
@@ -214,8 +220,7 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
             guard let number = state.flightOfWaiter.removeValue(forKey: waiter),
                 let left = state.entries[number]?.waiters.removeValue(forKey: waiter)
             else { return (nil, nil) }
-            guard let entry = state.entries[number], entry.waiters.isEmpty, !entry.isDetached, !entry.flight.turn.hasBegun
-            else { return (left, nil) }
+            guard let entry = state.entries[number], entry.isAbandoned else { return (left, nil) }
             // Under the same lock, so that the next caller starts a new flight and does not join a cancelled one.
             if state.joinable[entry.key] == number { state.joinable[entry.key] = nil }
             return (left, number)
@@ -224,11 +229,11 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         if let abandoned { _ = remove(abandoned) }
     }
 
-    /// Makes a flight depend on its callers, and ends it if there are none.
+    /// Makes a flight depend on its callers, present and later ones, and ends it if there are none.
     private func attach(_ number: Int) {
         let isAbandoned = state.withLock { state in
-            state.entries[number]?.isDetached = false
-            guard let entry = state.entries[number], entry.waiters.isEmpty, !entry.flight.turn.hasBegun else { return false }
+            state.entries[number]?.dependsOnCallers = true
+            guard let entry = state.entries[number], entry.isAbandoned else { return false }
             // Under the same lock, as in `leave`.
             if state.joinable[entry.key] == number { state.joinable[entry.key] = nil }
             return true
@@ -272,7 +277,8 @@ package final class Flight: Sendable {
         handlers.withLock { $0.queued }?()
     }
 
-    /// Records that the value is of no use after the flight: without callers, the work is cancelled.
+    /// Records that the value is of no use after the flight: without callers, the work is cancelled, also if callers
+    /// allowed it to outlive them.
     func dependOnCallers() {
         handlers.withLock { $0.attached }?()
     }

@@ -20,11 +20,11 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     case zoom
 
     /// Whether the option has an effect on renditions of the format. A page has the options of its video and its poster, but for the
-    /// codec: it names every one that is stored.
+    /// codec: it names every encoding that is stored.
     package func applies(to format: Rendition.Format) -> Bool {
         switch format {
         case .output(let output): output.traits.options.contains(group)
-        case .html: self != .codec && self != .preset && self != .tune
+        case .html: self != .codec && self != .preset
         case .gif: false
         }
     }

@@ -122,8 +122,10 @@ extension RenditionDefaults {
         let plain = options(of: rendition)
         guard let preset, let meant = try? self.rendition(rendition.format, preset: preset, []) else { return plain }
         let known = Dictionary(uniqueKeysWithValues: meant.canonicalOptions)
-        let wanted = Dictionary(uniqueKeysWithValues: rendition.canonicalOptions)
-        // An address cannot take back an option of the preset.
+        var wanted = Dictionary(uniqueKeysWithValues: rendition.canonicalOptions)
+        let codec = RenditionOption.codec.rawValue
+        if known[codec] != nil, wanted[codec] == nil { wanted[codec] = rendition.options.codec.traits.name }
+        // Apart from the codec, an address cannot take back an option of the preset.
         guard known.keys.allSatisfy({ wanted[$0] != nil }) else { return plain }
         let others = wanted.filter { known[$0.key] != $0.value }.map { (name: $0.key, value: $0.value) }
         guard !others.contains(where: { $0.name == RenditionOption.preset.rawValue }) else { return plain }

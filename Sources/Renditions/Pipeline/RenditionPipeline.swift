@@ -277,7 +277,8 @@ package struct RenditionPipeline: Sendable {
         defer { withExtendedLifetime(slot) {} }
         guard let sharing else { return try await runLocally(request, stored, slot, flight) }
         // A client that follows the source does not wait for the node that runs the miss.
-        if request.followsSource, sharing.isCoordinated { loader.start(request.source, slot) }
+        let started = request.followsSource && sharing.isCoordinated ? loader.start(request.source, slot) : nil
+        defer { withExtendedLifetime(started) {} }
         do throws(RenditionError) {
             return try await sharing.runOnOneNode(request) { () async throws(RenditionError) in
                 try await runLocally(request, stored, slot, flight)

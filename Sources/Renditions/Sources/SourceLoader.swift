@@ -107,16 +107,23 @@ package struct SourceLoader: Sendable {
 
     /// Starts to fetch a source for its followers, unless it is being fetched.
     ///
-    /// - Parameter slot: Held until the end of the fetch.
-    func start(_ url: SourceURL, _ slot: AdmissionSlot) {
-        guard sourceInMemory(url) == nil else { return }
+    /// - Parameter slot: Held until the end of the fetch, and told the size of the source.
+    /// - Returns: Holds the source as soon as it is in memory, so that the caller's own ``load(_:validators:)`` finds it there.
+    func start(_ url: SourceURL, _ slot: AdmissionSlot) -> SourceHolder {
+        let holder = SourceHolder(sourceInMemory(url))
+        guard holder.isEmpty else { return holder }
         let key = Key(url: url, validators: SourceValidators())
         state.fetches.start(key, urgency: .visitor) { _ async throws(RenditionError) in
             defer { withExtendedLifetime(slot) {} }
             let outcome = try await fetchNow(key)
-            if case .loaded(let loaded) = outcome { loaded.arriving.retain(slot.memory) }
+            if case .loaded(let loaded) = outcome {
+                slot.sourceArrived(bytes: loaded.source.count)
+                loaded.arriving.retain(slot.memory)
+                if loaded.storage.isAllowed { holder.hold(loaded) }
+            }
             return outcome
         }
+        return holder
     }
 
     private func fetchNow(_ key: Key) async throws(RenditionError) -> Outcome {
@@ -174,5 +181,20 @@ package struct SourceLoader: Sendable {
         guard let origin = source.source.origin else { return false }
         if case .fresh = cache.freshness(fetchedAt: origin.fetchedAt, freshFor: source.storage.freshFor) { return true }
         return false
+    }
+}
+
+/// Keeps a source in memory that a fetch may still bring. Any thread.
+final class SourceHolder: Sendable {
+    private let source: Mutex<LoadedSource?>
+
+    fileprivate init(_ source: LoadedSource?) {
+        self.source = Mutex(source)
+    }
+
+    fileprivate var isEmpty: Bool { source.withLock { $0 == nil } }
+
+    fileprivate func hold(_ loaded: LoadedSource) {
+        source.withLock { $0 = loaded }
     }
 }

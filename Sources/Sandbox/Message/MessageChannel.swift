@@ -21,7 +21,9 @@ struct MessageChannel {
         var descriptors: [Int32]
     }
 
-    /// Waits for the next message; nil if the other side has closed the socket.
+    /// Waits for the next message; nil if the other side has closed the socket, or sent a message without bytes.
+    ///
+    /// - Throws: EMSGSIZE for a message that is too long, has too many descriptors, or has descriptors but no bytes.
     func receive() throws(SystemError) -> Received? {
         var words = [Int64](repeating: 0, count: WorkerMessage.wordCount + 1)
         var descriptors = [Int32](repeating: -1, count: 4)

@@ -18,6 +18,7 @@ package enum WorkerFault: Int, Sendable, CaseIterable {
     case progressAfterReply
     case forgedExit
     case sentDescriptor
+    case emptyMessageWithDescriptor
     case hang
     case spin
     case wrongLength

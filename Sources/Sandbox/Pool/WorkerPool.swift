@@ -26,6 +26,8 @@ package final class WorkerPool: Sendable {
         /// Threads that run jobs or are about to take one; at most ``WorkerPoolConfiguration/workers``.
         var runners = 0
         var nextNumber = 0
+        /// Whether the pool has cancelled its jobs and accepts no more.
+        var isCancelled = false
     }
 
     package let configuration: WorkerPoolConfiguration
@@ -39,6 +41,18 @@ package final class WorkerPool: Sendable {
         self.zygote = zygote
         supervisor = JobSupervisor(zygote: zygote)
         threads = WorkThreads(count: configuration.workers, limit: configuration.workers, name: "gifreel-worker")
+    }
+
+    /// Cancels all jobs, those that wait and those that run, and accepts no more. Returns at once; ``close()`` then waits only
+    /// until the workers have ended.
+    package func cancelAll() {
+        let (waiting, running) = state.withLock { state in
+            state.isCancelled = true
+            defer { state.waiting = [] }
+            return (state.waiting, Array(state.running.values))
+        }
+        for entry in waiting { entry.continuation.resume(returning: .failure(.cancelled)) }
+        for cancellation in running { cancellation.cancel() }
     }
 
     /// Accepts no more jobs, waits for those that are queued or running, and ends the threads. Blocks.
@@ -109,9 +123,8 @@ package final class WorkerPool: Sendable {
             case startRunner
         }
         let step: Step = state.withLock { state in
-            if state.waiting.count >= configuration.queue + max(0, configuration.workers - state.running.count) {
-                return .refuse
-            }
+            let room = configuration.queue + max(0, configuration.workers - state.running.count)
+            if state.isCancelled || state.waiting.count >= room { return .refuse }
             state.waiting.append(entry)
             // A runner takes jobs until none waits, so a cancelled job leaves no work item behind.
             guard state.runners < configuration.workers else { return .wait }

@@ -84,6 +84,7 @@
                 _exit(0)
             case .forgedExit: send(WorkerMessage.exit(WorkerExit(code: 0, signal: nil, cpuMicroseconds: 0, peakBytes: 0)))
             case .sentDescriptor: try? MessageChannel(socket: channel).send(reply, descriptors: [output])
+            case .emptyMessageWithDescriptor: clinux_send_message(channel, nil, 0, [output], 1)
             case .negativeFailureValue:
                 send(WorkerMessage.failure(.startPastEnd(start: 0, duration: .min)))
                 _exit(0)

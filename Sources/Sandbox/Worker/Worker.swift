@@ -111,7 +111,8 @@ enum Worker {
     private static func heapInUse(by job: WorkerJob, pixels: Int) -> Int {
         let size = job.transcoder.options.size
         guard job.transcoder.output.traits.kind == .video, size.width == nil, size.height == nil else { return leastHeap }
-        return min(leastHeap + 50 * pixels, largePages)
+        // Headers may claim up to 2⁶² pixels.
+        return min(leastHeap + 50 * min(pixels, largePages), largePages)
     }
 
     private static func setLimits(_ job: WorkerJob, _ parent: Parent, input: Int) -> Bool {

@@ -57,6 +57,8 @@ package final class Zygote: Sendable {
     private static let inherited = "LD_LIBRARY_PATH"
     /// Milliseconds that a zygote may take to become ready.
     private static let startTimeout: Int32 = 20_000
+    /// Milliseconds that a zygote may take to end, until it is killed.
+    private static let stopTimeout: Int32 = 2000
     /// A zygote that lived for less time is replaced only when a job needs one. A zygote that cannot run is therefore not
     /// restarted in a loop.
     private static let shortestUsefulLife: Duration = .seconds(1)
@@ -191,14 +193,29 @@ package final class Zygote: Sendable {
     }
 
     /// Ends the zygote and waits until it is gone; its processor time and its workers' then count as this process' children's.
-    /// No job may be launched afterwards. Blocks for about a millisecond.
+    /// No job may be launched afterwards. Blocks for about a millisecond, and for two seconds if the zygote does not respond.
     package func stop() {
         state.withLock { state in
             guard !state.isStopped else { return }
             state.isStopped = true
-            shutdown(state.running.control.number, Int32(SHUT_RDWR))
+            let control = state.running.control.number
+            // With its sending half only: the socket hangs up when the zygote has ended.
+            shutdown(control, Int32(SHUT_WR))
+            if !Self.hangsUp(control, within: Self.stopTimeout), state.running.process > 0 {
+                kill(state.running.process, SIGKILL)
+            }
             _ = Self.reap(&state.running)
         }
+    }
+
+    /// Whether the other end of a socket is closed in time. Blocks until then.
+    ///
+    /// - Parameter milliseconds: -1 for no limit.
+    private static func hangsUp(_ socket: Int32, within milliseconds: Int32) -> Bool {
+        var polled = pollfd(fd: socket, events: 0, revents: 0)
+        var count = poll(&polled, 1, milliseconds)
+        while count < 0 && errno == EINTR { count = poll(&polled, 1, milliseconds) }
+        return count > 0
     }
 
     /// Waits for the end of the process and returns the signal that ended it. Its number may belong to another process
@@ -215,8 +232,7 @@ package final class Zygote: Sendable {
     private func watch(_ running: Running) {
         let control = running.control
         let thread = SystemThread.start(name: "gifreel-zygotes") { [weak self] in
-            var polled = pollfd(fd: control.number, events: 0, revents: 0)
-            while poll(&polled, 1, -1) < 0 && errno == EINTR {}
+            _ = Self.hangsUp(control.number, within: -1)
             if running.startedAt.duration(to: .now) > Self.shortestUsefulLife { _ = try? self?.replacement(for: control) }
         }
         thread?.detach()
@@ -225,6 +241,7 @@ package final class Zygote: Sendable {
     /// The control socket of the zygote that replaces the one behind `dead`. The first of several callers starts it.
     private func replacement(for dead: SharedDescriptor) throws(SystemError) -> SharedDescriptor {
         var loss: ZygoteLoss?
+        var isNew = false
         let (outcome, handler): (Result<Running, SystemError>, (@Sendable (ZygoteLoss) -> Void)?) = state.withLock { state in
             if state.isStopped { return (.failure(SystemError("zygote", code: ESHUTDOWN)), nil) }
             if state.running.control !== dead { return (.success(state.running), nil) }
@@ -239,6 +256,7 @@ package final class Zygote: Sendable {
             do throws(SystemError) {
                 state.running = try Self.spawned(executable)
                 state.replacements += 1
+                isNew = true
                 outcome = .success(state.running)
             } catch {
                 outcome = .failure(error)
@@ -248,7 +266,7 @@ package final class Zygote: Sendable {
         }
         if let handler {
             if let loss { handler(loss) }
-            if case .success(let running) = outcome, loss != nil { watch(running) }
+            if isNew, case .success(let running) = outcome { watch(running) }
         }
         return try outcome.get().control
     }

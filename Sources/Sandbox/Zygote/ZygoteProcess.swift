@@ -40,7 +40,9 @@ struct ZygoteProcess {
         for number in [SIGINT, SIGTERM, SIGPIPE, SIGHUP] { signal(number, SIG_IGN) }
         // A write beyond a worker's limit must fail with EFBIG, not kill.
         signal(SIGXFSZ, SIG_IGN)
-        guard clinux_use_null_device() == 0, clinux_keep_only([control], 1) == 0 else { _exit(70) }
+        // Workers inherit it, so it also holds for a crash before they set their own limits.
+        guard clinux_forbid_core_dumps() == 0, clinux_use_null_device() == 0, clinux_keep_only([control], 1) == 0
+        else { _exit(70) }
         let signals = clinux_child_signals()
         guard signals >= 0 else { _exit(70) }
         Transcoder.silenceLibraries()

@@ -201,8 +201,8 @@ package final class GifreelService: Sendable {
     }
 
     /// Stops in order: `/readyz` is 503 while connections are still accepted for the shutdown delay, so that a load balancer
-    /// notices; then listening stops, requests in progress are answered, queued writes to the shared store are sent, and all
-    /// parts are closed.
+    /// notices; then listening stops, requests in progress are answered, other conversions are cancelled, queued writes to the
+    /// shared store are sent, and all parts are closed.
     package func stop() async {
         let revision = current.value
         revision.handler.setReadiness(.draining)
@@ -218,6 +218,8 @@ package final class GifreelService: Sendable {
         // Event streams would last until the drain timeout.
         statuses.close()
         await server.drain()
+        // No client waits for a conversion any more, and the longest ones would last for minutes.
+        core.pool.cancelAll()
         webhooks.stop()
         await hooks.stop(within: Self.hookDrainTimeout)
         await traces.stop()

@@ -255,6 +255,25 @@ import Testing
         if let caller { #expect(await caller.value.value == 1) }
     }
 
+    @Test func aLaterCallerDoesNotDetachWorkThatDependsOnItsCallers() async throws {
+        let (flights, gate) = (makeFlights(), AsyncGate())
+        let work: Flights.Work = { flight in
+            flight.dependOnCallers()
+            await gate.pass()
+            return 1
+        }
+        let first = Task { await flights.outcome(for: "a", work) }
+        try await waitUntil("the work at the gate") { gate.count == 1 }
+        let second = Task { await flights.outcome(for: "a", outlivesCallers: true, work) }
+        try await waitUntil("both callers") { flights.waiterCount == 2 }
+        for caller in [first, second] {
+            caller.cancel()
+            #expect(await caller.value.isCancelled)
+        }
+        #expect(flights.count == 0 && !flights.isJoinable("a"))
+        gate.open()
+    }
+
     @Test func theFlightHasTheUrgencyOfItsMostUrgentCaller() async throws {
         let (flights, gate) = (makeFlights(), AsyncGate())
         let level = Mutex<Int?>(nil)

@@ -50,15 +50,17 @@ final class PipelineFixture: Sendable {
 
     /// Runs `body` with a pipeline, and removes its files.
     static func run(
-        jobs: Int = 64, rules: OriginRules = OriginRules(), gates: Gates = Gates(),
-        _ body: (PipelineFixture) async throws -> Void
+        jobs: Int = 64, rules: OriginRules = OriginRules(), gates: Gates = Gates(), tier: (any SharedTier)? = nil,
+        coordinator: (any NodeCoordinator)? = nil, _ body: (PipelineFixture) async throws -> Void
     ) async throws {
-        let fixture = try PipelineFixture(jobs: jobs, rules: rules, gates: gates)
+        let fixture = try PipelineFixture(jobs, rules, gates, tier, coordinator)
         defer { fixture.close() }
         try await body(fixture)
     }
 
-    private init(jobs: Int, rules: OriginRules, gates: Gates) throws {
+    private init(
+        _ jobs: Int, _ rules: OriginRules, _ gates: Gates, _ tier: (any SharedTier)?, _ coordinator: (any NodeCoordinator)?
+    ) throws {
         folder = URL(fileURLWithPath: "/dev/shm").appendingPathComponent("gifreel-pipeline-\(UUID().uuidString)")
         let script = Script()
         let clock = CacheClock(
@@ -85,7 +87,7 @@ final class PipelineFixture: Sendable {
             convert: { source, rendition, flight async throws(RenditionError) in
                 try await script.convert(source, rendition, flight, cache, gates.conversion)
             },
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            tier: tier, coordinator: coordinator, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         purger = LocalPurger(cache: cache, state: renditionState, tier: nil)
         self.script = script
     }

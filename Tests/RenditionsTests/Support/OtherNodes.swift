@@ -1,0 +1,27 @@
+import Cache
+import Fetch
+
+@testable import Renditions
+
+/// The other nodes of a cluster. They answer with one role, once a test opens a gate.
+struct OtherNodes: NodeCoordinator {
+    let gate: AsyncGate
+    let role: FlightRole
+
+    func join(
+        _ key: AliasKey, of source: SourceURL, rejecting rejected: SharedFinding?, failureScope: String
+    ) async -> FlightRole {
+        await gate.pass()
+        return role
+    }
+
+    func purge(_ scope: PurgeScope) async -> PurgeReport { PurgeReport(purged: 0, bytes: 0) }
+}
+
+/// A store that has no rendition and takes none.
+struct EmptyTier: SharedTier {
+    func load(_ id: ObjectID, fileExtension: String, into file: StagedFile) async -> SharedObject? { nil }
+    func save(_ rendition: CachedRendition) async -> Bool { false }
+    func remove(_ id: ObjectID) async {}
+    func awaitRemoval(of id: ObjectID) async {}
+}
