@@ -1,4 +1,5 @@
 package import Logging
+internal import Synchronization
 internal import SystemIO
 
 /// The service's log: one line per event on standard error, as text or as JSON.
@@ -15,12 +16,17 @@ package final class LogOutput: Sendable {
 
     private let format: Format
     private let writer: LineWriter?
+    /// The index of the level among all.
+    private let levelIndex: Atomic<Int>
 
     /// A log on `descriptor`, of which it uses a duplicate. If the descriptor is closed, every line is discarded.
     ///
-    /// - Parameter descriptor: Standard error by default.
-    package init(format: Format, descriptor: Int32 = 2) {
+    /// - Parameters:
+    ///   - level: The least severe level of events that are written.
+    ///   - descriptor: Standard error by default.
+    package init(format: Format, level: Logger.Level, descriptor: Int32 = 2) {
         self.format = format
+        levelIndex = Atomic(Self.index(of: level))
         writer = try? LineWriter(duplicating: descriptor, name: "gifreel-log") { dropped in
             let fields = LogFields(
                 level: .warning, message: "log lines are missing: they could not be written",
@@ -29,13 +35,25 @@ package final class LogOutput: Sendable {
         }
     }
 
-    /// A logger whose lines go to this log.
+    /// A logger whose lines go to this log. It follows changes of the log's level, unless it has a level of its own.
     ///
     /// - Parameter metadataProvider: Adds values to each line, such as the request's id.
-    package func makeLogger(level: Logger.Level, metadataProvider: Logger.MetadataProvider? = nil) -> Logger {
-        let handler = LineLogHandler(
-            writer: writer, format: format, metadataProvider: metadataProvider, logLevel: level)
+    package func makeLogger(metadataProvider: Logger.MetadataProvider? = nil) -> Logger {
+        let handler = LineLogHandler(output: self, metadataProvider: metadataProvider)
         return Logger(label: LogFields.label, factory: { _ in handler })
+    }
+
+    /// The least severe level of events that are written. Any thread.
+    package var level: Logger.Level {
+        get { Logger.Level.allCases[levelIndex.load(ordering: .relaxed)] }
+        set { levelIndex.store(Self.index(of: newValue), ordering: .relaxed) }
+    }
+
+    private static func index(of level: Logger.Level) -> Int { Logger.Level.allCases.firstIndex(of: level) ?? 0 }
+
+    /// Writes the line of an event.
+    fileprivate func append(_ fields: LogFields) {
+        writer?.append(fields.line(format))
     }
 
     /// Lines that were dropped since the start, because the reader of a pipe stalled or a write failed.
@@ -47,13 +65,18 @@ package final class LogOutput: Sendable {
     }
 }
 
-/// A log handler that formats events and passes the lines to a ``LineWriter``.
+/// A log handler that passes the values of events to a log.
 private struct LineLogHandler: LogHandler {
-    let writer: LineWriter?
-    let format: LogOutput.Format
+    let output: LogOutput
     var metadata: Logger.Metadata = [:]
     var metadataProvider: Logger.MetadataProvider?
-    var logLevel: Logger.Level
+    /// The level of one logger; nil for that of the log.
+    var ownLevel: Logger.Level?
+
+    var logLevel: Logger.Level {
+        get { ownLevel ?? output.level }
+        set { ownLevel = newValue }
+    }
 
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
@@ -62,8 +85,7 @@ private struct LineLogHandler: LogHandler {
 
     func log(event: LogEvent) {
         let all = metadata.merging(metadataProvider?.get() ?? [:]) { $1 }.merging(event.metadata ?? [:]) { $1 }
-        let fields = LogFields(
-            level: event.level, message: event.message.description, metadata: all.mapValues(\.description))
-        writer?.append(fields.line(format))
+        output.append(
+            LogFields(level: event.level, message: event.message.description, metadata: all.mapValues(\.description)))
     }
 }

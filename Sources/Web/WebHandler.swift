@@ -155,7 +155,8 @@ package final class WebHandler: HTTPHandler {
     private func route(_ request: borrowing HTTPRequest) -> HTTPReply {
         do throws(Problem) {
             let method = request.method
-            var target = try parser.parse(request.target, hasBody: method == .post)
+            let isForm = method == .post && MultipartParser.isForm(request.header("Content-Type"))
+            var target = try parser.parse(request.target, hasBody: method == .post, fields: isForm ? nil : [])
             if method == .get || method == .head {
                 try access.check(&target, request)
                 // The width of a client is not in the bytes of its target, and a callback is checked each time.

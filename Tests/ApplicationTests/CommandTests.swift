@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -120,6 +121,38 @@ import Testing
         let outcome = try gifreel(["convert", input, directory.path + "/./a.mp4"])
         #expect(outcome.code != 0 && outcome.log.contains("is the input itself and would be overwritten"))
         #expect([UInt8](try Data(contentsOf: URL(fileURLWithPath: input))) == gif)
+    }
+
+    @Test func noOtherInputIsOverwritten() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let gif = GIFBuilder.animation(frames: 2)
+        let first = try write("a.gif", gif)
+        let second = try write("a.webp", GIFBuilder.animation(frames: 3))
+        let before = try Data(contentsOf: URL(fileURLWithPath: second))
+        let outcome = try gifreel(["convert", "--to", directory.path + "/.", "--format", "webp", first, second])
+        #expect(outcome.code != 0 && outcome.log.contains("is the input \(second) and would be overwritten"), "\(outcome)")
+        #expect(try Data(contentsOf: URL(fileURLWithPath: second)) == before)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted() == ["a.gif", "a.webp"])
+    }
+
+    @Test func anOutputKeepsItsKindAndItsPermissions() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let input = try write("a.gif", GIFBuilder.animation(frames: 3))
+        let output = try write("a.mp4", [1])
+        try #require(chmod(output, 0o600) == 0)
+        #expect(try gifreel(["convert", input, output]).code == 0)
+        #expect(try MP4Boxes([UInt8](Data(contentsOf: URL(fileURLWithPath: output)))).durations == [10, 10, 10])
+        #expect(try FileManager.default.attributesOfItem(atPath: output)[.posixPermissions] as? Int == 0o600)
+        let pipe = directory.appendingPathComponent("pipe.mp4").path
+        try #require(mkfifo(pipe, 0o600) == 0)
+        let reader = open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        try #require(reader >= 0)
+        defer { close(reader) }
+        #expect(try gifreel(["convert", input, pipe]).code == 0)
+        var bytes = [UInt8](repeating: 0, count: 65_536)
+        let count = read(reader, &bytes, bytes.count)
+        #expect(try MP4Boxes(Array(bytes.prefix(max(0, count)))).durations == [10, 10, 10])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).count == 3)
     }
 
     @Test func anOutputThatCannotBeWrittenIsBlamedItself() throws {

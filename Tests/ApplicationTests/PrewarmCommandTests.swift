@@ -96,6 +96,22 @@ extension OperationsTests {
             #expect(!FileManager.default.fileExists(atPath: journal))
         }
 
+        @Test func aSignalEndsItWhileItReadsAList() throws {
+            defer { try? FileManager.default.removeItem(at: directory) }
+            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+            let pipe = directory.path + "/pipe"
+            try #require(mkfifo(pipe, 0o600) == 0)
+            let run = try start([pipe] + settings(directory.path + "/cache"))
+            var writer: Int32 = -1
+            defer { close(writer) }
+            try blockUntil("the reader of the list") {
+                writer = open(pipe, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+                return writer >= 0
+            }
+            kill(run.identifier, SIGTERM)
+            #expect(try run.finish().code == SIGTERM)
+        }
+
         @Test func aDryRunTouchesNothing() throws {
             defer { try? FileManager.default.removeItem(at: directory) }
             let origin = try LoopbackOrigin()
@@ -107,6 +123,8 @@ extension OperationsTests {
             #expect(outcome.code == 1 && outcome.output == "mp4,quality=70 \(origin.url("/a.gif"))")
             #expect(outcome.log.contains("nonsense: bad_source_url"))
             #expect(origin.requests.isEmpty && !FileManager.default.fileExists(atPath: directory.path + "/cache"))
+            let undithered = try prewarm([file, "--dry-run", "--set", "renditions.undither=auto"])
+            #expect(undithered.output == "mp4,undither=1 \(origin.url("/a.gif"))")
         }
 
         @Test func anIndexOfSitemapsIsFollowed() throws {

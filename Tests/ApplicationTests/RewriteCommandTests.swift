@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -99,6 +100,21 @@ import Testing
         #expect(try scratch.text("a.html").contains("https://g.test/mp4/https://x.test/a.gif"))
         #expect(try scratch.text("b.html") == "<p>")
         #expect(try FileManager.default.attributesOfItem(atPath: without)[.systemFileNumber] as? Int == before)
+    }
+
+    @Test func aReplacedFileKeepsItsPermissionsAndItsLinks() throws {
+        let scratch = try ScratchDirectory()
+        let page = try scratch.write("a.html", "<img src=https://x.test/a.gif>")
+        try #require(chmod(page, 0o640) == 0)
+        let link = scratch.path("link.html")
+        try #require(symlink("a.html", link) == 0)
+        let outcome = try rewrite(["--server", "https://g.test", "--in-place", link], "")
+        #expect(outcome.code == 0, "\(outcome)")
+        #expect(try scratch.text("a.html").contains("<video"))
+        let attributes = try FileManager.default.attributesOfItem(atPath: page)
+        #expect(attributes[.posixPermissions] as? Int == 0o640)
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == "a.html")
+        #expect(scratch.names() == ["a.html", "link.html"])
     }
 
     @Test(arguments: [

@@ -7,12 +7,16 @@ import Testing
 @Suite("An event is one log line, as text or as JSON") struct LogOutputTests {
     /// What a log writes while `body` uses its logger.
     private func lines(_ format: LogOutput.Format, _ body: (Logger) -> Void) throws -> String {
+        try linesOfLog(format) { _, logger in body(logger) }
+    }
+
+    /// The same for a body that uses the log too.
+    private func linesOfLog(_ format: LogOutput.Format, _ body: (LogOutput, Logger) -> Void) throws -> String {
         var ends: [Int32] = [0, 0]
         try #require(pipe(&ends) == 0)
-        let log = LogOutput(format: format, descriptor: ends[1])
+        let log = LogOutput(format: format, level: .info, descriptor: ends[1])
         close(ends[1])
-        body(
-            log.makeLogger(level: .info, metadataProvider: Logger.MetadataProvider { ["request_id": "r1"] }))
+        body(log, log.makeLogger(metadataProvider: Logger.MetadataProvider { ["request_id": "r1"] }))
         log.close(within: .seconds(10))
         var buffer = [UInt8](repeating: 0, count: 65_536)
         let count = read(ends[0], &buffer, buffer.count)
@@ -27,6 +31,20 @@ import Testing
         }
         #expect(text.hasSuffix("Z warning gifreel: listening at=127.0.0.1 port=80 request_id=r1\n"))
         #expect(text.split(separator: "\n").count == 1)
+    }
+
+    @Test func loggersFollowTheLevelOfTheirLog() throws {
+        let text = try linesOfLog(.text) { log, logger in
+            var fixed = logger
+            fixed.logLevel = .error
+            log.level = .debug
+            logger.debug("one")
+            fixed.warning("two")
+            log.level = .warning
+            logger.info("three")
+            fixed.error("four")
+        }
+        #expect(text.split(separator: "\n").map { $0.split(separator: " ")[3] } == ["one", "four"])
     }
 
     @Test func noValueEndsALine() throws {
@@ -65,9 +83,9 @@ import Testing
     @Test(arguments: [LogOutput.Format.text, .json])
     func aFullDiskLosesLinesAndCountsThem(format: LogOutput.Format) throws {
         let full = open("/dev/full", O_WRONLY | O_CLOEXEC)
-        let log = LogOutput(format: format, descriptor: full)
+        let log = LogOutput(format: format, level: .info, descriptor: full)
         close(full)
-        let logger = log.makeLogger(level: .info)
+        let logger = log.makeLogger()
         for _ in 0..<100 { logger.info("lost") }
         log.close(within: .seconds(10))
         #expect(log.droppedLines == 100)

@@ -104,6 +104,21 @@ import Testing
         }
     }
 
+    @Test func cancellingAJobThatHasEndedChangesNothing() throws {
+        let order = order(1, 1)
+        let journal = PrewarmJournal(cacheDirectory: directory.path)
+        try journal.add(order)
+        try journal.note(0, PrewarmOutcome(kind: .new), of: order.id)
+        try journal.close(order.id)
+        for _ in 0..<2 {
+            let queue = queue()
+            queue.load()
+            let job = try #require(queue.job(order.id))
+            #expect(job.progress.state == .done)
+            queue.cancel(job)
+        }
+    }
+
     @Test func pendingEntriesAreLoadedFromDisk() throws {
         let first = queue()
         try first.add(order(1, 3))

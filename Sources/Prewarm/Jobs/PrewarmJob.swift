@@ -112,11 +112,15 @@ package final class PrewarmJob: Sendable {
     }
 
     /// Drops the pending entries. Entries in progress finish.
-    func cancel() {
+    ///
+    /// - Returns: False if the job had ended.
+    @discardableResult
+    func cancel() -> Bool {
         state.withLock { state in
-            guard state.progress.state != .done else { return }
+            guard state.progress.state != .done, state.progress.state != .cancelled else { return false }
             state.progress.state = .cancelled
             state.open = []
+            return true
         }
     }
 }

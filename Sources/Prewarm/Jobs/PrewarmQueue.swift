@@ -158,9 +158,9 @@ package final class PrewarmQueue: Sendable {
         wake()
     }
 
-    /// Cancels a job. Blocks for a write.
+    /// Cancels a job that has not ended. Blocks for a write.
     package func cancel(_ job: PrewarmJob) {
-        job.cancel()
+        guard job.cancel() else { return }
         write { try $0.noteCancelled(job.order.id) }
     }
 

@@ -16,6 +16,7 @@ package final class SharedPrewarmRunner: Sendable {
     private static let retries = 2
 
     private let concurrency: Int
+    private let pollPause = PollPause()
     private let state = Mutex(State())
 
     private struct State {
@@ -23,11 +24,8 @@ package final class SharedPrewarmRunner: Sendable {
         var lists: SharedPrewarm?
         var active: Set<SharedPrewarm.Ticket> = []
         var loop: Task<Void, Never>?
-        var waiting: CheckedContinuation<Void, Never>?
         /// When an entry or a message of a list was last seen; nil before the first.
         var lastActivity: ContinuousClock.Instant?
-        var isSignalled = false
-        var isClosed = false
     }
 
     package init(concurrency: Int) {
@@ -74,26 +72,14 @@ package final class SharedPrewarmRunner: Sendable {
 
     /// Claims no more entries and cancels those in progress. Other nodes process them after their claims have expired.
     package func stop() {
-        let loop = state.withLock { state in
-            state.isClosed = true
-            return state.loop
-        }
-        loop?.cancel()
-        resume()
+        state.withLock { $0.loop }?.cancel()
+        pollPause.signal()
     }
 
     /// Polls for entries now: a list was added, or an entry ended.
     package func wake() {
         state.withLock { $0.lastActivity = .now }
-        resume()
-    }
-
-    private func resume() {
-        let waiting = state.withLock { state in
-            state.isSignalled = true
-            return state.waiting.take()
-        }
-        waiting?.resume()
+        pollPause.signal()
     }
 
     private func run(_ lists: SharedPrewarm, _ prewarmer: Prewarmer) async {
@@ -110,7 +96,7 @@ package final class SharedPrewarmRunner: Sendable {
                         self.wake()
                     }
                 }
-                if entries.isEmpty { await pause() }
+                if entries.isEmpty { await pollPause.wait(for: pollInterval) }
             }
             group.cancelAll()
         }
@@ -141,25 +127,6 @@ package final class SharedPrewarmRunner: Sendable {
     private var pollInterval: Duration {
         let isBusy = state.withLock { $0.lastActivity.map { .now - $0 < Self.busyPeriod } ?? false }
         return isBusy ? Self.busyPollInterval : Self.idlePollInterval
-    }
-
-    /// Suspends until ``wake()`` or the poll interval has passed.
-    private func pause() async {
-        let interval = pollInterval
-        let timer = Task {
-            try? await Task.sleep(for: interval)
-            self.resume()
-        }
-        await withCheckedContinuation { continuation in
-            let isReady = state.withLock { state in
-                let isReady = state.isSignalled || state.isClosed
-                if !isReady { state.waiting = continuation }
-                return isReady
-            }
-            if isReady { continuation.resume() }
-        }
-        timer.cancel()
-        state.withLock { $0.isSignalled = false }
     }
 }
 

@@ -108,7 +108,11 @@ package enum APISchemas {
     private static let prewarmEntry: JSONValue = [
         "type": "object",
         "properties": [
-            "url": url, "format": ["type": "string", "enum": .list(Rendition.Format.offered.map { .text($0.rawValue) })],
+            "url": url,
+            // A page is composed for each request, so there is nothing to make in advance.
+            "format": [
+                "type": "string", "enum": .list(Rendition.Format.offered.filter { $0 != .html }.map { .text($0.rawValue) }),
+            ],
         ],
         "required": ["url"],
         // Options of the format, as strings or numbers.

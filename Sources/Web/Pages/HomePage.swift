@@ -22,7 +22,7 @@ struct HomePage: Sendable {
             markup: [
                 "style": String(decoding: style, as: UTF8.self),
                 "script": String(decoding: script ?? [], as: UTF8.self),
-                "dither_choices": Self.ditherChoices(isTakenOut: defaults.undither),
+                "options": policy.options == .any ? Self.options(defaults) : "",
                 "formats": Self.filled(PackageResources.home_format_html, policy.options),
                 "format_buttons": Self.filled(PackageResources.home_format_button_html, policy.options),
             ])
@@ -40,6 +40,12 @@ struct HomePage: Sendable {
         resource = HTTPResource(
             bytes: Array(page.utf8), contentType: "text/html; charset=utf-8", entityTag: PageTag.of(page),
             lastModified: startedAt, headers: headers)
+    }
+
+    /// The form of the options.
+    private static func options(_ defaults: RenditionDefaults) -> String {
+        PageTemplate(PackageResources.home_options_html).filled(
+            [:], markup: ["dither_choices": ditherChoices(isTakenOut: defaults.undither)])
     }
 
     /// The choice between the picture with and without its dither. The default has no value, because addresses do not name it.

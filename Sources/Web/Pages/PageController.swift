@@ -95,12 +95,11 @@ struct PageController: Sendable {
     func player(
         _ target: ParsedTarget, _ client: ClientContext, _ form: ProblemForm, _ request: borrowing HTTPRequest
     ) throws(Problem) -> HTTPReply {
-        let page = try page(target, text: request.target, client)
+        let page = try page(target, text: target.withoutCallback(request.target, keys: policy.signingKeys), client)
         return .later(in: RequestSpan(of: request, tracer)) {
             // The page needs only the facts of its source.
             let facts = self.request(Rendition(format: .json), of: page, client)
-            let url = client.callback == nil ? page.target : page.addresses.target(page.rendition)
-            if let accepted = await asynchronous.response(to: facts, client, url: url) { return accepted }
+            if let accepted = await asynchronous.response(to: facts, client, url: page.target, page.terms) { return accepted }
             let shown = await showing(page, client)
             return await compose(shown, client, form) { (facts, result) throws(Problem) in
                 let contents = contents(of: shown, facts, poster: try poster(of: shown, facts))
@@ -159,7 +158,7 @@ struct PageController: Sendable {
     ) throws(Problem) -> HTTPReply {
         let query = try OEmbed.Query(items)
         var context = client
-        let page = try page(embedding: query.url, &context)
+        let page = try page(embedding: query.url, &context, request)
         let client = context
         return .later(in: RequestSpan(of: request, tracer)) {
             await compose(page, client, .document) { (facts, result) throws(Problem) in
@@ -167,7 +166,8 @@ struct PageController: Sendable {
                 var thumbnail = try facts.bounded(poster, maxWidth: query.maxWidth, maxHeight: query.maxHeight)
                 if page.isBounded, thumbnail != poster { thumbnail = nil }
                 let contents = contents(of: page, facts, poster: thumbnail ?? poster)
-                let document = OEmbed(contents, query, hasThumbnail: thumbnail != nil, maxAge: policy.maxAge)
+                let maxAge = responder.lifetime(of: result, page.terms)
+                let document = OEmbed(contents, query, hasThumbnail: thumbnail != nil, maxAge: maxAge)
                 return responder.pageResponse(result, page.terms) { fields in
                     let text = JSONText.encode(document)
                     return HTTPResource(
@@ -221,7 +221,7 @@ struct PageController: Sendable {
     ///
     /// - Parameters:
     ///   - parsed: The target after parsing.
-    ///   - target: The target as it was sent.
+    ///   - target: The target as it was sent, without a callback.
     ///   - base: The part of the absolute address before the target; nil for that of the server.
     private func page(
         _ parsed: ParsedTarget, text target: String, base: String? = nil, _ client: ClientContext
@@ -247,7 +247,9 @@ struct PageController: Sendable {
     /// The page for the URL of an oEmbed request: the URL of a page, of a rendition of the same source, or of a GIF.
     ///
     /// - Throws: The problem that a request for the page would have.
-    private func page(embedding url: String, _ client: inout ClientContext) throws(Problem) -> Page {
+    private func page(
+        embedding url: String, _ client: inout ClientContext, _ request: borrowing HTTPRequest
+    ) throws(Problem) -> Page {
         guard let (base, target) = ownTarget(url, client) else {
             let target: String
             do throws(SourceURLError) {
@@ -255,10 +257,10 @@ struct PageController: Sendable {
             } catch {
                 throw .badSourceURL(error.description)
             }
-            let parsed = try granted(target, &client)
+            let parsed = try granted(target, &client, request)
             return try page(parsed, text: target, client)
         }
-        let parsed = try granted(target, &client)
+        let parsed = try granted(target, &client, request)
         var page = try page(parsed, text: target, base: base, client)
         page.terms.varies = false
         if page.rendition.format == .html { return page }
@@ -271,9 +273,11 @@ struct PageController: Sendable {
     }
 
     /// Parses a target and checks access to it. Its key decides about the allowance of the client.
-    private func granted(_ target: String, _ client: inout ClientContext) throws(Problem) -> ParsedTarget {
+    private func granted(
+        _ target: String, _ client: inout ClientContext, _ request: borrowing HTTPRequest
+    ) throws(Problem) -> ParsedTarget {
         var parsed = try parser.parse(target)
-        try access.check(&parsed)
+        try access.check(&parsed, request)
         client.allowance = access.allowance(client.network, parsed.key)
         return parsed
     }

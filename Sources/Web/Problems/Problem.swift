@@ -33,9 +33,12 @@ package struct Problem: Error, Sendable, Equatable {
     package static let loop = Problem(
         403, "source_not_allowed", "The source is this service itself.", cause: "CDN-Loop names this service")
 
+    /// The code of a resource that this service does not have. A source that its origin does not have has another one.
+    static let notFoundCode = "not_found"
+
     /// - Parameter detail: Names the missing resource and the valid forms.
     package static func notFound(_ detail: String) -> Problem {
-        Problem(404, "not_found", detail)
+        Problem(404, notFoundCode, detail)
     }
 
     package static func badSignature(_ detail: String) -> Problem {

@@ -14,7 +14,7 @@ package enum ProblemDocument {
         _ problem: Problem, headers: HTTPHeaders = HTTPHeaders(), contentType: String = contentType
     ) -> HTTPResponse {
         var headers = headers
-        headers.append("Cache-Control", cacheControl(problem.status))
+        headers.append("Cache-Control", cacheControl(problem))
         if let seconds = problem.retryAfter { headers.append("Retry-After", String(seconds)) }
         if problem.status == 401 { headers.append("WWW-Authenticate", "Bearer") }
         headers.append("Content-Type", contentType)
@@ -22,11 +22,9 @@ package enum ProblemDocument {
     }
 
     /// Shared caches may store errors that the source causes, for a minute, and no others.
-    private static func cacheControl(_ status: Int) -> String {
-        switch status {
-        case 404, 410, 415, 422: "public, max-age=60"
-        default: "no-store"
-        }
+    private static func cacheControl(_ problem: Problem) -> String {
+        let isOfSource = [404, 410, 415, 422].contains(problem.status) && problem.code != Problem.notFoundCode
+        return isOfSource ? "public, max-age=60" : "no-store"
     }
 
     /// The members of the document.

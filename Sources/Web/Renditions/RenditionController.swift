@@ -50,20 +50,18 @@ struct RenditionController: Sendable {
         let renditionRequest = RenditionRequest(
             rendition, of: source, urgency: client.urgency, allowance: client.allowance, alternative: alternative)
         let terms = target.terms
-        // The callback is no part of the address at which the rendition is found.
-        let url =
-            client.callback == nil ? request.target : RenditionAddresses(target, of: source, keys: keys).target(named)
+        let url = target.withoutCallback(request.target, keys: keys)
         if rendition.format == .json {
             let addresses = RenditionAddresses(target, of: source, keys: keys)
             return .later(in: RequestSpan(of: request, tracer)) {
-                if let accepted = await asynchronous.response(to: renditionRequest, client, url: url) { return accepted }
+                if let accepted = await asynchronous.response(to: renditionRequest, client, url: url, terms) { return accepted }
                 return await factsResponse(renditionRequest, addresses, terms)
             }
         }
         if let hit = hits.rendition(renditionRequest.key, terms, unlessLargerFor: alternative) { return .now(hit) }
         let follows = target.negotiation != nil && target.onMiss == .original
         return .later(in: RequestSpan(of: request, tracer)) {
-            if let accepted = await asynchronous.response(to: renditionRequest, client, url: url) { return accepted }
+            if let accepted = await asynchronous.response(to: renditionRequest, client, url: url, terms) { return accepted }
             return await missResponse(renditionRequest, follows: follows, onError: target.onError, terms)
         }
     }

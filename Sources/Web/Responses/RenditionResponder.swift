@@ -152,6 +152,13 @@ struct RenditionResponder: Sendable {
         return response
     }
 
+    /// The seconds for which a consumer may store what was composed from a result: as long as caches may.
+    func lifetime(of result: RenditionResult, _ terms: ResponseTerms) -> Int {
+        guard result.isStorable else { return 0 }
+        let age = min(Int64(terms.maxAge ?? maxAge), result.rendition.alias?.freshFor ?? .max)
+        return Int(min(age, terms.expires.map(secondsLeft) ?? .max))
+    }
+
     /// Limits the time for which caches may store a response that depends on the contents of the cache.
     private func limit(_ terms: inout ResponseTerms) {
         terms.maxAge = min(terms.maxAge ?? maxAge, Self.composedMaxAge)

@@ -28,9 +28,14 @@ package struct OptionReader {
         credentials = Credentials(format: format)
     }
 
+    /// The name of the option for the URL that gets the outcome of a request.
+    static let callback = "callback"
+    /// The name of the option for the signature.
+    static let signature = "sig"
+
     /// Whether a parameter with this name is an option.
     static func isOption(_ name: String) -> Bool {
-        ["sig", "expires", "on_miss", "on_error", "callback"].contains(name) || RenditionOption(rawValue: name) != nil
+        [signature, "expires", "on_miss", "on_error", callback].contains(name) || RenditionOption(rawValue: name) != nil
     }
 
     /// Reads `name=value` from a path.
@@ -62,7 +67,10 @@ package struct OptionReader {
     }
 
     /// Returns the rendition with the options read so far, after it has checked their combination.
-    package func finish() throws(Problem) -> Rendition {
+    ///
+    /// - Parameter awaitsFields: Whether a form adds options. Then the combination is not checked, and the rendition is not complete.
+    package func finish(awaitsFields: Bool = false) throws(Problem) -> Rendition {
+        if awaitsFields { return rendition }
         do throws(RenditionError) {
             let result =
                 preset == nil ? rendition : try defaults.rendition(rendition.format, preset: preset, explicit)
@@ -78,12 +86,12 @@ package struct OptionReader {
     mutating func read(_ name: String, _ value: String) throws(Problem) {
         guard names.insert(name).inserted else { throw .badOption(name, "is given twice") }
         switch name {
-        case "sig":
+        case Self.signature:
             credentials.signature = value
             return
         case "expires":
             credentials.expires = try Self.time(value)
-        case "callback":
+        case Self.callback:
             callback = value
         case "on_miss":
             onMiss = try choice(name, value)

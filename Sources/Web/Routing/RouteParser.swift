@@ -27,9 +27,9 @@ package struct RouteParser: Sendable {
     /// - Parameters:
     ///   - target: Path and query as the client sent them.
     ///   - hasBody: Whether the body may be the source (POST). Ignored if the target names a source.
-    ///   - fields: Options in the body, if that is a form.
+    ///   - fields: Options in the body, if that is a form; nil before the form is read. Combinations of options are not checked then.
     /// - Throws: ``Problem``: `not_found`, `bad_source_url` or `bad_option`.
-    package func parse(_ target: String, hasBody: Bool = false, fields: [QueryItem] = []) throws(Problem) -> ParsedTarget {
+    package func parse(_ target: String, hasBody: Bool = false, fields: [QueryItem]? = []) throws(Problem) -> ParsedTarget {
         // A combining mark would merge with a preceding separator into another character.
         guard target.utf8.allSatisfy({ $0 < 0x80 }) else {
             throw .badRequest("The request target has characters outside ASCII.")
@@ -107,16 +107,17 @@ package struct RouteParser: Sendable {
 
     private func rendition(
         _ format: Rendition.Format, options: ArraySlice<Substring>, rest: Substring, query: Substring, hasBody: Bool,
-        fields: [QueryItem]
+        fields: [QueryItem]?
     ) throws(Problem) -> ParsedTarget {
         var reader = OptionReader(format: format, defaults: defaults)
         for option in options { try reader.readPair(option) }
         let source = rest.drop { $0 == "/" }
         if source.isEmpty {
-            let url = try reader.readQuery(try Self.items(query.dropFirst()) + fields)
+            let url = try reader.readQuery(try Self.items(query.dropFirst()) + (fields ?? []))
             if hasBody {
                 guard url == nil else { throw .badOption("url", "cannot be combined with a body") }
-                var target = ParsedTarget(.upload(try reader.finish()), credentials: reader.credentials)
+                var target = ParsedTarget(
+                    .upload(try reader.finish(awaitsFields: fields == nil)), credentials: reader.credentials)
                 target.hasAutomaticWidth = reader.hasAutomaticWidth
                 target.callback = reader.callback
                 return target
@@ -154,7 +155,7 @@ package struct RouteParser: Sendable {
     }
 
     /// The URL in a path that contains it without encoding. A single slash after the scheme means two that a proxy merged.
-    private static func verbatimURL(_ text: Substring) -> String? {
+    static func verbatimURL(_ text: Substring) -> String? {
         for scheme in ["http:/", "https:/"] where text.lowercased().hasPrefix(scheme) {
             let address = text.dropFirst(scheme.count)
             let slash = address.hasPrefix("/") ? "" : "/"

@@ -33,7 +33,7 @@ final class AsyncRequest: Sendable {
     }
 
     /// Event streams of one request at the same time.
-    private static let mostStreams = 4
+    static let mostStreams = 4
 
     let id: UInt128
     /// The client that asked; nil if it is unknown.

@@ -25,14 +25,18 @@ struct AsyncResponder: Sendable {
 
     /// Starts the work for a request that prefers not to wait, and returns the response.
     ///
-    /// - Parameter url: The address of the finished rendition.
+    /// - Parameters:
+    ///   - url: The address of the finished rendition.
+    ///   - terms: The properties on which the other answers to the request depend.
     /// - Returns: Nil if the request is answered like any other: it does not ask for this, or nothing has to be waited for,
     ///   because the rendition is stored or is known to fail.
-    func response(to request: RenditionRequest, _ client: ClientContext, url: String) async -> HTTPResponse? {
+    func response(to request: RenditionRequest, _ client: ClientContext, url: String, _ terms: ResponseTerms) async
+        -> HTTPResponse?
+    {
         guard client.prefersAsync, registry.isOn, await pipeline.stored(request) == nil, !pipeline.isKnownToFail(request)
         else { return nil }
-        guard pipeline.hasCapacity(for: request) else { return ProblemDocument.response(.overloaded) }
-        return await accept(client, request.allowance, host: request.source.host) { watch throws(RenditionError) in
+        guard pipeline.hasCapacity(for: request) else { return Self.varying(ProblemDocument.response(.overloaded), terms) }
+        let response = await accept(client, request.allowance, host: request.source.host) { watch throws(RenditionError) in
             var request = request
             request.watch = watch
             request.allowance = .unlimited
@@ -40,6 +44,14 @@ struct AsyncResponder: Sendable {
             log.answered(request.rendition, host: request.source.host, result)
             return (url, result)
         }
+        return Self.varying(response, terms)
+    }
+
+    /// The response with the fields of the request on which it depends.
+    private static func varying(_ response: HTTPResponse, _ terms: ResponseTerms) -> HTTPResponse {
+        var response = response
+        if let vary = terms.vary { response.headers.append("Vary", vary) }
+        return response
     }
 
     /// Starts the work for a complete upload whose client prefers not to wait, as above.

@@ -27,7 +27,12 @@ struct StatusController: Sendable {
         }
         if method == .delete {
             registry.remove(status)
-            return .now(Self.left)
+            guard let book else { return .now(Self.left) }
+            // The other nodes know the status for as long as this one would have kept it.
+            return .later {
+                await book.remove(id)
+                return Self.left
+            }
         }
         guard wantsEvents else { return .now(Self.document(JSONText.encode(StatusDocument(status)))) }
         if isOver { return .now(HTTPResponse(status: 204)) }
@@ -48,7 +53,7 @@ struct StatusController: Sendable {
         guard let document = await book.read(id) else { return ProblemDocument.response(.noStatus) }
         guard wantsEvents else { return Self.document(document) }
         if isOver { return HTTPResponse(status: 204) }
-        guard let permit = registry.openSharedStream() else { return ProblemDocument.response(.tooManyStreams) }
+        guard let permit = registry.openSharedStream(of: id) else { return ProblemDocument.response(.tooManyStreams) }
         let stream = SharedEventStream(id: id, book: book, timings: registry.timings)
         return Self.events { writer in
             defer { withExtendedLifetime(permit) {} }

@@ -33,7 +33,9 @@ package final class StatusRegistry: Sendable {
         var ended: [Ended] = []
         var limit: Int
         var isClosed = false
-        var sharedStreams = 0
+        /// The event streams of other nodes' statuses, by the ids of the statuses.
+        var sharedStreams: [UInt128: Int] = [:]
+        var allSharedStreams: Int { sharedStreams.values.reduce(0, +) }
 
         mutating func remove(_ id: UInt128) -> AsyncRequest? {
             guard let request = requests.removeValue(forKey: id) else { return nil }
@@ -90,21 +92,26 @@ package final class StatusRegistry: Sendable {
         state.withLock { Array($0.requests.values) }.reduce(0) { $0 + $1.openStreams }
     }
 
-    /// Permits one more stream of events of another node's status, until the returned value is released; nil if there are too many.
-    func openSharedStream() -> SharedStreamPermit? {
+    /// Permits one more stream of events of another node's status, until the returned value is released; nil if there are too many
+    /// of this status or of all.
+    func openSharedStream(of id: UInt128) -> SharedStreamPermit? {
         let isPermitted = state.withLock { state in
-            guard state.sharedStreams < Self.mostSharedStreams else { return false }
-            state.sharedStreams += 1
+            let streams = state.sharedStreams[id, default: 0]
+            guard streams < AsyncRequest.mostStreams, state.allSharedStreams < Self.mostSharedStreams else { return false }
+            state.sharedStreams[id] = streams + 1
             return true
         }
-        return isPermitted ? SharedStreamPermit(self) : nil
+        return isPermitted ? SharedStreamPermit(self, id) : nil
     }
 
     /// The number of event streams of other nodes' statuses.
-    var sharedStreams: Int { state.withLock { $0.sharedStreams } }
+    var sharedStreams: Int { state.withLock { $0.allSharedStreams } }
 
-    fileprivate func closeSharedStream() {
-        state.withLock { $0.sharedStreams -= 1 }
+    fileprivate func closeSharedStream(of id: UInt128) {
+        state.withLock { state in
+            let streams = state.sharedStreams[id, default: 0]
+            state.sharedStreams[id] = streams > 1 ? streams - 1 : nil
+        }
     }
 
     /// Registers a request.
@@ -168,13 +175,15 @@ package final class StatusRegistry: Sendable {
 /// The permission of one stream of events of another node's status. Releasing the last reference returns it.
 final class SharedStreamPermit: Sendable {
     private let registry: StatusRegistry
+    private let id: UInt128
 
-    fileprivate init(_ registry: StatusRegistry) {
+    fileprivate init(_ registry: StatusRegistry, _ id: UInt128) {
         self.registry = registry
+        self.id = id
     }
 
     deinit {
-        registry.closeSharedStream()
+        registry.closeSharedStream(of: id)
     }
 }
 

@@ -30,16 +30,21 @@ struct StatusSharing: Sendable {
     ///
     /// - Returns: Whether nothing is left to be written.
     private func write(_ document: StatusDocument, of request: AsyncRequest) async -> Bool {
-        if request.isLeft {
+        guard isWanted(request) else {
             await book.remove(request.id)
             return true
         }
         let lifetime = document.isFinal ? registry.timings.lifetime : registry.timings.sharing * 15
-        guard await book.write(request.id, JSONText.encode(document), for: lifetime) else { return false }
+        let isLeft = await book.write(request.id, JSONText.encode(document), for: lifetime)
+        // A client may have removed the status while it was written.
+        guard isLeft || !isWanted(request) else { return false }
         registry.remove(request)
         await book.remove(request.id)
         return true
     }
+
+    /// Whether clients may still ask for the status.
+    private func isWanted(_ request: AsyncRequest) -> Bool { !request.isLeft && registry.find(request.id) != nil }
 }
 
 /// The events of a status that another node has. They are read from the cluster once per interval.

@@ -34,6 +34,13 @@ struct BlockedSignals: Sendable {
         pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
+    /// Unblocks signals in the calling thread. A program inherits the mask of the thread that starts it, and threads of a pool may have all
+    /// signals blocked.
+    static func unblock(_ numbers: [Int32]) {
+        var set = Self.set(numbers)
+        pthread_sigmask(SIG_UNBLOCK, &set, nil)
+    }
+
     /// Blocks until one of the signals arrives, and returns its number.
     @discardableResult
     func waitForOne() -> Int32 {

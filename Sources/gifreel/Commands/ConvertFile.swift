@@ -51,24 +51,22 @@ struct ConvertFile: Sendable {
     /// - Throws: ``ConvertFailure`` with the same codes as the server's. The output's path is unchanged then.
     func run() throws(ConvertFailure) {
         let (gif, count) = try readInput()
-        if output == "-" {
-            let number = clinux_memfd_create("gifreel-output")
-            guard number >= 0 else { throw ConvertFailure("standard output", "written", .last("memfd_create")) }
-            let file = SharedDescriptor(OwnedDescriptor(taking: number))
-            try convert(gif, count, to: file)
-            try copyToStandardOutput(file)
-            return
-        }
-        let partial = output + ".part-\(getpid())-\(UInt32.random(in: .min ... .max))"
-        let number = clinux_openat(AT_FDCWD, partial, O_RDWR | O_CREAT | O_EXCL, 0o644)
-        guard number >= 0 else { throw ConvertFailure(output, "written", .last("open")) }
-        let file = SharedDescriptor(OwnedDescriptor(taking: number))
+        let file = try writing { () throws(SystemError) in try OutputFile(output) }
         do throws(ConvertFailure) {
-            try convert(gif, count, to: file)
-            guard rename(partial, output) == 0 else { throw ConvertFailure(output, "written", .last("rename")) }
+            try convert(gif, count, to: file.descriptor)
+            try writing { () throws(SystemError) in try file.complete() }
         } catch {
-            unlink(partial)
+            file.discard()
             throw error
+        }
+    }
+
+    /// Runs `body`, whose errors concern the output.
+    private func writing<Value>(_ body: () throws(SystemError) -> Value) throws(ConvertFailure) -> Value {
+        do throws(SystemError) {
+            return try body()
+        } catch {
+            throw ConvertFailure(output == "-" ? "standard output" : output, "written", error)
         }
     }
 
@@ -106,17 +104,6 @@ struct ConvertFile: Sendable {
             return (try file.seal(), count)
         } catch {
             throw ConvertFailure(input, "read", error)
-        }
-    }
-
-    private func copyToStandardOutput(_ file: SharedDescriptor) throws(ConvertFailure) {
-        do throws(SystemError) {
-            let bytes = try file.readAll()
-            try bytes.withUnsafeBytes { buffer in
-                Result { () throws(SystemError) in try DescriptorIO.write(buffer, to: STDOUT_FILENO) }
-            }.get()
-        } catch {
-            throw ConvertFailure("standard output", "written", error)
         }
     }
 }

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Glibc
 internal import Media
 internal import SystemIO
 
@@ -63,9 +64,16 @@ struct ConvertPlan {
         try refuseOverwritingInputs()
     }
 
+    /// Refuses outputs that are inputs, also those of other conversions, by whatever path.
     private func refuseOverwritingInputs() throws(Mistake) {
-        for file in files where file.input != "-" && file.output != "-" && Files.areSame(file.input, file.output) {
-            throw Mistake(description: "\(file.output) is the input itself and would be overwritten; give another output.")
+        var inputs: [FileIdentity: String] = [:]
+        for file in files where file.input != "-" {
+            if let identity = FileIdentity(file.input) { inputs[identity] = file.input }
+        }
+        for file in files where file.output != "-" {
+            guard let input = FileIdentity(file.output).flatMap({ inputs[$0] }) else { continue }
+            let kind = input == file.input ? "the input itself" : "the input \(input)"
+            throw Mistake(description: "\(file.output) is \(kind) and would be overwritten; give another output.")
         }
     }
 
@@ -108,5 +116,18 @@ struct ConvertPlan {
 
     private static func lastPart(_ path: String) -> String {
         path.split(separator: "/").last.map(String.init) ?? path
+    }
+}
+
+/// What tells an existing file from all others, at the end of symbolic links.
+private struct FileIdentity: Hashable {
+    let device: dev_t
+    let number: ino_t
+
+    /// Nil if the path names nothing.
+    init?(_ path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        (device, number) = (status.st_dev, status.st_ino)
     }
 }

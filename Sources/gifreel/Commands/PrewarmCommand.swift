@@ -101,6 +101,9 @@ struct PrewarmCommand: ParsableCommand {
         }
     }
 
+    /// The signals that stop a run.
+    private static let stopSignals = [SIGINT, SIGTERM]
+
     /// Exit codes.
     private enum Code {
         static let failed: Int32 = 1
@@ -127,8 +130,9 @@ struct PrewarmCommand: ParsableCommand {
             return Self.complain("The worker process cannot be started: \(error).", Code.failed)
         }
         defer { zygote?.stop() }
-        let signals = BlockedSignals([SIGINT, SIGTERM])
         signal(SIGPIPE, SIG_IGN)
+        // A signal ends the process while it reads the lists: there is nothing to complete.
+        BlockedSignals.unblock(Self.stopSignals)
         let entries: [PrewarmEntry]
         do throws(PrewarmRunError) {
             let pairs = option.map { $0.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init) }
@@ -144,15 +148,22 @@ struct PrewarmCommand: ParsableCommand {
                 "The lists name no source; see gifreel prewarm --help for their forms. Relative links of HTML pages need --base.",
                 Code.usage)
         }
-        return dryRun ? printRenditions(entries) : work(entries, zygote, signals)
+        return dryRun ? printRenditions(entries) : work(entries, zygote)
     }
 
     /// Prints the renditions that a run would make.
     private func printRenditions(_ entries: [PrewarmEntry]) -> Int32 {
+        let defaults: RenditionDefaults
+        do {
+            // Those of a server are not known.
+            defaults = server == nil ? try serviceConfiguration().defaults : RenditionDefaults()
+        } catch {
+            return Self.complain("\(error)", Code.failed)
+        }
         var wrong = 0
         for entry in entries {
             do throws(RenditionError) {
-                let (rendition, url) = try entry.target()
+                let (rendition, url) = try entry.target(defaults)
                 print("\(rendition.canonicalText) \(url.canonical)")
             } catch {
                 wrong += 1
@@ -164,7 +175,9 @@ struct PrewarmCommand: ParsableCommand {
         return wrong == 0 ? 0 : Code.failed
     }
 
-    private func work(_ entries: [PrewarmEntry], _ zygote: Zygote?, _ signals: BlockedSignals) -> Int32 {
+    private func work(_ entries: [PrewarmEntry], _ zygote: Zygote?) -> Int32 {
+        // Threads inherit the mask, so that only one of them receives the signals.
+        let signals = BlockedSignals(Self.stopSignals)
         let prewarmRun: PrewarmRun
         let journal: RunJournal
         let backend: any PrewarmBackend
@@ -256,20 +269,25 @@ struct PrewarmCommand: ParsableCommand {
         return totals.failed == 0 ? 0 : Code.failed
     }
 
-    /// The pipeline on a cache directory that no server uses.
-    private func localPipeline(_ zygote: Zygote?) throws -> (RenditionCore, RenditionPipeline, LogOutput) {
-        guard let zygote else { throw PrewarmRunError("There is no worker process.") }
+    /// The configuration of the settings that this command reads.
+    private func serviceConfiguration() throws -> ServiceConfiguration {
         let values = try SettingsReader.read(
             file: configurationFile, environment: ProcessInfo.processInfo.environment, flags: settings
         ).settings
-        var configuration = try ServiceConfiguration(values)
+        return try ServiceConfiguration(values)
+    }
+
+    /// The pipeline on a cache directory that no server uses.
+    private func localPipeline(_ zygote: Zygote?) throws -> (RenditionCore, RenditionPipeline, LogOutput) {
+        guard let zygote else { throw PrewarmRunError("There is no worker process.") }
+        var configuration = try serviceConfiguration()
         if let warning = try ConfinementCheck.check(zygote.confinement(), isRequired: configuration.requiresSandbox) {
             _ = Self.complain(warning, 0)
         }
         configuration.pool.queue = max(configuration.pool.queue, concurrency)
         do {
-            let log = LogOutput(format: configuration.logFormat == .json ? .json : .text)
-            let logger = log.makeLogger(level: .error)
+            let log = LogOutput(format: configuration.logFormat == .json ? .json : .text, level: .error)
+            let logger = log.makeLogger()
             // A run on a directory of its own takes no part in a cluster.
             configuration.cluster = nil
             let core = try RenditionCore(configuration, zygote: zygote, registry: PrometheusRegistry([]), logger: logger)

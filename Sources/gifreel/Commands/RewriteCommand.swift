@@ -98,10 +98,22 @@ struct RewriteCommand: ParsableCommand {
         }
     }
 
-    private func replace(_ path: String, _ rewriter: PageRewriter) throws(FileError) {
+    private func replace(_ path: String, _ rewriter: PageRewriter) throws {
         var rewriter = rewriter
         let page = rewriter.append(try Files.read(path)) + rewriter.finish()
-        if rewriter.count > 0 { try Files.write(page, to: path) }
+        guard rewriter.count > 0 else { return }
+        do throws(SystemError) {
+            let file = try OutputFile(path)
+            do throws(SystemError) {
+                try DescriptorIO.write(page, to: file.descriptor.number)
+                try file.complete()
+            } catch {
+                file.discard()
+                throw error
+            }
+        } catch {
+            throw SettingsError("\(path) cannot be written: \(String(cString: strerror(error.code))).")
+        }
     }
 
     private func printPage(_ path: String, _ rewriter: PageRewriter) throws {

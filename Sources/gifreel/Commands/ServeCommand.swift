@@ -85,8 +85,8 @@ struct ServeCommand: ParsableCommand {
     private func start(_ zygote: Zygote) throws -> Running {
         let (settings, ignoredVariables) = try read()
         let configuration = try ServiceConfiguration(settings)
-        let log = LogOutput(format: configuration.logFormat == .json ? .json : .text)
-        let logger = log.makeLogger(level: configuration.logLevel, metadataProvider: .request)
+        let log = LogOutput(format: configuration.logFormat == .json ? .json : .text, level: configuration.logLevel)
+        let logger = log.makeLogger(metadataProvider: .request)
         if !ignoredVariables.isEmpty {
             logger.notice(
                 "ignored environment variables that Kubernetes sets for a service named gifreel",
@@ -114,9 +114,9 @@ struct ServeCommand: ParsableCommand {
             try plan.settings.validate()
             let configuration = try ServiceConfiguration(plan.settings)
             var next = running
-            next.logger = running.log.makeLogger(level: configuration.logLevel, metadataProvider: .request)
             next.settings = plan.settings
             try running.service.reload(configuration, logger: next.logger)
+            running.log.level = configuration.logLevel
             next.logger.notice("settings read again", metadata: ["changed": "\(plan.changed.joined(separator: ", "))"])
             if !plan.waiting.isEmpty {
                 next.logger.warning("a restart is needed", metadata: ["for": "\(plan.waiting.joined(separator: ", "))"])

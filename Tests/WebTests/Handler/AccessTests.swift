@@ -1,5 +1,6 @@
 import Fetch
 import Renditions
+import SystemIO
 import TestSupport
 import Testing
 
@@ -61,6 +62,11 @@ import Testing
             let response = try await web.request("GET", web.target("mp4", "/a.gif"), headers: loop)
             #expect(response.status == 403 && response.detail == "The source is this service itself.")
             #expect(try await web.request("POST", "/mp4", headers: loop, body: Self.gif).status == 403)
+            for url in [web.origin.url("/a.gif"), "http://127.0.0.1\(web.target("html", "/a.gif"))"] {
+                let page = try await web.request("GET", "/oembed?url=\(PercentEncoding.encode(url))", headers: loop)
+                #expect(page.status == 403 && page.code == "source_not_allowed", "\(url)")
+            }
+            #expect(web.origin.requests.isEmpty)
             for _ in 0..<2 { #expect(try await web.request("GET", web.target("mp4", "/a.gif")).status == 200) }
             #expect(try await web.request("GET", web.target("mp4", "/a.gif"), headers: loop).status == 200)
             #expect(web.origin.requests.allSatisfy { $0.headers["cdn-loop"] == "gifreel" })

@@ -56,6 +56,12 @@ import Testing
         }
     }
 
+    @Test func anEntryOfAPrewarmListHasAFormatThatCanBeStored() {
+        let formats = APISchemas.named["PrewarmEntry"]?["properties"]?["format"]?["enum"]
+        let stored = Rendition.Format.offered.filter { $0.output != nil }
+        #expect(formats == JSONValue.list(stored.map { JSONValue.text($0.rawValue) }))
+    }
+
     /// Whether a format reads the value.
     private func isRead(_ option: RenditionOption, _ value: String) -> Bool {
         let formats = Rendition.Format.offered.filter { option.applies(to: $0) }

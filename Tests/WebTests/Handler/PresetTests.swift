@@ -14,6 +14,8 @@ import Testing
     private static func presets() throws -> RenditionPresets {
         var presets = RenditionPresets()
         try presets.add("card", [.init(name: "width", value: "20"), .init(name: "fps", value: "5")])
+        try presets.add("game", [.init(name: "width", value: "20"), .init(name: "tune", value: "pixel")])
+        try presets.add("small", [.init(name: "width", value: "20"), .init(name: "codec", value: "av1")])
         return presets
     }
 
@@ -62,7 +64,7 @@ import Testing
             #expect(response.status == 400 && response.code == "bad_option")
             #expect(
                 response.detail
-                    == "The option “preset” names “cart”, which does not exist; there is card, sticker.")
+                    == "The option “preset” names “cart”, which does not exist; there is card, game, small, sticker.")
             let facts = try await web.request("GET", web.target("json,preset=card", "/a.gif"))
             #expect(facts.status == 400 && facts.detail == "The option “preset” has no effect on json.")
             let twice = try await web.request("GET", web.target("mp4,preset=card,preset=card", "/a.gif"))
@@ -87,7 +89,7 @@ import Testing
             for target in ["mp4,width=20", "html,width=20", "jpg,frame=1", "mp4,preset=card,width=30"] {
                 let refused = try await web.request("GET", web.target(target, "/a.gif"))
                 #expect(refused.status == 403 && refused.code == "option_not_allowed", "\(target)")
-                #expect(refused.detail?.contains("may have a preset: card, sticker.") == true)
+                #expect(refused.detail?.contains("may have a preset: card, game, small, sticker.") == true)
             }
             #expect(try await web.request("POST", "/mp4,width=20", body: Self.gif).code == "option_not_allowed")
             #expect(try await web.request("POST", "/mp4,preset=card", body: Self.gif).status == 200)
@@ -110,11 +112,15 @@ import Testing
 
     @Test func theAddressesInAPageNameThePresetThatItsVisitorMayHave() async throws {
         try await run(.presets) { web async throws in
-            let page = try await web.request("GET", web.target("html,preset=card", "/a.gif"))
-            let text = String(decoding: page.body, as: UTF8.self)
-            for target in [web.target("mp4,preset=card", "/a.gif"), web.target("jpg,preset=card", "/a.gif")] {
-                #expect(text.contains("\"\(target)\""), "\(text)")
-                #expect(try await web.request("GET", target).status == 200)
+            for (preset, video) in [
+                ("card", "mp4,preset=card"), ("game", "mp4,preset=game"), ("small", "mp4,codec=h264,preset=small"),
+            ] {
+                let page = try await web.request("GET", web.target("html,preset=\(preset)", "/a.gif"))
+                let text = String(decoding: page.body, as: UTF8.self)
+                for target in [web.target(video, "/a.gif"), web.target("jpg,preset=\(preset)", "/a.gif")] {
+                    #expect(text.contains("\"\(target)\""), "\(text)")
+                    #expect(try await web.request("GET", target).status == 200)
+                }
             }
         }
     }

@@ -45,6 +45,13 @@ import Testing
         #expect(!home.text.contains("{{"))
     }
 
+    @Test func itShowsNoOptionsThatItsVisitorsMayNotHave() async throws {
+        #expect(try await page().text.contains(#"<form id="options""#))
+        let home = try await page { $0.options = .presets }
+        #expect(home.status == 200 && !home.text.contains(#"<form id="options""#) && !home.text.contains("<details"))
+        #expect(home.text.contains(#"<form id="upload""#) && !home.text.contains("{{"))
+    }
+
     @Test func itOffersThePictureWithAndWithoutDither() async throws {
         let home = try await page()
         #expect(

@@ -81,6 +81,34 @@ import Testing
         }
     }
 
+    @Test func theDocumentMayBeStoredAsLongAsThePage() async throws {
+        let gif = GIFBuilder.animation(frames: 2)
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+        defer { origin.stop() }
+        let keys = SigningKeys(["an-example-key-of-at-least-32-bytes"])
+        let source = try SourceURL(origin.url("/a.gif"))
+        let configure: (inout WebFixture.Settings) throws -> Void = { settings in
+            var mount = Mount(origin: try SourceURL(origin.url("/")))
+            mount.maxAge = 30
+            settings.policy.mounts = ["media": mount]
+            settings.policy.signingKeys = keys
+            settings.policy.maxAge = 600
+            settings.policy.publicURL = "https://gifs.example"
+        }
+        try await WebFixture.run([:], configure) { web async throws in
+            func age(_ url: String) async throws -> Int {
+                let response = try await web.request("GET", "/oembed?url=\(PercentEncoding.encode(url))")
+                return try #require(try response.json()["cache_age"] as? Int, "\(response.text)")
+            }
+            #expect(try await age(source.canonical) == 600)
+            #expect(try await age("https://gifs.example/media/a.html") == 30)
+            let expires = Int64(currentSeconds() + 100)
+            let signed = try #require(TargetSigner(keys: keys).target(.html, of: source, expires: expires))
+            let left = try await age("https://gifs.example\(signed)")
+            #expect((1...100).contains(left))
+        }
+    }
+
     @Test func anAddressThatIsNoPageOfThisServerIsRefused() async throws {
         try await WebFixture.run { web async throws in
             for (url, code) in [

@@ -111,8 +111,9 @@ import Testing
         #expect(places == filled)
         #expect(
             Set(PageTemplate(PackageResources.home_html).placeholders) == [
-                "style", "script", "max_bytes", "max_size", "version", "formats", "format_buttons", "dither_choices",
+                "style", "script", "max_bytes", "max_size", "version", "formats", "format_buttons", "options",
             ])
+        #expect(PageTemplate(PackageResources.home_options_html).placeholders == ["dither_choices"])
         #expect(Set(PageTemplate(PackageResources.signed_html).placeholders) == ["style", "version"])
         let error = ErrorPage(version: "1").html(Problem(404, "source_not_found", "<b>"))
         #expect(error.contains("&lt;b&gt;") && error.contains("Error 404") && !error.contains("{{"))

@@ -257,6 +257,7 @@ import Testing
             #expect(headers["Cache-Control"] == (isStorable ? "public, max-age=60" : "no-store"), "\(row.error)")
             #expect(headers["Retry-After"] == row.retryAfter.map(String.init), "\(row.error)")
         }
+        #expect(ProblemDocument.response(.notFound("There is no such route.")).headers["Cache-Control"] == "no-store")
     }
 
     @Test func aRefusedTokenIsAnsweredWithTheSchemeToUse() {

@@ -121,6 +121,9 @@ import Testing
                 #expect(problem.fieldCount("vary") == 1)
             }
             #expect(try await web.request("GET", "/media/a.mp4?width=0")["vary"] == nil)
+            let preferences = ["Accept: video/mp4", "Prefer: respond-async"]
+            let accepted = try await web.request("GET", "/media/tiny.gif", headers: preferences)
+            #expect(accepted.status == 202 && accepted["vary"] == "Accept" && accepted.fieldCount("vary") == 1)
         }
     }
 

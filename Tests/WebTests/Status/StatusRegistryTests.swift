@@ -103,6 +103,18 @@ struct StatusRegistryTests {
         await other.value
     }
 
+    @Test func fourStreamsFollowAStatusOfAnotherNode() throws {
+        let registry = StatusRegistry(limit: 1, clock: time.clock)
+        var permits = try (0..<4).map { _ in try #require(registry.openSharedStream(of: 1)) }
+        #expect(registry.openSharedStream(of: 1) == nil)
+        permits.append(try #require(registry.openSharedStream(of: 2)))
+        #expect(registry.sharedStreams == 5)
+        permits.removeFirst()
+        #expect(registry.openSharedStream(of: 1) != nil)
+        permits.removeAll()
+        #expect(registry.sharedStreams == 0)
+    }
+
     @Test func anIdHas128RandomBits() throws {
         let registry = StatusRegistry(limit: 256, clock: time.clock)
         var (ones, all) = (UInt128.zero, UInt128.max)

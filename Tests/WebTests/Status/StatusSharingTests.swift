@@ -110,6 +110,35 @@ struct StatusSharingTests {
         }
     }
 
+    @Test func aStatusThatIsRemovedAfterItsEndIsForgottenByEveryNode() async throws {
+        let book = Book()
+        try await run(book, sharing: .seconds(3600)) { web in
+            let accepted = try await web.request("GET", web.target("mp4", "/a.gif"), headers: ["Prefer: respond-async"])
+            let path = try #require(accepted["location"])
+            try await waitUntil("the final status") { book.lifetimes.last == .seconds(600) }
+            #expect(try await web.request("DELETE", path).status == 204)
+            #expect(book.isEmpty)
+            #expect(try await web.request("GET", path).status == 404)
+        }
+    }
+
+    @Test func theEndOfARequestWhoseStatusWasRemovedIsNotShown() async throws {
+        let book = Book()
+        let registry = StatusRegistry(limit: 1)
+        let request = try registry.open(nil)
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            request.start { _ in
+                .done(url: "/x", nil)
+            } ended: {
+                registry.ended(request)
+                continuation.resume()
+            }
+        }
+        registry.remove(request)
+        await StatusSharing(book: book, registry: registry).share(request)
+        #expect(book.isEmpty && book.writes == 0)
+    }
+
     @Test func aRequestThatWasLeftOnAnotherNodeEnds() async throws {
         let (book, gate) = (Book(), try LoopbackGate())
         try await run(book) { web in

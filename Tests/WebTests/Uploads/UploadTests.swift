@@ -51,6 +51,18 @@ import Testing
         }
     }
 
+    @Test func optionsThatNeedOneAnotherMayBeSplitOverTargetAndForm() async throws {
+        try await WebFixture.run { web async throws in
+            let size = [field("width", "20"), field("height", "20")]
+            let split = try await post(web, "/mp4?fit=cover", form(size + [file]), isForm: true)
+            let whole = try await post(web, "/mp4,fit=cover,height=20,width=20", Self.gif)
+            #expect(split.status == 200 && split["content-location"] == whole["content-location"], "\(split.text.prefix(200))")
+            let alone = try await post(web, "/mp4?fit=cover", form([file]), isForm: true)
+            #expect(alone.code == "bad_option" && alone.detail?.contains("“fit”") == true)
+            #expect(try await post(web, "/mp4?fit=cover", Self.gif).code == "bad_option")
+        }
+    }
+
     @Test func theFactsOfAnUploadListStoredRenditionsOnly() async throws {
         try await WebFixture.run { web async throws in
             let before = try await post(web, "/json", Self.gif)

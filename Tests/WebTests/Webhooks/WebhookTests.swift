@@ -141,6 +141,20 @@ struct WebhookTests {
         }
     }
 
+    @Test func theAddressOfAPageKeepsWhatThePageShowsWithoutAVideo() async throws {
+        let receiver = try Receiver()
+        try await run(receiver) { web, callback in
+            let target = "/html,callback=\(callback),on_error=original/" + web.origin.url("/a.gif")
+            #expect(try await web.request("GET", target, headers: Self.prefer).status == 202)
+            try await waitUntil("the webhook") { !receiver.all.isEmpty }
+            let status = try #require(receiver.all.first).json()
+            #expect(status["url"] as? String == "/html,on_error=original/" + web.origin.url("/a.gif"))
+            // The page does not name the callback either.
+            let page = try await web.request("GET", target, headers: Self.prefer)
+            #expect(page.status == 200 && !page.text.contains("callback"))
+        }
+    }
+
     @Test func aFailureAndAnUploadAreToldToo() async throws {
         let receiver = try Receiver()
         try await run(receiver) { web, callback in

@@ -5,6 +5,8 @@
 
 const element = (id) => document.getElementById(id);
 const base = new URL(".", location.href);
+/** The form of the options, or null on a server whose visitors may have none. */
+const optionsForm = element("options");
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
 /** The AbortController of the conversion in progress, or null. */
@@ -64,10 +66,10 @@ addEventListener("drop", (event) => {
 
 element("cancel").addEventListener("click", () => currentRun?.abort());
 
-element("options").addEventListener("submit", (event) => event.preventDefault());
-element("options").addEventListener("input", describeOptions);
-element("options").addEventListener("change", () => source && begin(source));
-element("options").addEventListener("reset", () => {
+optionsForm?.addEventListener("submit", (event) => event.preventDefault());
+optionsForm?.addEventListener("input", describeOptions);
+optionsForm?.addEventListener("change", () => source && begin(source));
+optionsForm?.addEventListener("reset", () => {
   // The fields are reset only after this event.
   setTimeout(() => {
     describeOptions();
@@ -79,8 +81,9 @@ element("options").addEventListener("reset", () => {
 
 /** The options that differ from their defaults, as [name, value]. */
 function chosenOptions() {
+  if (!optionsForm) return [];
   const defaults = { bg: "ffffff", quality: "60", speed: "1", loops: "1", start: "0" };
-  return [...new FormData(element("options"))]
+  return [...new FormData(optionsForm)]
     .map(([name, value]) => [name, value.replace("#", "").trim()])
     .filter(([name, value]) => value && value !== defaults[name]);
 }
@@ -102,7 +105,7 @@ function address(format, url, only = () => true) {
 
 /** Converts a source and shows the result. Aborts a conversion in progress. */
 async function begin(nextSource) {
-  if (!element("options").reportValidity()) return;
+  if (optionsForm && !optionsForm.reportValidity()) return;
   currentRun?.abort();
   const run = (currentRun = new AbortController());
   source = nextSource;

@@ -41,12 +41,19 @@ struct MultipartParser {
     private var matched = 2
     private var head: [UInt8] = []
 
+    private static let mediaType = "multipart/form-data"
+
+    /// Whether a body of this type is such a form.
+    static func isForm(_ contentType: String?) -> Bool {
+        contentType.map { FieldParameters($0).value == mediaType } ?? false
+    }
+
     /// Returns nil if the body is not such a form.
     ///
     /// - Parameter contentType: The request's `Content-Type`.
     /// - Throws: ``Problem`` if the field has no boundary that RFC 2046 allows.
     init?(form contentType: String?) throws(Problem) {
-        guard let field = contentType.map({ FieldParameters($0) }), field.value == "multipart/form-data" else { return nil }
+        guard let field = contentType.map({ FieldParameters($0) }), field.value == Self.mediaType else { return nil }
         guard let boundary = field.parameters["boundary"], (1...70).contains(boundary.utf8.count),
             boundary.utf8.allSatisfy({ (0x20..<0x7f).contains($0) })
         else { throw .badRequest("The form's Content-Type has no boundary.") }
