@@ -46,17 +46,19 @@ package enum Files {
         }
     }
 
-    /// Replaces the file as a whole: other processes see the old content or the new one, also after a crash of this process.
+    /// Replaces the file as a whole: other processes see the old content or the new one, also after a crash of this process. See
+    /// ``OutputFile`` for devices and pipes.
     package static func write(_ bytes: UnsafeRawBufferPointer, to path: String) throws(FileError) {
-        let partial = "\(path).part-\(getpid())-\(UInt32.random(in: .min ... .max))"
-        let number = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
-        guard number >= 0 else { throw FileError(path, "written", code: errno) }
-        let descriptor = OwnedDescriptor(taking: number)
         do throws(SystemError) {
-            try DescriptorIO.write(bytes, to: descriptor.number)
-            try retryingOnInterrupt("rename") { rename(partial, path) }
+            let file = try OutputFile(path)
+            do throws(SystemError) {
+                try DescriptorIO.write(bytes, to: file.descriptor.number)
+                try file.complete()
+            } catch {
+                file.discard()
+                throw error
+            }
         } catch {
-            unlink(partial)
             throw FileError(path, "written", code: error.code)
         }
     }
@@ -96,12 +98,6 @@ package enum Files {
     package static func exists(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0
-    }
-
-    /// Whether both paths name the same existing file; symbolic links are followed.
-    package static func areSame(_ first: String, _ second: String) -> Bool {
-        var (one, other) = (stat(), stat())
-        return stat(first, &one) == 0 && stat(second, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino
     }
 
     /// The path up to its last part: `a/b` of `a/b/c`, `.` of `c`.

@@ -56,9 +56,6 @@ import Testing
         let error = #expect(throws: FileError.self) { try Files.createDirectory(path + "/file") }
         #expect(error?.code == ENOTDIR)
         #expect(throws: FileError.self) { try Files.createDirectory(path + "/file/below") }
-        #expect(Files.areSame(path, folder.path + "/a/../a/b/c"))
-        #expect(!Files.areSame(path, folder.path))
-        #expect(!Files.areSame(path + "/none", path + "/none"))
     }
 
     @Test(arguments: [("a/b/c", "a/b"), ("c", "."), ("/c", "/"), ("/", "/"), ("a/b/", "a"), ("/a/b", "/a"), ("", ".")])
@@ -66,13 +63,28 @@ import Testing
         #expect(Files.directory(of: path) == directory)
     }
 
-    @Test func hardLinksAreTheSameFile() throws {
+    @Test func aReplacedFileKeepsItsPermissionsAndItsName() throws {
         let folder = try Folder()
-        try Files.write("x", to: folder.path + "/a")
-        try Files.write("x", to: folder.path + "/b")
-        #expect(link(folder.path + "/a", folder.path + "/c") == 0)
-        #expect(Files.areSame(folder.path + "/a", folder.path + "/c"))
-        #expect(!Files.areSame(folder.path + "/a", folder.path + "/b"))
+        let (path, link) = (folder.path + "/a", folder.path + "/link")
+        try Files.write("one", to: path)
+        #expect(chmod(path, 0o640) == 0 && symlink("a", link) == 0)
+        try Files.write("two", to: link)
+        var status = stat()
+        #expect(lstat(link, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK)
+        #expect(lstat(path, &status) == 0 && status.st_mode & 0o7777 == 0o640)
+        #expect(try Files.read(path) == Array("two".utf8))
+        #expect(folder.names == ["a", "link"])
+    }
+
+    @Test func aPipeGetsTheBytesAndStays() throws {
+        let folder = try Folder()
+        let path = folder.path + "/pipe"
+        #expect(mkfifo(path, 0o600) == 0)
+        let reader = OwnedDescriptor(taking: open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC))
+        try Files.write("one", to: path)
+        var bytes = [UInt8](repeating: 0, count: 8)
+        #expect(read(reader.number, &bytes, bytes.count) == 3 && bytes.starts(with: Array("one".utf8)))
+        #expect(folder.names == ["pipe"])
     }
 
     @Test func anAppendedFileGrowsAndTellsItsLastByte() throws {

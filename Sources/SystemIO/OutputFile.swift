@@ -1,12 +1,11 @@
 internal import CLinux
 internal import Glibc
-internal import SystemIO
 
-/// A file that a command writes as a whole, at a path that a user names.
+/// A file that is written as a whole, at a path that a user names. Every function blocks.
 ///
 /// A regular file, also at the end of symbolic links, is replaced by a new one with its permissions: other processes see the old
 /// content or the new one. A device or a pipe gets the bytes once they are complete.
-struct OutputFile: Sendable {
+package struct OutputFile: Sendable {
     private enum Place {
         /// A file beside `path`, which replaces it.
         case replacement(partial: String, path: String)
@@ -15,13 +14,13 @@ struct OutputFile: Sendable {
     }
 
     /// Gets the bytes: a regular file or memory, open for reading and writing.
-    let descriptor: SharedDescriptor
+    package let descriptor: SharedDescriptor
     private let place: Place
 
     /// Creates a file for the bytes. Nothing changes at the path before ``complete()``.
     ///
     /// - Parameter path: `-` is standard output.
-    init(_ path: String) throws(SystemError) {
+    package init(_ path: String) throws(SystemError) {
         var status = stat()
         let exists = path != "-" && stat(path, &status) == 0
         guard path != "-", !exists || status.st_mode & S_IFMT == S_IFREG else {
@@ -45,7 +44,7 @@ struct OutputFile: Sendable {
     }
 
     /// Puts the bytes at the path.
-    func complete() throws(SystemError) {
+    package func complete() throws(SystemError) {
         switch place {
         case .replacement(let partial, let path):
             guard rename(partial, path) == 0 else { throw .last("rename") }
@@ -60,7 +59,7 @@ struct OutputFile: Sendable {
     }
 
     /// Removes the bytes.
-    func discard() {
+    package func discard() {
         if case .replacement(let partial, _) = place { unlink(partial) }
     }
 
