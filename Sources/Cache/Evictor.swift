@@ -51,12 +51,10 @@ final class Evictor: Sendable {
 
     /// Evicts what would take the cache over its limit once `length` more bytes are stored.
     func makeSpace(for length: Int64, in store: Store) {
-        // The journal does not record evictions, so an index that was rebuilt has rows of evicted objects. Housekeeping removes
-        // these and then keeps the limit.
-        guard !store.isCatchingUp, !store.needsReconciliation else { return }
         while true {
             let excess = store.totals.bytes + length - context.configuration.maxBytes
-            guard excess > 0, evictBatch(atLeast: excess, from: store).continues else { return }
+            // An index that was rebuilt has rows of evicted objects. Housekeeping removes these and then keeps the limit.
+            guard excess > 0, !store.hasEvictedRows, evictBatch(atLeast: excess, from: store).continues else { return }
         }
     }
 

@@ -23,6 +23,8 @@ struct Purger: Sendable {
             context.purges.append(scope)
             isIncomplete = store.isCatchingUp
         }
+        // The store was replaced meanwhile, and the purges of the closed one were applied to the new one without this.
+        if failure != nil, context.store !== store { return run(scope) }
         context.reached(.purgeInForce)
         context.hot.remove(scope, removed: Set(removed.objects.map(\.record.id)))
         // An index that is incomplete or closed does not tell which objects are covered.
@@ -53,5 +55,6 @@ struct Purger: Sendable {
         if !isQueued { store.expectOrphans() }
     }
 
-    private static let filesPerTurn = 512
+    /// The files that are removed without a pause for other changes.
+    static let filesPerTurn = 512
 }

@@ -35,16 +35,21 @@ package final class SharedStore: Sendable {
         try configuration.validate()
         self.configuration = configuration
         keys = try KeySpace(prefix: configuration.prefix)
+        let queue = try configuration.queue.map { settings in
+            try WriteBehindQueue(
+                path: settings.directory, limits: .init(entries: settings.maxEntries, bytes: settings.maxBytes), report: report)
+        }
+        self.queue = queue
         let start = ContinuousClock.now
         calls = GuardedCalls(
             limits: CircuitBreaker.Limits(
                 failures: configuration.outagesBeforeSuspension, pause: configuration.suspension,
                 maxPause: configuration.longestSuspension),
             backoff: Backoff(first: .milliseconds(25), longest: .seconds(1)), meter: meter,
-            now: now ?? { ContinuousClock.now - start }, report: report)
-        queue = try configuration.queue.map { settings in
-            try WriteBehindQueue(
-                path: settings.directory, limits: .init(entries: settings.maxEntries, bytes: settings.maxBytes), report: report)
+            now: now ?? { ContinuousClock.now - start }
+        ) { [queue] event in
+            if event == .resumed { queue?.endPauses() }
+            report(event)
         }
         do {
             loop = try TransferLoop(connections: configuration.connections)

@@ -84,6 +84,22 @@ import Testing
         #expect(old == (isRestored ? [1] : nil))
     }
 
+    @Test func aPurgeWithoutAJournalIsAppliedToTheOneThatReturns() async throws {
+        let cache = try Cache.openWithoutHousekeeping(.test(directory))
+        defer { cache.close() }
+        try await cache.put([1], url: url)
+        try await cache.put([2], url: "https://b/")
+        try blockJournal()
+        cache.housekeeper.runRound()
+        await #expect(throws: CacheError.self) { try await cache.purge(.url(url)) }
+        try directory.remove("journal")
+        #expect(rename(directory.path + "/kept", directory.path + "/journal") == 0)
+        cache.housekeeper.runRound()
+        #expect(try await cache.bytes(url: url) == nil)
+        #expect(try await cache.bytes(url: "https://b/") == [2])
+        #expect(directory.files().count == 1)
+    }
+
     @Test func aPurgeWithoutAJournalIsInForceButNotDurable() async throws {
         let cache = try Cache.openWithoutHousekeeping(.test(directory))
         defer { cache.close() }

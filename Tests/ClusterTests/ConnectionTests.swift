@@ -188,6 +188,9 @@ import Testing
         let start = ContinuousClock.now
         let end = start + .seconds(1)
         // The first two addresses drop packets.
+        // At least the time of a round trip, where there is so much.
+        #expect(RedisTransport.attemptEnd(at: start, until: end, addresses: 10) == start + .milliseconds(300))
+        #expect(RedisTransport.attemptEnd(at: end - .milliseconds(9), until: end, addresses: 10) == end)
         let first = RedisTransport.attemptEnd(at: start, until: end, addresses: 3)
         let second = RedisTransport.attemptEnd(at: first, until: end, addresses: 2)
         #expect(first < start + .milliseconds(334) && second < start + .milliseconds(667))

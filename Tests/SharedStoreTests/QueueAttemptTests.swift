@@ -5,7 +5,7 @@ import Testing
 
 @testable import SharedStore
 
-@Suite("Attempts to send queued writes are spaced, and waits for them end") struct QueueAttemptTests {
+@Suite("Attempts to send queued writes are spaced, and waits for them end", .timeLimit(.minutes(1))) struct QueueAttemptTests {
     /// Longer than any test.
     private static let long: Duration = .seconds(3600)
     private static let longPauses = Backoff(first: long, longest: long)
@@ -79,21 +79,24 @@ import Testing
         }
     }
 
-    @Test func theEntryThatFailedLeastOftenIsNext() throws {
+    @Test func theOldestEntryThatIsReadyIsNext() throws {
         var state = QueueState()
         let limits = WriteBehindQueue.Limits(entries: 100, bytes: 1 << 30)
-        for failures in [3, 1, 0, 0] {
-            let name = try TestRendition(UInt64(state.items.count)).name
-            _ = state.append(name, .delete, limits)
-            state.items[state.items.count - 1].failures = failures
-            state.items[state.items.count - 1].phase = .ready
+        for (number, phase) in [QueueState.Phase.paused, .ready, .running, .ready].enumerated() {
+            _ = state.append(try TestRendition(UInt64(number)).name, .delete, limits)
+            state.items[number].phase = phase
         }
+        // Later ones of a name wait.
+        _ = state.append(try TestRendition(0).name, .delete, limits)
+        state.items[4].phase = .ready
         var order: [Int] = []
         while let index = state.nextIndex {
             order.append(index)
             state.items[index].phase = .running
         }
-        #expect(order == [2, 3, 1, 0])
+        #expect(order == [1, 3])
+        state.endPause(at: 0)
+        #expect(state.nextIndex == 0)
     }
 
     @Test func drainingDoesNotWaitForPauses() async throws {

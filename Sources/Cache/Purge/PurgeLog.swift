@@ -86,6 +86,15 @@ final class PurgeLog: Sendable {
         }
     }
 
+    /// The scopes of the purges after `epoch`, or everything if some of them were dropped; and the epoch after them.
+    func scopes(since epoch: Epoch) -> (scopes: [PurgeScope], next: Epoch) {
+        state.withLock { state in
+            let later = state.number - epoch.number
+            let scopes = later > Int64(state.scopes.count) ? [.all] : Array(state.scopes.suffix(Int(later)))
+            return (scopes, Epoch(number: state.number))
+        }
+    }
+
     /// Whether a purge that covers the rendition came after `epoch`; see ``PurgeScope/covers(_:object:)``.
     func overtook(_ epoch: Epoch, sourceURL: String?, object: ObjectID? = nil) -> Bool {
         state.withLock { state in

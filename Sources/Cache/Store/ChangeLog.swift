@@ -15,6 +15,10 @@ struct ChangeLog: ~Copyable, Sendable {
     private var unrecordedPurges: [PurgeScope] = []
     /// Whether files and rows are known to agree, in spite of a crash.
     private var isReconciled: Bool
+    /// How often files and rows ceased to be known to agree.
+    private var doubts = 0
+    /// Whether the index was built from the journal, which does not record evictions, so that it has rows of evicted objects.
+    private(set) var hasEvictedRows: Bool
     /// Whether a file without a row may be left, which the next start then removes.
     private var hasOrphans = false
     /// The end of the journal when it was last made durable.
@@ -25,6 +29,7 @@ struct ChangeLog: ~Copyable, Sendable {
     init(_ journal: consuming Journal, index: ServingIndex, files: ObjectFiles) {
         applied = index.openedState?.position.offset ?? journal.start
         isReconciled = index.openedState?.isClean ?? false
+        hasEvictedRows = index.openedState == nil
         self.journal = journal
         self.index = index
         self.files = files
@@ -152,7 +157,13 @@ struct ChangeLog: ~Copyable, Sendable {
         // If no index can be created now, hits from memory continue, other look-ups are misses, and housekeeping tries again.
         guard (try? index.replace(hidingRowsBefore: journal.nextSequence, because: error)) != nil else { return }
         applied = journal.start
+        hasEvictedRows = true
+        doubtFiles()
+    }
+
+    private mutating func doubtFiles() {
         isReconciled = false
+        doubts += 1
     }
 
     // MARK: Removing objects
@@ -193,8 +204,7 @@ struct ChangeLog: ~Copyable, Sendable {
         guard !objects.isEmpty else { return }
         guard !isBehind else {
             // A line that the index lacks may say that an object was stored again. Reconciliation removes the other files.
-            isReconciled = false
-            return
+            return doubtFiles()
         }
         for object in objects {
             switch isKnown(object.record.id) {
@@ -246,10 +256,16 @@ struct ChangeLog: ~Copyable, Sendable {
         return removeFile(id, fileExtension)
     }
 
+    /// Identifies a reconciliation that begins now; nil if there is nothing to do, or not yet.
+    var reconciliation: Int? { needsReconciliation ? doubts : nil }
+
     /// Records that files and rows agree, and removes aliases that lead to no row.
-    mutating func finishReconciliation() {
-        guard needsReconciliation, (try? index.current.removeDanglingAliases()) != nil else { return }
+    ///
+    /// - Parameter begun: The reconciliation that has ended. It counts only if there is no newer doubt.
+    mutating func finishReconciliation(_ begun: Int) {
+        guard reconciliation == begun, (try? index.current.removeDanglingAliases()) != nil else { return }
         isReconciled = true
+        hasEvictedRows = false
     }
 
     // MARK: Compaction

@@ -22,7 +22,7 @@ struct Reconciler {
     ///
     /// - Returns: Nil if there is nothing to do, or not yet: the index must have applied the whole journal.
     func run() -> Removed? {
-        guard store.needsReconciliation else { return nil }
+        guard let begun = store.reconciliation else { return nil }
         var removed = Removed()
         // Rows first: this reads each of them, so that a damaged index is replaced before its files look like orphans.
         guard let damaged = removeRowsWithoutFiles() else { return nil }
@@ -31,7 +31,7 @@ struct Reconciler {
             if isEnding() { return removed }
             removed.orphans += removeOrphans(in: first)
         }
-        store.finishReconciliation()
+        store.finishReconciliation(begun)
         return removed
     }
 

@@ -265,10 +265,17 @@ final class Store: Sendable {
         change { $0.log.removeOrphan(id, fileExtension) }
     }
 
-    /// Records that files and rows agree.
-    func finishReconciliation() {
-        change { $0.log.finishReconciliation() }
+    /// Identifies a reconciliation that begins now; nil if there is nothing to do, or not yet: the index must have applied the whole
+    /// journal.
+    var reconciliation: Int? { change { $0.log.reconciliation } }
+
+    /// Records that files and rows agree after a reconciliation, unless they may disagree again.
+    func finishReconciliation(_ begun: Int) {
+        change { $0.log.finishReconciliation(begun) }
     }
+
+    /// Whether the index may have rows of evicted objects, because it was rebuilt and is not reconciled yet.
+    var hasEvictedRows: Bool { change { $0.log.hasEvictedRows } }
 
     /// Makes the next start look for files without rows.
     func expectOrphans() {

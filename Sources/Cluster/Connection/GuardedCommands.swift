@@ -41,7 +41,8 @@ package final class GuardedCommands: RedisCommands {
                 break
             }
             breaker.failed(permit, .refused(refusal))
-            if refusal.mayPassByReconnection { link.drop(.refused(refusal)) }
+            // A new connection may lead to the new primary, or log in again.
+            if [.readOnly, .authentication].contains(refusal.kind) { link.drop(.refused(refusal)) }
         case .failure(.cancelled):
             breaker.abandoned(permit)
         case .failure(let error):

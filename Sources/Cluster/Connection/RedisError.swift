@@ -99,7 +99,7 @@ package struct RedisRefusal: Error, Sendable, Equatable, CustomStringConvertible
     }
 
     /// Whether a new connection may help: it may lead to the new primary, or log in again.
-    var mayPassByReconnection: Bool {
+    var isWorthReconnecting: Bool {
         switch kind {
         case .readOnly, .authentication, .moved: true
         case .outOfMemory, .loading, .noScript, .noGroup, .other: false

@@ -134,12 +134,15 @@ final class RedisTransport {
         throw failure
     }
 
-    /// The end of the attempt to connect to the first of some addresses: its share of the time that is left. One that drops packets
-    /// would take all the time otherwise.
+    /// The least time for an attempt to connect: a round trip around the world.
+    private static let leastAttempt: Duration = .milliseconds(300)
+
+    /// The end of the attempt to connect to the first of some addresses: its share of the time that is left, and no less than a round
+    /// trip. One that drops packets would take all the time otherwise.
     static func attemptEnd(
         at now: ContinuousClock.Instant, until end: ContinuousClock.Instant, addresses: Int
     ) -> ContinuousClock.Instant {
-        now + (end - now) / max(1, addresses)
+        min(end, now + max(leastAttempt, (end - now) / max(1, addresses)))
     }
 
     private static func connect(

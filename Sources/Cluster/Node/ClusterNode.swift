@@ -115,7 +115,7 @@ final class ClusterNode: Sendable {
                 if Task.isCancelled { return }
                 meter.count(error)
                 onFollow(error)
-                if case .refused(let refusal) = error, refusal.mayPassByReconnection, time.now >= nextReconnection {
+                if case .refused(let refusal) = error, refusal.isWorthReconnecting, time.now >= nextReconnection {
                     nextReconnection = time.now + Self.reconnectInterval
                     onRefusal(error)
                 }

@@ -130,14 +130,17 @@ final class PurgeFollower: Sendable {
         // The first entry of a stream that was never trimmed is its own beginning.
         let isWhole = first.text("k") == "genesis"
         let reaches = saved.stream == identity && (isWhole || first.id <= saved.position)
-        // A server that restarts may lose the latest entries.
-        let hasLost = saved.stream != identity || last.id < max(saved.position, history.position)
         let lost = try await lostPurges(isOtherStream: saved.stream != identity)
-        let isKnown = reaches && !hasLost && state.withLock { $0.followed } == identity
+        // A server that restarts may lose the latest entries, and a replica that takes over may have others in their place.
+        let hasChanged = saved.stream != identity || last.id < max(saved.position, history.position) || !lost.isEmpty
+        let isKnown = reaches && !hasChanged && state.withLock { $0.followed } == identity
         if !isKnown {
             // Where everything is revalidated, only purges with callers that may still wait have to be applied.
             let recent = last.id.earlier(by: Self.recentMilliseconds)
-            history.reset(reach: isWhole ? .zero : first.id, position: reaches ? min(saved.position, last.id) : recent)
+            // Others may have been added since the first one that was lost. To apply a purge twice does no harm.
+            let firstLost = lost.map(\.id).min().map { $0.earlier(by: Self.recentMilliseconds) }
+            let known = min(saved.position, last.id, firstLost ?? last.id)
+            history.reset(reach: isWhole ? .zero : first.id, position: reaches ? known : recent)
         }
         state.withLock { $0.followed = identity }
         if !reaches {

@@ -8,7 +8,7 @@ package struct S3Tier: SharedTier {
     /// The largest rendition to receive, in bytes.
     private let maxBytes: Int
 
-    /// The longest time that a lease waits for the store: other nodes wait for the lease.
+    /// The longest time that a lease waits for the store, beside that of the upload at 1 MiB/s: other nodes wait for the lease.
     private static let saveLimit: Duration = .seconds(2)
     /// The longest time that a purge waits for the store.
     private static let removalLimit: Duration = .seconds(2)
@@ -36,7 +36,8 @@ package struct S3Tier: SharedTier {
                 facts: rendition.facts)
         else { return false }
         let mediaType = Rendition.Format(rawValue: rendition.fileExtension)?.contentType ?? "application/octet-stream"
-        return await store.store(name, rendition.descriptor, record, mediaType: mediaType, within: Self.saveLimit)
+        let limit = Self.saveLimit + .seconds(rendition.length >> 20)
+        return await store.store(name, rendition.descriptor, record, mediaType: mediaType, within: limit)
     }
 
     package func remove(_ id: ObjectID) async {

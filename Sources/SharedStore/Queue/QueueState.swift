@@ -40,11 +40,14 @@ struct QueueState {
     var bytes = 0
     var dropped = 0
     /// Senders that wait for an entry.
-    var waiting: [CheckedContinuation<Void, Never>] = []
-    var waitingForEnd: [CheckedContinuation<Void, Never>] = []
+    var idleSenders: [CheckedContinuation<Void, Never>] = []
+    /// Callers that wait until the queue is empty.
+    var drainWaiters: [CheckedContinuation<Void, Never>] = []
+    /// Whether entries are not paused, because the queue is to be emptied.
+    var isDraining = false
     /// By numbers of their own.
-    var waiters: [UInt64: Waiter] = [:]
-    var nextWaiter: UInt64 = 0
+    var attemptWaiters: [UInt64: Waiter] = [:]
+    var nextAttemptWaiter: UInt64 = 0
     var isClosed = false
     var isDiskBroken = false
     var hasDiscarded = false
@@ -64,18 +67,20 @@ struct QueueState {
         items.last { $0.entry.name == name && $0.phase != .withdrawn }?.entry
     }
 
-    /// The entry to send next. Of the first entries of all names it is the one that failed least often, so that entries that keep
-    /// failing hold up no others.
+    /// The entry to send next: the oldest that is ready. Entries that failed are paused, and hold up only later ones of their name.
     var nextIndex: Int? {
-        var names: Set<RenditionName> = []
-        var best: Int?
+        var held: Set<RenditionName> = []
         for (index, item) in items.enumerated() {
-            // Later entries of a name wait for its first one.
-            guard names.insert(item.entry.name).inserted, item.phase == .ready else { continue }
-            if item.failures == 0 { return index }
-            if best.map({ item.failures < items[$0].failures }) ?? true { best = index }
+            if item.phase == .ready, !held.contains(item.entry.name) { return index }
+            held.insert(item.entry.name)
         }
-        return best
+        return nil
+    }
+
+    mutating func endPause(at index: Int) {
+        guard items[index].phase == .paused else { return }
+        items[index].phase = .ready
+        items[index].pause = nil
     }
 
     /// Appends an entry, and removes the oldest puts, or else the oldest entries, over the limits.
@@ -107,8 +112,8 @@ struct QueueState {
 
     /// Removes the callers that wait for this entry.
     mutating func takeWaiters(for entry: QueueEntry) -> [Waiter] {
-        let ended = waiters.filter { $0.value.sequence == entry.sequence }
-        for number in ended.keys { waiters[number] = nil }
+        let ended = attemptWaiters.filter { $0.value.sequence == entry.sequence }
+        for number in ended.keys { attemptWaiters[number] = nil }
         return Array(ended.values)
     }
 }

@@ -96,7 +96,7 @@ final class WriteBehindQueue: Sendable {
                 added = new
             }
             if let waiter, let queued {
-                state.waiters[waiter.number] = QueueState.Waiter(
+                state.attemptWaiters[waiter.number] = QueueState.Waiter(
                     sequence: queued.sequence, continuation: waiter.continuation)
             }
             return (queued, added)
@@ -206,7 +206,7 @@ final class WriteBehindQueue: Sendable {
             state.withLock { state in
                 if state.isClosed { return false }
                 guard let entry = state.lastEntry(of: name) else { return true }
-                state.waiters[number] = QueueState.Waiter(sequence: entry.sequence, continuation: continuation)
+                state.attemptWaiters[number] = QueueState.Waiter(sequence: entry.sequence, continuation: continuation)
                 return nil
             }
         }
@@ -219,18 +219,18 @@ final class WriteBehindQueue: Sendable {
         within limit: Duration, _ register: (UInt64, CheckedContinuation<Bool, Never>) -> Bool?
     ) async -> Bool {
         let number = state.withLock { state in
-            state.nextWaiter += 1
-            return state.nextWaiter
+            state.nextAttemptWaiter += 1
+            return state.nextAttemptWaiter
         }
         return await withCheckedContinuation { continuation in
             if let known = register(number, continuation) { return continuation.resume(returning: known) }
             let deadline = Deadline(after: limit) { [weak self] in self?.waitEnded(number) }
-            state.withLock { $0.waiters[number]?.deadline = deadline }
+            state.withLock { $0.attemptWaiters[number]?.deadline = deadline }
         }
     }
 
     private func waitEnded(_ number: UInt64) {
-        let waiter = state.withLock { $0.waiters.removeValue(forKey: number) }
+        let waiter = state.withLock { $0.attemptWaiters.removeValue(forKey: number) }
         waiter?.continuation.resume(returning: false)
     }
 
@@ -255,7 +255,7 @@ final class WriteBehindQueue: Sendable {
             await withCheckedContinuation { continuation in
                 let mustWait = state.withLock { state in
                     let hasReady = state.isClosed || state.nextIndex != nil
-                    if !hasReady { state.waiting.append(continuation) }
+                    if !hasReady { state.idleSenders.append(continuation) }
                     return !hasReady
                 }
                 if !mustWait { continuation.resume() }
@@ -306,11 +306,11 @@ final class WriteBehindQueue: Sendable {
             guard let index = state.index(of: entry) else { return false }
             if state.items[index].phase == .withdrawn { return true }
             state.items[index].phase = .ready
-            guard let backoff else { return false }
+            guard let backoff, !state.isDraining else { return false }
             state.items[index].failures += 1
             state.items[index].phase = .paused
             state.items[index].pause = Deadline(after: backoff.pause(after: state.items[index].failures)) { [weak self] in
-                self?.endPauses { $0 == entry }
+                self?.endPause(of: entry)
             }
             return false
         }
@@ -318,31 +318,37 @@ final class WriteBehindQueue: Sendable {
         attemptEnded(entry, isSent: false)
     }
 
-    private func endPauses(_ isChosen: (QueueEntry) -> Bool = { _ in true }) {
+    private func endPause(of entry: QueueEntry) {
         state.withLock { state in
-            for index in state.items.indices where state.items[index].phase == .paused && isChosen(state.items[index].entry) {
-                state.items[index].phase = .ready
-                state.items[index].pause = nil
-            }
+            if let index = state.index(of: entry) { state.endPause(at: index) }
         }
         wake()
     }
 
-    /// Suspends until the queue is empty, closed, or `limit` has passed. Entries that failed are tried again at once.
+    /// Lets entries that failed be sent at once, such as after an outage.
+    func endPauses() {
+        state.withLock { state in
+            for index in state.items.indices { state.endPause(at: index) }
+        }
+        wake()
+    }
+
+    /// Suspends until the queue is empty, closed, or `limit` has passed. Entries that failed are tried again at once, from now on.
     ///
     /// - Returns: Whether it is empty.
     func drain(within limit: Duration) async -> Bool {
+        state.withLock { $0.isDraining = true }
         endPauses()
         let deadline = Deadline(after: limit) { [self] in
             for continuation in state.withLock({ state in
-                defer { state.waitingForEnd.removeAll() }
-                return state.waitingForEnd
+                defer { state.drainWaiters.removeAll() }
+                return state.drainWaiters
             }) { continuation.resume() }
         }
         await withCheckedContinuation { continuation in
             let mustWait = state.withLock { state in
                 let mustWait = !state.isClosed && !state.items.isEmpty
-                if mustWait { state.waitingForEnd.append(continuation) }
+                if mustWait { state.drainWaiters.append(continuation) }
                 return mustWait
             }
             if !mustWait { continuation.resume() }
@@ -354,8 +360,8 @@ final class WriteBehindQueue: Sendable {
     func close() {
         let abandoned = state.withLock { state in
             state.isClosed = true
-            defer { state.waiters.removeAll() }
-            return Array(state.waiters.values)
+            defer { state.attemptWaiters.removeAll() }
+            return Array(state.attemptWaiters.values)
         }
         for waiter in abandoned { waiter.continuation.resume(returning: false) }
         wake()
@@ -365,11 +371,11 @@ final class WriteBehindQueue: Sendable {
 
     private func wake() {
         let continuations = state.withLock { state in
-            var all = state.waiting
-            state.waiting.removeAll()
+            var all = state.idleSenders
+            state.idleSenders.removeAll()
             if state.items.isEmpty || state.isClosed {
-                all += state.waitingForEnd
-                state.waitingForEnd.removeAll()
+                all += state.drainWaiters
+                state.drainWaiters.removeAll()
             }
             return all
         }
