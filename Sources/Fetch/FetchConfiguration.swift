@@ -32,9 +32,6 @@ package struct FetchConfiguration: Sendable {
     package var stallTime: Duration = .seconds(3)
     /// Redirects that are followed. Default: 5.
     package var maxRedirects = 5
-    /// How long a response is fresh that gives no lifetime. A temporary redirect without one limits a longer lifetime of the
-    /// response to which it leads. Default: one day.
-    package var freshFor: Duration = .seconds(86_400)
     /// Fetches that run at once. Default: 64.
     package var concurrency = 64
     /// Fetches that run at once from one host and port. Default: 8.

@@ -79,6 +79,8 @@ package struct CacheDirectives: Hashable, Sendable {
     /// Seconds for which the response is fresh after its arrival: its lifetime less its age on arrival (RFC 9111 sections 4.2.1
     /// and 4.2.3); nil if the origin gave no lifetime.
     package internal(set) var freshFor: Int?
+    /// Whether the source is fresh no longer than one without a lifetime, because a redirect or the response gave none.
+    package var isLimitedByDefault = false
 
     private var sharedMaxAge: Int?
     private var plainMaxAge: Int?

@@ -14,31 +14,23 @@ import Testing
 
     @Test(
         arguments: [
-            (302, nil, "max-age=2592000", nil), (303, nil, "max-age=2592000", nil), (307, nil, "max-age=2592000", nil),
-            (301, nil, "max-age=2592000", month), (308, nil, "max-age=2592000", month), (302, nil, "max-age=600", 600),
-            (302, nil, nil, nil), (301, nil, nil, nil), (302, "max-age=60", "max-age=2592000", 60),
-            (301, "max-age=60", "max-age=2592000", 60), (302, "max-age=2592000", "max-age=600", 600),
-            (302, "max-age=2592000", "max-age=2592000", month), (302, "max-age=60", nil, 60),
-            (302, "max-age=2592000", nil, nil),
-        ] as [(Int, String?, String?, Int?)])
-    func theSmallestLifetimeCounts(_ status: Int, _ first: String?, _ last: String?, _ freshFor: Int?) async throws {
+            (302, nil, "max-age=2592000", month, true), (303, nil, "max-age=2592000", month, true),
+            (307, nil, "max-age=2592000", month, true), (301, nil, "max-age=2592000", month, false),
+            (308, nil, "max-age=2592000", month, false), (302, nil, "max-age=600", 600, true), (302, nil, nil, nil, true),
+            (301, nil, nil, nil, true), (302, "max-age=60", "max-age=2592000", 60, false),
+            (301, "max-age=60", "max-age=2592000", 60, false), (302, "max-age=2592000", "max-age=600", 600, false),
+            (302, "max-age=2592000", "max-age=2592000", month, false), (302, "max-age=60", nil, 60, true),
+        ] as [(Int, String?, String?, Int?, Bool)])
+    func theSmallestLifetimeCounts(
+        _ status: Int, _ first: String?, _ last: String?, _ freshFor: Int?, _ isLimited: Bool
+    ) async throws {
         try await withOrigin { origin, fetcher in
             origin.on("/a.gif", redirect(status, Self.field(first)))
             origin.on("/b.gif", .ok(TestGIF.dot, Self.field(last)))
             let directives = try await fetcher.source(origin.url("/a.gif")).cacheDirectives
             #expect(directives.freshFor == freshFor)
-        }
-    }
-
-    @Test func aTemporaryRedirectWithoutALifetimeIsFreshForTheDefault() async throws {
-        try await withOrigin({ $0.freshFor = .seconds(300) }) { origin, fetcher in
-            origin.on("/a.gif", redirect(302, []))
-            origin.on("/b.gif", .ok(TestGIF.dot, ["Cache-Control: max-age=301"]))
-            let longer = try await fetcher.source(origin.url("/a.gif")).cacheDirectives
-            #expect(longer.freshFor == nil)
-            origin.on("/b.gif", .ok(TestGIF.dot, ["Cache-Control: max-age=299"]))
-            let directives = try await fetcher.source(origin.url("/a.gif")).cacheDirectives
-            #expect(directives.freshFor == 299)
+            // A redirect, or the response, that gives no lifetime limits the others to the default one.
+            #expect(directives.isLimitedByDefault == isLimited)
         }
     }
 

@@ -137,7 +137,7 @@ extension SerialTests {
 
         /// Kills a zygote. One that dies within its first second is not replaced before the next job.
         private static func killWhenGrown(_ process: Int32) throws {
-            try blockUntil("the age of the zygote") { age(of: process) >= 1.2 }
+            try blockUntil("the age of the zygote") { age(of: process) >= 2 }
             kill(process, SIGKILL)
         }
 

@@ -9,7 +9,7 @@ struct RedirectDirectives {
     private var isPrivate = false
     /// Seconds: the smallest lifetime that a redirect gave; nil if none did.
     private var freshFor: Int?
-    /// Whether a temporary redirect gave no lifetime. A permanent one without a lifetime imposes none.
+    /// Whether a temporary redirect gave no lifetime. A permanent one without a lifetime imposes none (RFC 9110 §15.4).
     private var lacksLifetime = false
 
     /// Adds the redirect that a response is.
@@ -22,23 +22,14 @@ struct RedirectDirectives {
         if directives.freshFor == nil && Self.temporary.contains(head.status) { lacksLifetime = true }
     }
 
-    /// The directives for the source.
-    ///
-    /// - Parameters:
-    ///   - last: Those of the response after the redirects.
-    ///   - defaultLifetime: Seconds for which a response without a lifetime is fresh.
-    func applied(to last: CacheDirectives, defaultLifetime: Int) -> CacheDirectives {
+    /// The directives for the source, if the response after the redirects has these.
+    func applied(to last: CacheDirectives) -> CacheDirectives {
         var result = last
         result.noStore = noStore || last.noStore
         result.noCache = noCache || last.noCache
         result.isPrivate = isPrivate || last.isPrivate
-        let shortest = [freshFor, last.freshFor].compactMap { $0 }.min()
-        if lacksLifetime || last.freshFor == nil {
-            // No lifetime stands for the default one.
-            result.freshFor = shortest.flatMap { $0 < defaultLifetime ? $0 : nil }
-        } else {
-            result.freshFor = shortest
-        }
+        result.freshFor = [freshFor, last.freshFor].compactMap { $0 }.min()
+        result.isLimitedByDefault = lacksLifetime || last.freshFor == nil
         return result
     }
 }

@@ -189,8 +189,7 @@ final class Transfer {
 
     /// The directives of the response and of the redirects that led to it.
     var cacheDirectives: CacheDirectives {
-        let defaultLifetime = Int(settings.configuration.freshFor.components.seconds)
-        return redirects.applied(to: head.cacheDirectives, defaultLifetime: defaultLifetime)
+        redirects.applied(to: head.cacheDirectives)
     }
 
     enum Result {

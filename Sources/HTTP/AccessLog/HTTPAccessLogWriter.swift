@@ -15,8 +15,8 @@ package final class HTTPAccessLogWriter: HTTPObserver {
         case text, json
     }
 
-    /// Bytes from which on lines are handed over: the queue takes or drops them together, and a batch of long targets exceeds its
-    /// capacity.
+    /// Encoded lines are queued once they have this many bytes. The queue takes or drops all lines of one call, and a batch of long
+    /// targets exceeds its capacity.
     private static let pieceSize = 64 * 1024
 
     private let output: LineWriter

@@ -127,13 +127,15 @@ private struct ForwardedElement {
 }
 
 extension RequestHead {
-    /// Calls `body` with each part between commas in all fields of that kind, in order. These fields know no quoted strings: a
+    /// Calls `body` with each part between commas in all fields of that kind, in order. These fields have no quoted strings: a
     /// quote that a client sends must not join the element of a proxy to its own.
     fileprivate func forEachPart(of known: KnownField, _ body: (UnsafeRawBufferPointer) -> Void) {
         forEach(known) { value in
-            for part in value.split(separator: UInt8(ascii: ",")) {
-                let part = UnsafeRawBufferPointer(rebasing: part).trimmed
+            var start = 0
+            for end in 0...value.count where end == value.count || value[end] == UInt8(ascii: ",") {
+                let part = value.slice(start..<end).trimmed
                 if !part.isEmpty { body(part) }
+                start = end + 1
             }
         }
     }

@@ -84,8 +84,11 @@ final class Connection {
 
     /// Whether nothing is in progress, so that closing the connection loses nothing.
     var isIdle: Bool {
-        if case .reading = phase { unread.isEmpty } else { false }
+        if case .reading = phase { !hasBegunRequest } else { false }
     }
+
+    /// Whether a part of the next request has arrived. A CR alone may begin an empty line, which belongs to no request.
+    var hasBegunRequest: Bool { !unread.isEmpty && unread != [13] }
 
     /// Decodes the next step of the request's body; nil without a body.
     func nextBodyStep(

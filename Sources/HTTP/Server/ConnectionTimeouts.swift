@@ -43,14 +43,6 @@ struct ConnectionTimeouts {
         connection.deadline = clock.now + idleTimeout
     }
 
-    /// Restores the limit of ``becomeIdle(_:)`` after a CR that has begun an empty line and not a request. Has no effect before
-    /// the first request of a connection, whose limit is that of its head.
-    func stayIdle(_ connection: Connection) {
-        guard connection.isWithinHead, connection.sentBytes > 0 else { return }
-        connection.isWithinHead = false
-        connection.deadline = connection.idleSince + idleTimeout
-    }
-
     /// Limits the time until the rest of a body that no sink wanted has arrived.
     func awaitDiscardedBody(_ connection: Connection) {
         connection.deadline = clock.now + headTimeout
@@ -86,7 +78,7 @@ struct ConnectionTimeouts {
     func judge(_ connection: Connection) -> Verdict {
         connection.deadline = .max
         switch connection.phase {
-        case .reading: return connection.unread.isEmpty ? .close : .timedOut
+        case .reading: return connection.hasBegunRequest ? .timedOut : .close
         case .receiving:
             let count = connection.reception?.count ?? 0
             let isLate = clock.now >= connection.reception?.deadline ?? .max

@@ -55,15 +55,16 @@ final class RequestReader {
 
     /// Reads a connection's next request: the rest of an earlier read, together with what has arrived.
     func read(_ connection: Connection) -> Outcome {
-        var count = input.load(connection)
         // What follows an answered request is parsed before more is read.
-        if count == 0 || connection.isWithinHead {
+        let isIncomplete = connection.isWithinHead || !connection.hasBegunRequest
+        var count = input.load(connection)
+        if isIncomplete {
             switch connection.receive(into: input.freeSpace(after: count)) {
             case .bytes(let read):
                 let known = count
                 count += read
                 // Parsing an incomplete head again is worthwhile only when another line has ended.
-                if known > 0, count < parser.limits.target, !input.bytes(known..<count).contains(10) {
+                if connection.isWithinHead, known > 0, count < parser.limits.target, !input.bytes(known..<count).contains(10) {
                     connection.unread = Array(input.bytes(0..<count))
                     return .incomplete
                 }
@@ -113,7 +114,7 @@ final class RequestReader {
             position += skipEmptyLines(bytes.slice(position..<bytes.count), connection)
         }
         connection.unread = position < bytes.count ? Array(bytes[position...]) : []
-        if connection.phase == .reading, !connection.unread.isEmpty, !connection.isWithinHead, connection.budget > 0 {
+        if connection.phase == .reading, connection.hasBegunRequest, !connection.isWithinHead, connection.budget > 0 {
             timeouts.awaitHead(connection)
         }
     }
@@ -126,7 +127,6 @@ final class RequestReader {
         let skipped = rest.count & ~1
         // Without a cost, a client could hold up the others with endless empty lines.
         connection.budget -= skipped
-        if skipped == rest.count { timeouts.stayIdle(connection) }
         return skipped
     }
 }

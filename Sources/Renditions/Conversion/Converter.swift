@@ -70,6 +70,7 @@ package struct Converter: Sendable {
             return report
         } catch {
             if case .rejected(.failed(_, let code)) = error, code == -ENOSPC, !file.isInMemory { return nil }
+            if error == .cancelled { throw .cancelled }
             let failure = RenditionError.conversionFailed(error, allowance: job.allowance)
             meter.conversionFailed(error, failure)
             throw failure

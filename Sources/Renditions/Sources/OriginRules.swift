@@ -8,7 +8,9 @@ package struct OriginRules: Sendable, Equatable {
     package var shortest: Int64
     /// Seconds: the upper bound of a lifetime that an origin gives.
     package var longest: Int64
-    /// Seconds of freshness by the prefix of the canonical URL, for mounts with a lifetime of their own. The origin's
+    /// Seconds for which a source without a lifetime is fresh.
+    package var defaultLifetime: Int64 = 86_400
+    /// The same by the prefix of the canonical URL, for mounts with a lifetime of their own. The origin's
     /// lifetime takes precedence.
     package var freshFor: [String: Int64] = [:]
 
@@ -27,8 +29,11 @@ package struct OriginRules: Sendable, Equatable {
         guard isObeyed else { return StoragePermission(freshFor: configured) }
         // `private` excludes shared caches, and this is one.
         if directives.noStore || directives.isPrivate { return .denied }
-        let lifetime = directives.noCache ? 0 : directives.freshFor
-        return StoragePermission(freshFor: lifetime.map { min(max(Int64($0), shortest), longest) } ?? configured)
+        guard let lifetime = directives.noCache ? 0 : directives.freshFor else {
+            return StoragePermission(freshFor: configured)
+        }
+        let most = directives.isLimitedByDefault ? min(longest, configured ?? defaultLifetime) : longest
+        return StoragePermission(freshFor: min(max(Int64(lifetime), shortest), most))
     }
 }
 

@@ -107,7 +107,7 @@ package struct SourceLoader: Sendable {
 
     /// Starts to fetch a source for its followers, unless it is being fetched.
     ///
-    /// - Parameter slot: Held until the end of the fetch, and told the size of the source.
+    /// - Parameter slot: Held until the end of the fetch, and told the size of a source that the caller can use.
     /// - Returns: Holds the source as soon as it is in memory, so that the caller's own ``load(_:validators:)`` finds it there.
     func start(_ url: SourceURL, _ slot: AdmissionSlot) -> SourceHolder {
         let holder = SourceHolder(sourceInMemory(url))
@@ -117,9 +117,11 @@ package struct SourceLoader: Sendable {
             defer { withExtendedLifetime(slot) {} }
             let outcome = try await fetchNow(key)
             if case .loaded(let loaded) = outcome {
-                slot.sourceArrived(bytes: loaded.source.count)
+                if loaded.storage.isAllowed {
+                    holder.hold(loaded)
+                    slot.sourceArrived(bytes: loaded.source.count)
+                }
                 loaded.arriving.retain(slot.memory)
-                if loaded.storage.isAllowed { holder.hold(loaded) }
             }
             return outcome
         }

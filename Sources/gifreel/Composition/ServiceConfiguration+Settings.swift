@@ -91,11 +91,11 @@ extension ServiceConfiguration {
         cache.maxBytes = Int64(settings.maxBytes.bytes)
         cache.minFreeBytes = Int64(settings.minFreeBytes.bytes)
         cache.freshFor = settings.freshFor.components.seconds
-        fetch.freshFor = settings.freshFor
         cache.staleFor = settings.staleFor.components.seconds
         originRules = OriginRules(
             isObeyed: settings.obeyOrigin, shortest: settings.minFreshFor.components.seconds,
             longest: settings.maxFreshFor.components.seconds)
+        originRules.defaultLifetime = cache.freshFor
         maxAge = Int(settings.maxAge.components.seconds)
         cdnMaxAge = settings.cdnMaxAge.map { Int($0.components.seconds) }
     }

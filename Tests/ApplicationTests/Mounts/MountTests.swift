@@ -225,6 +225,15 @@ import Testing
         #expect(try freshFor("https://a.test/a.gif", "") == nil)
         #expect(try freshFor("https://a.test/up/a.gif", "max-age=90") == 90)
         #expect(try freshFor("https://a.test/up/a.gif", "no-cache") == 60)
+        // A redirect without a lifetime limits that of its target.
+        rules.defaultLifetime = 5000
+        for (url, said, expected) in [("up/", 90, 90), ("up/", 9000, 300), ("", 4000, 4000), ("", 9000, 5000)]
+            as [(String, Int, Int64)]
+        {
+            var directives = CacheDirectives("max-age=\(said)")
+            directives.isLimitedByDefault = true
+            #expect(rules.permission(for: try SourceURL("https://a.test/\(url)a.gif"), directives).freshFor == expected)
+        }
         rules.isObeyed = false
         #expect(try freshFor("https://a.test/up/a.gif", "max-age=90") == 300)
     }

@@ -48,6 +48,9 @@ import Testing
         let connection = try SocketPair().connection
         let timeouts = try timeouts()
         #expect(timeouts.judge(connection) == .close)
+        // A CR may begin an empty line.
+        connection.unread = [13]
+        #expect(timeouts.judge(connection) == .close)
         connection.unread = [1]
         #expect(timeouts.judge(connection) == .timedOut)
         #expect(connection.deadline == .max)

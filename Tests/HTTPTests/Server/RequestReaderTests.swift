@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [["\r\n"], ["\r\n\r\n"], ["\r", "\n"], ["\r\n\r", "\n"]])
+    @Test(arguments: [["\r\n"], ["\r\n\r\n"], ["\r", "\n"], ["\r\n\r", "\n"], ["\r", "\n", "\r"]])
     func emptyLinesAfterARequestLeaveTheConnectionIdle(pieces: [String]) throws {
         let settings = try loopSettings()
         let timeouts = ConnectionTimeouts(settings: settings, clock: LoopClock())
@@ -116,7 +116,8 @@ import Testing
         }
         #expect(pair.connection.isIdle && !pair.connection.isWithinHead)
         #expect(pair.connection.deadline == deadline)
-        try pair.send(Array("GET / HTTP/1.1\r\nHost: h\r\n\r\n".utf8))
+        let end = pieces.last == "\r" ? "\n" : ""
+        try pair.send(Array("\(end)GET / HTTP/1.1\r\nHost: h\r\n\r\n".utf8))
         serve(reader, pair.connection, &seen)
         #expect(seen.requests.count == 1 && seen.error == nil)
     }
