@@ -144,7 +144,7 @@ package final class WebHandler: HTTPHandler {
             guard request.method == .get || request.method == .post else { return nil }
             try access.checkBytes(request.clientAddress.map(ClientNetwork.init))
         } catch {
-            switch try? parser.parse(request.target, hasBody: request.method == .post).route {
+            switch try? parse(request).route {
             case .rendition, .upload, .object, .oembed: return problems.response(error, ProblemForm(request, parser))
             default: return nil
             }
@@ -155,8 +155,7 @@ package final class WebHandler: HTTPHandler {
     private func route(_ request: borrowing HTTPRequest) -> HTTPReply {
         do throws(Problem) {
             let method = request.method
-            let isForm = method == .post && MultipartParser.isForm(request.header("Content-Type"))
-            var target = try parser.parse(request.target, hasBody: method == .post, fields: isForm ? nil : [])
+            var target = try parse(request)
             if method == .get || method == .head {
                 try access.check(&target, request)
                 // The width of a client is not in the bytes of its target, and a callback is checked each time.
@@ -166,6 +165,13 @@ package final class WebHandler: HTTPHandler {
         } catch {
             return .now(problems.response(error, ProblemForm(request, parser)))
         }
+    }
+
+    /// Parses the target of a request. That of a form may lack options that the form has.
+    private func parse(_ request: borrowing HTTPRequest) throws(Problem) -> ParsedTarget {
+        let hasBody = request.method == .post
+        let isForm = hasBody && MultipartParser.isForm(request.header("Content-Type"))
+        return try parser.parse(request.target, hasBody: hasBody, fields: isForm ? nil : [])
     }
 
     private func dispatch(_ request: borrowing HTTPRequest, _ target: ParsedTarget) throws(Problem) -> HTTPReply {

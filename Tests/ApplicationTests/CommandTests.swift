@@ -155,6 +155,48 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).count == 3)
     }
 
+    @Test func aRedirectionGetsTheOutputAfterWhatItHas() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let input = try write("a.gif", GIFBuilder.animation(frames: 3))
+        let output = directory.appendingPathComponent("out").path
+        for name in ["-", "/dev/stdout", "/proc/self/fd/1"] {
+            let script = "printf head >\"$3\"; \"$1\" convert --format mp4 \"$2\" \(name) >>\"$3\"; printf tail >>\"$3\""
+            let outcome = try ChildProcess(
+                URL(fileURLWithPath: "/bin/sh"), ["-ec", script, "sh", GifreelProcess.executable.path, input, output]
+            ).finish()
+            #expect(outcome.code == 0, "\(outcome.log)")
+            let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: output)))
+            #expect(bytes.starts(with: Array("head".utf8)) && bytes.suffix(4).elementsEqual(Array("tail".utf8)), "\(name)")
+            #expect(try MP4Boxes(Array(bytes.dropFirst(4).dropLast(4))).durations == [10, 10, 10])
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted() == ["a.gif", "out"])
+    }
+
+    @Test func twoNamesOfOneFileAreNotBothOutputs() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let inputs = [
+            try write("a.gif", GIFBuilder.animation(frames: 2)), try write("b.gif", GIFBuilder.animation(frames: 3)),
+        ]
+        let first = try write("a.mp4", [1])
+        let second = directory.appendingPathComponent("b.mp4").path
+        try #require(symlink(first, second) == 0)
+        let outcome = try gifreel(["convert", "--to", directory.path] + inputs)
+        #expect(outcome.code != 0 && outcome.log.contains("\(first) and \(second) are one file"), "\(outcome.log)")
+        #expect(try Data(contentsOf: URL(fileURLWithPath: first)) == Data([1]))
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "Only root may give a file away.")) func anOutputKeepsItsOwner() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let input = try write("a.gif", GIFBuilder.animation(frames: 2))
+        let output = try write("a.mp4", [1])
+        try #require(chown(output, 12_345, 23_456) == 0)
+        try #require(chmod(output, 0o640) == 0)
+        #expect(try gifreel(["convert", input, output]).code == 0)
+        let attributes = try FileManager.default.attributesOfItem(atPath: output)
+        #expect(attributes[.ownerAccountID] as? Int == 12_345 && attributes[.groupOwnerAccountID] as? Int == 23_456)
+        #expect(attributes[.posixPermissions] as? Int == 0o640)
+    }
+
     @Test func anOutputThatCannotBeWrittenIsBlamedItself() throws {
         defer { try? FileManager.default.removeItem(at: directory) }
         let input = try write("a.gif", GIFBuilder.animation(frames: 2))

@@ -65,6 +65,10 @@ package final class PurgeHooks: Sendable {
     /// Puts other hooks into force. Requests of former ones are still sent.
     package func setHooks(_ hooks: [PurgeHook]) {
         state.withLock { $0.hooks = hooks }
+        // Series that begin at 0: an alert on an increase does not see the first value of a series.
+        for hook in hooks {
+            for result in ["failed", "dropped"] { count(result, hook.name, by: 0) }
+        }
     }
 
     /// Whether a purge calls a hook.
@@ -144,8 +148,9 @@ package final class PurgeHooks: Sendable {
         }
     }
 
-    private func count(_ result: String, _ hook: String) {
-        Counter(label: Families.purgeHooks.name, dimensions: [("hook", hook), ("result", result)], factory: factory).increment()
+    private func count(_ result: String, _ hook: String, by number: Int64 = 1) {
+        let dimensions = [("hook", hook), ("result", result)]
+        Counter(label: Families.purgeHooks.name, dimensions: dimensions, factory: factory).increment(by: number)
     }
 
     /// Refuses further calls, waits for those that are queued, and gives up those that are left after the limit.

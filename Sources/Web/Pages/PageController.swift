@@ -261,7 +261,8 @@ struct PageController: Sendable {
             return try page(parsed, text: target, client)
         }
         let parsed = try granted(target, &client, request)
-        var page = try page(parsed, text: target, base: base, client)
+        let text = parsed.withoutCallback(target, keys: policy.signingKeys)
+        var page = try page(parsed, text: text, base: base, client)
         page.terms.varies = false
         if page.rendition.format == .html { return page }
         guard page.rendition.format.isSentAsStored else { throw Self.notAPage }

@@ -31,7 +31,7 @@ struct ConvertPlan {
         }
         files = [(input, output)]
         directories = []
-        try refuseOverwritingInputs()
+        try refuseOverwriting()
     }
 
     /// Plans the conversion of many files into a directory. An input that is a directory stands for all GIFs, APNGs and animated WebPs
@@ -61,17 +61,22 @@ struct ConvertPlan {
         }
         self.files = files
         directories = Set(files.map { Files.directory(of: $0.output) }).union([directory]).sorted()
-        try refuseOverwritingInputs()
+        try refuseOverwriting()
     }
 
-    /// Refuses outputs that are inputs, also those of other conversions, by whatever path.
-    private func refuseOverwritingInputs() throws(Mistake) {
+    /// Refuses outputs that are inputs, also those of other conversions, or one another, by whatever path.
+    private func refuseOverwriting() throws(Mistake) {
         var inputs: [FileIdentity: String] = [:]
         for file in files where file.input != "-" {
             if let identity = FileIdentity(file.input) { inputs[identity] = file.input }
         }
+        var outputs: [FileIdentity: String] = [:]
         for file in files where file.output != "-" {
-            guard let input = FileIdentity(file.output).flatMap({ inputs[$0] }) else { continue }
+            guard let identity = FileIdentity(file.output) else { continue }
+            if let other = outputs.updateValue(file.output, forKey: identity), files.count > 1 {
+                throw Mistake(description: "\(other) and \(file.output) are one file; remove one of them.")
+            }
+            guard let input = inputs[identity] else { continue }
             let kind = input == file.input ? "the input itself" : "the input \(input)"
             throw Mistake(description: "\(file.output) is \(kind) and would be overwritten; give another output.")
         }

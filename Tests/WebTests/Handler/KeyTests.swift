@@ -107,6 +107,10 @@ import Testing
             }
             #expect(refused?.detail == "This address has received too many bytes." && refused?["retry-after"] != nil)
             #expect(try await web.request("HEAD", web.target("mp4", "/a.gif")).status == 200)
+            // The form has the options that its target lacks.
+            let type = "Content-Type: multipart/form-data; boundary=b"
+            let form = try await web.request("POST", "/mp4?fit=cover", headers: [type], body: Array("--b--\r\n".utf8))
+            #expect(form.status == 429 && form.detail == refused?.detail)
             for target in ["/healthz", "/readyz", "/"] { #expect(try await web.request("GET", target).status == 200) }
         }
     }

@@ -137,6 +137,15 @@ import Testing
         }
     }
 
+    @Test func failuresAreCountedFromZero() async throws {
+        try await run([]) { _, _, registry in
+            let lines = registry.text(.prometheus).split(separator: "\n")
+            for result in ["failed", "dropped"] {
+                #expect(lines.contains("gifreel_purge_hook_requests_total{hook=\"cdn\",result=\"\(result)\"} 0"))
+            }
+        }
+    }
+
     @Test func aFullQueueDropsRequestsAndCountsThem() async throws {
         try await run([], queue: 0) { hooks, sent, registry in
             hooks.call(notice)

@@ -109,6 +109,19 @@ import Testing
         }
     }
 
+    @Test func theFrameHasNoCallback() async throws {
+        let gif = GIFBuilder.animation(frames: 2)
+        try await WebFixture.run(["/a.gif": { _ in .ok(gif) }]) { settings in
+            settings.policy.publicURL = "https://gifs.example"
+        } _: { web async throws in
+            let source = web.origin.url("/a.gif")
+            let page = "https://gifs.example/html,callback=https%3A%2F%2Fhook.test%2Fx,width=40/\(source)"
+            let response = try await web.request("GET", "/oembed?url=\(PercentEncoding.encode(page))")
+            let html = try #require(try response.json()["html"] as? String, "\(response.text)")
+            #expect(html.contains("src=\"https://gifs.example/html,width=40/\(source)\"") && !html.contains("callback"))
+        }
+    }
+
     @Test func anAddressThatIsNoPageOfThisServerIsRefused() async throws {
         try await WebFixture.run { web async throws in
             for (url, code) in [
