@@ -19,6 +19,7 @@ static const int gifreel_averror_external = AVERROR_EXTERNAL;
 static const unsigned gifreel_avcodec_built = LIBAVCODEC_VERSION_INT;
 static const unsigned gifreel_avformat_built = LIBAVFORMAT_VERSION_INT;
 static const unsigned gifreel_avutil_built = LIBAVUTIL_VERSION_INT;
+static const unsigned gifreel_swscale_built = LIBSWSCALE_VERSION_INT;
 
 static inline int gifreel_averror(int code) { return AVERROR(code); }
 

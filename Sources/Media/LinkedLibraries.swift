@@ -26,6 +26,7 @@ package struct LinkedLibraries: Sendable {
                 Library(name: "libavcodec", loaded: avcodec_version(), built: gifreel_avcodec_built),
                 Library(name: "libavformat", loaded: avformat_version(), built: gifreel_avformat_built),
                 Library(name: "libavutil", loaded: avutil_version(), built: gifreel_avutil_built),
+                Library(name: "libswscale", loaded: swscale_version(), built: gifreel_swscale_built),
             ],
             hasEncoder: { $0.traits.encoder.map { avcodec_find_encoder_by_name($0) != nil } ?? true })
     }

@@ -137,8 +137,8 @@ extension OperationsTests {
         @Test func aLibraryThatIsTooOldIsNamed() throws {
             for index in LinkedLibraries.present.libraries.indices {
                 var libraries = LinkedLibraries.present
-                libraries.libraries[index].loaded = 28 << 16 | 76 << 8 | 100
-                #expect(try complaint(libraries).hasPrefix("\(libraries.libraries[index].name) 28.76.100 is too old: "))
+                libraries.libraries[index].loaded = 1 << 16 | 2 << 8 | 100
+                #expect(try complaint(libraries).hasPrefix("\(libraries.libraries[index].name) 1.2.100 is too old: "))
             }
         }
     }
