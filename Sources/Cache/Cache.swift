@@ -272,12 +272,7 @@ package final class Cache: RenditionCache {
     ///
     /// It is in force when this returns, and after a restart if the directory can be written to.
     package func revalidateAll() async {
-        _ = await purgers.run { [context] in
-            // First: what is stored between the two lines is before the mark.
-            context.purges.append(.all)
-            let store = context.store
-            try? context.revalidation.set(store.nextSequence, in: store.directory)
-        }
+        _ = await purgers.run { [context] in context.revalidateAll() }
     }
 
     /// Whether a purge that covers the source came after `epoch`. Never waits for a disk.

@@ -13,8 +13,8 @@ final class CacheContext: Sendable {
     /// Runs housekeeping; woken when there is work for it.
     let housekeeping: RepeatingThread
     private let currentStore: Mutex<Store>
-    /// The purges before the open store was lost; nil if it is in place. The thread of housekeeping changes it.
-    private let lossEpoch = Mutex<Epoch?>(nil)
+    /// Locked while the store is replaced, and while its revalidation mark is moved.
+    private let lostStores = Mutex(LostStores())
     private let report: @Sendable (CacheEvent) -> Void
     /// Called at each ``Step``; only tests set it.
     private let onStep: (@Sendable (Step) -> Void)?
@@ -45,46 +45,69 @@ final class CacheContext: Sendable {
     /// Starts afresh if the directory or its journal was removed or replaced: closes the store and opens the directory at the
     /// path, creating it if needed.
     ///
-    /// The removal of a cache's directory is meant to remove its contents, so work in progress is not stored. The same directory may
-    /// return, so purges that the closed store could not record are applied to what is found.
+    /// The removal of a cache's directory is meant to remove its contents, so work in progress is not stored. A lost directory may
+    /// return, even after others, so what it has missed since its loss is applied to it.
     func reopenStoreIfLost() {
-        let lost = store
         // After ``Cache/close()`` the store must stay closed.
-        guard !lost.isInPlace, !housekeeping.isEnding else { return }
-        let epoch = lossEpoch.withLock { epoch in
-            epoch = epoch ?? purges.epoch
-            return epoch ?? purges.epoch
-        }
+        guard !store.isInPlace, !housekeeping.isEnding else { return }
+        lostStores.withLock { replaceStore(&$0) }
+    }
+
+    private func replaceStore(_ lostStores: inout LostStores) {
+        let lost = store
+        // Before the store is closed: after that it records no purge.
+        lostStores.insert(lost.journalIdentity, lostAt: purges.epoch)
         // Releases the locks: some of the files may be the same in the new store.
         lost.close()
         // On failure hits from memory continue, publishes are not stored, and the next round tries again.
         guard let found = try? Store(path: configuration.directory, report: report)
         else { return }
-        let applied = applyPurges(since: epoch, to: found)
-        currentStore.withLock { $0 = found }
-        // A purge that still used the closed store is in the log by now, or is repeated; see ``Purger/run(_:)``.
-        _ = applyPurges(since: applied, to: found)
-        lossEpoch.withLock { $0 = nil }
-        revalidation.reload(from: found.directory, before: found.nextSequence)
-        report(.directoryReplaced(path: configuration.directory))
-        purges.append(.all)
+        var epoch = lostStores.epoch(of: found.journalIdentity, inPlaceOf: lost.journalIdentity)
+        // Nothing of the closed store gets into memory after this, so only aliases of the found one are compared with its mark.
+        purges.append(.replacement)
         hot.removeAll()
         verified.removeAll()
+        revalidation.reload(
+            from: found.directory, before: found.nextSequence, coveringAll: purges.missed(since: epoch).hasRevalidation)
+        repeat { epoch = applyPurges(since: epoch, to: found) } while !use(found, at: epoch)
+        lostStores.remove(found.journalIdentity)
+        report(.directoryReplaced(path: configuration.directory))
     }
 
-    /// Applies purges that a closed store could not record.
+    /// Applies the purges that a store has missed.
     ///
     /// - Returns: The epoch after them.
     private func applyPurges(since epoch: Epoch, to store: Store) -> Epoch {
-        let (scopes, next) = purges.scopes(since: epoch)
-        for scope in scopes {
+        let missed = purges.missed(since: epoch)
+        for scope in missed.purges {
             store.catchUp()
             let removed = store.applyPurge(scope) {}.removed.objects
             for start in stride(from: 0, to: removed.count, by: Purger.filesPerTurn) {
                 store.removeFiles(of: Array(removed[start..<min(start + Purger.filesPerTurn, removed.count)]))
             }
         }
-        return next
+        return missed.next
+    }
+
+    /// Makes a store the open one, unless a purge came after `epoch`: it may have used the closed store.
+    private func use(_ found: Store, at epoch: Epoch) -> Bool {
+        currentStore.withLock { store in
+            // A purge after this comparison is repeated with the found store; see ``Purger/run(_:)``.
+            guard purges.epoch == epoch else { return false }
+            store = found
+            return true
+        }
+    }
+
+    /// See ``Cache/revalidateAll()``. May block.
+    func revalidateAll() {
+        // First: what is stored between this and the mark is before the mark.
+        purges.append(.revalidation)
+        // Locked, so that the mark of one store is not set for another one.
+        lostStores.withLock { _ in
+            let current = store
+            try? revalidation.set(current.nextSequence, in: current.directory)
+        }
     }
 
     @inline(__always)

@@ -18,7 +18,7 @@ final class Evictor: Sendable {
     func keepLimits(of store: Store) {
         if isNeeded(in: store) {
             let target = context.configuration.maxBytes / 100 * 90
-            evict(from: store) { store.totals.bytes - target }
+            evict(from: store) { _ in store.totals.bytes - target }
         }
         keepFreeSpace(of: store)
     }
@@ -31,11 +31,8 @@ final class Evictor: Sendable {
         // Without the first comparison the sum may overflow.
         guard let (free, expected) = measureSpace(of: store), free < required, free + expected < required else { return }
         // Measured once per round: the blocks of files that are still being read become free later.
-        var missing = minimum + margin - free - expected
-        let evicted = evict(from: store) {
-            defer { missing = 0 }
-            return missing
-        }
+        let missing = minimum + margin - free - expected
+        let evicted = evict(from: store) { missing - $0 }
         guard evicted > 0 else { return }
         evictedSpace.withLock { $0.add(evicted, now: context.clock.monotonicNanoseconds()) }
         // Most file systems report the space at once, before writes take some of it again.
@@ -53,44 +50,41 @@ final class Evictor: Sendable {
     func makeSpace(for length: Int64, in store: Store) {
         while true {
             let excess = store.totals.bytes + length - context.configuration.maxBytes
-            // An index that was rebuilt has rows of evicted objects. Housekeeping removes these and then keeps the limit.
+            // Rows of evicted objects count towards the total. Housekeeping removes these and then keeps the limit.
             guard excess > 0, !store.hasEvictedRows, evictBatch(atLeast: excess, from: store).continues else { return }
         }
     }
 
     /// Evicts until `excess` returns zero or less, nothing is left, a file cannot be removed, or the cache closes.
     ///
-    /// - Returns: The evicted bytes.
+    /// - Parameter excess: Receives the bytes of the files removed so far, and returns those still to be evicted.
+    /// - Returns: The bytes of the removed files.
     @discardableResult
-    private func evict(from store: Store, excess: () -> Int64) -> Int64 {
+    private func evict(from store: Store, excess: (_ evicted: Int64) -> Int64) -> Int64 {
         var total: Int64 = 0
-        while true {
-            var missing = excess()
-            guard missing > 0 else { return total }
-            while missing > 0 {
-                if context.housekeeping.isEnding { return total }
-                let (bytes, continues) = evictBatch(atLeast: missing, from: store)
-                total += bytes
-                if !continues { return total }
-                missing -= bytes
-            }
+        while !context.housekeeping.isEnding, case let wanted = excess(total), wanted > 0 {
+            let (bytes, continues) = evictBatch(atLeast: wanted, from: store)
+            total += bytes
+            if !continues { break }
         }
+        return total
     }
 
     /// Evicts a bounded number of objects.
     ///
-    /// - Returns: Their bytes, and whether more may be evicted.
+    /// - Returns: The bytes of the removed files, and whether more may be evicted.
     @discardableResult
     func evictBatch(atLeast wanted: Int64, from store: Store) -> (bytes: Int64, continues: Bool) {
-        let (evicted, hasFailed) = store.evict(atLeast: wanted, visited: context.hot.visited)
-        guard !evicted.isEmpty else { return (0, false) }
+        let evicted = store.evict(atLeast: wanted, visited: context.hot.visited)
+        let removed = evicted.objects + evicted.withoutFile
+        guard !removed.isEmpty else { return (0, false) }
         context.reached(.evictedFromDisk)
-        let bytes = evicted.reduce(0) { $0 + $1.record.length }
-        context.counters.evictions.count(Int64(evicted.count))
+        let bytes = evicted.objects.reduce(0) { $0 + $1.record.length }
+        context.counters.evictions.count(Int64(evicted.objects.count))
         context.counters.evictedBytes.count(bytes)
         // Releases the open files: their blocks become free when the last reader ends.
-        context.hot.remove(Set(evicted.map(\.record.id)))
-        return (bytes, !hasFailed)
+        context.hot.remove(Set(removed.map(\.record.id)))
+        return (bytes, !evicted.hasFailed)
     }
 }
 

@@ -170,6 +170,29 @@ import Testing
         #expect(bytesOnDisk == 0)
     }
 
+    @Test func anObjectWhoseFileIsMissingLosesItsRowAndCountsAsNoEviction() async throws {
+        let cache = try Cache.openWithoutHousekeeping(configuration(maxBytes: 1 << 20))
+        defer { cache.close() }
+        // Publishes evict nothing before files and rows are compared.
+        for number in UInt64(0)..<4 { try await cache.put(noise(300_000, seed: number), url: "https://a/\(number)") }
+        let missing = ObjectID.test("https://a/0").description
+        try directory.remove("objects/\(missing.prefix(2))/\(missing.dropFirst(2)).mp4")
+        // The oldest row is enough to bring the total below the limit.
+        cache.evictor.keepLimits(of: cache.store)
+        var statistics = cache.statistics()
+        #expect(statistics.evictions == 0 && statistics.evictedBytes == 0)
+        #expect(statistics.objects == 3 && statistics.bytes == 900_000)
+        #expect(await cache.alias(.test("https://a/0")) == nil)
+
+        let second = ObjectID.test("https://a/1").description
+        try directory.remove("objects/\(second.prefix(2))/\(second.dropFirst(2)).mp4")
+        let result = cache.evictor.evictBatch(atLeast: .max, from: cache.store)
+        #expect(result.bytes == 600_000 && result.continues)
+        statistics = cache.statistics()
+        #expect(statistics.evictions == 2 && statistics.evictedBytes == 600_000)
+        #expect(statistics.objects == 0 && statistics.bytes == 0)
+    }
+
     /// The path of the directory with the object that is named by a URL.
     private func folder(_ url: String) -> String {
         "\(directory.path)/objects/\(ObjectID.test(url).description.prefix(2))"

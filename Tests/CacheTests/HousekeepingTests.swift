@@ -100,6 +100,30 @@ struct HousekeepingTests {
         _ = consume disk
     }
 
+    @Test(.enabled(if: SmallDisk.isPossible, "needs the right to mount"))
+    func objectsWithoutFilesFreeNoSpace() async throws {
+        let disk = try #require(SmallDisk(on: directory.path, bytes: 16 << 20))
+        var configuration = CacheConfiguration.test(directory)
+        configuration.minFreeBytes = 4 << 20
+        let cache = try Cache.openWithoutHousekeeping(configuration)
+        defer { cache.close() }
+        // Files and rows are compared before files are lost.
+        cache.housekeeper.runRound()
+        for number in UInt64(0)..<40 { try await cache.put(noise(100_000, seed: number), url: "https://a/\(number)") }
+        for number in 0..<10 {
+            let id = ObjectID.test("https://a/\(number)").description
+            try directory.remove("objects/\(id.prefix(2))/\(id.dropFirst(2)).mp4")
+        }
+        cache.forgetHot()
+        disk.fill(leaving: 4 << 20 + 100 << 10)
+        cache.housekeeper.runRound()
+        #expect(disk.free >= 4 << 20 + 300 << 10)
+        let statistics = cache.statistics()
+        #expect((1...10).contains(statistics.evictions))
+        #expect(statistics.objects == 30 - statistics.evictions)
+        _ = consume disk
+    }
+
     @Test func evictedBytesCountAsFreeUntilTheDiskReportsThem() {
         var space = EvictedSpace()
         var expected = [space.measure(free: 1000, now: 0)]

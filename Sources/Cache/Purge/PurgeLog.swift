@@ -46,21 +46,51 @@ package struct PurgeResult: Sendable, Equatable {
 package struct Epoch: Sendable, Hashable, Comparable {
     let number: Int64
 
+    /// Before everything that a log may contain.
+    static let beforeAll = Epoch(number: -1)
+
     package static func < (left: Epoch, right: Epoch) -> Bool {
         left.number < right.number
     }
 }
 
-/// The latest purges, in order. It decides whether a purge overtook a piece of work.
+/// The latest purges, in order. It decides whether a purge overtook a piece of work, and what a lost store has missed.
 ///
 /// Bounded: when it is full, the oldest purges are dropped, and work begun before them counts as overtaken whatever its source.
 /// Its result is then used but not stored, which is always safe. Any thread; the lock is held for a short scan.
 final class PurgeLog: Sendable {
+    /// A purge, or another event that overtakes work like a purge of everything.
+    enum Entry: Sendable, Equatable {
+        case purge(PurgeScope)
+        /// See ``Cache/revalidateAll()``.
+        case revalidation
+        /// The open store was lost, and another one is used.
+        case replacement
+
+        /// The renditions whose work it overtakes.
+        fileprivate var scope: PurgeScope {
+            if case .purge(let scope) = self { scope } else { .all }
+        }
+
+        /// What a purge removes from a store; nil for other events.
+        fileprivate var purged: PurgeScope? {
+            if case .purge(let scope) = self { scope } else { nil }
+        }
+    }
+
+    /// What a store has missed while it was lost.
+    struct Missed: Sendable {
+        let purges: [PurgeScope]
+        let hasRevalidation: Bool
+        /// The epoch after them.
+        let next: Epoch
+    }
+
     private struct State {
-        /// The number of purges so far.
+        /// The number of entries so far.
         var number: Int64 = 0
-        /// The scopes of purges `number - scopes.count + 1 ... number`.
-        var scopes: ArraySlice<PurgeScope> = []
+        /// The entries `number - entries.count + 1 ... number`.
+        var entries: ArraySlice<Entry> = []
     }
 
     private let state = Mutex(State())
@@ -76,22 +106,30 @@ final class PurgeLog: Sendable {
 
     /// Puts a purge into force: from now on it overtakes all older epochs of covered renditions.
     func append(_ scope: PurgeScope) {
+        append(.purge(scope))
+    }
+
+    /// Puts an event into force: from now on it overtakes all older epochs of covered renditions.
+    func append(_ entry: Entry) {
         state.withLock { state in
             state.number += 1
-            state.scopes.append(scope)
-            if state.scopes.count > limit {
+            state.entries.append(entry)
+            if state.entries.count > limit {
                 // A slice keeps its removed front allocated; the copy bounds that.
-                state.scopes = ArraySlice(state.scopes.suffix(limit / 2))
+                state.entries = ArraySlice(state.entries.suffix(limit / 2))
             }
         }
     }
 
-    /// The scopes of the purges after `epoch`, or everything if some of them were dropped; and the epoch after them.
-    func scopes(since epoch: Epoch) -> (scopes: [PurgeScope], next: Epoch) {
+    /// What a store has missed that was lost at `epoch`. If some of it was dropped, that is a purge of everything.
+    func missed(since epoch: Epoch) -> Missed {
         state.withLock { state in
+            let next = Epoch(number: state.number)
             let later = state.number - epoch.number
-            let scopes = later > Int64(state.scopes.count) ? [.all] : Array(state.scopes.suffix(Int(later)))
-            return (scopes, Epoch(number: state.number))
+            guard later <= Int64(state.entries.count) else { return Missed(purges: [.all], hasRevalidation: false, next: next) }
+            let entries = state.entries.suffix(Int(later))
+            return Missed(
+                purges: entries.compactMap(\.purged), hasRevalidation: entries.contains(.revalidation), next: next)
         }
     }
 
@@ -100,8 +138,8 @@ final class PurgeLog: Sendable {
         state.withLock { state in
             let later = state.number - epoch.number
             if later == 0 { return false }
-            if later > Int64(state.scopes.count) { return true }
-            return state.scopes.suffix(Int(later)).contains { $0.covers(sourceURL, object: object) }
+            if later > Int64(state.entries.count) { return true }
+            return state.entries.suffix(Int(later)).contains { $0.scope.covers(sourceURL, object: object) }
         }
     }
 }

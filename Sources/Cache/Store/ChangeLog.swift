@@ -17,7 +17,8 @@ struct ChangeLog: ~Copyable, Sendable {
     private var isReconciled: Bool
     /// How often files and rows ceased to be known to agree.
     private var doubts = 0
-    /// Whether the index was built from the journal, which does not record evictions, so that it has rows of evicted objects.
+    /// Whether the index may have rows of evicted objects: it was built from the journal, which does not record evictions, and
+    /// files and rows have not been compared since. That may have been before a restart.
     private(set) var hasEvictedRows: Bool
     /// Whether a file without a row may be left, which the next start then removes.
     private var hasOrphans = false
@@ -29,7 +30,7 @@ struct ChangeLog: ~Copyable, Sendable {
     init(_ journal: consuming Journal, index: ServingIndex, files: ObjectFiles) {
         applied = index.openedState?.position.offset ?? journal.start
         isReconciled = index.openedState?.isClean ?? false
-        hasEvictedRows = index.openedState == nil
+        hasEvictedRows = !(index.openedState?.isClean ?? false)
         self.journal = journal
         self.index = index
         self.files = files
@@ -43,6 +44,9 @@ struct ChangeLog: ~Copyable, Sendable {
 
     /// The sequence of the next line of the journal.
     var nextSequence: Int64 { journal.nextSequence }
+
+    /// Distinguishes the journal from any other.
+    var journalIdentity: String { journal.identity }
 
     // MARK: Recording
 
@@ -177,15 +181,21 @@ struct ChangeLog: ~Copyable, Sendable {
 
     /// Evicts objects in their order, up to the first whose file cannot be removed: it keeps its row, because its bytes stay on
     /// the disk.
-    ///
-    /// - Returns: The evicted objects.
-    mutating func evict(_ objects: [ObjectRow]) -> [ObjectRow] {
-        var evicted: [ObjectRow] = []
+    mutating func evict(_ objects: [ObjectRow]) -> EvictedObjects {
+        var evicted = EvictedObjects()
         for object in objects {
-            guard (try? files.remove(object.record.id, object.record.fileExtension)) != nil else { break }
-            evicted.append(object)
+            do throws(SystemError) {
+                if try files.remove(object.record.id, object.record.fileExtension) {
+                    evicted.objects.append(object)
+                } else {
+                    evicted.withoutFile.append(object)
+                }
+            } catch {
+                evicted.hasFailed = true
+                break
+            }
         }
-        index.noteRemoved(evicted)
+        index.noteRemoved(evicted.objects + evicted.withoutFile)
         deleteRemovedRows()
         return evicted
     }

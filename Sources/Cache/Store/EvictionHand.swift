@@ -58,6 +58,16 @@ struct EvictionHand: Sendable {
     private static var batchSize: Int { 64 }
 }
 
+/// What an eviction removed.
+struct EvictedObjects: Sendable {
+    /// The objects whose files were removed.
+    var objects: [ObjectRow] = []
+    /// The objects whose files were missing. Only their rows were removed, which frees no space.
+    var withoutFile: [ObjectRow] = []
+    /// Whether a file could not be removed.
+    var hasFailed = false
+}
+
 /// The objects used since the eviction hand last passed them: SIEVE's visited bits, by sequence.
 ///
 /// A hit on an object whose bit is set costs one relaxed load: each object remembers the lap of its last report, and a lap ends

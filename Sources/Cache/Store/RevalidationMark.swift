@@ -16,8 +16,13 @@ final class RevalidationMark: Sendable {
     }
 
     /// Takes over the mark of another directory; see ``init(_:before:)``.
-    func reload(from directory: CacheDirectory, before next: Int64) {
-        sequence.store(Self.load(directory, before: next), ordering: .relaxed)
+    ///
+    /// - Parameter coveringAll: Whether the directory has missed a move of the mark, so that all of its aliases are covered.
+    func reload(from directory: CacheDirectory, before next: Int64, coveringAll: Bool = false) {
+        guard coveringAll else { return sequence.store(Self.load(directory, before: next), ordering: .relaxed) }
+        sequence.store(next, ordering: .relaxed)
+        // On failure, the mark is in force until the next start.
+        try? Self.write(next, to: directory)
     }
 
     /// Whether an alias was recorded before the mark.

@@ -61,6 +61,9 @@ final class Store: Sendable {
     /// The sequence of the next line of the journal.
     var nextSequence: Int64 { change { $0.log.nextSequence } }
 
+    /// Distinguishes the journal from any other.
+    var journalIdentity: String { change { $0.log.journalIdentity } }
+
     // MARK: Queries
 
     /// The alias with that key and its object; nil if there is none, it is hidden, or the index fails.
@@ -225,18 +228,16 @@ final class Store: Sendable {
 
     /// Evicts objects until `wanted` bytes or a bounded number of objects are removed, or a file cannot be removed.
     ///
-    /// - Returns: The evicted objects, none if there are none or the index cannot be read; and whether a file could not be
-    ///   removed.
-    func evict(atLeast wanted: Int64, visited: VisitedObjects) -> (objects: [ObjectRow], hasFailed: Bool) {
-        change { state -> (objects: [ObjectRow], hasFailed: Bool) in
-            guard !state.log.isClosed else { return ([], false) }
+    /// - Returns: The evicted objects, none if there are none or the index cannot be read.
+    func evict(atLeast wanted: Int64, visited: VisitedObjects) -> EvictedObjects {
+        change { state in
+            guard !state.log.isClosed else { return EvictedObjects() }
             // Otherwise the hand would meet rows again that could not be removed the last time.
             state.log.deleteRemovedRows()
             let (objects, failure) = state.hand.select(
                 atLeast: wanted, from: index.current, visited: visited, except: index.removedSequences)
             if let failure { state.log.replaceIndex(ifBrokenBy: failure) }
-            let evicted = state.log.evict(objects)
-            return (evicted, evicted.count < objects.count)
+            return state.log.evict(objects)
         }
     }
 
@@ -274,7 +275,7 @@ final class Store: Sendable {
         change { $0.log.finishReconciliation(begun) }
     }
 
-    /// Whether the index may have rows of evicted objects, because it was rebuilt and is not reconciled yet.
+    /// Whether the index may have rows of evicted objects; see ``ChangeLog/hasEvictedRows``.
     var hasEvictedRows: Bool { change { $0.log.hasEvictedRows } }
 
     /// Makes the next start look for files without rows.
