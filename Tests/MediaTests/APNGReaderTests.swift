@@ -107,6 +107,16 @@ import Testing
         #expect(video.result.duration == 3251 && video.result.sourceFormat == .apng)
     }
 
+    @Test func roundedTimesDoNotExceedTheFrameRate() throws {
+        var png = APNGBuilder(width: 16, height: 16)
+        let delays = Array(repeating: (1, 30), count: 20) + [(1001, 30_000), (999, 65_521)]
+        for (index, delay) in delays.enumerated() {
+            png.add(full([Word.red, Word.green, Word.blue][index % 3], width: 16, height: 16)) { $0.delay = delay }
+        }
+        let video = try Converted(png.finish()) { $0.time.ceiling = 30_000 }
+        #expect(video.result.timescale == 1_000_000 && video.result.samples == 22)
+    }
+
     // MARK: Codings
 
     /// Every colour type with every depth (§11.2.1), as it is and interlaced.

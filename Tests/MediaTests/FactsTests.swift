@@ -49,4 +49,26 @@ struct FactsTests {
         let facts = try Converted(Array(builder.bytes[..<(whole + 30)]), as: .facts) { _ in }
         #expect(delays(facts) == [20] && facts.result.duration == 20)
     }
+
+    @Test("Frames that cannot be decoded do not count, with and without transparency", arguments: [true, false])
+    func damagedFramesDoNotCount(_ isTransparent: Bool) throws {
+        let coding = APNGBuilder.Coding(type: isTransparent ? 6 : 2)
+        let samples = Array(repeating: 0, count: 4 * 2 * coding.channels)
+        var png = APNGBuilder(width: 4, height: 2, coding: coding)
+        for _ in 0..<3 { png.add(APNGBuilder.Frame(width: 4, height: 2, samples: samples)) }
+        // The data of the second frame is no zlib stream. The chunk's checksum is right.
+        png.chunks[5].data[4] ^= 0xff
+        let frame = WebPBuilder.Frame(width: 4, height: 2, word: isTransparent ? Word.clear : Word.red)
+        var webp = WebPBuilder(width: 4, height: 2)
+        webp.add(frame)
+        // The header of a picture without its codes.
+        webp.addChunks(Array("VP8L".utf8) + [6, 0, 0, 0, 0x2f, 3, 0x40, 0, 0, 0xff], for: frame)
+        webp.add(frame)
+        for file in [png.finish(), webp.finish()] {
+            let facts = try Converted(file, as: .facts) { _ in }
+            #expect(facts.result.frames == 1 && delays(facts).count == 1)
+            #expect(facts.result.isTransparent == isTransparent)
+            #expect(try Converted(file).result.frames == 1)
+        }
+    }
 }

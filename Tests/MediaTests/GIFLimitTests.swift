@@ -102,4 +102,24 @@ struct GIFLimitTests {
         let red = [Composing.color(2), Composing.color(2)]
         #expect(try Composing.frames(gif) == [[Composing.clear, Composing.clear], red, red])
     }
+
+    @Test(arguments: OutputFormat.allCases) func aGIFWithoutAPixelHasNoOutput(_ output: OutputFormat) {
+        var builder = GIFBuilder(width: 16, height: 16)
+        for _ in 0..<2 { builder.add(GIFBuilder.Frame(width: 0, height: 0, pixels: [])) }
+        for frame in [PosterFrame.number(0), .number(1), .auto] {
+            #expect(throws: TranscodeError.corrupt(.gif, .emptyFrames)) {
+                try Converted(builder.finish(), as: output) { $0.frame = frame }
+            }
+        }
+    }
+
+    @Test func aPosterOfAFrameWithoutAPixelAmongOthersIsTransparent() throws {
+        var builder = GIFBuilder(width: 16, height: 16)
+        builder.add(GIFBuilder.Frame(width: 0, height: 0, pixels: []))
+        builder.add(color: 2)
+        let first = try Converted(builder.finish(), as: .png) { _ in }
+        #expect(first.result.frames == 1)
+        #expect(try first.picture().allSatisfy { $0 >> 24 == 0 })
+        #expect(try !Converted(builder.finish(), as: .png) { $0.frame = .number(1) }.result.isTransparent)
+    }
 }

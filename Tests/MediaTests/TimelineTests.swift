@@ -53,4 +53,38 @@ struct TimelineTests {
         #expect(Timeline(TimeOptions(speed: 500)).shortestSample(3) == 6)
         #expect(Timeline(TimeOptions(ceiling: 10_000)).shortestSample(3) == 10)
     }
+
+    /// The number of frames that become samples, one in every `distance` units of the source.
+    private func samples(of count: Int, every distance: Double, _ timeline: Timeline) -> Int {
+        var timeline = timeline
+        var samples = 0
+        for index in 0..<count {
+            guard let time = timeline.place(time: Int((Double(index) * distance).rounded()), duration: Int(distance)),
+                timeline.admits(time)
+            else { continue }
+            timeline.note(time)
+            samples += 1
+        }
+        return samples
+    }
+
+    @Test func roundedTimesDoNotExceedTheFrameRate() {
+        let limit = TimeOptions(ceiling: 30_000)
+        let rounded = Timeline(limit, source: 1_000_000, isSourceRounded: true)
+        #expect(samples(of: 60, every: 1_000_000 / 30, rounded) == 60)
+        #expect(samples(of: 60, every: 1_000_000 / 31, rounded) == 30)
+        // A second of the source takes two of the video, so that twice as many frames are within the limit.
+        let slow = Timeline(TimeOptions(speed: 500, ceiling: 30_000), source: 1_000_000, isSourceRounded: true)
+        #expect(samples(of: 60, every: 1_000_000 / 60, slow) == 60)
+        // At this speed, twenty milliseconds have no whole number of units, of which the long frame allows a thousand per second.
+        let long = Timeline(TimeOptions(speed: 333, ceiling: 16_650), source: 1000, longestFrame: 16_777_215)
+        #expect(long.timescale == 1000 && samples(of: 60, every: 20, long) == 60)
+        // Exact times are compared exactly.
+        #expect(samples(of: 60, every: 33_333, Timeline(limit, source: 1_000_000)) == 30)
+    }
+
+    @Test func framesThatRoundingGivesOneTimeAreOneSample() {
+        let coarse = Timeline(TimeOptions(speed: 333, ceiling: 60_000), longestFrame: 1_000_000_000)
+        #expect(coarse.timescale == 1 && samples(of: 10, every: 2, coarse) == 2)
+    }
 }

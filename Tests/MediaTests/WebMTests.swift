@@ -137,6 +137,42 @@ import Testing
         #expect(try Converted(gif, as: .webm) { $0.time.end = 10 }.result.isTransparent)
     }
 
+    /// Four frames, of which the second is half transparent.
+    private func gif(colors: [UInt8], delays: [Int]) -> [UInt8] {
+        var builder = GIFBuilder(width: 32, height: 32)
+        for (index, delay) in delays.enumerated() {
+            builder.add(GIFBuilder.Frame(width: index == 1 ? 16 : 32, height: 32, color: colors[index])) {
+                ($0.delay, $0.disposal) = (delay, index == 0 ? 2 : 0)
+            }
+        }
+        return builder.finish()
+    }
+
+    @Test(arguments: [OutputFormat.webm, .avif]) func transparentFramesThatTheFrameRateDropsNeedNoAlpha(
+        _ format: OutputFormat
+    ) throws {
+        let gif = gif(colors: [2, 3, 4, 5], delays: [10, 3, 10, 10])
+        #expect(try Converted(gif, as: format) { _ in }.result.isTransparent)
+        #expect(try Converted(gif, as: format) { $0.time.ceiling = 10_000 }.result.isTransparent)
+        let dropped = try Converted(gif, as: format) { $0.time.ceiling = 9_000 }
+        #expect(!dropped.result.isTransparent && dropped.result.samples == 2)
+    }
+
+    @Test(arguments: [OutputFormat.webm, .avif]) func transparentFramesThatAFrameRateKeepsStayTransparent(
+        _ format: OutputFormat
+    ) throws {
+        // On a background of its own colour, the second frame looks like the first.
+        let white = try Converted(gif(colors: [1, 1, 1, 1], delays: [10, 3, 10, 10]), as: format) { $0.time.ceiling = 10_000 }
+        #expect(white.result.isTransparent)
+        // The second frame looks like the first and becomes no sample, so that the third comes late enough.
+        var builder = GIFBuilder(width: 32, height: 32)
+        builder.add(color: 2, delay: 10)
+        builder.add(GIFBuilder.Frame(width: 32, height: 32, color: 2)) { ($0.delay, $0.disposal) = (5, 2) }
+        builder.add(GIFBuilder.Frame(width: 16, height: 32, color: 3)) { $0.delay = 20 }
+        let repeated = try Converted(builder.finish(), as: format) { $0.time.ceiling = 10_000 }
+        #expect(repeated.result.isTransparent && repeated.result.samples == 2)
+    }
+
     @Test(arguments: [2, 20]) func loopsRepeatThePictures(_ loops: Int) throws {
         let once = try Converted(Self.sprite(), as: .webm) { _ in }
         let many = try Converted(Self.sprite(), as: .webm) { $0.time.loops = loops }

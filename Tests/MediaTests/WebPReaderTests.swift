@@ -81,6 +81,24 @@ import Testing
         }
     }
 
+    @Test func aFileThatBreaksOffInItsHeaderIsIncomplete() {
+        var webp = WebPBuilder(width: 4, height: 2)
+        webp.add(full(Word.red))
+        var still = webp.finish()
+        // Without the flag of an animation.
+        still[20] &= ~2
+        for count in 12..<44 {
+            #expect(throws: TranscodeError.incomplete(.webp), "\(count)") { try Converted(Array(webp.finish().prefix(count))) }
+            let error = count < 21 ? TranscodeError.incomplete(.webp) : .still(.webp)
+            #expect(throws: error, "\(count)") { try Converted(Array(still.prefix(count))) }
+        }
+        let plain = WebPBuilder.still(full(Word.red))
+        for count in 12..<plain.count {
+            let error = count < 16 ? TranscodeError.incomplete(.webp) : .still(.webp)
+            #expect(throws: error, "\(count)") { try Converted(Array(plain.prefix(count))) }
+        }
+    }
+
     @Test func aDamagedFrameEndsTheAnimation() throws {
         var webp = WebPBuilder(width: 4, height: 2)
         webp.add(full(Word.red))

@@ -40,6 +40,9 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
         self.canvas = canvas
     }
 
+    /// Whether a frame so far has a pixel.
+    var hasPixels: Bool { codedPixels > 0 }
+
     /// The repetitions after the first play that were read so far: nil for none, 0 for endless.
     var loopCount: Int? { decoder.loopCount }
 

@@ -5,6 +5,8 @@ package struct AnimationSummary: Sendable, Equatable {
     package var height = 0
     /// Units per second of the delays.
     package var timescale = FrameClock.timescale
+    /// Whether the delays are rounded to these units.
+    package var hasRoundedDelays = false
     /// The delays of the frames as coded.
     package var delays: [Int] = []
     /// The repetitions after the first play: nil for none, 0 for endless.
@@ -27,6 +29,7 @@ package struct AnimationSummary: Sendable, Equatable {
         let limits = limits.adapted(to: Decoder.format)
         var decoder = try Decoder(bytes, limits: limits)
         timescale = decoder.timescale
+        hasRoundedDelays = decoder.hasRoundedDelays
         var pixels = 0
         var density = PixelDensity()
         /// Pixels of the frames after the first.

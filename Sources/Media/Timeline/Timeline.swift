@@ -23,18 +23,25 @@ struct Timeline: Sendable, Equatable {
     private let end: Int
     /// Thousandths of frames per second.
     private let ceiling: Int?
+    /// By how much rounding may shorten the time from one frame to another, in units.
+    private let tolerance: Int
     /// The time of the previous sample, in units.
     private var newest: Int?
 
     init(_ options: TimeOptions, of summary: AnimationSummary) {
         let longest = summary.delays.reduce(0) { max($0, FrameClock.shownDelay($1, timescale: summary.timescale)) }
-        self.init(options, source: summary.timescale, longestFrame: longest)
+        self.init(
+            options, source: summary.timescale, longestFrame: longest, isSourceRounded: summary.hasRoundedDelays)
     }
 
     /// - Parameters:
     ///   - source: Units per second of the source's times: a multiple of ``FrameClock/timescale``.
     ///   - longestFrame: The longest time a frame is shown, in units of the source.
-    init(_ options: TimeOptions, source: Int = FrameClock.timescale, longestFrame: Int = Int(UInt16.max)) {
+    ///   - isSourceRounded: Whether the source's times are rounded to its units.
+    init(
+        _ options: TimeOptions, source: Int = FrameClock.timescale, longestFrame: Int = Int(UInt16.max),
+        isSourceRounded: Bool = false
+    ) {
         let divisor = Self.greatestCommonDivisor(options.speed, TimeOptions.thousand)
         let exact = source * (options.speed / divisor)
         let fitting = TimeOptions.thousand / divisor
@@ -47,6 +54,9 @@ struct Timeline: Sendable, Equatable {
             let common = Self.greatestCommonDivisor(units, sourceUnits)
             (numerator, denominator) = (units / common, sourceUnits / common)
         }
+        // Where times are rounded, each is off by up to half a unit, of the source or of the video, and a difference by up to a whole one.
+        let sourceUnit = (numerator + denominator - 1) / denominator
+        tolerance = (isSourceRounded ? sourceUnit : 0) + (denominator > 1 ? 1 : 0)
         let perHundredth = source / FrameClock.timescale
         start = options.start * perHundredth
         end = options.end.map { $0 * perHundredth } ?? .max
@@ -72,8 +82,9 @@ struct Timeline: Sendable, Equatable {
     func admits(_ time: Int) -> Bool {
         guard let newest else { return true }
         // Rounding can give two frames of a source the same time.
-        guard let ceiling else { return time > newest }
-        return (time - newest) * ceiling >= timescale * TimeOptions.thousand
+        guard time > newest else { return false }
+        guard let ceiling else { return true }
+        return (time - newest + tolerance) * ceiling >= timescale * TimeOptions.thousand
     }
 
     /// Whether a frame at `time` must become a sample although it looks like the previous one.
@@ -96,7 +107,7 @@ struct Timeline: Sendable, Equatable {
     func shortestSample(_ shortest: Int) -> Int {
         let unbounded = scaled(shortest)
         guard let ceiling else { return unbounded }
-        return max(unbounded, timescale * TimeOptions.thousand / ceiling)
+        return max(unbounded, timescale * TimeOptions.thousand / ceiling - tolerance)
     }
 
     private static func greatestCommonDivisor(_ first: Int, _ second: Int) -> Int {

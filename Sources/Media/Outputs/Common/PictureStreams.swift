@@ -140,37 +140,6 @@ struct PictureStreams: ~Copyable {
     }
 }
 
-/// Memory for the planes of a source that no encoder takes.
-private final class UnusedPlanes {
-    private let luma: SamplePlane
-    private let cb: SamplePlane
-    private let cr: SamplePlane
-    private let alpha: SamplePlane
-
-    /// - Parameters:
-    ///   - color: Whether there are planes of colours; otherwise they are empty.
-    ///   - alpha: Whether there is a plane of alpha; otherwise it is empty.
-    init<Decoder: AnimationDecoder & ~Copyable>(
-        _ source: SampleSource<Decoder>, color: Bool, alpha: Bool
-    ) throws(TranscodeError) {
-        let (width, height) = color ? (source.width, source.height) : (0, 0)
-        luma = try SamplePlane(width: width, height: height)
-        cb = try SamplePlane(width: width / 2, height: height / 2)
-        cr = try SamplePlane(width: width / 2, height: height / 2)
-        self.alpha = try SamplePlane(width: alpha ? source.width : 0, height: alpha ? source.height : 0)
-    }
-
-    var planes: PixelConverter.Planes {
-        PixelConverter.Planes(
-            luma: luma.samples, cb: cb.samples, cr: cr.samples, lumaStride: luma.stride, cbStride: cb.stride,
-            crStride: cr.stride)
-    }
-
-    var alphaPlane: PixelConverter.AlphaPlane {
-        PixelConverter.AlphaPlane(samples: alpha.samples, stride: alpha.stride)
-    }
-}
-
 /// Packets in the order in which they came.
 private struct PacketQueue {
     struct Packet {

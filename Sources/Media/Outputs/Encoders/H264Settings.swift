@@ -28,7 +28,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     }
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    package static let version = "x264-16"
+    package static let version = "x264-17"
 
     /// The named preset that the options start from.
     static let preset = "medium"

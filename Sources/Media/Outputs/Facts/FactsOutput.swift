@@ -1,12 +1,13 @@
 /// Writes the facts of an animation: the delays of its whole frames as they are shown, in units of the result's timescale, eight bytes
 /// each (little-endian), and the ``Placeholder`` of its first frame.
 ///
-/// Later frames are decoded only if their headers do not determine the facts: whether a transparent pixel is ever visible, and
-/// whether the last frame of a truncated file is complete.
+/// Later frames of a GIF are decoded only if their headers do not determine the facts: whether a transparent pixel is ever visible, and
+/// whether the last frame of a truncated file is complete. Those of the other formats are all decoded, because one whose data cannot
+/// be decoded ends the animation.
 package enum FactsOutput: OutputMaker {
     /// Bytes of a delay.
     package static let delayLength = MemoryLayout<UInt64>.size
-    static let version = "facts-4"
+    static let version = "facts-5"
 
     static func make<Decoder: AnimationDecoder & ~Copyable>(
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32,
@@ -18,9 +19,10 @@ package enum FactsOutput: OutputMaker {
         guard try walk.next() else { throw .incomplete(Decoder.format) }
         let placeholder = try Placeholder(walk.canvas)
         var isTransparent = walk.canvas.hasTransparency(in: nil)
-        if summary.hasTransparency || summary.isBrokenOff {
+        let decodesAll = summary.isBrokenOff || Decoder.format != .gif
+        if decodesAll || summary.hasTransparency {
             var hasNext = true
-            while hasNext && (summary.isBrokenOff || !isTransparent) {
+            while hasNext && (decodesAll || !isTransparent) {
                 hasNext = try walk.next()
                 isTransparent = isTransparent || walk.canvas.hasTransparency(in: nil)
             }

@@ -19,6 +19,8 @@ extension PosterMaker {
         var walk = try FrameWalk<Decoder>(bytes, limits: transcoder.limits, undithers: options.undither)
         while walk.frames <= frame, try walk.next() {}
         guard walk.frames > 0 else { throw .incomplete(Decoder.format) }
+        // The scan throws if no later frame has a pixel either.
+        if !walk.hasPixels { _ = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits) }
         let (width, height) = (walk.canvas.width, walk.canvas.height)
         let geometry = PictureGeometry(width: width, height: height, options: options)
         try geometry.check(transcoder.limits, frames: 1)

@@ -83,6 +83,7 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
     }
 
     package var timescale: Int { delays.timescale }
+    package var hasRoundedDelays: Bool { delays.isRounded }
     package var canvasSize: (width: Int, height: Int) { (header.width, header.height) }
 
     package var loopCount: Int? {

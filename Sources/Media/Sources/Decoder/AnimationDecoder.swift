@@ -16,6 +16,8 @@ package protocol AnimationDecoder: ~Copyable, SendableMetatype {
 
     /// Units per second of the frames' delays: a multiple of ``FrameClock/timescale``, so that hundredths are whole numbers of units.
     var timescale: Int { get }
+    /// Whether the frames' delays are rounded to its units, so that the times of frames are off by up to half a unit.
+    var hasRoundedDelays: Bool { get }
     /// The canvas in pixels. Known after the first call of ``next()``.
     var canvasSize: (width: Int, height: Int) { get }
     /// The repetitions after the first play, as the part of the file that was read has them: nil for none, 0 for endless.
@@ -39,6 +41,10 @@ package protocol AnimationDecoder: ~Copyable, SendableMetatype {
     /// Calls `body` for each entry of the palette of the current frame, at most 256, in order. Decoders whose pixels are colours
     /// have none.
     func forEachPaletteColor(_ body: (_ index: Int, _ color: RGB) -> Void)
+}
+
+extension AnimationDecoder where Self: ~Copyable {
+    package var hasRoundedDelays: Bool { false }
 }
 
 /// The way the frames of a file end.

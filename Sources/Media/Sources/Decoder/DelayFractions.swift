@@ -6,7 +6,7 @@ struct DelayFractions: Sendable, Equatable {
     /// Units per second: a multiple of ``FrameClock/timescale``.
     private(set) var timescale = FrameClock.timescale
     /// Whether a fraction had no whole number of units below the finest, so that delays are rounded to microseconds.
-    private var isRounded = false
+    private(set) var isRounded = false
     /// What rounding took from the delays so far, in units.
     private var carried = 0.0
 

@@ -28,20 +28,22 @@ package struct WebPReader: AnimationDecoder, ~Copyable {
         bytes.count >= 12 && bytes.starts(with: "RIFF".utf8) && bytes[8..<12].elementsEqual("WEBP".utf8)
     }
 
-    /// Whether the header says that the file is an animation.
+    /// Whether the header says that the file is an animation, or the file ends before the header says anything about it.
     static func isAnimation(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        isExtended(bytes) && bytes[20] & 2 != 0
+        if bytes.count < 16 { return true }
+        guard isExtended(bytes) else { return false }
+        return bytes.count < 21 || bytes[20] & 2 != 0
     }
 
     /// Width times height of the canvas; 0 for a file without extended header.
     static func canvasPixels(of bytes: UnsafeRawBufferPointer) -> Int {
-        guard isExtended(bytes) else { return 0 }
+        guard bytes.count >= 30, isExtended(bytes) else { return 0 }
         func side(_ at: Int) -> Int { 1 + (Int(bytes[at]) | Int(bytes[at + 1]) << 8 | Int(bytes[at + 2]) << 16) }
         return side(24) * side(27)
     }
 
     private static func isExtended(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        bytes.count >= 30 && recognizes(bytes) && bytes[12..<16].elementsEqual("VP8X".utf8)
+        bytes.count >= 16 && recognizes(bytes) && bytes[12..<16].elementsEqual("VP8X".utf8)
     }
 
     package init(_ bytes: UnsafeRawBufferPointer, limits: MediaLimits) throws(TranscodeError) {
