@@ -37,14 +37,17 @@ package struct EmbeddedVideo: Equatable, Sendable {
 
     /// The element. All attributes with a value are valid in HTML and in XHTML.
     ///
-    /// The image's other attributes are kept, as they are. Its text becomes the accessible name of the video, and the text of a
-    /// link that browsers without video show.
+    /// The image's other attributes are kept, as they are. Its text becomes the accessible name of the video, and what browsers
+    /// without video show. It is no link: an `<a>` within a link ends the video and the link (HTML standard, section 13.2.6.4.7).
     func markup(replacing image: StartTag) -> [UInt8] {
         var names = Set<String>()
         let kept = image.attributes.filter { names.insert($0.name).inserted && !Self.dropped.contains($0.name) }
         var output = Array("<video autoplay=\"\"\(loops ? " loop=\"\"" : "") muted=\"\" playsinline=\"\"".utf8)
         Self.append("poster", HTMLText.escape(poster), &output)
-        for attribute in kept { output += [UInt8(ascii: " ")] + attribute.text }
+        for attribute in kept {
+            output += [UInt8(ascii: " ")] + attribute.text
+            if attribute.lacksValue { output += "\"\"".utf8 }
+        }
         if let size, image["width"] == nil, image["height"] == nil {
             Self.append("width", "\(size.width)".utf8, &output)
             Self.append("height", "\(size.height)".utf8, &output)
@@ -65,11 +68,8 @@ package struct EmbeddedVideo: Equatable, Sendable {
             Self.append("type", HTMLText.escape(source.type), &output)
             output += "/>".utf8
         }
-        let link = image["src"].map { HTMLText.requote($0.rawValue) } ?? []
-        output += "<a".utf8
-        Self.append("href", link, &output)
-        output += [UInt8(ascii: ">")] + (text.flatMap { $0.isEmpty ? nil : $0 } ?? link)
-        output += "</a></video>".utf8
+        output += text ?? []
+        output += "</video>".utf8
         return output
     }
 
@@ -77,6 +77,13 @@ package struct EmbeddedVideo: Equatable, Sendable {
         output += " \(name)=\"".utf8
         output += value
         output += [UInt8(ascii: "\"")]
+    }
+}
+
+extension StartTag.Attribute {
+    /// Whether the attribute ends with its equals sign, as the last one of a tag may. An attribute that follows would be its value.
+    fileprivate var lacksValue: Bool {
+        rawValue.isEmpty && text.dropFirst().last { !$0.isHTMLSpace } == UInt8(ascii: "=")
     }
 }
 

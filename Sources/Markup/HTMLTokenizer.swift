@@ -27,8 +27,7 @@ package struct HTMLTokenizer {
 
     private var state = State.data
     private var pending: [UInt8] = []
-    /// Open elements that switch between HTML and foreign content: `svg`, `math`, `foreignobject`.
-    private var contexts: [String] = []
+    private var foreign = ForeignContent()
 
     package init() {}
 
@@ -101,7 +100,7 @@ package struct HTMLTokenizer {
             }
             guard let tag = StartTag(rest, from: start, nameStart: start + 2) else { return takeLongTag(&rest) }
             rest = rest[tag.text.endIndex...]
-            close(tag.name)
+            foreign.close(tag.name)
             return .endTag(tag.name, tag.text)
         case let byte where byte.isASCIILetter:
             guard let tag = StartTag(rest, from: start, nameStart: start + 1) else { return takeLongTag(&rest) }
@@ -127,7 +126,7 @@ package struct HTMLTokenizer {
             state = .until(Array("-->".utf8))
             return Self.take(start + 4, from: &rest)
         }
-        if isForeign, rest.starts(with: section) {
+        if foreign.allowsSections, rest.starts(with: section) {
             state = .until(Array("]]>".utf8))
             return Self.take(start + section.count, from: &rest)
         }
@@ -137,24 +136,14 @@ package struct HTMLTokenizer {
 
     // MARK: Elements
 
-    private var isForeign: Bool { contexts.last.map { $0 != "foreignobject" } ?? false }
-
     private mutating func open(_ tag: StartTag) {
-        if isForeign {
-            if !tag.isSelfClosing, ["svg", "math", "foreignobject"].contains(tag.name) { contexts.append(tag.name) }
-            return
-        }
+        if foreign.open(tag) { return }
         switch tag.name {
-        case "svg", "math": if !tag.isSelfClosing { contexts.append(tag.name) }
         case "script": state = .script(ScriptText())
         case "style", "xmp", "iframe", "noembed", "noframes", "title", "textarea": state = .rawText(tag.name)
         case "plaintext": state = .plainText
         default: break
         }
-    }
-
-    private mutating func close(_ name: String) {
-        if let index = contexts.lastIndex(of: name) { contexts.removeSubrange(index...) }
     }
 
     // MARK: Text

@@ -3,7 +3,7 @@ internal import Foundation
 /// Replaces the animations of an HTML page by videos, as the page arrives: images with a GIF, or with a format that the caller names. All other bytes stay as they are.
 ///
 /// These images stay: images with `data-gifreel="off"`, `usemap`, `ismap` or `onload`, images whose URL is not absolute if the
-/// page's URL is unknown, and those within elements that choose among several media or show their content as a fallback.
+/// page's URL is unknown or whose URL is uncertain (see ``LinkText``), and those within elements that choose among several media or show their content as a fallback.
 package struct PageRewriter {
     /// Returns the video for an animation at an absolute URL; nil leaves the image as it is. May block.
     package typealias Videos = (_ url: String) -> EmbeddedVideo?
@@ -62,13 +62,18 @@ package struct PageRewriter {
 
     /// The first `<base>` with an address counts (HTML standard, section 4.2.3).
     private mutating func use(_ tag: StartTag) {
-        guard !hasBaseElement, let link = tag["href"]?.value else { return }
+        guard !hasBaseElement, let href = tag["href"] else { return }
         hasBaseElement = true
+        guard let link = LinkText.normalize(href.value) else {
+            base = nil
+            return
+        }
         base = URL(string: link, relativeTo: base)?.absoluteURL ?? base
     }
 
     private func replacement(_ tag: StartTag) -> [UInt8]? {
-        guard tag.name == "img", openOwners.isEmpty, let link = tag["src"]?.trimmedValue, isAnimation(link),
+        guard tag.name == "img", openOwners.isEmpty, let link = (tag["src"]?.value).flatMap(LinkText.normalize),
+            isAnimation(link),
             tag["data-gifreel"]?.value != "off", ["usemap", "ismap", "onload"].allSatisfy({ tag[$0] == nil }),
             let url = URL(string: link, relativeTo: base)?.absoluteURL, ["http", "https"].contains(url.scheme?.lowercased()),
             let video = videos(url.absoluteString)
@@ -80,9 +85,4 @@ package struct PageRewriter {
         let path = link.prefix { $0 != "?" && $0 != "#" }.lowercased()
         return extensions.contains { path.hasSuffix($0) }
     }
-}
-
-extension StartTag.Attribute {
-    /// The value of an attribute whose surrounding spaces do not count.
-    fileprivate var trimmedValue: String { value.trimmingCharacters(in: .whitespacesAndNewlines) }
 }

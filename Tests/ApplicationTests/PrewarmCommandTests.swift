@@ -7,11 +7,11 @@ extension OperationsTests {
     @Suite("gifreel prewarm fills a cache from lists", .timeLimit(.minutes(3))) struct PrewarmCommandTests {
         private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
 
-        private func start(_ arguments: [String]) throws -> ChildProcess {
+        private func start(_ arguments: [String], environment: [String: String] = [:]) throws -> ChildProcess {
             try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
             return try ChildProcess(
                 GifreelProcess.executable, ["prewarm"] + arguments,
-                environment: ["XDG_STATE_HOME": directory.path, "PATH": "/usr/bin"])
+                environment: ["XDG_STATE_HOME": directory.path, "PATH": "/usr/bin"].merging(environment) { $1 })
         }
 
         private func prewarm(_ arguments: [String]) throws -> ChildProcess.Outcome {
@@ -25,10 +25,10 @@ extension OperationsTests {
             return file.path
         }
 
-        private func settings(_ folder: String) -> [String] {
-            [
-                "cache.dir=\(folder)", "cache.min_free_bytes=0", "sources.allow_private=127.0.0.1", "sources.ports=1-65535",
-            ].flatMap { ["--set", $0] }
+        /// - Parameter folder: The cache directory; nil leaves it to the environment.
+        private func settings(_ folder: String?) -> [String] {
+            let others = ["cache.min_free_bytes=0", "sources.allow_private=127.0.0.1", "sources.ports=1-65535"]
+            return (others + (folder.map { ["cache.dir=\($0)"] } ?? [])).flatMap { ["--set", $0] }
         }
 
         @Test func withoutAServerACacheDirectoryIsFilled() throws {
@@ -96,6 +96,26 @@ extension OperationsTests {
             #expect(!FileManager.default.fileExists(atPath: journal))
         }
 
+        @Test func aSignalEndsTheConversionInProgress() throws {
+            defer { try? FileManager.default.removeItem(at: directory) }
+            var builder = GIFBuilder(width: 2000, height: 2000)
+            for index in 0..<30_000 {
+                builder.add(GIFBuilder.Frame(width: 1, height: 1, color: UInt8(2 + index % 3))) { $0.delay = 2 }
+            }
+            let gif = builder.finish()
+            let origin = try LoopbackOrigin(["/long.gif": { _ in .ok(gif) }])
+            defer { origin.stop() }
+            let limits = ["frames=100000", "total_pixels=1000000000000", "pixels_per_byte=1000000000", "cpu=600s"]
+            let run = try start(
+                [try list([origin.url("/long.gif")])] + limits.flatMap { ["--set", "limits.\($0)"] }
+                    + settings(directory.path + "/cache"))
+            try blockUntil("the conversion to begin") { !GifreelProcess.workers(of: run.identifier).isEmpty }
+            kill(run.identifier, SIGINT)
+            // The conversion would take longer than a run may last.
+            let outcome = try run.finish()
+            #expect(outcome.code == 130 && outcome.log.contains("continues with the other 1"), "\(outcome)")
+        }
+
         @Test func aSignalEndsItWhileItReadsAList() throws {
             defer { try? FileManager.default.removeItem(at: directory) }
             try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
@@ -125,6 +145,64 @@ extension OperationsTests {
             #expect(origin.requests.isEmpty && !FileManager.default.fileExists(atPath: directory.path + "/cache"))
             let undithered = try prewarm([file, "--dry-run", "--set", "renditions.undither=auto"])
             #expect(undithered.output == "mp4,undither=1 \(origin.url("/a.gif"))")
+        }
+
+        @Test func aListOfObjectsGetsTheFormatsAndTheOptions() throws {
+            defer { try? FileManager.default.removeItem(at: directory) }
+            let file = try list([
+                #"{"url":"https://a.test/1.gif"}"#, #"{"url":"https://a.test/2.gif","format":"png","width":40}"#,
+            ])
+            let outcome = try prewarm([file, "--dry-run", "--format", "jpg", "--option", "width=100"])
+            #expect(
+                outcome.output == "jpg,width=100 https://a.test/1.gif\npng,width=40 https://a.test/2.gif", "\(outcome)")
+        }
+
+        @Test func aFormatWithoutAFileIsRefused() throws {
+            defer { try? FileManager.default.removeItem(at: directory) }
+            let outcome = try prewarm([try list(["https://a.test/1.gif"]), "--dry-run", "--format", "html"])
+            #expect(outcome.code == 2 && outcome.log.contains("The format “html” needs no conversion"), "\(outcome)")
+        }
+
+        @Test func aRenditionThatIsNotStoredIsAFailure() throws {
+            defer { try? FileManager.default.removeItem(at: directory) }
+            let gif = GIFBuilder.animation(frames: 3)
+            let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif, ["Cache-Control: no-store"]) }])
+            defer { origin.stop() }
+            let server = try GifreelProcess(["admin.token=secret"])
+            let file = try list([origin.url("/a.gif")])
+            let remote = ["--server", "http://127.0.0.1:\(server.port)", "--token", "secret"]
+            for target in [settings(directory.path + "/cache"), remote] {
+                let outcome = try prewarm([file] + target)
+                #expect(outcome.code == 1 && outcome.output.contains("0 hits, 0 new, 1 failed"), "\(outcome)")
+                #expect(outcome.output.contains("not_stored") && outcome.output.contains("its origin forbids it"))
+            }
+        }
+
+        @Test func aRunOnAnotherCacheDirectoryStartsAnew() throws {
+            defer { try? FileManager.default.removeItem(at: directory) }
+            let gif = GIFBuilder.animation(frames: 3)
+            let gate = try LoopbackGate()
+            let origin = try LoopbackOrigin([
+                "/a.gif": { _ in .ok(gif) },
+                "/b.gif": { $0.number == 1 ? LoopbackAnswer.ok(gif + [0]).after(gate) : .ok(gif + [0]) },
+            ])
+            defer { origin.stop() }
+            let file = try list(["/a.gif", "/b.gif"].map { origin.url($0) })
+            func start(_ folder: String) throws -> ChildProcess {
+                try self.start(
+                    [file, "--concurrency", "1"] + settings(nil), environment: ["GIFREEL_CACHE_DIR": directory.path + folder])
+            }
+            let run = try start("/first")
+            try origin.waitForRequests(for: "/b.gif")
+            kill(run.identifier, SIGINT)
+            #expect(try run.finish().code == 130)
+            gate.open()
+            let other = try start("/second").finish()
+            #expect(other.code == 0 && other.output.contains("0 hits, 2 new, 0 failed"), "\(other)")
+            #expect(origin.count("/a.gif") == 2)
+            // The first one continues.
+            let rest = try start("/first").finish()
+            #expect(rest.code == 0 && rest.output.contains("2 of 2 URLs") && origin.count("/a.gif") == 2, "\(rest)")
         }
 
         @Test func anIndexOfSitemapsIsFollowed() throws {

@@ -90,6 +90,28 @@ import Testing
         #expect(plain.code == 0 && plain.output.hasPrefix(images[0] + images[1] + "<video "), "\(plain)")
     }
 
+    @Test(arguments: [
+        "/avif/https://x.test/a.gif", "/jpg,width=20/http://x.test/a.gif", "/mp4/https%3A%2F%2Fx.test%2Fa.gif", "/object/a.gif",
+        "/media/a.gif",
+    ]) func filesOfTheServerStay(_ target: String) throws {
+        let page = "<img src=\"https://g.test\(target)\">"
+        let mount = ["--set", "mounts.media.origin=https://x.test/"]
+        for server in ["https://g.test", "https://G.test:443/"] {
+            let outcome = try rewrite(["--server", server] + mount, page)
+            #expect(outcome.code == 0 && outcome.output == page, "\(outcome)")
+        }
+    }
+
+    /// A proxy may send only some paths of a host to Gifreel.
+    @Test func imagesOfASiteOnTheSameHostAreReplaced() throws {
+        let page = "<img src=https://site.test/uploads/a.gif>"
+        let plain = try rewrite(["--server", "https://site.test"], page)
+        #expect(plain.output.contains("https://site.test/mp4/https://site.test/uploads/a.gif"), "\(plain)")
+        let mounted = try rewrite(
+            ["--server", "https://site.test", "--set", "mounts.uploads.origin=https://site.test/uploads/"], page)
+        #expect(mounted.output.contains("https://site.test/uploads/a.mp4"), "\(mounted)")
+    }
+
     @Test func filesAreReplacedOnlyIfTheyHaveAGIF() throws {
         let scratch = try ScratchDirectory()
         let with = try scratch.write("a.html", "<img src=https://x.test/a.gif>")

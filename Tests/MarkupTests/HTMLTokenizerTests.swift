@@ -59,6 +59,21 @@ import Testing
             ["svg", "foreignobject", "style", "/style", "/foreignobject", "title", "b"]
         ),
         ("<svg/><style><b></style>", ["svg", "style", "/style"]),
+        ("<svg><path><p><script>'<img>'</script>", ["svg", "path", "p", "script", "/script"]),
+        ("<math><mi>x<div><style><b></style>", ["math", "mi", "div", "style", "/style"]),
+        ("<math><mspace><ul><textarea><b></textarea>", ["math", "mspace", "ul", "textarea", "/textarea"]),
+        ("<svg></p><title><b></title>", ["svg", "/p", "title", "/title"]),
+        ("<svg><font size=1><style><b></style>", ["svg", "font", "style", "/style"]),
+        ("<svg><font><style><b></style>", ["svg", "font", "style", "b", "/style"]),
+        (
+            "<svg><desc><p></p></desc><style><b></style></svg>",
+            ["svg", "desc", "p", "/p", "/desc", "style", "b", "/style", "/svg"]
+        ),
+        (
+            "<svg><foreignObject><svg><p><style><b></style></foreignObject><style><i></style>",
+            ["svg", "foreignobject", "svg", "p", "style", "/style", "/foreignobject", "style", "i", "/style"]
+        ),
+        ("<svg><title><![CDATA[<i>]]></title></svg>", ["svg", "title", "/title", "/svg"]),
         ("<a b='>' c=\">\" d=x>y>", ["a"]),
         ("<a b=\"", []),
         ("<p", []),

@@ -22,16 +22,14 @@ import Testing
     }
 
     /// The video with which the fixture replaces an image without text.
-    private func video(_ url: String, _ attributes: String = " width=\"40\" height=\"30\"", src: String, text: String? = nil)
-        -> String
-    {
+    private func video(_ url: String, _ attributes: String = " width=\"40\" height=\"30\"", text: String = "") -> String {
         "<video autoplay=\"\" loop=\"\" muted=\"\" playsinline=\"\" poster=\"https://gifs.test/jpg/\(url)\"\(attributes)>"
-            + "<source src=\"https://gifs.test/mp4/\(url)\" type=\"video/mp4\"/><a href=\"\(src)\">\(text ?? src)</a></video>"
+            + "<source src=\"https://gifs.test/mp4/\(url)\" type=\"video/mp4\"/>\(text)</video>"
     }
 
     @Test func anImageIsReplacedAndTheRestStays() {
         let page = "<!DOCTYPE html>\r\n<P CLASS=x>a &nbsp; <img src=a.gif><br/>\u{e9}</P>\n"
-        let expected = page.replacing("<img src=a.gif>", with: video("https://site.test/blog/a.gif", src: "a.gif"))
+        let expected = page.replacing("<img src=a.gif>", with: video("https://site.test/blog/a.gif"))
         #expect(rewrite(page) == expected)
         for length in 1...9 { #expect(rewrite(page, pieceLength: length) == expected) }
     }
@@ -65,12 +63,51 @@ import Testing
         #expect(rewrite("<img src=//cdn.test/a.GIF?v=1#x>").contains("mp4/https://cdn.test/a.GIF?v=1"))
     }
 
+    @Test(arguments: [
+        ("<img src='images\\b.gif?x=\\'>", "https://site.test/blog/images/b.gif?x=%5C"),
+        ("<img src=' \u{1}a\nb\t.gif\r\n'>", "https://site.test/blog/ab.gif"),
+        ("<img src='caf&#233;.gif'>", "https://site.test/blog/caf%C3%A9.gif"),
+        ("<base href='\\img\n\\'><img src=a.gif>", "https://site.test/img/a.gif"),
+    ]) func linksAreResolvedAsBrowsersDo(_ page: String, _ url: String) {
+        #expect(rewrite(page).contains("mp4/\(url)\""))
+    }
+
+    /// Browsers may request another URL than this program would.
+    @Test(arguments: [
+        Array("<img src='caf&eacute;.gif'>".utf8), Array("<img src='caf".utf8) + [0xE9] + Array(".gif'>".utf8),
+        Array("<base href='/caf&eacute;/'><img src=a.gif>".utf8),
+    ]) func anImageWithAnUncertainURLStays(_ page: [UInt8]) {
+        var rewriter = PageRewriter(base: "https://site.test/") { _ in EmbeddedVideo(sources: [], poster: "p") }
+        let output = rewriter.append(page) + rewriter.finish()
+        #expect(output == page && rewriter.count == 0)
+    }
+
+    @Test func textInAScriptStaysAfterADrawingThatIsNotClosed() {
+        let script = "<script>x = '<img src=a.gif>'</script>"
+        #expect(rewrite("<svg><path d=''><p>text</p>\(script)") == "<svg><path d=''><p>text</p>\(script)")
+    }
+
     @Test func attributesAreKeptAsTheyAre() {
         let page = "<img class='a b' src=\"a.gif\" loading=lazy srcset='a.gif 2x' style=\"width:50%\" data-x=1 width=100 id=i/>"
         #expect(
             rewrite(page)
-                == video(
-                    "https://site.test/blog/a.gif", " class='a b' style=\"width:50%\" data-x=1 width=100 id=i/", src: "a.gif"))
+                == video("https://site.test/blog/a.gif", " class='a b' style=\"width:50%\" data-x=1 width=100 id=i/"))
+    }
+
+    /// Without quotes, an attribute that follows would be the value.
+    @Test(arguments: [
+        ("<img src=a.gif class=>", " class=\"\""), ("<img src=a.gif class= \n>", " class= \n\"\""),
+        ("<img src=a.gif class=''>", " class=''"), ("<img src=a.gif data-x=b=>", " data-x=b="),
+        ("<img src=a.gif hidden>", " hidden"),
+    ]) func anAttributeWithoutAValueTakesNoOther(_ page: String, _ attribute: String) {
+        #expect(rewrite(page) == video("https://site.test/blog/a.gif", attribute + " width=\"40\" height=\"30\""))
+    }
+
+    /// A link within the link would end the video and the link.
+    @Test(arguments: ["A cat", ""]) func anImageInALinkBecomesAVideoWithoutALink(_ text: String) {
+        let page = rewrite("<a href=/full><img src=a.gif alt='\(text)'> more</a>")
+        #expect(page.hasPrefix("<a href=/full><video ") && page.hasSuffix("type=\"video/mp4\"/>\(text)</video> more</a>"))
+        #expect(page.components(separatedBy: "<a ").count == 2)
     }
 
     @Test func textBecomesTheNameOfTheVideo() {
@@ -79,7 +116,7 @@ import Testing
             rewrite("<img src=a.gif alt='caf&eacute; \"<b>\"'>")
                 == video(
                     "https://site.test/blog/a.gif", size + " role=\"img\" aria-label=\"caf&eacute; &quot;&lt;b&gt;&quot;\"",
-                    src: "a.gif", text: "caf&eacute; &quot;&lt;b&gt;&quot;"))
+                    text: "caf&eacute; &quot;&lt;b&gt;&quot;"))
         #expect(rewrite("<img src=a.gif alt=''>").contains(" aria-hidden=\"true\">"))
         let labelled = rewrite("<img src=a.gif alt=x aria-label=y>")
         #expect(labelled.contains(" aria-label=y ") && !labelled.contains("role="))

@@ -34,9 +34,17 @@ import Testing
     }
 
     @Test func entriesOfNDJSONKeepTheirOwnFormatAndOptions() throws {
-        let file = try directory.write("list", #"{"url":"https://a.test/1.gif","format":"png"}"#)
-        let entries = try loader(formats: ["mp4", "jpg"], options: ["width": "40"]).read([file])
-        #expect(entries == [PrewarmEntry(url: "https://a.test/1.gif", format: "png")])
+        let file = try directory.write("list", #"{"url":"https://a.test/1.gif","format":"png","width":20}"#)
+        let entries = try loader(formats: ["mp4", "jpg"], options: ["width": "40", "height": "30"]).read([file])
+        let options = ["width": "20", "height": "30"]
+        #expect(entries == [PrewarmEntry(url: "https://a.test/1.gif", format: "png", options: options)])
+    }
+
+    @Test(arguments: [#"{"url":"https://a.test/1.gif"}"#, #"[{"url":"https://a.test/1.gif"}]"#])
+    func entriesOfNDJSONWithoutAFormatHaveEachOfThoseGiven(_ text: String) throws {
+        let file = try directory.write("list", text)
+        let entries = try loader(formats: ["jpg", "webp"], options: ["width": "40"]).read([file])
+        #expect(entries.map(\.format) == ["jpg", "webp"] && entries.allSatisfy { $0.options == ["width": "40"] })
     }
 
     @Test func theSitemapsOfAnIndexAreDownloadedOnceEach() throws {
@@ -77,7 +85,9 @@ import Testing
         #expect(failure?.hasPrefix("The sitemap \(unreachable) cannot be read: ") == true)
         origin.on("/gzip.xml", .ok([0x1F, 0x8B, 8, 0]))
         let gzip = origin.url("/gzip.xml")
-        #expect(message { _ = try loader().read([try index(gzip)]) }?.hasPrefix("\(gzip): The list ") == true)
+        #expect(
+            message { _ = try loader().read([try index(gzip)]) }
+                == "\(gzip): The list is compressed with gzip; decompress it first.")
     }
 
     @Test func anIndexOfTooManySitemapsIsRefused() throws {

@@ -97,6 +97,10 @@ struct PrewarmListReaderTests {
         return error.description
     }
 
+    @Test func anEntryWithoutAFormatIsAnMP4() throws {
+        #expect(try PrewarmListReader.read(Array(#"{"url":"http://a/1.gif"}"#.utf8), limit: 1).map(\.format) == ["mp4"])
+    }
+
     @Test func asManyEntriesAsTheLimitAreAccepted() throws {
         let lines = (1...3).map { #"{"url":"http://a/\#($0).gif"}"# }
         #expect(try read(lines.joined(separator: "\n")).get().count == 3)

@@ -50,6 +50,14 @@ import Testing
         #expect(try urls(text) == ["http://a/i.gif?x=1&y=2", "http://a/B.GIF"])
     }
 
+    @Test func aSitemapMayHaveAPrefix() throws {
+        let start = "<?xml version='1.0'?><sm:urlset xmlns:sm='http://www.sitemaps.org/schemas/sitemap/0.9'>"
+        let page = "<sm:url><sm:loc>http://a/1.gif</sm:loc></sm:url>"
+        #expect(try urls(start + page + "</sm:urlset>") == ["http://a/1.gif"])
+        let index = "<sm:sitemapindex><sm:sitemap><sm:loc>http://a/1.xml</sm:loc></sm:sitemap></sm:sitemapindex>"
+        #expect(try PrewarmList(Array(index.utf8)).sitemaps == ["http://a/1.xml"])
+    }
+
     @Test func anIndexNamesItsSitemaps() throws {
         let text =
             "<sitemapindex><sitemap><loc>http://a/1.xml</loc></sitemap><sitemap><loc>http://a/2.xml</loc></sitemap></sitemapindex>"
@@ -70,6 +78,23 @@ import Testing
                 "http://a/x/e.gif",
                 "http://a/x/f.gif",
             ])
+    }
+
+    @Test(arguments: [
+        ("a,b.gif 1x, c.gif 2x", ["a,b.gif", "c.gif"]), ("/t/w_40,h_30/a.gif 40w,b.gif", ["/t/w_40,h_30/a.gif", "b.gif"]),
+        ("a.gif,, b.gif", ["a.gif", "b.gif"]), ("a.gif x(1, 2) 1x, b.gif", ["a.gif", "b.gif"]), (" , ", []),
+        ("a.gif\n1x", ["a.gif"]),
+        ("a.gif x(1, b.gif", ["a.gif"]),
+    ]) func theURLsOfASetExtendToASpace(_ text: String, _ names: [String]) throws {
+        let expected = names.map { $0.hasPrefix("/") ? "http://a\($0)" : "http://a/\($0)" }
+        #expect(try urls("<html><img srcset='\(text)'>", base: "http://a/") == expected)
+    }
+
+    @Test func linksOfAPageAreResolvedAsBrowsersDo() throws {
+        let page = "<html><img src='HTTPS://b/a.gif'><img src='x\\b.gif'><img src='c\n.gif'><img src='caf&eacute;.gif'>"
+        #expect(try urls(page, base: "http://a/") == ["HTTPS://b/a.gif", "http://a/x/b.gif", "http://a/c.gif"])
+        let latin = Array("<html><img src='caf".utf8) + [0xE9] + Array(".gif'>".utf8)
+        #expect(try PrewarmList(latin, base: "http://a/").entries.isEmpty)
     }
 
     @Test func aPageMayNameItsOwnBase() throws {

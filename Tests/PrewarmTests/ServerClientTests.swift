@@ -35,6 +35,13 @@ import Testing
         #expect(try client.send("GET", "/a", followsRedirects: true).body == "b")
     }
 
+    @Test func bytesOfABodyArriveUnchanged() throws {
+        let bytes: [UInt8] = [0x1F, 0x8B, 0xFF, 0]
+        let origin = try LoopbackOrigin(["/a": { _ in .ok(bytes) }])
+        defer { origin.stop() }
+        #expect(try ServerClient(server: origin.url(""), token: nil).send("GET", "/a").bytes == bytes)
+    }
+
     @Test func aTokenWithALineBreakIsRefusedBeforeAnythingIsSent() throws {
         let origin = try LoopbackOrigin()
         defer { origin.stop() }

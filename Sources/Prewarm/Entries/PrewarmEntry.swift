@@ -57,35 +57,53 @@ package struct PrewarmEntry: Sendable, Hashable {
 
 /// An object in the body of `POST /prewarm` (docs/api.md): `{"url":…, "format":"mp4", …options}`.
 extension PrewarmEntry: Codable {
-    /// A key of any name: options are keys of the object.
-    private struct Name: CodingKey {
-        let stringValue: String
-        var intValue: Int? { nil }
-
-        init(stringValue: String) { self.stringValue = stringValue }
-        init?(intValue: Int) { nil }
+    package init(from decoder: any Decoder) throws {
+        self = try ListedEntry(from: decoder).entry(PrewarmEntry(url: ""))
     }
 
-    package init(from decoder: any Decoder) throws {
-        let fields = try decoder.container(keyedBy: Name.self)
+    package func encode(to encoder: any Encoder) throws {
+        var fields = encoder.container(keyedBy: EntryKey.self)
+        try fields.encode(url, forKey: EntryKey(stringValue: "url"))
+        try fields.encode(format, forKey: EntryKey(stringValue: "format"))
+        for (name, value) in options { try fields.encode(value, forKey: EntryKey(stringValue: name)) }
+    }
+}
+
+/// A key of any name: options are keys of the object.
+private struct EntryKey: CodingKey {
+    let stringValue: String
+    var intValue: Int? { nil }
+
+    init(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+}
+
+/// An entry as an object of a list spells it, which may leave out the format.
+struct ListedEntry: Decodable {
+    private let url: String
+    /// Nil if the object has none.
+    private let format: String?
+    private let options: [String: String]
+
+    init(from decoder: any Decoder) throws {
+        let fields = try decoder.container(keyedBy: EntryKey.self)
         var options: [String: String] = [:]
         for name in fields.allKeys where name.stringValue != "url" && name.stringValue != "format" {
             options[name.stringValue] = try Self.text(fields, name)
         }
-        self.init(
-            url: try fields.decode(String.self, forKey: Name(stringValue: "url")),
-            format: try fields.decodeIfPresent(String.self, forKey: Name(stringValue: "format")) ?? "mp4", options: options)
+        url = try fields.decode(String.self, forKey: EntryKey(stringValue: "url"))
+        format = try fields.decodeIfPresent(String.self, forKey: EntryKey(stringValue: "format"))
+        self.options = options
     }
 
-    package func encode(to encoder: any Encoder) throws {
-        var fields = encoder.container(keyedBy: Name.self)
-        try fields.encode(url, forKey: Name(stringValue: "url"))
-        try fields.encode(format, forKey: Name(stringValue: "format"))
-        for (name, value) in options { try fields.encode(value, forKey: Name(stringValue: name)) }
+    /// The entry, with the format and the options of a template where it has none of its own.
+    func entry(_ template: PrewarmEntry) -> PrewarmEntry {
+        PrewarmEntry(
+            url: url, format: format ?? template.format, options: template.options.merging(options) { _, own in own })
     }
 
     /// Reads the value of an option, a string or a number.
-    private static func text(_ fields: KeyedDecodingContainer<Name>, _ name: Name) throws -> String {
+    private static func text(_ fields: KeyedDecodingContainer<EntryKey>, _ name: EntryKey) throws -> String {
         if let text = try? fields.decode(String.self, forKey: name) { return text }
         if let whole = try? fields.decode(Int.self, forKey: name) { return String(whole) }
         return String(try fields.decode(Double.self, forKey: name))

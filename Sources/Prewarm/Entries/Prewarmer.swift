@@ -55,6 +55,7 @@ struct Prewarmer: Sendable {
     }
 
     private static func outcome(_ result: RenditionResult) -> PrewarmOutcome {
+        guard result.isStored else { return notStored(result.provenance) }
         let kind: PrewarmOutcome.Kind =
             switch result.provenance {
             case .hit, .stale, .renewed: .hit
@@ -62,6 +63,18 @@ struct Prewarmer: Sendable {
             }
         let facts = RenditionFacts(stored: result.rendition.facts)
         return PrewarmOutcome(kind: kind, bytes: Int(result.rendition.length), sourceBytes: facts?.sourceBytes ?? 0)
+    }
+
+    /// The outcome of an entry whose rendition was produced and is not in the cache.
+    private static func notStored(_ provenance: RenditionResult.Provenance) -> PrewarmOutcome {
+        let cause =
+            switch provenance {
+            case .unstored(.unwanted): "its origin forbids it"
+            case .unstored(let reason): reason.description
+            case .shared, .followed: "another node produced it, and the cache of this one could not take it"
+            case .hit, .stale, .renewed, .stored, .collapsed: "another request produced it, and could not store it"
+            }
+        return PrewarmOutcome(PrewarmFailure(code: "not_stored", detail: "The rendition is not stored: \(cause)."))
     }
 }
 

@@ -160,19 +160,6 @@ package struct PrewarmReport: Codable {
     /// The most outcomes in ``results``.
     static let resultLimit = 1000
 
-    init(id: String, state: String, total: Int, done: Int, failed: Int, bytes: Int, errors: [Failure]) {
-        self.id = id
-        self.state = state
-        self.total = total
-        self.done = done
-        self.failed = failed
-        hits = 0
-        new = done - failed
-        self.bytes = bytes
-        saved = 0
-        self.errors = errors
-    }
-
     /// - Parameter first: The index of the first requested outcome; nil for none.
     package init(_ job: PrewarmJob, from first: Int?) {
         let progress = job.progress

@@ -104,16 +104,16 @@ package final class SharedPrewarmRunner: Sendable {
 
     private func process(_ entry: SharedPrewarm.Ticket, _ lists: SharedPrewarm, _ prewarmer: Prewarmer) async {
         guard let known = try? JSONDecoder().decode(SharedEntry.self, from: Data(entry.payload)) else {
-            return await finish(entry, lists, bytes: 0, error: "bad_request: The entry cannot be read.")
+            let failure = SharedPrewarm.Failure(url: "", code: "bad_request", detail: "The entry cannot be read.")
+            return await finish(entry, lists, .failed(failure))
         }
         guard let outcome = await prewarmer.warm(known.entry, retries: Self.retries) else { return }
-        let error = outcome.kind == .failed ? "\(outcome.code ?? ""): \(outcome.detail ?? "") (\(known.url))" : nil
-        await finish(entry, lists, bytes: Int64(outcome.bytes), error: error)
+        await finish(entry, lists, SharedPrewarm.Outcome(outcome, url: known.url))
     }
 
-    private func finish(_ entry: SharedPrewarm.Ticket, _ lists: SharedPrewarm, bytes: Int64, error: String?) async {
+    private func finish(_ entry: SharedPrewarm.Ticket, _ lists: SharedPrewarm, _ outcome: SharedPrewarm.Outcome) async {
         // If this fails, the claim expires, and a node that processes the entry again finds the rendition.
-        _ = try? await lists.finish(entry, bytes: bytes, error: error)
+        _ = try? await lists.finish(entry, outcome)
     }
 
     private func renewClaims(_ lists: SharedPrewarm) async {
@@ -145,16 +145,30 @@ private struct SharedEntry: Codable {
     var entry: PrewarmEntry { PrewarmEntry(url: url, format: format, options: options) }
 }
 
+extension SharedPrewarm.Outcome {
+    /// - Parameter url: The URL of the entry.
+    fileprivate init(_ outcome: PrewarmOutcome, url: String) {
+        switch outcome.kind {
+        case .failed:
+            self = .failed(SharedPrewarm.Failure(url: url, code: outcome.code ?? "", detail: outcome.detail ?? ""))
+        case .hit, .new:
+            self = .made(isHit: outcome.kind == .hit, bytes: Int64(outcome.bytes), saved: Int64(outcome.saved))
+        }
+    }
+}
+
 extension PrewarmReport {
     /// The report on a list that several nodes process. Single outcomes are not known.
     fileprivate init(_ id: String, _ progress: SharedPrewarm.Progress) {
-        let (total, done) = (Int(progress.total), Int(progress.done + progress.failed))
-        self.init(
-            id: id, state: done >= total ? "done" : "running", total: total, done: done, failed: Int(progress.failed),
-            bytes: Int(progress.bytes),
-            errors: progress.errors.map { text in
-                let parts = text.split(separator: ": ", maxSplits: 1).map(String.init)
-                return Failure(url: "", code: parts.first ?? "", detail: parts.count > 1 ? parts[1] : "")
-            })
+        self.id = id
+        total = Int(progress.total)
+        done = Int(progress.done + progress.failed)
+        state = done >= total ? "done" : "running"
+        failed = Int(progress.failed)
+        hits = Int(progress.hits)
+        new = Int(max(0, progress.done - progress.hits))
+        bytes = Int(progress.bytes)
+        saved = Int(progress.saved)
+        errors = progress.errors.map { Failure(url: $0.url, code: $0.code, detail: $0.detail) }
     }
 }

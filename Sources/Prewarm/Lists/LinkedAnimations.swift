@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Markup
 
 /// Finds the animations that an HTML page shows or links to.
 enum LinkedAnimations {
@@ -6,6 +7,8 @@ enum LinkedAnimations {
     private static let attributes = ["src", "href", "data-src", "data-original", "data-gif", "poster", "content"]
 
     /// The absolute URLs of animations in the order of the page, each once.
+    ///
+    /// Links whose URLs are uncertain are skipped; see ``LinkText``.
     ///
     /// - Parameter base: The page's URL, which resolves relative links unless the page has a `<base>`. Without either,
     ///   relative links are skipped.
@@ -15,13 +18,15 @@ enum LinkedAnimations {
         var seen = Set<String>()
         for element in MarkupScanner(page) {
             if element.name == "base", let own = element.attributes["href"] {
-                base = URL(string: own, relativeTo: base)?.absoluteURL ?? base
+                let link = LinkText.normalize(own)
+                base = link.flatMap { URL(string: $0, relativeTo: base)?.absoluteURL ?? base }
                 continue
             }
             var links = attributes.compactMap { element.attributes[$0] }
             for name in ["srcset", "data-srcset"] { links += element.attributes[name].map(candidates) ?? [] }
-            for link in links where isAnimation(link) {
-                guard let url = URL(string: link, relativeTo: base)?.absoluteURL, url.scheme == "http" || url.scheme == "https",
+            for link in links.compactMap(LinkText.normalize) where isAnimation(link) {
+                guard let url = URL(string: link, relativeTo: base)?.absoluteURL,
+                    ["http", "https"].contains(url.scheme?.lowercased()),
                     seen.insert(url.absoluteString).inserted
                 else { continue }
                 found.append(url.absoluteString)
@@ -40,8 +45,28 @@ enum LinkedAnimations {
         return extensions.contains { path.hasSuffix($0) }
     }
 
-    /// The URLs of a `srcset`, without widths and densities.
+    /// The URLs of a `srcset` (HTML standard, section 4.8.4.2.2). A URL extends to a space, and may contain commas.
     private static func candidates(_ text: String) -> [String] {
-        text.split(separator: ",").compactMap { $0.split(whereSeparator: \.isWhitespace).first.map(String.init) }
+        var urls: [String] = []
+        var rest = text.unicodeScalars[...]
+        while true {
+            rest = rest.drop { isSpace($0) || $0 == "," }
+            let url = rest.prefix { !isSpace($0) }
+            guard !url.isEmpty else { return urls }
+            rest = rest[url.endIndex...]
+            if let last = url.lastIndex(where: { $0 != "," }) { urls.append(String(url[...last])) }
+            if url.last == "," { continue }
+            // Widths and densities. A comma within parentheses belongs to them.
+            var isInParentheses = false
+            rest = rest.drop { scalar in
+                if scalar == "(" { isInParentheses = true }
+                if scalar == ")" { isInParentheses = false }
+                return scalar != "," || isInParentheses
+            }
+        }
+    }
+
+    private static func isSpace(_ scalar: Unicode.Scalar) -> Bool {
+        [" ", "\t", "\n", "\u{0C}", "\r"].contains(scalar)
     }
 }

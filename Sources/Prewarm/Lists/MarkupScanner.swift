@@ -13,6 +13,9 @@ struct MarkupScanner: Sequence, IteratorProtocol {
         var attributes: [String: String] = [:]
         /// The decoded text without surrounding spaces.
         var text = ""
+
+        /// The name without its prefix.
+        var localName: Substring { name.split(separator: ":").last ?? "" }
     }
 
     private let bytes: [UInt8]

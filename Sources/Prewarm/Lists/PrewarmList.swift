@@ -20,7 +20,7 @@ package struct PrewarmList: Sendable, Equatable {
             switch first {
             case UInt8(ascii: "{"), UInt8(ascii: "["): return .ndjson
             case UInt8(ascii: "<"):
-                let names = MarkupScanner(Array(start)).lazy.prefix(3).map(\.name)
+                let names = MarkupScanner(Array(start)).lazy.prefix(3).map(\.localName)
                 return names.contains { $0 == "urlset" || $0 == "sitemapindex" } ? .sitemap : .html
             default: return .lines
             }
@@ -45,7 +45,7 @@ package struct PrewarmList: Sendable, Equatable {
     /// - Parameters:
     ///   - format: The syntax; nil guesses it.
     ///   - base: The URL of an HTML page, which resolves relative links.
-    ///   - template: Format and options for lists that do not have their own.
+    ///   - template: Format and options for entries that do not have their own.
     package init(
         _ text: [UInt8], format: Format? = nil, base: String? = nil, template: PrewarmEntry = PrewarmEntry(url: "")
     ) throws(Malformed) {
@@ -56,7 +56,7 @@ package struct PrewarmList: Sendable, Equatable {
         case .lines:
             entries = Self.lines(text).map { PrewarmEntry(url: $0, format: template.format, options: template.options) }
         case .ndjson:
-            entries = try PrewarmListReader.read(text, limit: .max)
+            entries = try PrewarmListReader.read(text, limit: .max, template: template)
         case .sitemap: readSitemap(text, template)
         case .html:
             entries = LinkedAnimations.find(text, base: base)
@@ -74,11 +74,11 @@ package struct PrewarmList: Sendable, Equatable {
     private mutating func readSitemap(_ text: [UInt8], _ template: PrewarmEntry) {
         var isIndexEntry = false
         for element in MarkupScanner(text) {
-            switch element.name {
+            switch element.localName {
             case "sitemap": isIndexEntry = true
             case "url": isIndexEntry = false
             case "loc" where isIndexEntry: sitemaps.append(element.text)
-            case let name where name == "loc" || name.hasSuffix(":loc"):
+            case "loc":
                 if LinkedAnimations.isAnimation(element.text) {
                     entries.append(PrewarmEntry(url: element.text, format: template.format, options: template.options))
                 }

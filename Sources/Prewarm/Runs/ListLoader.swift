@@ -93,6 +93,6 @@ package struct ListLoader {
         guard answer.status == 200 else {
             throw PrewarmRunError("The sitemap \(url) cannot be read: its server answers with status \(answer.status).")
         }
-        return Array(answer.body.utf8)
+        return answer.bytes
     }
 }

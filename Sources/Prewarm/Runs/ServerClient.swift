@@ -9,9 +9,12 @@ package struct ServerClient: Sendable {
     /// The server's answer.
     package struct Answer: Sendable {
         package let status: Int
-        package let body: String
+        package let bytes: [UInt8]
         /// The seconds of `Retry-After`; nil without the field.
         package let retryAfter: Int?
+
+        /// The body as text.
+        package var body: String { String(decoding: bytes, as: UTF8.self) }
     }
 
     private let server: String
@@ -81,8 +84,7 @@ package struct ServerClient: Sendable {
         var wait: curl_off_t = 0
         let hasWait = ccurl_get_offset(easy.raw, CURLINFO_RETRY_AFTER, &wait) == CURLE_OK && wait > 0
         return withExtendedLifetime(received) {
-            Answer(
-                status: status, body: String(decoding: received.bytes, as: UTF8.self), retryAfter: hasWait ? Int(wait) : nil)
+            Answer(status: status, bytes: received.bytes, retryAfter: hasWait ? Int(wait) : nil)
         }
     }
 }

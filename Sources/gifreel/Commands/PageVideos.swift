@@ -11,6 +11,8 @@ internal import Web
 /// The videos that replace the animations of a page.
 struct PageVideos {
     private let server: String
+    /// The server's URL in the form of sources, with a slash at its end; nil if it cannot be a source.
+    private let root: String?
     private let client: ServerClient
     private let asksForFacts: Bool
     private let mounts: [String: Mount]
@@ -34,6 +36,7 @@ struct PageVideos {
         expires: Int64?
     ) throws(SettingsError) {
         self.server = server.hasSuffix("/") ? String(server.dropLast()) : server
+        root = (try? SourceURL(self.server + "/"))?.canonical
         client = ServerClient(server: server, token: nil)
         self.asksForFacts = asksForFacts
         self.mounts = mounts
@@ -52,9 +55,9 @@ struct PageVideos {
 
     /// The video of the animation at a URL. Blocks if the server is asked for facts.
     ///
-    /// - Returns: Nil if the server cannot have the source, or reports that it cannot convert it.
+    /// - Returns: Nil if the server cannot have the source, or reports that it cannot convert it, and for the server's own files.
     func video(_ url: String) -> EmbeddedVideo? {
-        guard let source = try? SourceURL(url) else { return nil }
+        guard let source = try? SourceURL(url), !isServed(source) else { return nil }
         let addresses = RenditionAddresses(
             of: source, mounts: mounts, keys: keys, expires: expires, preset: preset, presets: presets)
         func address(_ rendition: Rendition) -> String { server + addresses.target(rendition) }
@@ -79,6 +82,17 @@ struct PageVideos {
         return EmbeddedVideo(
             sources: sources, poster: address(poster),
             size: facts.videoSize(of: page), loops: facts.playCount(of: page) != 1)
+    }
+
+    /// Whether the URL is one of the server's own: a rendition, a stored file, or a path of a mount. The site of the pages may have
+    /// the same host, so that other URLs below the server's are sources.
+    private func isServed(_ source: SourceURL) -> Bool {
+        guard let root, source.canonical.hasPrefix(root) else { return false }
+        let parts = source.canonical.dropFirst(root.count).split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let first = parts.first.map(String.init), parts.count == 2 else { return false }
+        if let mount = mounts[first] { return !source.canonical.hasPrefix(mount.base) }
+        let rest = parts[1].lowercased()
+        return first == "object" || ["http:", "https:", "http%3a", "https%3a"].contains { rest.hasPrefix($0) }
     }
 
     /// The server's facts of a source; nil if it has none. The reason is printed, unless it is that a picture is still.

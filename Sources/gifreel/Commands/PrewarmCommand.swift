@@ -83,8 +83,13 @@ struct PrewarmCommand: ParsableCommand {
     func validate() throws {
         if !(1...1024).contains(concurrency) { throw ValidationError("--concurrency must be from 1 to 1024.") }
         if !(0...20).contains(retries) { throw ValidationError("--retries must be from 0 to 20.") }
-        for format in format where Rendition.Format(rawValue: format) == nil {
-            throw ValidationError("There is no format “\(format)”; give one of \(Self.formatNames).")
+        for name in format {
+            guard let format = Rendition.Format(rawValue: name) else {
+                throw ValidationError("There is no format “\(name)”; give one of \(Self.formatNames).")
+            }
+            if format.output == nil {
+                throw ValidationError("The format “\(name)” needs no conversion; give one of \(Self.formatNames).")
+            }
         }
         for pair in option where !pair.dropFirst().contains("=") || pair.hasPrefix("=") {
             throw ValidationError("--option \(pair) is not of the form name=value.")
@@ -206,6 +211,8 @@ struct PrewarmCommand: ParsableCommand {
         let (failure, wasInterrupted) = carryOut(prewarmRun, backend, signals)
         display.finish()
         if let core = local?.core {
+            // Nothing is left to convert, or a conversion in progress would hold up the end for minutes.
+            core.pool.cancelAll()
             let queuedWrites = Blocking.wait { await core.sendQueuedWrites(within: .seconds(60)) }
             if queuedWrites > 0 {
                 _ = Self.complain("\(queuedWrites) writes to the shared store stay queued in the cache directory.", 0)
@@ -298,15 +305,16 @@ struct PrewarmCommand: ParsableCommand {
         }
     }
 
-    /// A path per list and target, below `$XDG_STATE_HOME` (XDG Base Directory Specification).
-    private func defaultJournal(_ entries: [PrewarmEntry]) -> String {
+    /// A path per list and target, below `$XDG_STATE_HOME` (XDG Base Directory Specification). The target is the server, or the
+    /// cache directory, wherever it is set.
+    private func defaultJournal(_ entries: [PrewarmEntry]) throws -> String {
         let environment = ProcessInfo.processInfo.environment
         let state =
             environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
             ?? (environment["HOME"] ?? ".") + "/.local/state"
         let target =
-            server.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
-            ?? ([configurationFile ?? ""] + settings).joined(separator: "\n")
+            try server.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
+            ?? URL(fileURLWithPath: serviceConfiguration().cache.directory).standardizedFileURL.path
         return "\(state)/gifreel/prewarm-\(ListLoader.fingerprint(of: entries, target: target)).ndjson"
     }
 

@@ -43,7 +43,9 @@ enum ListInvariants {
         case .sitemap:
             for url in urls where !LinkedAnimations.isAnimation(url) { return "not an animation: \(url)" }
         case .html:
-            for url in urls where !url.hasPrefix("http:") && !url.hasPrefix("https:") { return "not absolute: \(url)" }
+            for url in urls where !["http:", "https:"].contains(where: url.lowercased().hasPrefix) {
+                return "not absolute: \(url)"
+            }
             guard Set(urls).count == urls.count else { return "an animation twice: \(urls)" }
         case .ndjson: break
         }

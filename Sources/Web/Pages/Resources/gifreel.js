@@ -52,11 +52,14 @@
     return video;
   }
 
-  /** Shows the poster in place of a GIF that has not arrived, and returns a function that plays the video. */
+  /** Shows the poster in place of a GIF that has not arrived, and returns functions: `start` plays the video. */
   function takeOver(img) {
     const source = img.src.split("#")[0];
     const srcset = img.getAttribute("srcset");
     const urls = addresses(img, source);
+    const takeover = new AbortController();
+    const { signal } = takeover;
+    let poster;
     let video;
     let isPaused = false;
     const play = () => video.play().catch(() => {});
@@ -65,15 +68,23 @@
       else if (!isPaused) play();
     });
 
-    function restore() {
+    const shows = () => img.src === poster || img.src.split("#")[0] === source;
+    function release() {
+      takeover.abort();
       visibility.disconnect();
       approach.unobserve(img);
+    }
+    function restore(event) {
+      // Handlers of the page do not know the poster.
+      event.stopImmediatePropagation();
+      release();
       video?.replaceWith(img);
-      img.removeEventListener("error", restore);
+      if (!shows()) return;
       if (srcset !== null) img.srcset = srcset;
-      if (img.src !== source) img.src = source;
+      if (img.src === poster) img.src = source;
     }
     function swap() {
+      if (!shows()) return;
       const { naturalWidth, naturalHeight, clientWidth } = img;
       // The sides of a video are even. The layout keeps the GIF's own.
       if (naturalWidth % 2 || naturalHeight % 2) video.style.aspectRatio = naturalWidth / naturalHeight;
@@ -84,9 +95,9 @@
     }
     function start() {
       video = makeVideo(img, urls);
-      video.addEventListener("loadeddata", swap, { once: true });
-      video.addEventListener("error", restore);
-      video.lastChild.addEventListener("error", restore);
+      video.addEventListener("loadeddata", swap, { once: true, signal });
+      video.addEventListener("error", restore, { signal });
+      video.lastChild.addEventListener("error", restore, { signal });
       video.addEventListener("click", (event) => {
         if (!img.dispatchEvent(new MouseEvent("click", event))) event.preventDefault();
         if (event.defaultPrevented || video.closest("a, button, label")) return;
@@ -97,9 +108,11 @@
       video.load();
     }
     function showPoster() {
-      img.addEventListener("error", restore);
+      if (!shows()) return;
+      img.addEventListener("error", restore, { capture: true, signal });
       img.removeAttribute("srcset");
       img.src = urls.jpg;
+      poster = img.src;
     }
     if (/\.gif([?]|$)/i.test(source)) {
       // The browser then stops loading the GIF, or never begins.
@@ -108,9 +121,8 @@
       // A still picture has no poster and is not touched.
       Object.assign(new Image(), { onload: showPoster, src: urls.jpg });
     }
-    if (!stays) return start;
-    img.addEventListener("click", start, { once: true });
-    return () => {};
+    if (stays) img.addEventListener("click", start, { once: true, signal });
+    return { start: stays ? () => {} : start, shows, release };
   }
 
   const approach = new IntersectionObserver(
@@ -118,15 +130,21 @@
       for (const { target, isIntersecting } of entries) {
         if (!isIntersecting) continue;
         approach.unobserve(target);
-        known.get(target)();
+        known.get(target)?.start();
       }
     },
     { rootMargin: (settings.margin || 300) + "px" },
   );
 
   function consider(img) {
-    if (known.has(img) || img.tagName !== "IMG" || !img.matches(selector) || img.dataset.gifreel === "off") return;
+    if (known.get(img)?.shows()) return;
+    // A script has changed the picture, such as one that loads images lazily.
+    known.get(img)?.release();
+    known.delete(img);
+    if (img.tagName !== "IMG" || !img.matches(selector) || img.dataset.gifreel === "off") return;
     if (!isSource.test(img.src) || img.useMap || img.isMap || img.closest("picture")) return;
+    // A rendition of this server.
+    if (img.src.startsWith(root) && /^[^/]+\/https?[:%]/.test(img.src.slice(root.length))) return;
     // A server that requires signatures answers only what the page states.
     if ("signed" in settings && !img.dataset.gifreelMp4) return;
     known.set(img, takeOver(img));
