@@ -1,5 +1,6 @@
 #include "clinux_files.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
@@ -56,4 +57,15 @@ int clinux_try_lock(int fd) {
 
 int clinux_unlock(int fd) {
     return flock(fd, LOCK_UN);
+}
+
+int clinux_flush_output(void) {
+    if (fflush(stdout) != 0) {
+        return -1;
+    }
+    if (ferror(stdout)) {
+        errno = EIO;
+        return -1;
+    }
+    return 0;
 }

@@ -36,15 +36,15 @@ struct SettingsFile {
     private mutating func collect(_ mapping: Node.Mapping, prefix: String, _ path: String) throws(SettingsError) {
         for (key, node) in mapping {
             let name = prefix + (key.string ?? "?")
-            let origin = "\(path)\(key.mark.map { ", line \($0.line)" } ?? "")"
+            let origin = Self.origin(of: key, path)
             if let members = node.sequence?.compactMap(\.mapping), !members.isEmpty, Setting.isGroup(name) {
                 let plain = Node.Sequence(node.sequence?.filter { $0.mapping == nil } ?? [])
                 try collect(members, prefix: name, path)
                 if let setting = Setting.named(name) {
-                    entries[name] = Entry(origin: origin, texts: try Self.texts(.sequence(plain), of: setting, name, origin))
+                    try add(.sequence(plain), of: setting, name, origin)
                 }
             } else if let setting = Setting.named(name), node.mapping == nil || !Setting.isGroup(name) {
-                entries[name] = Entry(origin: origin, texts: try Self.texts(node, of: setting, name, origin))
+                try add(node, of: setting, name, origin)
             } else if Setting.isGroup(name) {
                 if let inner = node.mapping {
                     try collect(inner, prefix: name + ".", path)
@@ -59,14 +59,31 @@ struct SettingsFile {
 
     /// Collects members of a family that stand in a list, with their names among their settings.
     private mutating func collect(_ members: [Node.Mapping], prefix: String, _ path: String) throws(SettingsError) {
+        var names: Set<String> = []
         for member in members {
-            guard let name = member["name"]?.string, !name.isEmpty else {
+            guard let node = member["name"], let name = node.string, !name.isEmpty else {
                 throw SettingsError("\(path): an entry of \(prefix) has no name.")
+            }
+            guard names.insert(name).inserted else {
+                throw SettingsError("\(Self.origin(of: node, path)): \(prefix) has two entries named \(name).")
             }
             var settings = member
             settings["name"] = nil
             try collect(settings, prefix: "\(prefix).\(name).", path)
         }
+    }
+
+    /// Adds a setting. The YAML parser refuses only equal names of one mapping.
+    private mutating func add(_ node: Node, of setting: Setting, _ name: String, _ origin: String) throws(SettingsError) {
+        if let other = entries[name] {
+            throw SettingsError("\(origin): \(name) is set twice; the other place is \(other.origin).")
+        }
+        entries[name] = Entry(origin: origin, texts: try Self.texts(node, of: setting, name, origin))
+    }
+
+    /// The position of a node in the file.
+    private static func origin(of node: Node, _ path: String) -> String {
+        "\(path)\(node.mark.map { ", line \($0.line)" } ?? "")"
     }
 
     private static func texts(

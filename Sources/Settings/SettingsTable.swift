@@ -5,6 +5,7 @@ extension Setting {
         server + cache + sources + signing + options + presets + rateLimit + transcode + limits + renditions + mounts + store
         + cluster + pages + admin + purge + prewarm + async + webhooks + metrics + tracing + log
 
+    private static let hour = Duration.seconds(3600)
     private static let day = Duration.seconds(86_400)
     private static let decade = Duration.seconds(3650 * 86_400)
     private static let millisecond = Duration.milliseconds(1)
@@ -332,10 +333,10 @@ extension Setting {
             "store.s3.path_style", \.store.s3.pathStyle, .restart,
             "Whether the bucket is a part of the path and not of the host."),
         Setting(
-            "store.s3.timeout", \.store.s3.timeout, in: millisecond...day, .restart,
+            "store.s3.timeout", \.store.s3.timeout, in: millisecond...hour, .restart,
             "Time for one upload or deletion, in addition to the time for its bytes."),
         Setting(
-            "store.s3.lookup_timeout", \.store.s3.lookupTimeout, in: millisecond...day, .restart,
+            "store.s3.lookup_timeout", \.store.s3.lookupTimeout, in: millisecond...hour, .restart,
             "Time that a miss waits for the shared store."),
         Setting(
             "store.s3.queue_bytes", \.store.s3.queueBytes, in: .mebibytes(1) ... .tebibytes(1), .restart,

@@ -100,6 +100,12 @@ package enum Files {
         return stat(path, &status) == 0
     }
 
+    /// Whether the path names a socket; symbolic links are not followed. Nil if it names nothing.
+    package static func isSocket(_ path: String) -> Bool? {
+        var status = stat()
+        return lstat(path, &status) == 0 ? status.st_mode & S_IFMT == S_IFSOCK : nil
+    }
+
     /// The path up to its last part: `a/b` of `a/b/c`, `.` of `c`.
     package static func directory(of path: String) -> String {
         let trimmed = path.count > 1 && path.hasSuffix("/") ? path.dropLast() : path[...]

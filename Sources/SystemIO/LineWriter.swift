@@ -55,11 +55,12 @@ package final class LineWriter: Sendable {
 
     /// A writer on a duplicate of `number`, such as standard error.
     ///
-    /// - Throws: ``SystemError`` if the descriptor is not open.
+    /// - Throws: ``SystemError`` if the descriptor is not open for writing.
     package convenience init(
         duplicating number: Int32, capacity: Int = 1 << 20, name: String,
         notice: @escaping @Sendable (_ dropped: Int) -> [UInt8]
     ) throws(SystemError) {
+        guard StandardDescriptors.isWritable(number) else { throw SystemError("write", code: EBADF) }
         let copy = try retryingOnInterrupt("fcntl(F_DUPFD_CLOEXEC)") { fcntl(number, F_DUPFD_CLOEXEC, 3) }
         self.init(SharedDescriptor(OwnedDescriptor(taking: copy)), capacity: capacity, name: name, notice: notice)
     }

@@ -8,8 +8,8 @@ internal import Glibc
 /// the bytes once they are complete.
 package struct OutputFile: Sendable {
     private enum Place {
-        /// A file beside `path`, which replaces it.
-        case replacement(partial: String, path: String)
+        /// A new file that replaces `path`. Until it is complete it has no name, or else the name `partial`, in the directory of `path`.
+        case replacement(path: String, partial: String, isNamed: Bool)
         /// What already exists at the path.
         case stream(path: String)
         /// Standard output or standard error.
@@ -24,26 +24,54 @@ package struct OutputFile: Sendable {
     ///
     /// - Parameter path: `-` is standard output.
     package init(_ path: String) throws(SystemError) {
-        var status = stat()
-        let exists = path != "-" && stat(path, &status) == 0
-        let standard = path == "-" ? STDOUT_FILENO : exists ? Self.standardDescriptor(of: status) : nil
-        guard standard == nil, !exists || status.st_mode & S_IFMT == S_IFREG else {
+        try self.init(path, mayBeUnnamed: true)
+    }
+
+    /// - Parameter mayBeUnnamed: False stands for a file system without files that have no name, in tests.
+    init(_ path: String, mayBeUnnamed: Bool) throws(SystemError) {
+        let status = path == "-" ? nil : try Self.status(of: path)
+        let standard = path == "-" ? STDOUT_FILENO : status.flatMap(Self.standardDescriptor)
+        guard standard == nil, status.map({ $0.st_mode & S_IFMT == S_IFREG }) ?? true else {
             let number = clinux_memfd_create("gifreel-output")
             guard number >= 0 else { throw .last("memfd_create") }
             descriptor = SharedDescriptor(OwnedDescriptor(taking: number))
             place = standard.map(Place.descriptor) ?? .stream(path: path)
             return
         }
-        let target = exists ? Self.resolved(path) : path
-        let partial = "\(target).part-\(getpid())-\(UInt32.random(in: .min ... .max))"
-        let number = clinux_openat(AT_FDCWD, partial, O_RDWR | O_CREAT | O_EXCL, exists ? 0o600 : 0o644)
+        let target = status == nil ? path : Self.resolved(path)
+        let directory = Files.directory(of: target)
+        // Shorter than the longest name, which the target may have.
+        let partial = "\(directory)/.gifreel-\(getpid())-\(UInt32.random(in: .min ... .max))"
+        let mode: mode_t = status == nil ? 0o644 : 0o600
+        let unnamed = mayBeUnnamed ? Self.unnamedFile(in: directory, mode) : nil
+        let number = unnamed ?? clinux_openat(AT_FDCWD, partial, O_RDWR | O_CREAT | O_EXCL, mode)
         guard number >= 0 else { throw .last("open") }
         descriptor = SharedDescriptor(OwnedDescriptor(taking: number))
-        place = .replacement(partial: partial, path: target)
-        guard exists, !Self.setOwner(of: number, like: status) else { return }
+        place = .replacement(path: target, partial: partial, isNamed: unnamed == nil)
+        guard let status, !Self.setOwner(of: number, like: status) else { return }
         let error = SystemError.last("fchmod")
         discard()
         throw error
+    }
+
+    /// What is at the path; nil if nothing is there. A path that no file can have is an error before the work that fills the file.
+    private static func status(of path: String) throws(SystemError) -> stat? {
+        var status = stat()
+        if stat(path, &status) == 0 { return status }
+        guard errno == ENOENT else { throw .last("stat") }
+        // Only a directory can have such a name.
+        guard !path.hasSuffix("/") else { throw SystemError("open", code: EISDIR) }
+        return nil
+    }
+
+    /// A file without a name, which vanishes with the process. Nil if the file system has none, or if it could not get a name
+    /// afterwards, for which `/proc` is needed.
+    private static func unnamedFile(in directory: String, _ mode: mode_t) -> Int32? {
+        let number = clinux_open_tmpfile(directory, mode)
+        guard number >= 0 else { return nil }
+        if Files.exists("/proc/self/fd/\(number)") { return number }
+        close(number)
+        return nil
     }
 
     /// Gives a file the owner, the group and the permissions of another. Without the right to set the group, the group gets no
@@ -67,7 +95,9 @@ package struct OutputFile: Sendable {
     /// Puts the bytes at the path.
     package func complete() throws(SystemError) {
         switch place {
-        case .replacement(let partial, let path):
+        case .replacement(let path, let partial, let isNamed):
+            // linkat(2) does not replace a file, so the file gets the name by which rename(2) moves it.
+            guard isNamed || clinux_link_tmpfile(descriptor.number, AT_FDCWD, partial) == 0 else { throw .last("linkat") }
             guard rename(partial, path) == 0 else { throw .last("rename") }
         case .descriptor(let number):
             try DescriptorIO.write(try descriptor.readAll(), to: number)
@@ -80,9 +110,9 @@ package struct OutputFile: Sendable {
         }
     }
 
-    /// Removes the bytes.
+    /// Removes the bytes, also after ``complete()`` has failed.
     package func discard() {
-        if case .replacement(let partial, _) = place { unlink(partial) }
+        if case .replacement(_, let partial, _) = place { unlink(partial) }
     }
 
     /// The path at the end of symbolic links.

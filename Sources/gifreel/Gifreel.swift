@@ -1,7 +1,8 @@
 internal import ArgumentParser
-internal import Foundation
+internal import Glibc
 internal import Sandbox
 internal import Settings
+internal import SystemIO
 
 /// The command line. It is synchronous because `convert` forks its worker process before any other thread exists.
 @main
@@ -16,17 +17,35 @@ struct GifreelCommand: ParsableCommand {
             ZygoteCommand.self,
         ])
 
-    /// Runs a command as ArgumentParser does, except that `prewarm` exits with 2 for wrong arguments: 1 means that entries failed.
+    /// Runs a command and exits with its code, and not with 0 if standard output could not be written.
     static func main() {
+        StandardDescriptors.fillClosed()
+        var code = ExitCode.success
         do {
             var command = try parseAsRoot()
             try command.run()
-        } catch  where exitCode(for: error) == .validationFailure && CommandLine.arguments.dropFirst().first == "prewarm" {
-            FileHandle.standardError.write(Data((fullMessage(for: error) + "\n").utf8))
-            Foundation.exit(2)
         } catch {
-            exit(withError: error)
+            code = report(error)
         }
+        do throws(FileError) {
+            try StandardOutput.flush()
+        } catch {
+            StandardError.write("gifreel: \(error)\n")
+            if code.isSuccess { code = .failure }
+        }
+        Glibc.exit(code.rawValue)
+    }
+
+    /// Prints the message of an error or of a request for help, and returns the exit code, as ArgumentParser does, except that `prewarm`
+    /// exits with 2 for wrong arguments: 1 means that entries failed.
+    private static func report(_ error: any Error) -> ExitCode {
+        let (code, message) = (exitCode(for: error), fullMessage(for: error))
+        if code.isSuccess {
+            if !message.isEmpty { print(message) }
+        } else if !message.isEmpty {
+            StandardError.write(message + "\n")
+        }
+        return code == .validationFailure && CommandLine.arguments.dropFirst().first == "prewarm" ? ExitCode(2) : code
     }
 }
 
@@ -41,8 +60,15 @@ struct SettingsCommand: ParsableCommand {
     @Option(help: "yaml: a configuration file; markdown: a table; man: the manual page gifreel.yaml(5).")
     var format = SettingsDocument.yaml
 
-    func run() {
-        print(format.text, terminator: "")
+    /// Exits with 1 if standard output cannot be written.
+    func run() throws {
+        do throws(FileError) {
+            // `print` would lose the reason why a text that exceeds its buffer cannot be written.
+            try StandardOutput.write(format.text)
+        } catch {
+            StandardError.write("gifreel: \(error)\n")
+            throw ExitCode.failure
+        }
     }
 }
 

@@ -51,6 +51,17 @@ extension OperationsTests {
             #expect(text.contains("is in use by another server (process \(server.identifier))"))
         }
 
+        @Test func anotherFileAtThePathOfTheSocketIsNamedAndStays() throws {
+            let folder = try ScratchDirectory()
+            let path = try folder.write("socket", "text")
+            let sentence =
+                "server.unix_path is “\(path)”, which exists and is not a socket; remove it or name another path.\n"
+            #expect(complaint(["server.unix_path=\(path)"]).hasSuffix(sentence))
+            let outcome = try GifreelCommandLine.run(["serve", "--check", "--set", "server.unix_path=\(path)"])
+            #expect(outcome.code == 1 && outcome.output.isEmpty && outcome.log == "gifreel: " + sentence, "\(outcome)")
+            #expect(try folder.text("socket") == "text")
+        }
+
         @Test func aPortFileThatCannotBeWrittenIsNamed() {
             #expect(
                 complaint(["server.port_file=/no/such/directory/port"]).contains(

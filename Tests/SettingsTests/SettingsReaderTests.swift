@@ -136,6 +136,37 @@ import Testing
         #expect(message.contains("DIR/settings.yaml"), "\(message)")
     }
 
+    @Test(arguments: [
+        (
+            "signing:\n  keys:\n    - name: team\n      secret: a\n    - {name: team, secret: b}\n",
+            "line 5: signing.keys has two entries named team."
+        ),
+        (
+            "mounts:\n  - name: a\n    origin: https://a/\n  - name: a\n    fresh_for: 1h\n",
+            "line 4: mounts has two entries named a."
+        ),
+        (
+            "server: {port: 1}\nserver.port: 2\n",
+            "line 2: server.port is set twice; the other place is DIR/settings.yaml, line 1."
+        ),
+        (
+            "signing.keys: [a]\nsigning:\n  keys:\n    - b\n    - {name: team, secret: c}\n",
+            "line 3: signing.keys is set twice; the other place is DIR/settings.yaml, line 1."
+        ),
+        (
+            "mounts.a.origin: https://a/\nmounts:\n  - name: a\n    origin: https://b/\n",
+            "line 4: mounts.a.origin is set twice; the other place is DIR/settings.yaml, line 1."
+        ),
+    ])
+    func whatIsSetTwiceIsNamedWithItsPlace(_ yaml: String, _ sentence: String) throws {
+        #expect(try complaint(yaml) == "DIR/settings.yaml, \(sentence)")
+    }
+
+    @Test func oneMemberMayBeInSeveralPlaces() throws {
+        let settings = try read("mounts:\n  - name: a\n    origin: https://a/\nmounts.a.fresh_for: 1h\n")
+        #expect(settings.mounts["a"]?.origin == "https://a/" && settings.mounts["a"]?.freshFor == .seconds(3600))
+    }
+
     @Test func aFileThatCannotBeReadIsNamedWithTheReason() throws {
         do throws(SettingsError) {
             _ = try SettingsReader.read(file: "/no/such.yaml", environment: [:], flags: [])

@@ -51,6 +51,11 @@ extension Pipe {
         try LineWriter(duplicating: descriptor, capacity: capacity, name: "test-log") { Array("missing \($0)\n".utf8) }
     }
 
+    @Test func aDescriptorThatCannotBeWrittenIsRefused() throws {
+        let pipe = try Pipe()
+        #expect(throws: SystemError("write", code: EBADF)) { _ = try writer(pipe.readEnd) }
+    }
+
     @Test func linesArriveInOrder() throws {
         let pipe = try Pipe()
         let writer = try writer(pipe.writeEnd)

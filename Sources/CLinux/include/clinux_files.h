@@ -39,4 +39,8 @@ int clinux_try_lock(int fd);
 /// Releases the lock, even if a forked child still has the file open. Returns 0, or -1 with errno.
 int clinux_unlock(int fd);
 
+/// Writes what stdio has buffered for standard output (fflush(3)). Returns 0, or -1 with errno: EIO for the failure of an earlier
+/// write, since stdio does not keep its errno.
+int clinux_flush_output(void);
+
 #endif

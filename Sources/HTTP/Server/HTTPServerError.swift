@@ -12,6 +12,8 @@ package enum HTTPServerError: Error, Sendable, Equatable, CustomStringConvertibl
     case unknownGroup(String)
     /// Another process listens at this endpoint.
     case addressInUse(String)
+    /// The path of the Unix socket names another file, which is not replaced.
+    case notASocket(String)
     /// No interface of this machine has the host's address.
     case addressNotAvailable(String)
     /// The user lacks the permission to listen at this endpoint.
@@ -29,6 +31,7 @@ package enum HTTPServerError: Error, Sendable, Equatable, CustomStringConvertibl
         case .unknownHost(let host): "The host \(host) cannot be resolved to an address."
         case .unknownGroup(let group): "The group \(group) does not exist."
         case .addressInUse(let endpoint): "Another process already listens on \(endpoint)."
+        case .notASocket(let path): "\(path) exists and is not a socket."
         case .addressNotAvailable(let endpoint): "\(endpoint): this machine does not have the address."
         case .permissionDenied(let endpoint): "The user lacks the permission to listen on \(endpoint)."
         case .notAListeningSocket(let number): "Descriptor \(number), passed by systemd, is not a listening stream socket."

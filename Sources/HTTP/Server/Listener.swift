@@ -93,6 +93,7 @@ final class Listener: Sendable {
         let modeBits = mode.map { Int32($0) } ?? -1
         var number = clinux_listen_unix(path, backlog, modeBits, groupNumber)
         if number < 0, errno == EADDRINUSE {
+            if Files.isSocket(path) == false { throw .notASocket(path) }
             guard isLeftover(path) else { throw .addressInUse("unix:\(path)") }
             unlink(path)
             number = clinux_listen_unix(path, backlog, modeBits, groupNumber)
@@ -102,9 +103,7 @@ final class Listener: Sendable {
     }
 
     private static func isLeftover(_ path: String) -> Bool {
-        var status = stat()
-        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return false }
-        return clinux_unix_is_alive(path) == 0
+        Files.isSocket(path) == true && clinux_unix_is_alive(path) == 0
     }
 
     /// The sockets systemd passed, shared by all loops; empty without any.
