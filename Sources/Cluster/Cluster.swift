@@ -27,11 +27,13 @@ package final class Cluster: Sendable {
     ///   - handlers: The local cache's part in purges.
     ///   - onEvent: Called once for each change that an operator should know, on any thread, which it must not block.
     ///   - onFailure: Called when a node has found that a source fails, on any thread, which it must not block.
+    ///   - onFollow: Called when this node begins to take part, with the purges applied that it missed; also when it does so again. On
+    ///     any thread, which it must not block.
     ///   - onPrewarm: Called when entries of a prewarm list were added; ``SharedPrewarm/claim(_:)`` then finds them.
     package init(
         _ configuration: ClusterConfiguration, handlers: PurgeHandlers, timings: ClusterTimings = ClusterTimings(),
         onEvent: @escaping @Sendable (ClusterEvent) -> Void, onFailure: @escaping FailureHandler = { _, _, _ in },
-        onPrewarm: @escaping @Sendable () -> Void = {}
+        onFollow: @escaping @Sendable () -> Void = {}, onPrewarm: @escaping @Sendable () -> Void = {}
     ) {
         let time = SystemTime()
         let meter = ClusterMeter()
@@ -82,7 +84,11 @@ package final class Cluster: Sendable {
             name: "\(configuration.node)-\(identity)", keys: keys,
             commands: GuardedCommands(commandLink, breaker, meter, time), stream: streamLink, memory: memory,
             handlers: handlers, timings: timings, time: time, meter: meter, onPrewarm: onPrewarm,
-            onFailure: onFailure, onFollow: { reporter.set(.stream, $0) },
+            onFailure: onFailure,
+            onFollow: { error in
+                reporter.set(.stream, error)
+                if error == nil { onFollow() }
+            },
             onRefusal: { [streamLink] in streamLink.drop($0) }, onGap: { reporter.report(.revalidating) })
         relay.set(node)
         self.configuration = configuration

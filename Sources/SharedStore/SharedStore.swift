@@ -25,11 +25,12 @@ package final class SharedStore: Sendable {
     ///
     /// - Parameters:
     ///   - now: The time by a monotonic clock, for the circuit breaker.
+    ///   - holdsQueue: Whether renditions that a former process queued are sent only after ``releaseQueue()``.
     ///   - report: Called for each change of state that deserves a line in the log, on any thread. Must not block.
     /// - Throws: ``StoreConfigurationError`` for a setting that cannot work; ``StoreError`` if the queue's directory cannot be used
     ///   or the machine lacks a resource.
     package init(
-        _ configuration: SharedStoreConfiguration, now: (@Sendable () -> Duration)? = nil,
+        _ configuration: SharedStoreConfiguration, now: (@Sendable () -> Duration)? = nil, holdsQueue: Bool = false,
         report: @escaping @Sendable (StoreEvent) -> Void
     ) throws {
         try configuration.validate()
@@ -37,7 +38,8 @@ package final class SharedStore: Sendable {
         keys = try KeySpace(prefix: configuration.prefix)
         let queue = try configuration.queue.map { settings in
             try WriteBehindQueue(
-                path: settings.directory, limits: .init(entries: settings.maxEntries, bytes: settings.maxBytes), report: report)
+                path: settings.directory, limits: .init(puts: settings.maxEntries, bytes: settings.maxBytes),
+                holdsPuts: holdsQueue, report: report)
         }
         self.queue = queue
         let start = ContinuousClock.now
@@ -178,9 +180,19 @@ package final class SharedStore: Sendable {
     /// Queues the deletion of a rendition, and withdraws queued writes of it. Until it is sent, lookups here do not find the rendition.
     /// Suspends until the deletion survives a crash.
     ///
-    /// - Returns: Whether it does; false without a queue, after ``close()``, or if the disk takes no more.
+    /// - Returns: Whether it does; false without a queue, after ``close()``, or if the disk or the queue takes no more.
     package func remove(_ name: RenditionName) async -> Bool {
         await queue?.delete(name) ?? false
+    }
+
+    /// Sends what ``init(_:now:holdsQueue:report:)`` held.
+    package func releaseQueue() {
+        queue?.releasePuts()
+    }
+
+    /// Cancels writes under way, and sends no more of them. They stay on disk for the next start, unless a removal withdraws them.
+    package func endSending() {
+        sender?.stop()
     }
 
     /// Suspends until all queued writes have been sent, or `limit` has passed. For a node that is about to go with its disk.

@@ -57,7 +57,7 @@ package struct WriteBehindConfiguration: Sendable, Equatable {
     /// The queue's directory, which belongs to one process. It should be on the file system of the cache, so that renditions are
     /// linked and not copied.
     package var directory: String
-    /// The largest number of queued writes. Default: 10,000.
+    /// The largest number of queued renditions. Default: 10,000. Deletions have a limit of their own.
     package var maxEntries = 10_000
     /// The largest total length of queued renditions in bytes. Default: 2 GiB.
     package var maxBytes = 2 << 30

@@ -4,6 +4,9 @@ import Testing
 @testable import Cluster
 
 @Suite("All nodes work on prewarm lists", .enabled(if: RedisServer.isAvailable)) struct SharedPrewarmTests {
+    private let made = SharedPrewarm.Outcome.made(isHit: false, bytes: 10, saved: 5)
+    private let failure = SharedPrewarm.Failure(url: "https://origin.test/a.gif", code: "source_gone", detail: "It is gone.")
+
     @Test func everyEntryIsClaimedOnceAndCounted() async throws {
         let server = try await RedisServer()
         defer { server.stop() }
@@ -21,17 +24,62 @@ import Testing
             if tickets.isEmpty { break }
             for ticket in tickets {
                 #expect(seen.insert(String(decoding: ticket.payload, as: UTF8.self)).inserted)
-                let isOdd = seen.count % 2 == 1
-                #expect(try await node.cluster.prewarm.finish(ticket, bytes: 10, error: isOdd ? "bad" : nil))
-                #expect(try await !node.cluster.prewarm.finish(ticket, bytes: 10, error: nil))
+                let outcome = seen.count % 2 == 1 ? SharedPrewarm.Outcome.failed(failure) : made
+                #expect(try await node.cluster.prewarm.finish(ticket, outcome))
+                #expect(try await !node.cluster.prewarm.finish(ticket, made))
             }
         }
         #expect(seen.count == 450)
         let progress = try #require(try await two.cluster.prewarm.progress(of: "list1"))
-        #expect(progress.total == 450 && progress.done == 225 && progress.failed == 225 && progress.bytes == 4500)
-        #expect(progress.errors == Array(repeating: "bad", count: SharedPrewarm.maxErrors))
+        #expect(progress.total == 450 && progress.done == 225 && progress.failed == 225)
+        #expect(progress.hits == 0 && progress.bytes == 2250 && progress.saved == 1125)
+        #expect(progress.errors == Array(repeating: failure, count: 100))
         #expect(try await two.cluster.prewarm.progress(of: "other") == nil)
         #expect(try server.run("XLEN", "test:v1:prewarm") == ":0\r\n")
+    }
+
+    @Test func hitsAndSavedBytesAreCounted() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let one = try TestNode("one", server.unixAddress)
+        try await one.joined()
+        try await one.cluster.prewarm.add("list1", [[1], [2], [3]])
+        let outcomes = [made, .made(isHit: true, bytes: 7, saved: 0), .failed(failure)]
+        for (ticket, outcome) in zip(try await one.cluster.prewarm.claim(3), outcomes) {
+            try await one.cluster.prewarm.finish(ticket, outcome)
+        }
+        #expect(
+            try await one.cluster.prewarm.progress(of: "list1")
+                == SharedPrewarm.Progress(total: 3, done: 2, failed: 1, hits: 1, bytes: 17, saved: 5, errors: [failure]))
+    }
+
+    @Test func aListThatNodesOfVersion01BeganIsContinued() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let one = try TestNode("one", server.unixAddress)
+        try await one.joined()
+        try server.run("HSET", "test:v1:prewarm:list1", "total", "4", "done", "1", "failed", "2", "bytes", "3")
+        let error = "source_gone: It is gone: (404). (https://origin.test/a.gif)"
+        try server.run("RPUSH", "test:v1:prewarm:list1:errors", error, "bad_request: The entry cannot be read.")
+        try server.run("XADD", "test:v1:prewarm", "*", "l", "list1", "e", "4")
+        let ticket = try #require(try await one.cluster.prewarm.claim(1).first)
+        #expect(try await one.cluster.prewarm.finish(ticket, .made(isHit: true, bytes: 7, saved: 2)))
+        let errors = [
+            SharedPrewarm.Failure(url: "https://origin.test/a.gif", code: "source_gone", detail: "It is gone: (404)."),
+            SharedPrewarm.Failure(url: "", code: "bad_request", detail: "The entry cannot be read."),
+        ]
+        #expect(
+            try await one.cluster.prewarm.progress(of: "list1")
+                == SharedPrewarm.Progress(total: 4, done: 2, failed: 2, hits: 1, bytes: 10, saved: 2, errors: errors))
+    }
+
+    @Test func aFailureSurvivesItsEncodingAndLongTextsAreCut() {
+        #expect(SharedPrewarm.Failure(failure.bytes) == failure)
+        let long = SharedPrewarm.Failure(
+            url: String(repeating: "ä", count: 5000), code: "c", detail: String(repeating: "€", count: 5000))
+        let cut = SharedPrewarm.Failure(long.bytes)
+        #expect(cut.url == String(repeating: "ä", count: 4096) && cut.code == "c")
+        #expect(cut.detail.hasPrefix(String(repeating: "€", count: 341)) && cut.detail.count == 342)
     }
 
     @Test func entriesOfADeadNodeAreClaimedByOthers() async throws {
@@ -54,8 +102,8 @@ import Testing
             return !taken.isEmpty
         }
         #expect(taken == [claimed[1]])
-        #expect(try await two.cluster.prewarm.finish(taken[0], bytes: 1, error: nil))
-        #expect(try await !one.cluster.prewarm.finish(claimed[1], bytes: 1, error: nil))
+        #expect(try await two.cluster.prewarm.finish(taken[0], made))
+        #expect(try await !one.cluster.prewarm.finish(claimed[1], made))
         #expect(try await one.cluster.prewarm.progress(of: "list1")?.done == 1)
     }
 

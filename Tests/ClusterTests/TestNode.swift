@@ -50,6 +50,16 @@ final class TestNode: Sendable {
     }
 }
 
+extension RedisLink {
+    /// A link that is connected. The caller closes it.
+    static func connected(_ address: String) async throws -> RedisLink {
+        let link = RedisLink(try RedisAddress(address), name: "test", onEvent: { _ in })
+        link.start()
+        try await waitUntil("the connection") { link.isConnected }
+        return link
+    }
+}
+
 extension ClusterTimings {
     /// Times with a limit that a busy machine meets, too. A command that misses its limit has another result than the test expects.
     static var patient: ClusterTimings {

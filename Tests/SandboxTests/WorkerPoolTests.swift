@@ -137,7 +137,7 @@ extension SerialTests {
             let waiting = Task { try await error(pool, SandboxFixture.long) }
             try await waitUntil("the load of the pool") { pool.load.waiting == 1 }
             pool.cancelAll()
-            #expect(try await error(pool, GIFBuilder.animation()) == .queueFull)
+            #expect(try await error(pool, GIFBuilder.animation()) == .cancelled)
             pool.close()
             #expect(pool.load == (0, 0))
             #expect(try await running.value == .cancelled)

@@ -25,6 +25,20 @@ import Testing
         return (times, error, meter.snapshot.retries)
     }
 
+    @Test func credentialsThatMayNotDeleteAreNoOutage() async {
+        let calls = GuardedCalls(
+            limits: CircuitBreaker.Limits(failures: 1, pause: .seconds(1), maxPause: .seconds(1)),
+            backoff: Backoff(first: .zero, longest: .zero), meter: StoreMeter(), now: { .zero }, report: { _ in })
+        for (operation, phase) in [(StoreOperation.delete, BreakerPhase.closed), (.put, .open)] {
+            _ = await storeError {
+                try await calls.perform(operation, within: .seconds(1)) { _ throws(StoreError) in
+                    throw .denied(code: "AccessDenied")
+                }
+            }
+            #expect(calls.phase == phase, "\(operation)")
+        }
+    }
+
     @Test func aPauseBeyondTheDeadlineEndsTheCallAtOnce() async {
         let outcome = await attempts(within: .seconds(20), pause: .seconds(60), cost: .zero)
         #expect(outcome.times == [.seconds(20)] && outcome.retries == 0)

@@ -12,10 +12,10 @@ import Testing
 
     /// A queue in a directory of its own.
     private func withQueue(
-        entries: Int = 100, bytes: Int = 1 << 30, _ body: (WriteBehindQueue) async throws -> Void
+        puts: Int = 100, bytes: Int = 1 << 30, _ body: (WriteBehindQueue) async throws -> Void
     ) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-attempt-\(UUID().uuidString)")
-        let queue = try WriteBehindQueue(path: folder.path, limits: .init(entries: entries, bytes: bytes)) { _ in }
+        let queue = try WriteBehindQueue(path: folder.path, limits: .init(puts: puts, bytes: bytes)) { _ in }
         defer {
             queue.close()
             try? FileManager.default.removeItem(at: folder)
@@ -81,13 +81,13 @@ import Testing
 
     @Test func theOldestEntryThatIsReadyIsNext() throws {
         var state = QueueState()
-        let limits = WriteBehindQueue.Limits(entries: 100, bytes: 1 << 30)
+        let limits = WriteBehindQueue.Limits(puts: 100, bytes: 1 << 30)
         for (number, phase) in [QueueState.Phase.paused, .ready, .running, .ready].enumerated() {
-            _ = state.append(try TestRendition(UInt64(number)).name, .delete, limits)
+            _ = state.appendDelete(try TestRendition(UInt64(number)).name, limits)
             state.items[number].phase = phase
         }
         // Later ones of a name wait.
-        _ = state.append(try TestRendition(0).name, .delete, limits)
+        _ = state.appendDelete(try TestRendition(0).name, limits)
         state.items[4].phase = .ready
         var order: [Int] = []
         while let index = state.nextIndex {
@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test func aWaitForAPutThatIsEvictedOrWithdrawnEnds() async throws {
-        try await withQueue(entries: 2) { queue in
+        try await withQueue(puts: 1) { queue in
             let (a, b, c) = (try TestRendition(1), try TestRendition(2), try TestRendition(3))
             let evicted = try putAndWait(a, queue)
             try await waitUntil("the put to be queued") { queue.gauges.entries == 1 }

@@ -16,16 +16,17 @@ import Testing
         private let sender = Mutex<QueueSender?>(nil)
 
         /// - Parameter answer: The error of the attempt to send an entry, by the number of attempts before it; nil for success.
-        init(_ answer: @escaping @Sendable (QueueEntry, Int) -> StoreError?) throws {
+        init(
+            backoff: Backoff = Backoff(first: .milliseconds(1), longest: .milliseconds(2)),
+            _ answer: @escaping @Sendable (QueueEntry, Int) -> StoreError?
+        ) throws {
             folder = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-sender-\(UUID().uuidString)")
             let events = Recorder<StoreEvent>()
             self.events = events
-            queue = try WriteBehindQueue(path: folder.path, limits: .init(entries: 100, bytes: 1 << 30)) { events.add($0) }
+            queue = try WriteBehindQueue(path: folder.path, limits: .init(puts: 100, bytes: 1 << 30)) { events.add($0) }
             let sent = sent
             let attempts = Mutex<[UInt64: Int]>([:])
-            let started = QueueSender(
-                queue, concurrency: 2, backoff: Backoff(first: .milliseconds(1), longest: .milliseconds(2))
-            ) { entry throws(StoreError) in
+            let started = QueueSender(queue, concurrency: 2, backoff: backoff) { entry throws(StoreError) in
                 let number = attempts.withLock { attempts in
                     defer { attempts[entry.sequence, default: 0] += 1 }
                     return attempts[entry.sequence, default: 0]
@@ -48,7 +49,10 @@ import Testing
     }
 
     @Test func entriesThatKeepFailingDoNotStopOthers() async throws {
-        let fixture = try Fixture { entry, _ in entry.change == .delete ? .denied(code: "AccessDenied") : nil }
+        // Longer than the test: a pause of a sender would show.
+        let fixture = try Fixture(backoff: Backoff(first: .seconds(3600), longest: .seconds(3600))) { entry, _ in
+            entry.change == .delete ? .denied(code: "AccessDenied") : nil
+        }
         defer { fixture.stop() }
         // More than there are senders.
         for seed in 1...4 { #expect(await fixture.queue.delete(try TestRendition(UInt64(seed)).name)) }

@@ -47,7 +47,7 @@ import Testing
     func credentialsThatHaveExpiredAreAnOutage(_ code: String) async throws {
         let (error, count) = try await error(answer("400 Bad", code: code))
         #expect(error == .denied(code: code) && count == 1)
-        #expect(error?.isOutage == true)
+        #expect(error?.isOutage(of: .put) == true && error?.isOutage(of: .delete) == true)
     }
 
     @Test func aMissingObjectIsNoErrorWhateverTheBody() async throws {

@@ -20,8 +20,12 @@ import Testing
 
         var path: String { folder.appendingPathComponent("queue").path }
 
-        func queue(entries: Int = 100, bytes: Int = 1 << 30) throws -> WriteBehindQueue {
-            try WriteBehindQueue(path: path, limits: .init(entries: entries, bytes: bytes)) { [events] in events.add($0) }
+        func queue(
+            puts: Int = 100, bytes: Int = 1 << 30, deletes: Int = 100, holdsPuts: Bool = false
+        ) throws -> WriteBehindQueue {
+            try WriteBehindQueue(
+                path: path, limits: .init(puts: puts, bytes: bytes, deletes: deletes), holdsPuts: holdsPuts
+            ) { [events] in events.add($0) }
         }
 
         func files() throws -> [String] {
@@ -97,7 +101,7 @@ import Testing
 
     @Test func theOldestPutsAreDroppedWhereTheQueueIsFull() async throws {
         let fixture = try Fixture()
-        let queue = try fixture.queue(entries: 3, bytes: 12_000)
+        let queue = try fixture.queue(puts: 2, bytes: 12_000)
         defer { queue.close() }
         let renditions = try (1...6).map { try TestRendition($0) }
         #expect(await queue.delete(renditions[5].name))
@@ -114,6 +118,81 @@ import Testing
         #expect(names == [renditions[5].name, renditions[2].name, renditions[3].name])
         try put(try TestRendition(9, count: 13_000), queue)
         #expect(queue.gauges.dropped == 3)
+    }
+
+    @Test func deletesMakeNoRoomForPutsAndHaveALimitOfTheirOwn() async throws {
+        let fixture = try Fixture()
+        let queue = try fixture.queue(puts: 1, bytes: 6000, deletes: 3)
+        defer { queue.close() }
+        let deleted = try (1...3).map { try TestRendition($0).name }
+        for name in deleted { #expect(await queue.delete(name)) }
+        #expect(await !queue.delete(try TestRendition(4).name))
+        // Again, which takes the place of the former one.
+        #expect(await queue.delete(deleted[2]))
+        let a = try TestRendition(5)
+        try put(a, queue)
+        var sending: [QueueEntry] = []
+        for _ in 0..<4 { sending.append(try #require(await queue.next())) }
+        #expect(sending.map(\.name) == deleted + [a.name])
+        for entry in sending.dropLast() { queue.putBack(entry) }
+        // The put that is being sent fills the queue.
+        try put(try TestRendition(6), queue)
+        #expect(queue.gauges == .init(entries: 4, bytes: 5000, dropped: 1))
+        for name in deleted { #expect(queue.hasDelete(of: name)) }
+    }
+
+    @Test func aDeleteThatIsNotDurableLeavesNoPutForTheNextStart() async throws {
+        let fixture = try Fixture()
+        let a = try TestRendition(1)
+        do {
+            let queue = try fixture.queue(deletes: 0)
+            try put(a, queue)
+            let sending = try #require(await queue.next())
+            #expect(await !queue.delete(a.name))
+            queue.putBack(sending)
+            queue.close()
+        }
+        #expect(try fixture.files().isEmpty)
+    }
+
+    @Test func aDirectoryThatWasReplacedIsOpenedAgain() async throws {
+        let fixture = try Fixture()
+        let queue = try fixture.queue()
+        let (lost, first, second, put) = (
+            try TestRendition(1), try TestRendition(2), try TestRendition(3), try TestRendition(4)
+        )
+        queue.put(lost.name, try lost.file(), lost.record, mediaType: "video/mp4")
+        #expect(await queue.delete(first.name))
+        let former = fixture.folder.appendingPathComponent("former").path
+        try FileManager.default.moveItem(atPath: fixture.path, toPath: former)
+        #expect(await queue.delete(second.name))
+        try self.put(put, queue)
+        // The put of the former directory has no data any more.
+        let entry = try #require(await queue.next())
+        #expect(entry.name == lost.name)
+        await #expect(throws: StoreError.self) { _ = try await queue.data(of: entry) }
+        queue.close()
+        let next = try fixture.queue()
+        defer { next.close() }
+        var names: [RenditionName] = []
+        for _ in 0..<3 { names.append(try #require(await next.next()).name) }
+        #expect(names == [first, second, put].map(\.name))
+    }
+
+    @Test func entriesOfADirectoryThatReturnsAreNotSent() async throws {
+        let fixture = try Fixture()
+        let queue = try fixture.queue()
+        defer { queue.close() }
+        let a = try TestRendition(1)
+        try put(a, queue)
+        #expect(await queue.delete(try TestRendition(2).name))
+        let former = fixture.folder.appendingPathComponent("former").path
+        try FileManager.default.moveItem(atPath: fixture.path, toPath: former)
+        #expect(await queue.delete(a.name))
+        try FileManager.default.removeItem(atPath: fixture.path)
+        try FileManager.default.moveItem(atPath: former, toPath: fixture.path)
+        #expect(await queue.delete(try TestRendition(3).name))
+        #expect(try fixture.files() == ["0000000000000002.entry", "0000000000000003.entry", "0000000000000004.entry"])
     }
 
     @Test func entriesSurviveARestartInTheirOrder() async throws {
@@ -144,6 +223,36 @@ import Testing
         // New entries come after the old ones.
         try put(renditions[3], queue)
         #expect(queue.gauges.entries == 13)
+    }
+
+    @Test func putsOfAFormerProcessMayBeHeldUntilPurgesWereApplied() async throws {
+        let fixture = try Fixture()
+        let (purged, kept, deleted, new) = (
+            try TestRendition(1), try TestRendition(2), try TestRendition(3), try TestRendition(4)
+        )
+        do {
+            let queue = try fixture.queue()
+            for rendition in [purged, kept] { try put(rendition, queue) }
+            #expect(await queue.delete(deleted.name))
+            queue.close()
+        }
+        let queue = try fixture.queue(holdsPuts: true)
+        defer { queue.close() }
+        let delete = try #require(await queue.next())
+        #expect(delete.name == deleted.name)
+        queue.finish(delete)
+        try put(new, queue)
+        let put = try #require(await queue.next())
+        #expect(put.name == new.name)
+        queue.finish(put)
+        // What is held does not hold up a stop.
+        #expect(await !queue.drain(within: .seconds(3600)))
+        queue.endPauses()
+        #expect(await queue.delete(purged.name))
+        queue.finish(try #require(await queue.next()))
+        queue.releasePuts()
+        #expect(try #require(await queue.next()).name == kept.name)
+        #expect(queue.gauges.entries == 1)
     }
 
     @Test func debrisOfACrashIsRemoved() async throws {
@@ -211,6 +320,7 @@ import Testing
         let queue = try fixture.queue()
         defer { queue.close() }
         try FileManager.default.removeItem(atPath: fixture.path)
+        try Data().write(to: URL(fileURLWithPath: fixture.path))
         for seed in 1...3 { #expect(await !queue.delete(try TestRendition(UInt64(seed)).name)) }
         #expect(fixture.events.values.count == 1)
         // Puts are dropped. A deletion is refused to lookups and sent, unless the process ends before.

@@ -1,7 +1,7 @@
 internal import Glibc
 internal import SystemIO
 
-/// A small file that is replaced as a whole and is on disk when ``write(_:)`` returns. Blocks.
+/// A small file that is on disk when ``write(_:)`` or ``append(_:)`` returns. Blocks.
 struct DurableFile: Sendable {
     let path: String
 
@@ -32,5 +32,13 @@ struct DurableFile: Sendable {
         let directory = OwnedDescriptor(
             taking: try retryingOnInterrupt("open") { open(Files.directory(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC) })
         try retryingOnInterrupt("fsync") { fsync(directory.number) }
+    }
+
+    /// Appends to the file, which has to exist. After a crash or an error the file may have a part of the bytes at its end.
+    func append(_ bytes: [UInt8]) throws(SystemError) {
+        let descriptor = OwnedDescriptor(
+            taking: try retryingOnInterrupt("open") { open(path, O_WRONLY | O_APPEND | O_CLOEXEC) })
+        try DescriptorIO.write(bytes, to: descriptor.number)
+        try retryingOnInterrupt("fdatasync") { fdatasync(descriptor.number) }
     }
 }

@@ -11,6 +11,20 @@ final class NodeRegistry: Sendable {
     /// The most nodes that are believed in.
     private static let maxNodes = 10_000
 
+    /// Takes dead nodes off the list, except for those that have come back since. Keys: the list, and the key of each node.
+    /// Arguments: their names. Returns the number of nodes taken off.
+    static let forget = RedisScript(
+        .integer,
+        """
+        local count = 0
+        for index = 2, #KEYS do
+          if redis.call('EXISTS', KEYS[index]) == 0 then
+            count = count + redis.call('SREM', KEYS[1], ARGV[index - 1])
+          end
+        end
+        return count
+        """)
+
     let name: String
     private let keys: ClusterKeys
     private let timings: ClusterTimings
@@ -39,8 +53,9 @@ final class NodeRegistry: Sendable {
     /// Lists this node as live. Purges from now on wait for it.
     func register(_ commands: some RedisCommands) async throws(RedisError) {
         let start = time.now
+        // The key first: other nodes take a name without a key off the list.
         let replies = try await commands.run(
-            [RedisCommand(.integer, ["SADD", RedisArgument(keys.nodes), RedisArgument(name)]), beatCommand],
+            [beatCommand, RedisCommand(.integer, ["SADD", RedisArgument(keys.nodes), RedisArgument(name)])],
             within: timings.commandLimit, time)
         for reply in replies { try reply.succeeded() }
         state.withLock { $0.lastBeat = start }
@@ -85,7 +100,7 @@ final class NodeRegistry: Sendable {
         if !dead.isEmpty {
             // A node that comes back adds itself again.
             _ = try? await commands.run(
-                RedisCommand(.integer, ["SREM", RedisArgument(keys.nodes)] + dead.map { RedisArgument($0) }),
+                .script(Self.forget, keys: [keys.nodes] + dead.map { keys.node($0) }, dead.map { RedisArgument($0) }),
                 within: max(.milliseconds(1), end - time.now), time)
         }
         return live

@@ -25,13 +25,16 @@ package final class SharedPrewarm: Sendable {
         /// Entries finished without an error.
         package var done: Int64
         package var failed: Int64
+        /// Those of ``done`` whose renditions existed before.
+        package var hits: Int64
         package var bytes: Int64
+        /// The bytes by which the renditions are smaller than their sources.
+        package var saved: Int64
         /// The first errors, at most ``maxErrors``.
-        package var errors: [String]
+        package var errors: [Failure]
     }
 
-    package static let maxErrors = 20
-    private static let maxErrorBytes = 1024
+    package static let maxErrors = 100
     /// Larger numbers are not real. Sums of them cannot overflow.
     private static let maxNumber: Int64 = 1 << 53
     private static let batchSize = 200
@@ -44,19 +47,18 @@ package final class SharedPrewarm: Sendable {
     private let time: any ClusterTime
     private let meter: ClusterMeter
 
-    /// Counts an entry once, when its first node finishes it. Keys: stream, list, errors. Arguments: group, entry, counter, bytes,
-    /// error, largest number of errors, lifetime in ms.
+    /// Counts an entry once, when its first node finishes it. Keys: stream, list, errors. Arguments: group, entry, error, largest
+    /// number of errors, lifetime in ms, then each counter with the number to add.
     private static let finish = RedisScript(
         .integer,
         """
         if redis.call('XACK', KEYS[1], ARGV[1], ARGV[2]) == 0 then return 0 end
         redis.call('XDEL', KEYS[1], ARGV[2])
         if redis.call('EXISTS', KEYS[2]) == 0 then return 1 end
-        redis.call('HINCRBY', KEYS[2], ARGV[3], 1)
-        redis.call('HINCRBY', KEYS[2], 'bytes', ARGV[4])
-        if ARGV[5] ~= '' and redis.call('LLEN', KEYS[3]) < tonumber(ARGV[6]) then
-          redis.call('RPUSH', KEYS[3], ARGV[5])
-          redis.call('PEXPIRE', KEYS[3], ARGV[7])
+        for index = 6, #ARGV, 2 do redis.call('HINCRBY', KEYS[2], ARGV[index], ARGV[index + 1]) end
+        if ARGV[3] ~= '' and redis.call('LLEN', KEYS[3]) < tonumber(ARGV[4]) then
+          redis.call('RPUSH', KEYS[3], ARGV[3])
+          redis.call('PEXPIRE', KEYS[3], ARGV[5])
         end
         return 1
         """)
@@ -86,7 +88,8 @@ package final class SharedPrewarm: Sendable {
                 [
                     RedisCommand(
                         .integer,
-                        ["HSET", list, "total", RedisArgument(payloads.count), "done", "0", "failed", "0", "bytes", "0"]),
+                        ["HSET", list, "total", RedisArgument(payloads.count), "done", "0", "failed", "0", "bytes", "0"]
+                            + ["hits", "0", "saved", "0"]),
                     RedisCommand(.integer, ["PEXPIRE", list, RedisArgument(Self.listTime)]),
                 ], within: timings.commandLimit * 4, time)
             for reply in replies { try reply.succeeded() }
@@ -163,7 +166,7 @@ package final class SharedPrewarm: Sendable {
             lists.map { RedisCommand(.integer, ["EXISTS", RedisArgument(keys.prewarmList($0))]) }, within: timings.commandLimit,
             time)
         let existing = Set(zip(lists, replies).filter { $1 == .integer(1) }.map(\.0))
-        for ticket in tickets where !existing.contains(ticket.list) { _ = try await finish(ticket, bytes: 0, error: nil) }
+        for ticket in tickets where !existing.contains(ticket.list) { _ = try await finish(ticket, [], error: []) }
         return tickets.filter { existing.contains($0.list) }
     }
 
@@ -180,22 +183,32 @@ package final class SharedPrewarm: Sendable {
 
     /// Counts an entry as finished.
     ///
-    /// - Parameters:
-    ///   - bytes: The size of the rendition.
-    ///   - error: Why there is none; nil for success.
     /// - Returns: False if another node has finished it before.
     @discardableResult
-    package func finish(_ ticket: Ticket, bytes: Int64, error: String?) async throws(RedisError) -> Bool {
-        let text = Array((error ?? "").utf8.prefix(Self.maxErrorBytes))
+    package func finish(_ ticket: Ticket, _ outcome: Outcome) async throws(RedisError) -> Bool {
+        switch outcome {
+        case .made(let isHit, let bytes, let saved):
+            return try await finish(
+                ticket, [("done", 1), ("hits", isHit ? 1 : 0), ("bytes", max(0, bytes)), ("saved", max(0, saved))], error: [])
+        case .failed(let failure):
+            return try await finish(ticket, [("failed", 1)], error: failure.bytes)
+        }
+    }
+
+    /// - Parameters:
+    ///   - counts: What to add to the counters of the list.
+    ///   - error: Empty for success.
+    private func finish(
+        _ ticket: Ticket, _ counts: [(name: String, number: Int64)], error: [UInt8]
+    ) async throws(RedisError) -> Bool {
         let reply = try await commands.run(
             .script(
                 Self.finish,
                 keys: [keys.prewarm, keys.prewarmList(ticket.list), keys.prewarmErrors(ticket.list)],
                 [
-                    RedisArgument(keys.prewarmGroup), RedisArgument(ticket.id), RedisArgument(error == nil ? "done" : "failed"),
-                    RedisArgument(max(0, bytes)), RedisArgument(text), RedisArgument(Self.maxErrors),
-                    RedisArgument(Self.listTime),
-                ]), within: timings.commandLimit, time)
+                    RedisArgument(keys.prewarmGroup), RedisArgument(ticket.id), RedisArgument(error),
+                    RedisArgument(Self.maxErrors), RedisArgument(Self.listTime),
+                ] + counts.flatMap { [RedisArgument($0.name), RedisArgument($0.number)] }), within: timings.commandLimit, time)
         let isFirst = try reply.integer(in: 0...1) == 1
         if isFirst { meter.update { $0.prewarmed += 1 } }
         return isFirst
@@ -226,12 +239,11 @@ package final class SharedPrewarm: Sendable {
             }
             numbers[try list[index].text()] = number
         }
-        var errors: [String] = []
-        for error in try replies[1].elements() {
-            errors.append(String(decoding: try error.optionalBytes() ?? [], as: UTF8.self))
-        }
+        var errors: [Failure] = []
+        for error in try replies[1].elements() { errors.append(Failure(try error.optionalBytes() ?? [])) }
+        // Lists of version 0.1 have no `hits` and no `saved`.
         return Progress(
             total: numbers["total"] ?? 0, done: numbers["done"] ?? 0, failed: numbers["failed"] ?? 0,
-            bytes: numbers["bytes"] ?? 0, errors: errors)
+            hits: numbers["hits"] ?? 0, bytes: numbers["bytes"] ?? 0, saved: numbers["saved"] ?? 0, errors: errors)
     }
 }

@@ -10,6 +10,10 @@ final class PurgeFollower: Sendable {
     private struct State {
         var saved = SavedPurges()
         var isLoaded = false
+        /// Whether the memory has ``saved``, so that a purge can be appended to it.
+        var isStored = false
+        /// The number of the first pending purges that are on their way to the stream.
+        var sending = 0
         /// The stream in the history's memory; nil before the first catch-up.
         var followed: String?
         var isReady = false
@@ -20,6 +24,8 @@ final class PurgeFollower: Sendable {
     /// The bound of the stream, in entries.
     static let maxEntries = 10_000
     private static let pageSize = 500
+    /// The number of pending purges that are added to the stream between two writes to disk.
+    private static let batchSize = 200
     private static let ownLimit = 256
     private static let recentMilliseconds: UInt64 = 60_000
     /// How far back a node without a position applies purges of objects, which revalidation does not replace: an hour.
@@ -90,7 +96,7 @@ final class PurgeFollower: Sendable {
     func applyAlone(_ scope: ClusterPurge) async -> PurgeCounts {
         await load()
         // Saved first: a crash between the two leaves a purge that is applied on return, not one that is forgotten.
-        await save { $0.append(scope) }
+        await remember(scope)
         return await handlers.apply(scope)
     }
 
@@ -268,16 +274,39 @@ final class PurgeFollower: Sendable {
 
     /// Adds the purges that were made alone. They are then applied again with all others.
     private func addPending() async throws(RedisError) {
-        while let scope = state.withLock({ $0.saved.pending.first }) {
-            let reply = try await stream.run(addition(of: scope), within: timings.commandLimit * 4, time)
-            guard let id = try reply.optionalBytes().flatMap({ StreamID(String(decoding: $0, as: UTF8.self)) }) else {
-                throw .nonsense("the purge stream is gone")
+        while true {
+            let batch = state.withLock { state in
+                let batch = Array(state.saved.pending.prefix(Self.batchSize))
+                state.sending = batch.count
+                return batch
             }
-            noteOwn(id, scope)
-            await save { saved in
-                if saved.pending.first == scope { saved.pending.removeFirst() }
+            defer { state.withLock { $0.sending = 0 } }
+            if batch.isEmpty { return }
+            let replies = try await stream.run(batch.map { addition(of: $0) }, within: timings.commandLimit * 4, time)
+            var ids: [StreamID] = []
+            var failure: RedisError?
+            for reply in replies {
+                do throws(RedisError) {
+                    ids.append(try Self.addedID(reply))
+                } catch {
+                    // Later ones may have been added. To add them again does no harm.
+                    failure = error
+                    break
+                }
             }
+            for (id, scope) in zip(ids, batch) { noteOwn(id, scope) }
+            let count = ids.count
+            if count > 0 { await save { $0.pending.removeFirst(count) } }
+            if let failure { throw failure }
         }
+    }
+
+    /// The id in the reply to ``addition(of:)``.
+    private static func addedID(_ reply: RedisValue) throws(RedisError) -> StreamID {
+        guard let id = try reply.optionalBytes().flatMap({ StreamID(String(decoding: $0, as: UTF8.self)) }) else {
+            throw .nonsense("the purge stream is gone")
+        }
+        return id
     }
 
     /// The command that adds a purge to the stream, unless the stream does not exist.
@@ -310,9 +339,31 @@ final class PurgeFollower: Sendable {
                 change(&state.saved)
                 return state.saved
             }
-            meter.update { $0.purgesPending = Int64(saved.pending.count) }
-            _ = await memory.save(saved)
+            await store(saved)
         }
+    }
+
+    /// Remembers a purge until the stream has it. Writes only this purge where the others are on disk.
+    private func remember(_ scope: ClusterPurge) async {
+        await saving.run {
+            let (change, saved, isStored) = state.withLock { state in
+                let change = state.saved.append(scope, behind: state.sending)
+                return (change, state.saved, state.isStored)
+            }
+            if isStored, change == .covered { return }
+            if isStored, change == .appended, await memory.append(scope) {
+                meter.update { $0.purgesPending = Int64(saved.pending.count) }
+                return
+            }
+            await store(saved)
+        }
+    }
+
+    /// Writes the whole state. Only the holder of ``saving`` may call it.
+    private func store(_ saved: SavedPurges) async {
+        meter.update { $0.purgesPending = Int64(saved.pending.count) }
+        let isStored = await memory.save(saved)
+        state.withLock { $0.isStored = isStored }
     }
 }
 

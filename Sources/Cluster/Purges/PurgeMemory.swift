@@ -12,44 +12,78 @@ package struct SavedPurges: Sendable, Equatable {
     /// The most purges that are remembered; more become one purge of everything.
     private static let maxPending = 16_384
     private static let kind = UInt8(ascii: "P")
+    /// The field that ends the state, and each addition to it: what is before it is whole.
+    private static let end = "end"
 
     package init() {}
 
-    mutating func append(_ scope: ClusterPurge) {
-        if pending.contains(.all) || pending.last == scope { return }
+    /// What ``append(_:behind:)`` did to ``pending``.
+    enum Change {
+        /// Nothing: a pending purge covers it.
+        case covered
+        case appended
+        /// There were too many, or the purge covers all of them: one purge of everything stands for them.
+        case replaced
+    }
+
+    /// Appends a purge, unless a pending one covers it.
+    ///
+    /// - Parameter count: The number of purges at the beginning that are on their way to the stream. They stay, and cover no later
+    ///   purge.
+    @discardableResult
+    mutating func append(_ scope: ClusterPurge, behind count: Int = 0) -> Change {
+        let rest = pending.dropFirst(count)
+        if rest.contains(.all) || rest.last == scope { return .covered }
+        if (scope == .all && !rest.isEmpty) || pending.count >= Self.maxPending {
+            pending = pending.prefix(count) + [.all]
+            return .replaced
+        }
         pending.append(scope)
-        if scope == .all || pending.count > Self.maxPending { pending = [.all] }
+        return .appended
     }
 
     var bytes: [UInt8] {
         var writer = FieldWriter(kind: Self.kind)
         writer.append(stream)
         writer.append(position.description)
-        for scope in pending {
-            writer.append(scope.kind)
-            writer.append(scope.argument)
-        }
-        // The last field shows that the file is whole.
-        writer.append("end")
+        for scope in pending { Self.write(scope, to: &writer) }
+        writer.append(Self.end)
         return writer.bytes
     }
 
-    /// Nil for a damaged file.
+    /// What a purge that is appended adds to ``bytes``.
+    static func addition(_ scope: ClusterPurge) -> [UInt8] {
+        var writer = FieldWriter()
+        write(scope, to: &writer)
+        writer.append(end)
+        return writer.bytes
+    }
+
+    private static func write(_ scope: ClusterPurge, to writer: inout FieldWriter) {
+        writer.append(scope.kind)
+        writer.append(scope.argument)
+    }
+
+    /// Nil for a damaged state. A damaged addition, which a crash can leave, is left out with all that follows.
     init?(_ bytes: [UInt8]) {
         guard var reader = FieldReader(bytes, kind: Self.kind), let stream = reader.text(),
             let position = reader.text().flatMap({ StreamID($0) })
         else { return nil }
         self.stream = stream
         self.position = position
+        var isWhole = false
+        var scopes: [ClusterPurge] = []
         while let kind = reader.text() {
-            if kind == "end" {
-                if reader.isAtEnd { return }
-                return nil
+            if kind == Self.end {
+                for scope in scopes { append(scope) }
+                scopes = []
+                isWhole = true
+                continue
             }
-            guard let argument = reader.text(), let scope = ClusterPurge(kind: kind, argument: argument) else { return nil }
-            pending.append(scope)
+            guard let argument = reader.text(), let scope = ClusterPurge(kind: kind, argument: argument) else { break }
+            scopes.append(scope)
         }
-        return nil
+        if !isWhole { return nil }
     }
 }
 
@@ -59,6 +93,9 @@ package protocol PurgeMemory: Sendable {
     func load() async -> SavedPurges?
     /// Saves the state so that it outlives a crash; false if that fails.
     func save(_ saved: SavedPurges) async -> Bool
+    /// Appends a pending purge to the state that was saved last, so that it outlives a crash. If it returns false, the whole state
+    /// has to be saved.
+    func append(_ scope: ClusterPurge) async -> Bool
 }
 
 /// Remembers purges in a file, with blocking work on a thread of its own.
@@ -78,6 +115,11 @@ package final class PurgeFile: PurgeMemory {
     package func save(_ saved: SavedPurges) async -> Bool {
         let (file, bytes) = (file, saved.bytes)
         return await thread.run { (try? file.write(bytes)) != nil } ?? false
+    }
+
+    package func append(_ scope: ClusterPurge) async -> Bool {
+        let (file, bytes) = (file, SavedPurges.addition(scope))
+        return await thread.run { (try? file.append(bytes)) != nil } ?? false
     }
 
     /// Waits for the writes that were begun. Blocks.

@@ -118,13 +118,14 @@ package final class WorkerPool: Sendable {
 
     private func enqueue(_ entry: Entry) {
         enum Step {
-            case refuse
+            case refuse(SandboxError)
             case wait
             case startRunner
         }
         let step: Step = state.withLock { state in
             let room = configuration.queue + max(0, configuration.workers - state.running.count)
-            if state.isCancelled || state.waiting.count >= room { return .refuse }
+            if state.isCancelled { return .refuse(.cancelled) }
+            if state.waiting.count >= room { return .refuse(.queueFull) }
             state.waiting.append(entry)
             // A runner takes jobs until none waits, so a cancelled job leaves no work item behind.
             guard state.runners < configuration.workers else { return .wait }
@@ -132,7 +133,7 @@ package final class WorkerPool: Sendable {
             return .startRunner
         }
         switch step {
-        case .refuse: return entry.continuation.resume(returning: .failure(.queueFull))
+        case .refuse(let reason): return entry.continuation.resume(returning: .failure(reason))
         case .wait: break
         case .startRunner:
             if !threads.submit({ self.runWaitingJobs() }) {

@@ -92,9 +92,11 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether the error shows that the server as a whole does not work for this client, so that other calls would fail as well.
-    package var isOutage: Bool {
+    /// Whether the error of this operation shows that the server as a whole does not work for this client, so that other calls would
+    /// fail as well. Credentials may be good for everything but deletions.
+    package func isOutage(of operation: StoreOperation) -> Bool {
         switch self {
+        case .denied(code: "AccessDenied"): operation != .delete
         case .denied, .wrongRegion, .noBucket: true
         default: isTransient
         }

@@ -57,7 +57,7 @@ final class GuardedCalls: Sendable {
                 let final: StoreError = Task.isCancelled ? .cancelled : error
                 meter.countEnd(operation, after: now() - start)
                 meter.countFailure(final)
-                settle(permit, final)
+                settle(permit, final, of: operation)
                 throw final
             }
         }
@@ -72,11 +72,11 @@ final class GuardedCalls: Sendable {
     }
 
     /// Reports a failed call to the breaker.
-    private func settle(_ permit: CircuitBreaker.Permit, _ error: StoreError) {
+    private func settle(_ permit: CircuitBreaker.Permit, _ error: StoreError, of operation: StoreOperation) {
         let time = now()
         switch error {
         case .cancelled, .closed, .file, .exhausted: breaker.withLock { $0.abandon(permit, at: time) }
-        case _ where error.isOutage:
+        case _ where error.isOutage(of: operation):
             if breaker.withLock({ $0.fail(permit, at: time) }) { reportChange(.suspended(error)) }
         default:
             // The server works: it answered, although not with what was hoped for.

@@ -13,11 +13,13 @@ internal import SystemIO
 /// crash, which the next start removes. A hard link costs no space while the cache has the file as well, and keeps the bytes when
 /// the cache evicts it.
 final class QueueDirectory {
+    let path: String
     private let root: SharedDescriptor
     private let lock: OwnedDescriptor
 
     /// Opens the directory, which is created if it does not exist, and locks it.
     init(path: String) throws(StoreError) {
+        self.path = path
         do throws(FileError) { try Files.createDirectory(path) } catch { throw .file(SystemError("mkdir", code: error.code)) }
         let number = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard number >= 0 else { throw .file(.last("open(\(path))")) }
@@ -26,6 +28,13 @@ final class QueueDirectory {
         guard lockNumber >= 0 else { throw .file(.last("open(lock)")) }
         lock = OwnedDescriptor(taking: lockNumber)
         guard clinux_try_lock(lockNumber) == 0 else { throw .file(.last("flock(\(path)/lock)")) }
+    }
+
+    /// Whether the path still leads to this directory.
+    var isAtItsPath: Bool {
+        var (own, found) = (stat(), stat())
+        return fstat(root.number, &own) == 0 && stat(path, &found) == 0
+            && own.st_dev == found.st_dev && own.st_ino == found.st_ino
     }
 
     /// Releases the lock on the directory. Nothing in the directory may be changed afterwards.

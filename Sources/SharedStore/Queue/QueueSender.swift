@@ -2,8 +2,8 @@ internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
-/// Sends the entries of a ``WriteBehindQueue``, some at once, and pauses after failures: the sender because the store may be gone, and
-/// the entry for longer because it may be the cause.
+/// Sends the entries of a ``WriteBehindQueue``, some at once. After a failure it pauses the entry, which may be the cause, and itself
+/// if the store may be gone.
 final class QueueSender: Sendable {
     typealias Send = @Sendable (QueueEntry) async throws(StoreError) -> Void
 
@@ -42,6 +42,7 @@ final class QueueSender: Sendable {
                     continue
                 }
                 queue.putBack(entry, after: error == .suspended ? nil : entryBackoff)
+                guard error == .suspended || error.isOutage(of: entry.change == .delete ? .delete : .put) else { continue }
                 failures += 1
                 try? await Task.sleep(for: backoff.pause(after: failures))
             }

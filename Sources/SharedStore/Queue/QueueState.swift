@@ -9,6 +9,8 @@ struct QueueState {
         case running
         /// It failed, and waits for its next attempt.
         case paused
+        /// It is a put of a former process, which purges may withdraw that this node missed.
+        case held
         /// Its put was withdrawn, or dropped, while it was recorded or sent.
         case withdrawn
     }
@@ -22,7 +24,7 @@ struct QueueState {
         var pause: Deadline?
 
         /// Whether it is neither recorded nor sent at the moment.
-        var isIdle: Bool { phase == .ready || phase == .paused }
+        var isIdle: Bool { phase == .ready || phase == .paused || phase == .held }
     }
 
     /// A caller that waits for the end of the next attempt to send an entry.
@@ -38,6 +40,8 @@ struct QueueState {
     var items: [Item] = []
     var nextSequence: UInt64 = 1
     var bytes = 0
+    /// The entries among the items that delete a rendition.
+    var deletes = 0
     var dropped = 0
     /// Senders that wait for an entry.
     var idleSenders: [CheckedContinuation<Void, Never>] = []
@@ -77,36 +81,63 @@ struct QueueState {
         return nil
     }
 
+    /// Whether nothing is left but what is held.
+    var isDrained: Bool { items.allSatisfy { $0.phase == .held } }
+
     mutating func endPause(at index: Int) {
         guard items[index].phase == .paused else { return }
         items[index].phase = .ready
         items[index].pause = nil
     }
 
-    /// Appends an entry, and removes the oldest puts, or else the oldest entries, over the limits.
-    mutating func append(
-        _ name: RenditionName, _ change: QueueEntry.Change, _ limits: WriteBehindQueue.Limits
-    ) -> (entry: QueueEntry, evicted: [QueueEntry]) {
-        let entry = QueueEntry(sequence: nextSequence, name: name, change: change)
-        nextSequence += 1
+    /// Appends a put, and removes the oldest puts over the limits. Deletes stay: each is a purge that was confirmed.
+    ///
+    /// - Returns: Nil if the put is refused, because those that are recorded or sent at the moment fill the queue.
+    mutating func appendPut(
+        _ name: RenditionName, _ record: StoredRecord, mediaType: String, _ limits: WriteBehindQueue.Limits
+    ) -> (entry: QueueEntry, evicted: [QueueEntry])? {
+        let room = limits.bytes - record.length
+        let fixed = items.lazy.filter { !$0.isIdle && $0.entry.change != .delete }
+        guard fixed.count < limits.puts, fixed.reduce(0, { $0 + $1.entry.length }) <= room else {
+            dropped += 1
+            return nil
+        }
         var evicted: [QueueEntry] = []
-        while items.count + 1 > limits.entries || bytes + entry.length > limits.bytes {
-            guard
-                let index = items.firstIndex(where: { $0.isIdle && $0.entry.change != .delete })
-                    ?? items.firstIndex(where: \.isIdle)
-            else { break }
+        while items.count - deletes >= limits.puts || bytes > room,
+            let index = items.firstIndex(where: { $0.isIdle && $0.entry.change != .delete })
+        {
             evicted.append(remove(at: index))
             dropped += 1
         }
-        items.append(Item(entry: entry, phase: .recording))
+        return (append(name, .put(record, mediaType: mediaType)), evicted)
+    }
+
+    /// Appends a delete.
+    ///
+    /// - Returns: Nil if the queue takes no more of them.
+    mutating func appendDelete(_ name: RenditionName, _ limits: WriteBehindQueue.Limits) -> QueueEntry? {
+        deletes < limits.deletes ? append(name, .delete) : nil
+    }
+
+    private mutating func append(_ name: RenditionName, _ change: QueueEntry.Change) -> QueueEntry {
+        let entry = QueueEntry(sequence: nextSequence, name: name, change: change)
+        nextSequence += 1
+        add(entry, .recording)
+        return entry
+    }
+
+    /// Adds an entry whose sequence is behind all others.
+    mutating func add(_ entry: QueueEntry, _ phase: Phase) {
+        items.append(Item(entry: entry, phase: phase))
         bytes += entry.length
-        return (entry, evicted)
+        if entry.change == .delete { deletes += 1 }
     }
 
     @discardableResult
     mutating func remove(at index: Int) -> QueueEntry {
         let entry = items.remove(at: index).entry
         bytes -= entry.length
+        if entry.change == .delete { deletes -= 1 }
         return entry
     }
 

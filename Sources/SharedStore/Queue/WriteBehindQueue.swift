@@ -6,10 +6,12 @@ internal import SystemIO
 /// Files are written by one thread of the queue, in the order of the calls; no caller blocks. Writes of the same name are sent one
 /// after another. A delete withdraws the puts of the same name before it, so that it wins over them also after a restart.
 final class WriteBehindQueue: Sendable {
-    /// The bounds of the queue. The oldest puts are dropped if a new entry exceeds one.
+    /// The bounds of the queue. The oldest puts are dropped if a new one exceeds those of puts. A delete beyond its bound is refused.
     struct Limits: Sendable, Equatable {
-        var entries: Int
+        var puts: Int
         var bytes: Int
+        /// Each takes about 300 bytes of memory, and a file.
+        var deletes = 100_000
     }
 
     struct Gauges: Sendable, Equatable {
@@ -23,14 +25,18 @@ final class WriteBehindQueue: Sendable {
     private let state: Mutex<QueueState>
     private let disk = WorkThreads(count: 1, limit: 1 << 16, name: "store-queue")
     /// Used on the thread of `disk` only, after the initializer.
-    private nonisolated(unsafe) let directory: QueueDirectory
+    private nonisolated(unsafe) var directory: QueueDirectory
     private let report: @Sendable (StoreEvent) -> Void
 
     /// Opens the directory and takes over the entries in it. Blocks.
     ///
-    /// - Parameter report: Called for the first entry that cannot be written to disk after one that could, and for the first one that
+    /// - Parameters:
+    ///   - holdsPuts: Whether puts that are found are sent only after ``releasePuts()``.
+    ///   - report: Called for the first entry that cannot be written to disk after one that could, and for the first one that
     ///   can never be sent.
-    init(path: String, limits: Limits, report: @escaping @Sendable (StoreEvent) -> Void) throws(StoreError) {
+    init(
+        path: String, limits: Limits, holdsPuts: Bool = false, report: @escaping @Sendable (StoreEvent) -> Void
+    ) throws(StoreError) {
         self.limits = limits
         self.report = report
         directory = try QueueDirectory(path: path)
@@ -40,13 +46,13 @@ final class WriteBehindQueue: Sendable {
             found.nextSequence = entry.sequence + 1
             // A crash may have come between the delete and the removal of what it withdraws.
             if entry.change == .delete {
-                superseded += found.items.filter { $0.entry.name == entry.name }.map(\.entry)
-                found.items.removeAll { $0.entry.name == entry.name }
+                for index in found.items.indices.reversed() where found.items[index].entry.name == entry.name {
+                    superseded.append(found.remove(at: index))
+                }
             }
-            found.items.append(QueueState.Item(entry: entry, phase: .ready))
+            found.add(entry, holdsPuts && entry.change != .delete ? .held : .ready)
         }
         for entry in superseded { directory.remove(entry) }
-        found.bytes = found.items.reduce(0) { $0 + $1.entry.length }
         state = Mutex(found)
     }
 
@@ -87,13 +93,8 @@ final class WriteBehindQueue: Sendable {
             var queued = state.lastEntry(of: name).flatMap { $0.change == .delete ? nil : $0 }
             var added: (entry: QueueEntry, evicted: [QueueEntry])?
             if queued == nil {
-                guard record.length <= limits.bytes else {
-                    state.dropped += 1
-                    return (nil, nil)
-                }
-                let new = state.append(name, .put(record, mediaType: mediaType), limits)
-                queued = new.entry
-                added = new
+                added = state.appendPut(name, record, mediaType: mediaType, limits)
+                queued = added?.entry
             }
             if let waiter, let queued {
                 state.attemptWaiters[waiter.number] = QueueState.Waiter(
@@ -112,32 +113,37 @@ final class WriteBehindQueue: Sendable {
         return queued != nil
     }
 
-    /// Queues a delete, and withdraws the puts of the same name. Suspends until the delete is durable.
+    /// Queues a delete, and withdraws what is queued of the same name. Suspends until the delete is durable.
     ///
-    /// - Returns: Whether it is queued.
+    /// - Returns: Whether it is. If not, it is sent all the same unless the process ends before, the queue is closed, or its deletes are
+    ///   too many.
     func delete(_ name: RenditionName) async -> Bool {
-        let added: (QueueEntry, [QueueEntry])? = state.withLock { state in
+        let added: (entry: QueueEntry?, removed: [QueueEntry], withdrawn: [QueueEntry])? = state.withLock { state in
             guard !state.isClosed else { return nil }
+            var removed: [QueueEntry] = []
             var withdrawn: [QueueEntry] = []
             for index in state.items.indices.reversed() where state.items[index].entry.name == name {
                 switch state.items[index].phase {
-                case .recording, .running: state.items[index].phase = .withdrawn
-                case .ready, .paused: withdrawn.append(state.remove(at: index))
+                case .recording, .running:
+                    state.items[index].phase = .withdrawn
+                    withdrawn.append(state.items[index].entry)
+                case .ready, .paused, .held: removed.append(state.remove(at: index))
                 case .withdrawn: break
                 }
             }
-            let (entry, evicted) = state.append(name, .delete, limits)
-            return (entry, evicted + withdrawn)
+            return (state.appendDelete(name, limits), removed, withdrawn)
         }
-        guard let (entry, obsolete) = added else { return false }
-        for old in obsolete { attemptEnded(old, isSent: false) }
+        guard let (entry, removed, withdrawn) = added else { return false }
+        for old in removed { attemptEnded(old, isSent: false) }
         let isRecorded = await disk.run { [self] in
             // The delete first: after a crash in between it is found behind the puts.
-            let isRecorded = recordEntry(entry, nil)
-            for old in obsolete { directory.remove(old) }
+            let isRecorded = entry.map { recordEntry($0, nil) } ?? false
+            for old in removed { directory.remove(old) }
+            // A restart must not send them where it does not find the delete.
+            if !isRecorded { for old in withdrawn { directory.remove(old) } }
             return isRecorded
         }
-        if isRecorded == nil { drop(entry) }
+        if isRecorded == nil, let entry { drop(entry) }
         return isRecorded == true
     }
 
@@ -152,6 +158,7 @@ final class WriteBehindQueue: Sendable {
     @discardableResult
     private func recordEntry(_ entry: QueueEntry, _ file: SharedDescriptor?) -> Bool {
         do throws(StoreError) {
+            try replaceLostDirectory()
             try directory.add(entry, file)
         } catch {
             // A deletion that does not survive a crash is still sent, and refused to lookups until then.
@@ -167,6 +174,22 @@ final class WriteBehindQueue: Sendable {
         let isReady = ready(entry)
         if !isReady { directory.remove(entry) }
         return isReady
+    }
+
+    /// Opens the directory at the path if the one in use was removed or replaced, as with the cache around it, and records the deletes
+    /// that wait in it. Puts are lost with the former one.
+    private func replaceLostDirectory() throws(StoreError) {
+        guard !directory.isAtItsPath else { return }
+        let replacement = try QueueDirectory(path: directory.path)
+        for found in try replacement.load() {
+            // What it holds is older than what waits here: a put may have been purged meanwhile.
+            replacement.remove(found)
+        }
+        let deletes = state.withLock { state in
+            state.items.filter { $0.entry.change == .delete && $0.phase != .recording && $0.phase != .withdrawn }.map(\.entry)
+        }
+        for entry in deletes { try replacement.add(entry, nil) }
+        directory = replacement
     }
 
     /// Lets an entry be sent, unless it was withdrawn.
@@ -333,7 +356,16 @@ final class WriteBehindQueue: Sendable {
         wake()
     }
 
-    /// Suspends until the queue is empty, closed, or `limit` has passed. Entries that failed are tried again at once, from now on.
+    /// Lets puts that are held be sent.
+    func releasePuts() {
+        state.withLock { state in
+            for index in state.items.indices where state.items[index].phase == .held { state.items[index].phase = .ready }
+        }
+        wake()
+    }
+
+    /// Suspends until the queue is empty but for puts that are held, closed, or `limit` has passed. Entries that failed are tried again
+    /// at once, from now on.
     ///
     /// - Returns: Whether it is empty.
     func drain(within limit: Duration) async -> Bool {
@@ -347,7 +379,7 @@ final class WriteBehindQueue: Sendable {
         }
         await withCheckedContinuation { continuation in
             let mustWait = state.withLock { state in
-                let mustWait = !state.isClosed && !state.items.isEmpty
+                let mustWait = !state.isClosed && !state.isDrained
                 if mustWait { state.drainWaiters.append(continuation) }
                 return mustWait
             }
@@ -373,7 +405,7 @@ final class WriteBehindQueue: Sendable {
         let continuations = state.withLock { state in
             var all = state.idleSenders
             state.idleSenders.removeAll()
-            if state.items.isEmpty || state.isClosed {
+            if !state.drainWaiters.isEmpty, state.isDrained || state.isClosed {
                 all += state.drainWaiters
                 state.drainWaiters.removeAll()
             }

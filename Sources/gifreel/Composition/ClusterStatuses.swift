@@ -2,16 +2,24 @@ internal import Cluster
 internal import SystemIO
 internal import Web
 
-/// The statuses of the requests of all nodes, in the server that coordinates them. If it fails, there are none.
+/// The statuses of the requests of all nodes, in the server that coordinates them.
 struct ClusterStatuses: SharedStatusBook {
     let statuses: SharedStatuses
 
-    func write(_ id: UInt128, _ document: [UInt8], for lifetime: Duration) async -> Bool {
-        (try? await statuses.write(Hex.encode(id), document, for: lifetime)) ?? false
+    func write(_ id: UInt128, _ document: [UInt8], for lifetime: Duration) async throws(SharedStatusesUnavailable) -> Bool {
+        do throws(RedisError) {
+            return try await statuses.write(Hex.encode(id), document, for: lifetime)
+        } catch {
+            throw SharedStatusesUnavailable()
+        }
     }
 
-    func read(_ id: UInt128) async -> [UInt8]? {
-        try? await statuses.read(Hex.encode(id))
+    func read(_ id: UInt128) async throws(SharedStatusesUnavailable) -> [UInt8]? {
+        do throws(RedisError) {
+            return try await statuses.read(Hex.encode(id))
+        } catch {
+            throw SharedStatusesUnavailable()
+        }
     }
 
     func leave(_ id: UInt128) async -> Bool {

@@ -138,7 +138,12 @@ package final class GifreelService: Sendable {
     /// Starts to listen and to answer requests.
     package func start() throws {
         prewarm.load()
-        try server.start()
+        do throws(HTTPServerError) {
+            try server.start()
+        } catch {
+            guard case .notASocket(let path) = error else { throw error }
+            throw StartCheck.notASocket(path)
+        }
         let revision = current.value
         if let file = revision.configuration.portFile, let port = server.port {
             do throws(FileError) {
@@ -223,8 +228,9 @@ package final class GifreelService: Sendable {
         webhooks.stop()
         await hooks.stop(within: Self.hookDrainTimeout)
         await traces.stop()
-        await core.cluster?.leave()
+        // Before this node leaves: it applies purges until then, which may withdraw what is queued.
         let queuedWrites = await core.sendQueuedWrites(within: Self.storeDrainTimeout)
+        await core.cluster?.leave()
         if queuedWrites > 0 {
             revision.logger.warning("writes to the shared store stay queued on disk", metadata: ["count": "\(queuedWrites)"])
         }

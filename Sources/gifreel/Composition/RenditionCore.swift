@@ -49,7 +49,7 @@ final class RenditionCore: Sendable {
         }
         do {
             store = try configuration.store.map { settings in
-                try SharedStore(settings) { event in
+                try SharedStore(settings, holdsQueue: configuration.cluster != nil) { event in
                     logger.log(level: event.isProblem ? .warning : .notice, "shared store", metadata: ["event": "\(event)"])
                 }
             }
@@ -64,13 +64,15 @@ final class RenditionCore: Sendable {
         meter = WorkMeter(factory: registry) { Problem($0).code }
         tier = store.map { S3Tier($0, maxBytes: Int(min(configuration.cache.maxBytes, 1 << 40))) }
         let local = LocalPurger(cache: cache, state: state, tier: tier)
-        cluster = configuration.cluster.map { [state] settings in
+        cluster = configuration.cluster.map { [state, store] settings in
             Cluster(
                 settings, handlers: PurgeHandlers(local),
                 onEvent: { event in
                     logger.log(level: event.isProblem ? .warning : .notice, "cluster", metadata: ["event": "\(event)"])
                 },
-                onFailure: { state.remember($1, ofSourceAt: $0, if: $2) }, onPrewarm: onPrewarm)
+                onFailure: { state.remember($1, ofSourceAt: $0, if: $2) },
+                // An object that was purged while this node was away is not uploaded again.
+                onFollow: { store?.releaseQueue() }, onPrewarm: onPrewarm)
         }
         coordinator = cluster.map { ClusterCoordinator($0, freshFor: configuration.cache.freshFor, clock: clock) }
         purger = RenditionPurger(local, coordinator: coordinator, tier: tier)
@@ -119,11 +121,12 @@ final class RenditionCore: Sendable {
     }
 
     /// Waits until the writes to the shared store are sent, so that a node may go with its disk. Does not wait while the circuit
-    /// breaker is open. Writes that are left stay in the queue on disk.
+    /// breaker is open. Writes that are left stay in the queue on disk, and no more are sent.
     ///
     /// - Returns: The number of writes that are left.
     func sendQueuedWrites(within limit: Duration) async -> Int {
         guard let store else { return 0 }
+        defer { store.endSending() }
         if store.statistics.breaker == .closed, await store.drain(within: limit) { return 0 }
         return store.statistics.queuedWrites
     }

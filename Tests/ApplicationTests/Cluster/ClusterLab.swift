@@ -10,13 +10,13 @@ final class ClusterLab: Sendable {
     let origin: LoopbackOrigin
     let nodes: [GifreelProcess]
 
-    init(_ handlers: [String: LoopbackOrigin.Handler]) async throws {
+    init(_ handlers: [String: LoopbackOrigin.Handler], _ settings: [String] = []) async throws {
         let (redis, store) = (try await RedisServer(), try S3Server())
         let proxy = try FaultProxy(to: store.port)
         origin = try LoopbackOrigin(handlers)
         (self.redis, self.store, self.proxy) = (redis, store, proxy)
         nodes = try [("a", proxy.port), ("b", store.port)].map { name, port in
-            try GifreelProcess(Self.settings(name, redis, store, port: port))
+            try GifreelProcess(Self.settings(name, redis, store, port: port) + settings)
         }
         for node in nodes { try await Self.waitUntilShared(node) }
     }

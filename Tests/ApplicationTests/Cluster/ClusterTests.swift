@@ -147,6 +147,34 @@ struct ClusterTests {
         #expect((0..<8).allSatisfy { lab.origin.count("/\($0).gif") == 1 })
     }
 
+    @Test func theReportOnASharedListHasTheFieldsOfALocalOne() async throws {
+        let lab = try await ClusterLab([:])
+        defer { lab.stop() }
+        let source = GIFBuilder.animation(frames: 40, width: 160, height: 120)
+        lab.origin.on("/new.gif", .ok(source))
+        lab.origin.on("/hit.gif", .ok(gif))
+        let (new, hit, missing) = (lab.origin.url("/new.gif"), lab.origin.url("/hit.gif"), lab.origin.url("/missing.gif"))
+        for node in lab.nodes { #expect(try node.mp4(hit).status == 200) }
+        let list = [new, hit, missing].map { "{\"url\":\"\($0)\"}" }.joined(separator: "\n")
+        let accepted = try ClusterLab.object(
+            lab.nodes[0].request("POST", "/prewarm", headers: ["Authorization: Bearer secret"], body: Array(list.utf8)).body)
+        let id = try #require(accepted["id"] as? String)
+        var report: [String: Any] = [:]
+        try await waitUntil("the list is done") {
+            report = try ClusterLab.object(
+                lab.nodes[1].request("GET", "/prewarm/\(id)", headers: ["Authorization: Bearer secret"]).body)
+            return report["state"] as? String == "done"
+        }
+        let numbers = ["total", "done", "failed", "hits", "new"].map { report[$0] as? Int }
+        #expect(numbers == [3, 3, 1, 1, 1])
+        let sizes = (new: try lab.nodes[0].mp4(new).body.count, hit: try lab.nodes[0].mp4(hit).body.count)
+        #expect(report["bytes"] as? Int == sizes.new + sizes.hit)
+        #expect(report["saved"] as? Int == max(0, source.count - sizes.new) + max(0, gif.count - sizes.hit))
+        let errors = try #require(report["errors"] as? [[String: String]])
+        #expect(errors.map { $0["url"] } == [missing])
+        #expect(errors.allSatisfy { $0["code"] == "source_not_found" && $0["detail"]?.contains(missing) == false })
+    }
+
     @Test func aPurgedObjectIsLoadedByNoNodeWhileItsDeletionWaits() async throws {
         let lab = try await ClusterLab([:])
         defer { lab.stop() }

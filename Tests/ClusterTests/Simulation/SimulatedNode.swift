@@ -22,6 +22,11 @@ final class SimulatedNode: @unchecked Sendable {
             self.saved = saved
             return true
         }
+
+        func append(_ scope: ClusterPurge) async -> Bool {
+            saved?.append(scope)
+            return saved != nil
+        }
     }
 
     let disk: Disk

@@ -153,8 +153,18 @@ final class SimulatedRedis {
             }
             if value != arguments[0] { published.append(arguments[4]) }
             return .integer(1)
+        case NodeRegistry.forget: return forgetNodes(command, now)
         default: return .error(RedisRefusal("ERR unknown script".utf8))
         }
+    }
+
+    private func forgetNodes(_ command: RedisCommand, _ now: Duration) -> RedisValue {
+        let words = command.arguments.dropFirst(3).map { String(decoding: $0, as: UTF8.self) }
+        // The list, the key of each node, and their names.
+        let count = words.count / 2
+        let dead = zip(words[1...count], words[(count + 1)...]).filter { key, _ in string(key, now) == nil }.map(\.1)
+        for name in dead { sets[words[0]]?.remove(name) }
+        return .integer(Int64(dead.count))
     }
 
     /// Remembers the fencing number of a record.

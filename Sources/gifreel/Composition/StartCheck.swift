@@ -15,6 +15,7 @@ enum StartCheck {
         }
         try checkDirectory(of: configuration.portFile, "server.port_file")
         try checkDirectory(of: configuration.http.unixPath, "server.unix_path")
+        if let path = configuration.http.unixPath, Files.isSocket(path) == false { throw notASocket(path) }
         // The server creates the directory, so only an existing file in its place is wrong.
         var directory = configuration.cache.directory
         while !Files.exists(directory), Files.directory(of: directory) != directory {
@@ -24,6 +25,11 @@ enum StartCheck {
             throw SettingsError(
                 "cache.dir is “\(configuration.cache.directory)”, but \(directory) is not a directory; name another directory.")
         }
+    }
+
+    /// The error for another file at the path of the Unix socket. The server replaces only a socket.
+    static func notASocket(_ path: String) -> SettingsError {
+        SettingsError("server.unix_path is “\(path)”, which exists and is not a socket; remove it or name another path.")
     }
 
     private static func checkDirectory(of path: String?, _ name: String) throws(SettingsError) {

@@ -1,0 +1,64 @@
+extension SharedPrewarm {
+    /// What became of an entry.
+    package enum Outcome: Sendable, Equatable {
+        /// The rendition exists: whether it did before, its size, and the bytes by which it is smaller than its source.
+        case made(isHit: Bool, bytes: Int64, saved: Int64)
+        case failed(Failure)
+    }
+
+    /// Why an entry has no rendition.
+    package struct Failure: Sendable, Equatable {
+        private static let kind = UInt8(ascii: "F")
+        private static let maxTextBytes = 1024
+        /// The largest length of a source's URL.
+        private static let maxURLBytes = 8192
+
+        /// The source's URL as the entry spells it; empty if it is unknown.
+        package let url: String
+        /// A stable word for programs.
+        package let code: String
+        /// A sentence.
+        package let detail: String
+
+        package init(url: String, code: String, detail: String) {
+            self.url = url
+            self.code = code
+            self.detail = detail
+        }
+
+        var bytes: [UInt8] {
+            var writer = FieldWriter(kind: Self.kind)
+            writer.append(Self.bounded(url, to: Self.maxURLBytes))
+            writer.append(Self.bounded(code, to: Self.maxTextBytes))
+            writer.append(Self.bounded(detail, to: Self.maxTextBytes))
+            return writer.bytes
+        }
+
+        init(_ bytes: [UInt8]) {
+            if var reader = FieldReader(bytes, kind: Self.kind), let url = reader.text(), let code = reader.text(),
+                let detail = reader.text()
+            {
+                self.init(url: url, code: code, detail: detail)
+            } else {
+                self.init(formOfVersion01: String(decoding: bytes, as: UTF8.self))
+            }
+        }
+
+        /// Reads the form of version 0.1, `code: detail (url)`, whose end may be missing.
+        private init(formOfVersion01 text: String) {
+            let parts = text.split(separator: ": ", maxSplits: 1)
+            let rest = parts.count > 1 ? parts[1] : ""
+            let code = String(parts.first ?? "")
+            if rest.hasSuffix(")"), let border = rest.ranges(of: " (").last {
+                let url = rest[border.upperBound...].dropLast()
+                self.init(url: String(url), code: code, detail: String(rest[..<border.lowerBound]))
+            } else {
+                self.init(url: "", code: code, detail: String(rest))
+            }
+        }
+
+        private static func bounded(_ text: String, to limit: Int) -> String {
+            text.utf8.count <= limit ? text : String(decoding: text.utf8.prefix(limit), as: UTF8.self)
+        }
+    }
+}
