@@ -93,7 +93,7 @@ package final class WebHandler: HTTPHandler {
         access = AccessControl(policy, limits: dependencies.limits, clock: dependencies.clock)
         crossOrigin = CrossOrigin(allowing: policy.allowOrigin)
         let log = ResponseLog(logger)
-        problems = ProblemResponder(version: policy.version, log: log)
+        problems = ProblemResponder(version: policy.version, log: log, secondsLeft: access.signatures.secondsLeft)
         let responder = RenditionResponder(policy, crossOrigin: crossOrigin, secondsLeft: access.signatures.secondsLeft)
         hits = HitResponder(cache: dependencies.cache, responder: responder, access: access)
         statuses = StatusController(registry: dependencies.statuses, book: dependencies.sharedStatuses)
@@ -134,7 +134,7 @@ package final class WebHandler: HTTPHandler {
         if access.limitsBytes, let refusal = byteRefusal(request) { return crossOrigin.applied(to: .now(refusal)) }
         if let hit = hits.response(to: request) { return .now(hit) }
         if request.method == .options { return .now(crossOrigin.preflight(allow: methods(of: request.target))) }
-        return crossOrigin.applied(to: route(request))
+        return route(request)
     }
 
     /// The response to a client that has received too many bytes. Routes of operators stay open to it, and so do requests whose
@@ -161,9 +161,13 @@ package final class WebHandler: HTTPHandler {
                 // The width of a client is not in the bytes of its target, and a callback is checked each time.
                 if !target.hasAutomaticWidth && target.callback == nil { hits.remember(target, for: request.targetBytes) }
             }
-            return try dispatch(request, target.hasAutomaticWidth ? target.resolved(WidthHints { request.header($0) }) : target)
+            let resolved = target.hasAutomaticWidth ? target.resolved(WidthHints { request.header($0) }) : target
+            let reply = try dispatch(request, resolved)
+            // Otherwise every page could read the metrics in the browser of a client whose address suffices.
+            if case .metrics = target.route, metrics.isGrantedByAddress(request) { return reply }
+            return crossOrigin.applied(to: reply)
         } catch {
-            return .now(problems.response(error, ProblemForm(request, parser)))
+            return crossOrigin.applied(to: .now(problems.response(error, ProblemForm(request, parser))))
         }
     }
 
@@ -197,7 +201,7 @@ package final class WebHandler: HTTPHandler {
         case .object(let id, _) where method == .purge:
             return try admin.purge(id, authorization: request.header("Authorization"))
         case .object(let id, let fileExtension):
-            return renditions.object(id, fileExtension, request)
+            return renditions.object(id, fileExtension, ClientContext(request, access), request)
         case .upload(let rendition):
             return .receive(try uploads.sink(target, rendition, ClientContext(request, access), request))
         case .home:

@@ -50,6 +50,25 @@ import Testing
         #expect(await arriving.awaitStart() == nil)
     }
 
+    @Test func readersOfASourceThatIsCutOffGetNoMore() async throws {
+        final class Memory: Sendable {}
+        let arriving = ArrivingSource()
+        arriving.begin(.init(file: try file("abc"), length: 5), count: 3)
+        weak var bytes = arriving.file
+        #expect(bytes != nil)
+        var memory: Memory? = Memory()
+        weak var held = memory
+        if let memory { #expect(arriving.retain(memory) && !arriving.retain(Memory())) }
+        memory = nil
+        #expect(held != nil)
+        async let progress = arriving.progress(after: 3)
+        arriving.cutOff()
+        let progressResult = await progress
+        #expect(progressResult == .failed(count: 0))
+        #expect(arriving.start == nil && arriving.file == nil && !arriving.isUsable)
+        #expect(bytes == nil && held == nil && !arriving.retain(Memory()))
+    }
+
     @Test func aFetchWithoutContentHasNoStart() async {
         let arriving = ArrivingSource()
         async let start = arriving.awaitStart()

@@ -90,6 +90,11 @@ import Testing
             (["Date: Thu, 01 Jan 1970 00:10:00 GMT"], nil), (["Age: 10", "Cache-Control: max-age=30"], 20),
             (["Age: -10", "Cache-Control: max-age=30"], 30), (["Age: x", "Cache-Control: max-age=30"], 30),
             (["Age: 99999999999", "Cache-Control: max-age=30"], 0),
+            (["Age: 99999999999999999999", "Cache-Control: max-age=30"], 0),
+            // Only the first of several ages counts.
+            (["Age: 10, 20", "Cache-Control: max-age=30"], 20), (["Age: 10 ,x", "Cache-Control: max-age=30"], 20),
+            (["Age: 10", "Age: 20", "Cache-Control: max-age=30"], 20), (["Age: x, 20", "Cache-Control: max-age=30"], 30),
+            (["Age: x", "Age: 20", "Cache-Control: max-age=30"], 30),
         ] as [([String], Int?)])
     func freshnessFollowsFromDateExpiresAndAge(fields: [String], freshFor: Int?) {
         var head = ResponseHead()

@@ -93,8 +93,11 @@ package final class GifreelProcess: Sendable {
     package var workerCount: Int { workers.count }
 
     /// The processes of workers that run a job: children of the zygote.
-    package var workers: [Int32] {
-        Self.children(of: identifier).flatMap(Self.children).filter { child in
+    package var workers: [Int32] { Self.workers(of: identifier) }
+
+    /// The processes of workers that run a job of this process.
+    package static func workers(of process: Int32) -> [Int32] {
+        children(of: process).flatMap(children).filter { child in
             (try? String(contentsOfFile: "/proc/\(child)/comm", encoding: .utf8)) == "gifreel-job\n"
         }
     }

@@ -65,7 +65,7 @@ def nginx(path, arguments):
     """Sends each request to both servers and compares the answers."""
     with service.Service(path) as gifreel:
         path, body = gifreel.upload(service.noise_gif(64, 64, 10))
-        with Nginx(body, more="if_modified_since before;") as other:
+        with Nginx(body) as other:
             ours, theirs = _Server(gifreel.port, path), _Server(other.port, "/file.mp4")
             different = 0
             for name, text, *count in CASES:

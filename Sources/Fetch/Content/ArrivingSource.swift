@@ -107,11 +107,31 @@ package final class ArrivingSource: Sendable {
         update { $0.isComplete = false }
     }
 
-    /// Holds an object as long as the bytes are in memory. Later calls have no effect.
-    package func retain(_ object: any AnyObject & Sendable) {
+    /// Holds an object as long as the bytes are in memory.
+    ///
+    /// - Returns: False, without effect, if another object is held or the bytes are gone.
+    package func retain(_ object: any AnyObject & Sendable) -> Bool {
         state.withLock { state in
-            if state.retained == nil { state.retained = object }
+            guard state.retained == nil, state.isComplete != false else { return false }
+            state.retained = object
+            return true
         }
+    }
+
+    /// Releases the bytes at once. Readers that have not read all of them get no more.
+    package func cutOff() {
+        let (held, waiters) = state.withLock { state in
+            let held = (state.start, state.retained)
+            state.start = nil
+            state.retained = nil
+            // In one step with the rest: readers never take the source for complete.
+            state.count = 0
+            state.isComplete = false
+            return (held, state.takeWaiters())
+        }
+        for waiter in waiters { waiter.resume() }
+        // Not released under the lock.
+        withExtendedLifetime(held) {}
     }
 
     private func update(_ change: (inout State) -> Void) {
@@ -129,6 +149,10 @@ package final class ArrivingSource: Sendable {
 
     /// What is known of the source, if its first bytes have arrived and the fetch has not failed.
     package var start: Start? { state.withLock { $0.isComplete == false ? nil : $0.start } }
+
+    /// Where the bytes are, also if the fetch has failed; nil before the first ones and after ``cutOff()``. A reader that holds the
+    /// file keeps the bytes in memory.
+    package var file: SharedDescriptor? { state.withLock { $0.start?.file } }
 
     /// Bytes in the file.
     package var count: Int { state.withLock { $0.count } }

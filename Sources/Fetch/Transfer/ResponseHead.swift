@@ -20,7 +20,8 @@ struct ResponseHead {
     private var cacheControl = ""
     private var date: String?
     private var expires: String?
-    private var age = 0
+    /// Seconds; nil before the first `Age`.
+    private var age: Int?
 
     var validators: SourceValidators { SourceValidators(etag: etag, lastModified: lastModified) }
 
@@ -65,7 +66,7 @@ struct ResponseHead {
     private mutating func finish() {
         guard status >= 200 else { return }
         isComplete = true
-        cacheDirectives = CacheDirectives(cacheControl, expiry: expiry, age: age)
+        cacheDirectives = CacheDirectives(cacheControl, expiry: expiry, age: age ?? 0)
     }
 
     /// Seconds from `Date` to `Expires`. An invalid date, such as `0`, is in the past (RFC 9111 section 5.3).
@@ -95,11 +96,18 @@ struct ResponseHead {
         case "retry-after": retryAfterText = Self.text(value)
         case "date": date = Self.text(value)
         case "expires": expires = Self.text(value)
-        case "age": age = min(max(Int(Self.text(value)) ?? 0, 0), 1 << 31)
+        case "age": age = age ?? Self.age(value)
         case "cache-control": cacheControl += "," + Self.text(value)
         default: break
         }
         return nil
+    }
+
+    /// The first member of `Age`; 0 if it is not a number (RFC 9111 section 5.1). A number that is too large counts as 2³¹.
+    private static func age(_ value: Slice<UnsafeRawBufferPointer>) -> Int {
+        let first = trimmed(value.prefix(while: { $0 != UInt8(ascii: ",") }))
+        guard !first.isEmpty, first.allSatisfy({ (0x30...0x39).contains($0) }) else { return 0 }
+        return min(Int(text(first)) ?? .max, 1 << 31)
     }
 
     private static func text(_ bytes: Slice<UnsafeRawBufferPointer>) -> String {

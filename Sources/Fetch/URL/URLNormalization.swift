@@ -24,7 +24,12 @@ enum URLNormalization {
     ///
     /// `%2e%2e` counts as `..`, because many origins decode a path before they resolve it.
     static func normalizedPath(_ path: String) -> String {
-        removingDotSegments(normalized(path, decodingUnreserved: true))
+        removingDotSegments(normalizedSegments(path))
+    }
+
+    /// The same without resolving dot segments.
+    static func normalizedSegments(_ path: String) -> String {
+        normalized(path, decodingUnreserved: true)
     }
 
     /// Encodes forbidden bytes and changes nothing else: some origins sign the exact text of a query.

@@ -42,10 +42,10 @@ package final class HTTPResource: Sendable {
     ///   - length: Its length in bytes.
     ///   - contentType: The media type.
     ///   - entityTag: A strong tag, with its quotes.
-    ///   - lastModified: Unix seconds.
+    ///   - lastModified: Unix seconds; nil sends no date, and dates in requests have no effect then.
     ///   - headers: Fields of every response with this resource, such as `Cache-Control`; 304 carries them too.
     package convenience init(
-        file: SharedDescriptor, length: Int, contentType: String, entityTag: String, lastModified: Int,
+        file: SharedDescriptor, length: Int, contentType: String, entityTag: String, lastModified: Int?,
         headers: HTTPHeaders = HTTPHeaders()
     ) {
         self.init(
@@ -55,7 +55,7 @@ package final class HTTPResource: Sendable {
 
     /// Bytes in memory; the other parameters are those of a file.
     package convenience init(
-        bytes: [UInt8], contentType: String, entityTag: String, lastModified: Int, headers: HTTPHeaders = HTTPHeaders()
+        bytes: [UInt8], contentType: String, entityTag: String, lastModified: Int?, headers: HTTPHeaders = HTTPHeaders()
     ) {
         self.init(
             .bytes(bytes), length: bytes.count, contentType: contentType, entityTag: entityTag,
@@ -63,7 +63,7 @@ package final class HTTPResource: Sendable {
     }
 
     private init(
-        _ content: Content, length: Int, contentType: String, entityTag: String, lastModified: Int, headers: HTTPHeaders
+        _ content: Content, length: Int, contentType: String, entityTag: String, lastModified: Int?, headers: HTTPHeaders
     ) {
         assert(EntityTag.isStrong(entityTag), "not a strong entity tag: \(entityTag)")
         self.content = content
@@ -73,7 +73,7 @@ package final class HTTPResource: Sendable {
 
         var shared = HTTPHeaders()
         shared.append("ETag", entityTag)
-        shared.append("Last-Modified", HTTPDate.format(lastModified))
+        if let lastModified { shared.append("Last-Modified", HTTPDate.format(lastModified)) }
         shared.append(headers)
         var partial = shared
         partial.append("Accept-Ranges", "bytes")

@@ -41,12 +41,14 @@ extension RequestHead {
     func evaluatePreconditions(_ validators: Validators, now: Int) -> PreconditionOutcome {
         if has(.ifMatch) {
             if !anyListNamesTag(.ifMatch, of: validators, weakly: false) { return .failed }
-        } else if let date = date(.ifUnmodifiedSince, validators, now), validators.lastModified > date {
+        } else if let date = date(.ifUnmodifiedSince, validators, now), let modified = validators.lastModified, modified > date
+        {
             return .failed
         }
         if has(.ifNoneMatch) {
             if anyListNamesTag(.ifNoneMatch, of: validators, weakly: true) { return .notModified }
-        } else if let date = date(.ifModifiedSince, validators, now), validators.lastModified <= date {
+        } else if let date = date(.ifModifiedSince, validators, now), date == validators.lastModified {
+            // A later date may be that of another representation: an address that returns to earlier contents has their date.
             return .notModified
         }
         return .proceed
@@ -83,20 +85,20 @@ extension RequestHead {
 final class Validators: Sendable {
     /// The strong entity tag with its quotes.
     let entityTag: [UInt8]
-    /// The time of the last change in Unix seconds.
-    let lastModified: Int
+    /// The time of the last change in Unix seconds; nil if dates do not identify the representation.
+    let lastModified: Int?
     /// ``lastModified`` as it is sent: most clients send it back unchanged.
-    let lastModifiedText: [UInt8]
+    private let lastModifiedText: [UInt8]
 
-    init(entityTag: String, lastModified: Int) {
+    init(entityTag: String, lastModified: Int?) {
         self.entityTag = Array(entityTag.utf8)
         self.lastModified = lastModified
-        lastModifiedText = Array(HTTPDate.format(lastModified).utf8)
+        lastModifiedText = lastModified.map { Array(HTTPDate.format($0).utf8) } ?? []
     }
 
     /// The date in a field's value; nil if that is not a date.
     func date(_ value: UnsafeRawBufferPointer, now: Int) -> Int? {
-        if lastModifiedText.withUnsafeBytes({ value.equals($0) }) { return lastModified }
+        if let lastModified, lastModifiedText.withUnsafeBytes({ value.equals($0) }) { return lastModified }
         return HTTPDate.parse(String(decoding: value, as: UTF8.self), now: now)
     }
 }

@@ -10,6 +10,9 @@ internal import Synchronization
 /// to H.264, and one that costs more than a limit allows is admitted alone. Background work gets at most half of the slots. One origin gets at most
 /// three quarters of them while its sources are being fetched, so that a slow origin does not block the others.
 ///
+/// Clients may read a source for long after its job has ended. What only they hold beyond a quarter of the bytes, the oldest first, is
+/// released when a job needs it, so that slow clients do not keep jobs out.
+///
 /// Any thread; the lock is held for a few additions.
 package final class Admission: Sendable {
     private struct State {
@@ -20,7 +23,40 @@ package final class Admission: Sendable {
         var bytes = 0
         /// Slots by the origin of a fetch.
         var fetching: [Origin: Int] = [:]
+        /// The sources that only readers hold, in the order of the ends of their jobs.
+        var read: [Int: ReadSource] = [:]
+        var lastNumber = 0
         var limits: Limits
+
+        /// Makes room for a source. One source is always admitted, whatever its size, besides those that only readers hold.
+        ///
+        /// - Returns: Sources to release, which do not count any more; nil, without effect, if there is no room.
+        mutating func makeRoom(for count: Int) -> [ReadSource]? {
+            guard bytes + count > limits.bytes else {
+                bytes += count
+                return []
+            }
+            var bytesOfReaders = read.values.reduce(0) { $0 + $1.bytes }
+            let isAlone = bytes == bytesOfReaders
+            var released: [Int] = []
+            var room = limits.bytes - bytes
+            for (number, source) in read.sorted(by: { $0.key < $1.key })
+            where room < count && bytesOfReaders > limits.bytesOfReaders {
+                released.append(number)
+                room += source.bytes
+                bytesOfReaders -= source.bytes
+            }
+            guard room >= count || isAlone else { return nil }
+            bytes = limits.bytes - room + count
+            return released.compactMap { read.removeValue(forKey: $0) }
+        }
+    }
+
+    /// A source that only readers hold.
+    fileprivate struct ReadSource: Sendable {
+        let bytes: Int
+        /// Ends its readers.
+        let release: @Sendable () -> Void
     }
 
     private struct Limits {
@@ -30,6 +66,8 @@ package final class Admission: Sendable {
         /// Below this number, reserving slots for other origins would leave them unused.
         static let smallestOriginShare = 8
 
+        /// What readers keep although jobs need it.
+        var bytesOfReaders: Int { bytes / 4 }
         var jobsInBackground: Int { max(1, jobs / 2) }
         var jobsPerOrigin: Int { max(Self.smallestOriginShare, jobs - jobs / 4) }
     }
@@ -67,22 +105,21 @@ package final class Admission: Sendable {
     ///   - cost: The slots that the job takes; see ``Rendition/cost``.
     /// - Throws: ``RenditionError/overloaded(cause:)`` if a limit is reached.
     func admit(_ origin: Origin?, bytes: Int, cost: Int = 1, urgency: Urgency) throws(RenditionError) -> AdmissionSlot {
-        let isAdmitted = state.withLock { state in
+        let released = state.withLock { state -> [ReadSource]? in
             let limits = state.limits
-            guard Self.fits(cost, beside: state.jobs, in: limits.jobs),
-                state.bytes == 0 || state.bytes + bytes <= limits.bytes
-            else { return false }
-            if urgency.isBackground, !Self.fits(cost, beside: state.background, in: limits.jobsInBackground) { return false }
+            guard Self.fits(cost, beside: state.jobs, in: limits.jobs) else { return nil }
+            if urgency.isBackground, !Self.fits(cost, beside: state.background, in: limits.jobsInBackground) { return nil }
             if let origin, !Self.fits(cost, beside: state.fetching[origin, default: 0], in: limits.jobsPerOrigin) {
-                return false
+                return nil
             }
+            guard let released = state.makeRoom(for: bytes) else { return nil }
             state.jobs += cost
-            state.bytes += bytes
             if urgency.isBackground { state.background += cost }
             if let origin { state.fetching[origin, default: 0] += cost }
-            return true
+            return released
         }
-        guard isAdmitted else { throw .overloaded(cause: nil) }
+        guard let released else { throw .overloaded(cause: nil) }
+        for source in released { source.release() }
         return AdmissionSlot(self, origin, bytes: bytes, cost: cost, isBackground: urgency.isBackground)
     }
 
@@ -114,6 +151,27 @@ package final class Admission: Sendable {
     fileprivate func release(bytes: Int) {
         state.withLock { $0.bytes -= bytes }
     }
+
+    /// Records that only readers hold a source, and returns its number.
+    ///
+    /// - Parameter release: Ends the readers. Called at most once, and not after ``readersEnded(_:)``.
+    fileprivate func leaveToReaders(bytes: Int, release: @escaping @Sendable () -> Void) -> Int {
+        state.withLock { state in
+            state.lastNumber += 1
+            state.read[state.lastNumber] = ReadSource(bytes: bytes, release: release)
+            return state.lastNumber
+        }
+    }
+
+    fileprivate func readersEnded(_ number: Int) {
+        // The closure is released after the lock.
+        let source = state.withLock { state in
+            let source = state.read.removeValue(forKey: number)
+            state.bytes -= source?.bytes ?? 0
+            return source
+        }
+        withExtendedLifetime(source) {}
+    }
 }
 
 /// A slot of ``Admission``. Releasing the last reference returns it, however the work ended.
@@ -134,6 +192,12 @@ package final class AdmissionSlot: Sendable {
         memory = AdmittedMemory(admission, bytes: bytes)
     }
 
+    /// Accounts for the bytes of a source until its last reader has ended, also after the job.
+    func account(for source: ArrivingSource) {
+        guard source.retain(memory) else { return }
+        memory.addReaders { [weak source] in source?.cutOff() }
+    }
+
     /// Records that the source has been fetched and how large it is, at most the size that was admitted.
     func sourceArrived(bytes: Int) {
         endFetch()
@@ -148,29 +212,57 @@ package final class AdmissionSlot: Sendable {
     deinit {
         endFetch()
         admission.releaseJob(cost: cost, isBackground: isBackground)
+        memory.leaveToReaders()
     }
 }
 
 /// The bytes of a source in memory that ``Admission`` accounts for, until the last reference is released.
 final class AdmittedMemory: Sendable {
+    private struct State {
+        /// Bytes that are to be released.
+        var bytes: Int
+        /// Ends the readers of the source.
+        var release: [@Sendable () -> Void] = []
+        /// The number under which ``Admission`` has the bytes once only readers hold them.
+        var number: Int?
+    }
+
     private let admission: Admission
-    private let bytes: Mutex<Int>
+    private let state: Mutex<State>
 
     fileprivate init(_ admission: Admission, bytes: Int) {
         self.admission = admission
-        self.bytes = Mutex(bytes)
+        state = Mutex(State(bytes: bytes))
     }
 
     /// Returns what is not needed.
     fileprivate func shrink(to count: Int) {
-        let unused = bytes.withLock { bytes in
-            defer { bytes = count }
-            return bytes - count
+        let unused = state.withLock { state in
+            defer { state.bytes = count }
+            return state.bytes - count
         }
         admission.release(bytes: unused)
     }
 
+    /// Records how to end readers that outlive the job.
+    fileprivate func addReaders(_ release: @escaping @Sendable () -> Void) {
+        state.withLock { $0.release.append(release) }
+    }
+
+    /// Records that the job has ended.
+    fileprivate func leaveToReaders() {
+        state.withLock { state in
+            guard !state.release.isEmpty else { return }
+            state.number = admission.leaveToReaders(bytes: state.bytes) { [release = state.release] in
+                for end in release { end() }
+            }
+            state.bytes = 0
+        }
+    }
+
     deinit {
-        admission.release(bytes: bytes.withLock { $0 })
+        let (bytes, number) = state.withLock { ($0.bytes, $0.number) }
+        admission.release(bytes: bytes)
+        if let number { admission.readersEnded(number) }
     }
 }

@@ -36,6 +36,8 @@ final class FlightProgress: Sendable {
 
     private struct State {
         var arrived: (@Sendable () -> Arrived?)?
+        /// What ``arrived`` returned last: it returns nil once the fetch has failed.
+        var lastArrived: Arrived?
         /// Bytes of the source, once they are in memory.
         var loaded: Int?
         var position: (@Sendable () -> Int?)?
@@ -70,7 +72,7 @@ final class FlightProgress: Sendable {
         let state = state.withLock { $0 }
         var progress = MissProgress()
         guard let loaded = state.loaded else {
-            if let arrived = state.arrived?() { (progress.fetchedBytes, progress.totalBytes) = arrived }
+            if let arrived = latest(state) { (progress.fetchedBytes, progress.totalBytes) = arrived }
             return progress
         }
         (progress.fetchedBytes, progress.totalBytes) = (loaded, loaded)
@@ -82,6 +84,13 @@ final class FlightProgress: Sendable {
             progress.queuePosition = state.position?()
         }
         return progress
+    }
+
+    /// What has arrived of the source, or had arrived before its fetch failed.
+    private func latest(_ known: State) -> Arrived? {
+        guard let arrived = known.arrived?() else { return known.lastArrived }
+        state.withLock { $0.lastArrived = arrived }
+        return arrived
     }
 }
 

@@ -12,7 +12,9 @@ package enum FollowedResult: Sendable {
 /// A source whose first bytes have arrived.
 package struct FollowedSource: Sendable {
     package let arriving: ArrivingSource
-    private let start: ArrivingSource.Start
+    /// The size in bytes; nil if the origin did not declare it.
+    package let length: Int?
+    package let mediaType: String
     /// Whether caches may store a response with it, to be validated before each use. False if the origin forbids it.
     package let isStorable: Bool
 
@@ -20,27 +22,23 @@ package struct FollowedSource: Sendable {
     init?(_ arriving: ArrivingSource, of url: SourceURL, _ rules: OriginRules) {
         guard let start = arriving.start else { return nil }
         self.arriving = arriving
-        self.start = start
+        length = start.length
+        mediaType = OriginalFile.mediaType(start.file)
         isStorable = rules.permission(for: url, start.cacheDirectives).isAllowed
     }
-
-    /// The size in bytes; nil if the origin did not declare it.
-    package var length: Int? { start.length }
-
-    package var mediaType: String { OriginalFile.mediaType(start.file) }
 
     /// Passes the bytes on in order, as they arrive.
     ///
     /// - Parameter write: Called with one piece after the other; the next one is read when it returns.
-    /// - Throws: ``SourceCutShort`` if the fetch fails, after what has arrived was passed on; `CancellationError`; any error of
-    ///   `write`.
+    /// - Throws: ``SourceCutShort`` if the fetch fails, after what has arrived was passed on, or if the bytes were released for other
+    ///   work; `CancellationError`; any error of `write`.
     package func forEachPiece(_ write: ([UInt8]) async throws -> Void) async throws {
         var done = 0
         while true {
             let progress = await arriving.progress(after: done)
             try Task.checkCancellation()
             while done < progress.count {
-                let piece = try start.file.read(min(progress.count - done, Self.pieceLimit), at: done)
+                let piece = try piece(after: done, count: progress.count - done)
                 try await write(piece)
                 done += piece.count
             }
@@ -50,6 +48,12 @@ package struct FollowedSource: Sendable {
             case .failed: throw SourceCutShort()
             }
         }
+    }
+
+    /// Reads the next piece. The file is held for no longer, so that a slow client keeps no bytes in memory that were released.
+    private func piece(after done: Int, count: Int) throws -> [UInt8] {
+        guard let file = arriving.file else { throw SourceCutShort() }
+        return try file.read(min(count, Self.pieceLimit), at: done)
     }
 
     private static let pieceLimit = 128 << 10

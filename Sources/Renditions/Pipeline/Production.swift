@@ -64,7 +64,7 @@ struct Production: Sendable {
 
     /// The result with a provenance other than that of the outcome.
     func result(_ outcome: PublishOutcome, as provenance: RenditionResult.Provenance) -> RenditionResult {
-        RenditionResult(outcome.rendition, provenance, times: times)
+        RenditionResult(outcome, from: provenance, times: times)
     }
 
     private static func provenance(_ outcome: PublishOutcome) -> RenditionResult.Provenance {

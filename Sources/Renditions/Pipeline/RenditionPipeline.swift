@@ -121,16 +121,18 @@ package struct RenditionPipeline: Sendable {
     package func original(insteadOf error: RenditionError, for request: RenditionRequest) async -> RenditionResult? {
         guard error.concernsRendition else { return nil }
         var original = request.with(Rendition(format: .gif))
-        // The client has used its allowance already.
-        original.allowance = .unlimited
+        // Any other attempt has used the client's allowance already.
+        if case .remembered = error {} else { original.allowance = .unlimited }
         guard var result = try? await find(original) else { return nil }
         result.isStorable = false
         return result
     }
 
-    /// Returns a rendition if it is stored and may be answered. Produces nothing.
+    /// Returns a rendition if it is stored and may be answered. Produces and renews nothing.
     package func stored(_ request: RenditionRequest) async -> CachedRendition? {
-        await lookUp(request, isFirstLook: false)?.rendition
+        let stored = await usable(await cache.alias(request.key, isFirstLook: false), request.rendition)
+        if let stored, case .expired = cache.freshness(of: stored) { return nil }
+        return stored
     }
 
     /// Whether a request for an upload's rendition would be answered at once.
@@ -203,9 +205,17 @@ package struct RenditionPipeline: Sendable {
     }
 
     /// Returns a stored object, from the local cache or the shared tier; nil if neither has it.
-    package func object(_ id: ObjectID, fileExtension: String) async -> CachedRendition? {
+    ///
+    /// - Parameter allowance: Used before the shared tier is asked, because ids without an object cost a request each.
+    /// - Throws: ``RenditionError/rateLimited(retryAfter:)`` if the client has used up its allowance,
+    ///   ``RenditionError/overloaded(cause:)`` if the shared tier cannot tell.
+    package func object(
+        _ id: ObjectID, fileExtension: String, allowance: MissAllowance
+    ) async throws(RenditionError) -> CachedRendition? {
         if let stored = await cache.object(id, isFirstLook: true) { return stored }
-        return await sharing?.load(id, fileExtension: fileExtension)
+        guard let sharing else { return nil }
+        try allowance.use()
+        return try await sharing.load(id, fileExtension: fileExtension)
     }
 
     /// Whether another miss would be admitted now.
@@ -219,25 +229,33 @@ package struct RenditionPipeline: Sendable {
     // MARK: Look-up
 
     /// Returns what the cache can answer. Starts the renewal of a stale rendition in the background.
-    ///
-    /// - Parameter isFirstLook: Whether the look-up counts in the statistics of the cache.
-    private func lookUp(_ request: RenditionRequest, isFirstLook: Bool = true) async -> RenditionResult? {
-        guard let stored = await usable(await cache.alias(request.key, isFirstLook: isFirstLook), request.rendition) else {
-            return nil
-        }
+    private func lookUp(_ request: RenditionRequest) async -> RenditionResult? {
+        guard let stored = await usable(await cache.alias(request.key), request.rendition) else { return nil }
         switch cache.freshness(of: stored) {
         case .fresh:
             return RenditionResult(stored, .hit)
         case .stale(let age):
-            // An origin that is known to fail is not asked again.
-            if state.failures.failure(of: request.key, of: request.source) == nil {
-                state.flights.start(FlightKey(request), urgency: .renewal) { flight async throws(RenditionError) in
-                    try await runMiss(request, flight)
-                }
+            let failure = state.failures.failure(of: request.key, of: request.source)
+            // Another request, or another node, has found that the origin removed the source.
+            if case .remembered(let cause, _) = failure, cause.isSourceMissing {
+                await forget(request.source)
+                return nil
             }
+            // An origin that is known to fail is not asked again.
+            if failure == nil { renewBehindResponse(request) }
             return RenditionResult(stored, .stale(age))
         case .expired:
             return nil
+        }
+    }
+
+    /// Starts the renewal of a stale rendition, which counts as a miss of the client. Without an allowance, it is left to a later
+    /// request.
+    private func renewBehindResponse(_ request: RenditionRequest) {
+        let key = FlightKey(request)
+        guard !state.flights.isJoinable(key), request.allowance.take() == nil else { return }
+        state.flights.start(key, urgency: .renewal) { flight async throws(RenditionError) in
+            try await runMiss(request, flight)
         }
     }
 
@@ -303,7 +321,7 @@ package struct RenditionPipeline: Sendable {
         case .loaded(let loaded):
             slot.sourceArrived(bytes: loaded.source.count)
             flight.progress.loaded(bytes: loaded.source.count)
-            loaded.arriving.retain(slot.memory)
+            slot.account(for: loaded.arriving)
             // While any flight holds the loaded source, other renditions of it need no fetch.
             defer { withExtendedLifetime(loaded) {} }
             if !loaded.storage.isAllowed {
@@ -339,16 +357,20 @@ package struct RenditionPipeline: Sendable {
         // Without a stored rendition there are no validators, and the origin cannot answer 304.
         guard let stored, let alias = stored.alias else { throw .overloaded(cause: "304 without a stored rendition") }
         let times = StageTimes(fetch: unmodified.duration)
-        let storage = policy.originRules.permission(for: request.source, unmodified.cacheDirectives)
+        let storage = policy.originRules.permission(
+            for: request.source, unmodified.cacheDirectives, renewing: alias.freshFor)
         guard storage.isAllowed else {
             await forget(request.source)
             return RenditionResult(stored, .unstored(.unwanted), times: times)
         }
         let renewed = await cache.renew(
             alias.key, validators: Validators(unmodified.validators), fetchedAt: clock.unixSeconds(),
-            freshFor: storage.freshFor ?? alias.freshFor, epoch: epoch)
-        // If the cache cannot record the renewal, the stored rendition is still valid for this response.
-        return RenditionResult(renewed ?? stored, .renewed, times: times)
+            freshFor: storage.freshFor, epoch: epoch)
+        if let renewed { return RenditionResult(renewed, .renewed, times: times) }
+        // If the cache cannot record the renewal, the stored rendition is still valid for this response, unless a purge is the
+        // reason.
+        let isPurged = cache.isPurged(request.source.canonical, since: epoch)
+        return RenditionResult(stored, isPurged ? .unstored(.purged) : .renewed, times: times)
     }
 
     private func produceRememberingFailure(

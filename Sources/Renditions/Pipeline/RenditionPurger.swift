@@ -23,7 +23,8 @@ package struct LocalPurger: Sendable {
     package func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeResult {
         // Before the cache forgets the object, so that it is not loaded again. Every node does this: one that cannot reach the tier
         // does not leave the object to the others, and an object that waits to be sent is withdrawn on the node that has it.
-        if case .object(let id) = scope { await tier?.remove(id) }
+        var isTierDurable = true
+        if case .object(let id) = scope, let tier { isTierDurable = await tier.remove(id) }
         let result: Result<PurgeResult, CacheError>
         do throws(CacheError) {
             result = .success(try await cache.purge(scope))
@@ -31,7 +32,11 @@ package struct LocalPurger: Sendable {
             result = .failure(error)
         }
         state.purge(scope)
-        return try result.get()
+        let purged = try result.get()
+        guard isTierDurable else {
+            throw .purgeNotDurable(cause: "The deletion from the shared store could not be written to the disk.")
+        }
+        return purged
     }
 
     /// Has every origin asked before one of its renditions is used again: purges may have been missed. Work in progress goes on for

@@ -4,9 +4,12 @@ package import Cache
 package struct RenditionResult: Sendable {
     package var rendition: CachedRendition
     package var provenance: Provenance
-    /// Whether HTTP caches may store a response with it. False if the origin forbids it.
-    package var isStorable = true
-    package var times = StageTimes()
+    /// Whether HTTP caches may store a response with it. False if the origin forbids it, or if the source was purged while the
+    /// rendition was produced.
+    package var isStorable: Bool
+    /// Whether the cache has it after the request, also if another request had caused the work.
+    package let isStored: Bool
+    package var times: StageTimes
 
     /// Where a rendition came from.
     package enum Provenance: Sendable, Equatable {
@@ -28,11 +31,30 @@ package struct RenditionResult: Sendable {
         case followed
     }
 
-    init(_ rendition: CachedRendition, _ provenance: Provenance, times: StageTimes = StageTimes()) {
+    /// - Parameter reason: Why the cache does not have the rendition; nil if it does.
+    private init(
+        _ rendition: CachedRendition, _ provenance: Provenance, unstored reason: UnstoredReason?, _ times: StageTimes
+    ) {
         self.rendition = rendition
         self.provenance = provenance
         self.times = times
-        isStorable = provenance != .unstored(.unwanted)
+        isStored = reason == nil
+        isStorable = reason != .unwanted && reason != .purged
+    }
+
+    /// A rendition that the cache has, unless the provenance says otherwise.
+    init(_ rendition: CachedRendition, _ provenance: Provenance, times: StageTimes = StageTimes()) {
+        var reason: UnstoredReason?
+        if case .unstored(let stated) = provenance { reason = stated }
+        self.init(rendition, provenance, unstored: reason, times)
+    }
+
+    /// A rendition from another node, as the local cache has taken it. If it is not stored, the provenance still tells that no
+    /// conversion took place here.
+    init(_ outcome: PublishOutcome, from provenance: Provenance, times: StageTimes = StageTimes()) {
+        var reason: UnstoredReason?
+        if case .unstored(_, let stated) = outcome { reason = stated }
+        self.init(outcome.rendition, provenance, unstored: reason, times)
     }
 
     /// The result of a flight for one of its callers.

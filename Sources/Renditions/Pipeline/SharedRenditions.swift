@@ -90,11 +90,11 @@ struct SharedRenditions: Sendable {
     ) async -> RenditionResult? {
         let alias = finding.alias(of: request)
         var outcome = await cache.link(alias, to: finding.object, epoch: epoch)
-        if outcome == nil {
-            outcome = await receive(finding.object, finding.fileExtension, alias, epoch)
+        if outcome == nil, case .published(let received) = await receive(finding.object, finding.fileExtension, alias, epoch) {
+            outcome = received
         }
         guard let outcome, case .fresh = cache.freshness(of: outcome.rendition) else { return nil }
-        return RenditionResult(outcome.rendition, isFollowed ? .followed : .shared)
+        return RenditionResult(outcome, from: isFollowed ? .followed : .shared)
     }
 
     // MARK: The shared tier
@@ -102,30 +102,50 @@ struct SharedRenditions: Sendable {
     /// Publishes a rendition from the shared tier in the local cache; nil if the tier does not have it.
     func load(_ production: Production) async -> RenditionResult? {
         guard production.storage.isAllowed else { return nil }
-        let outcome = await receive(
-            production.id, production.rendition.format.rawValue, production.alias, production.epoch)
-        return outcome.map { production.result($0, as: .shared) }
+        guard
+            case .published(let outcome) = await receive(
+                production.id, production.rendition.format.rawValue, production.alias, production.epoch)
+        else { return nil }
+        return production.result(outcome, as: .shared)
     }
 
     /// Publishes an object from the shared tier in the local cache; nil if the tier does not have it.
-    func load(_ id: ObjectID, fileExtension: String) async -> CachedRendition? {
-        await receive(id, fileExtension, nil, cache.epoch(for: nil))?.rendition
+    ///
+    /// - Throws: ``RenditionError/overloaded(cause:)`` if the tier cannot tell, or the cache takes no file at the moment.
+    func load(_ id: ObjectID, fileExtension: String) async throws(RenditionError) -> CachedRendition? {
+        switch await receive(id, fileExtension, nil, cache.epoch(for: nil)) {
+        case .published(let outcome): return outcome.rendition
+        case .absent: return nil
+        case .unavailable: throw .overloaded(cause: "The shared store does not answer.")
+        }
+    }
+
+    private enum Receipt {
+        case published(PublishOutcome)
+        case absent
+        case unavailable
     }
 
     private func receive(
         _ id: ObjectID, _ fileExtension: String, _ alias: AliasRecord?, _ epoch: Epoch
-    ) async -> PublishOutcome? {
+    ) async -> Receipt {
         do throws(CacheError) {
             let file = try cache.stage(expecting: 0)
-            let object = await inSpan("store lookup", ofKind: .client) { _ in
+            let answer = await inSpan("store lookup", ofKind: .client) { _ in
                 await tier.load(id, fileExtension: fileExtension, into: file)
             }
-            guard let object else { return nil }
-            return try await cache.publish(
-                file, as: id, fileExtension: fileExtension, facts: object.facts, alias: alias, epoch: epoch, storing: true)
+            switch answer {
+            case .found(let object):
+                return .published(
+                    try await cache.publish(
+                        file, as: id, fileExtension: fileExtension, facts: object.facts, alias: alias, epoch: epoch,
+                        storing: true))
+            case .absent: return .absent
+            case .unavailable: return .unavailable
+            }
         } catch {
             // The cache takes no file at the moment. The rendition is produced in memory then.
-            return nil
+            return .unavailable
         }
     }
 

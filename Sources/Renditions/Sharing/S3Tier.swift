@@ -19,13 +19,17 @@ package struct S3Tier: SharedTier {
         self.maxBytes = maxBytes
     }
 
-    package func load(_ id: ObjectID, fileExtension: String, into file: StagedFile) async -> SharedObject? {
-        guard let name = RenditionName(id: id.description, fileExtension: fileExtension) else { return nil }
+    package func load(_ id: ObjectID, fileExtension: String, into file: StagedFile) async -> SharedLookUp {
+        guard let name = RenditionName(id: id.description, fileExtension: fileExtension) else { return .absent }
         do throws(StoreError) {
-            return try await store.fetch(name, into: file.descriptor, maxLength: maxBytes).map { SharedObject(facts: $0.facts) }
+            let found = try await store.fetch(name, into: file.descriptor, maxLength: maxBytes)
+            return found.map { .found(SharedObject(facts: $0.facts)) } ?? .absent
         } catch {
             // The store counts the failure and reports outages.
-            return nil
+            return switch error {
+            case .tooLarge, .damaged: .absent
+            default: .unavailable
+            }
         }
     }
 
@@ -40,11 +44,12 @@ package struct S3Tier: SharedTier {
         return await store.store(name, rendition.descriptor, record, mediaType: mediaType, within: limit)
     }
 
-    package func remove(_ id: ObjectID) async {
-        await withDiscardingTaskGroup { group in
+    package func remove(_ id: ObjectID) async -> Bool {
+        await withTaskGroup(of: Bool.self) { group in
             for name in Self.names(of: id) {
-                group.addTask { _ = await store.remove(name) }
+                group.addTask { await store.remove(name) }
             }
+            return await group.reduce(true) { $0 && $1 }
         }
     }
 

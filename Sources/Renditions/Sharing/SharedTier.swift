@@ -6,9 +6,8 @@ package import Cache
 package protocol SharedTier: Sendable {
     /// Receives an object into a staged file of the local cache.
     ///
-    /// - Returns: The object's description after its length and digest were verified; nil if the tier does not have it, or
-    ///   cannot tell in time. The content of the file is undefined then.
-    func load(_ id: ObjectID, fileExtension: String, into file: StagedFile) async -> SharedObject?
+    /// The content of the file is undefined unless the object was found, and its length and digest were verified.
+    func load(_ id: ObjectID, fileExtension: String, into file: StagedFile) async -> SharedLookUp
 
     /// Stores a rendition. Returns within a deadline of the tier: other nodes wait for the lease that ends afterwards.
     ///
@@ -17,10 +16,20 @@ package protocol SharedTier: Sendable {
 
     /// Refuses to load an object from now on, until its deletion has been sent, which is queued: if the tier cannot be reached, it is
     /// sent as soon as it can. A rendition that is saved afterwards is stored after the deletion.
-    func remove(_ id: ObjectID) async
+    ///
+    /// - Returns: Whether the queued deletion survives a crash.
+    func remove(_ id: ObjectID) async -> Bool
 
     /// Suspends until the queued deletion of an object was sent, an attempt has failed, or a deadline of the tier has passed.
     func awaitRemoval(of id: ObjectID) async
+}
+
+/// What the shared tier answers about an object.
+package enum SharedLookUp: Sendable {
+    case found(SharedObject)
+    case absent
+    /// The tier cannot be reached, or cannot tell in time.
+    case unavailable
 }
 
 /// The description of an object in the shared tier.

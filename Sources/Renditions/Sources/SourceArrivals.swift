@@ -11,6 +11,8 @@ final class SourceArrivals: Sendable {
         weak var source: ArrivingSource?
         /// Noted before the origin is asked.
         let epoch: Epoch
+        /// What had arrived when the fetch failed. The source is released soon after that.
+        var lastArrived: FlightProgress.Arrived?
     }
 
     private let entries = Mutex<[SourceURL: Entry]>([:])
@@ -54,9 +56,23 @@ final class SourceArrivals: Sendable {
         }
     }
 
-    /// The bytes of a source that have arrived, and its size if the origin declared it; nil before the first bytes.
+    /// Ends a source whose fetch has failed.
+    func fail(_ source: ArrivingSource, of url: SourceURL) {
+        entries.withLock { entries in
+            if entries[url]?.source === source { entries[url]?.lastArrived = Self.arrived(of: source) }
+        }
+        source.fail()
+    }
+
+    /// The bytes of a source that have arrived, or had arrived before its fetch failed, and its size if the origin declared it; nil
+    /// before the first bytes.
     func arrived(_ url: SourceURL) -> FlightProgress.Arrived? {
-        guard let source = entries.withLock({ $0[url]?.source }), let start = source.start else { return nil }
+        let (source, last) = entries.withLock { ($0[url]?.source, $0[url]?.lastArrived) }
+        return source.flatMap { Self.arrived(of: $0) } ?? last
+    }
+
+    private static func arrived(of source: ArrivingSource) -> FlightProgress.Arrived? {
+        guard let start = source.start else { return nil }
         return (source.count, start.length)
     }
 

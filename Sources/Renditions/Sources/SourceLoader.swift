@@ -121,7 +121,7 @@ package struct SourceLoader: Sendable {
                     holder.hold(loaded)
                     slot.sourceArrived(bytes: loaded.source.count)
                 }
-                loaded.arriving.retain(slot.memory)
+                slot.account(for: loaded.arriving)
             }
             return outcome
         }
@@ -145,7 +145,7 @@ package struct SourceLoader: Sendable {
             let failure = RenditionError.fetchFailed(error)
             failures.remember(failure, of: key.url, since: failureEpoch)
             // After that: a follower that tries again at once gets the failure.
-            arriving.fail()
+            state.arrivals.fail(arriving, of: key.url)
             throw failure
         }
         switch outcome {

@@ -20,7 +20,8 @@ package struct AccessControl: Sendable {
     private let privateBases: [String]
 
     package init(_ policy: WebPolicy, limits: ClientLimits, clock: CacheClock) {
-        signatures = SignatureCheck(keys: policy.signingKeys, isRequired: policy.requiresSignature, clock: clock)
+        signatures = SignatureCheck(
+            keys: policy.signingKeys, isRequired: policy.requiresSignature, mounts: Array(policy.mounts.values), clock: clock)
         sources = policy.sources
         options = policy.options
         presets = policy.presets
@@ -107,13 +108,35 @@ package struct AccessControl: Sendable {
 package struct SignatureCheck: Sendable {
     private let keys: SigningKeys
     private let isRequired: Bool
+    /// The mounts whose requests must be signed.
+    private let signedMounts: [SourcesOfMount]
     private let now: @Sendable () -> Int64
 
-    /// - Parameter isRequired: Whether a request without a signature is refused. A wrong signature is refused in any case, if
-    ///   there are keys.
-    package init(keys: SigningKeys, isRequired: Bool, clock: CacheClock) {
+    /// The sources that lie below a mount.
+    private struct SourcesOfMount {
+        private let base: String
+        private let patterns: [SourcePattern]
+        private let hasAll: Bool
+
+        init(_ mount: Mount) {
+            base = mount.base
+            patterns = mount.patterns
+            hasAll = mount.allow.isEmpty
+        }
+
+        func contains(_ source: SourceURL) -> Bool {
+            // A pattern matches no path that hides dot segments, and that of an S3 mount matches the URLs of its bucket.
+            hasAll && source.canonical.hasPrefix(base) || patterns.contains { $0.matches(source) }
+        }
+    }
+
+    /// - Parameters:
+    ///   - isRequired: Whether a request without a signature is refused. A wrong signature is refused in any case, if there are keys.
+    ///   - mounts: All mounts. Where one requires signatures, requests with the URLs of its sources need them too.
+    package init(keys: SigningKeys, isRequired: Bool, mounts: [Mount] = [], clock: CacheClock) {
         self.keys = keys
         self.isRequired = isRequired
+        signedMounts = mounts.filter { $0.requiresSignature == true }.map(SourcesOfMount.init)
         now = clock.unixSeconds
     }
 
@@ -129,12 +152,17 @@ package struct SignatureCheck: Sendable {
             if let signature = credentials.signature {
                 key = keys.key(verifying: signature, of: credentials.texts(canonicalSource: source?.canonical).map(\.text))
                 guard key != nil else { throw .badSignature("The signature does not match the request.") }
-            } else if mount?.requiresSignature ?? isRequired {
+            } else if needsSignature(source, mount) {
                 throw .badSignature("The request needs a signature.")
             }
         }
         if let expires = credentials.expires, hasExpired(expires) { throw .expiredSignature }
         return key
+    }
+
+    private func needsSignature(_ source: SourceURL?, _ mount: Mount?) -> Bool {
+        if let mount { return mount.requiresSignature ?? isRequired }
+        return isRequired || source.map { source in signedMounts.contains { $0.contains(source) } } ?? false
     }
 
     /// Whether the time `expires`, in seconds since 1970, has come.

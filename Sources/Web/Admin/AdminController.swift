@@ -54,22 +54,23 @@ struct AdminController: Sendable {
         }
         switch (item.name, item.value) {
         case ("url", let text):
-            do throws(SourceURLError) {
-                return reply(purging: .url(try SourceURL.canonicalText(of: text)))
-            } catch {
-                throw .badSourceURL(error.description)
-            }
-        case ("prefix", let text) where !text.isEmpty: return reply(purging: .prefix(Self.canonicalPrefix(text)))
+            return reply(purging: .url(try Self.canonical(text, SourceURL.canonicalText(of:))))
+        case ("prefix", let text) where !text.isEmpty:
+            return reply(purging: .prefix(try Self.canonical(text, SourceURL.canonicalPrefix(of:))))
         case ("all", "true"): return reply(purging: .all)
         default: throw .badRequest("DELETE /cache takes exactly one parameter: url, prefix, or all=true.")
         }
     }
 
-    /// Returns the prefix with scheme, host and port in canonical form, and the path unchanged.
-    private static func canonicalPrefix(_ text: String) -> String {
-        let parts = text.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
-        guard parts.count == 4, let origin = try? SourceURL(parts[0...2].joined(separator: "/") + "/") else { return text }
-        return origin.canonical + parts[3]
+    /// The canonical form of a URL or of the beginning of one.
+    private static func canonical(
+        _ text: String, _ form: (String) throws(SourceURLError) -> String
+    ) throws(Problem) -> String {
+        do throws(SourceURLError) {
+            return try form(text)
+        } catch {
+            throw .badSourceURL(error.description)
+        }
     }
 
     /// Checks the token of a request. Compares digests in constant time, so the time tells nothing about the token or its length.

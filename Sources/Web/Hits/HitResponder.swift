@@ -56,9 +56,11 @@ struct HitResponder: Sendable {
         return responder.hit(rendition, .source, terms)
     }
 
-    /// The response with a stored object, if it is in memory.
+    /// The response with a stored object, if it is in memory. Facts are composed for each request.
     func object(_ id: ObjectID, _ fileExtension: String) -> HTTPResponse? {
-        guard let rendition = cache.hotObject(id), rendition.fileExtension == fileExtension else { return nil }
+        guard fileExtension != Rendition.Format.json.rawValue, let rendition = cache.hotObject(id),
+            rendition.fileExtension == fileExtension
+        else { return nil }
         return responder.hit(rendition, .object)
     }
 

@@ -12,11 +12,7 @@ extension PurgeNotice {
         var targets: [String] = []
         switch scope {
         case .url(let text):
-            if let source = try? SourceURL(text) {
-                let addresses = RenditionAddresses(of: source, mounts: mounts, keys: SigningKeys(), expires: nil)
-                let pages = [Rendition(format: .json), Rendition(format: .html)]
-                targets = (Rendition.listed + pages).map(addresses.target) + [addresses.sourceText].filter { $0.hasPrefix("/") }
-            }
+            if let source = Self.source(text, mounts) { targets = Self.targets(of: source, mounts) }
             self.init(.url, targets, publicURL, [CDNTags(text).source])
         case .prefix(let text):
             // The tag of a host covers the prefix and more; there is no smaller one. A prefix that ends within a host has none.
@@ -27,6 +23,21 @@ extension PurgeNotice {
             self.init(.object, targets, publicURL, [])
         case .all: self.init(.all, [], publicURL, [])
         }
+    }
+
+    /// The source with a canonical URL. Only a mount knows where an object in S3 is.
+    private static func source(_ text: String, _ mounts: [String: Mount]) -> SourceURL? {
+        guard text.hasPrefix(SourceURL.s3Scheme) else { return try? SourceURL(text) }
+        return mounts.values.lazy.filter { text.hasPrefix($0.base) }.compactMap { try? $0.source(text) }.first
+    }
+
+    private static func targets(of source: SourceURL, _ mounts: [String: Mount]) -> [String] {
+        let addresses = RenditionAddresses(of: source, mounts: mounts, keys: SigningKeys(), expires: nil)
+        let path = [addresses.sourceText].filter { $0.hasPrefix("/") }
+        // An object in S3 has addresses below mounts only.
+        if source.bucket != nil, path.isEmpty { return [] }
+        let pages = [Rendition(format: .json), Rendition(format: .html)]
+        return (Rendition.listed + pages).map(addresses.target) + path
     }
 
     private init(_ scope: Scope, _ targets: [String], _ publicURL: String?, _ tags: [String]) {

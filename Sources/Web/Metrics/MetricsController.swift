@@ -20,6 +20,12 @@ struct MetricsController: Sendable {
         self.threads = threads
     }
 
+    /// Whether a request may read the metrics by the address of its client alone, without the admin token.
+    func isGrantedByAddress(_ request: borrowing HTTPRequest) -> Bool {
+        guard allowed.contains(request.clientAddress) else { return false }
+        return (try? admin.authorize(request.header("Authorization"))) == nil
+    }
+
     func answer(_ request: borrowing HTTPRequest) throws(Problem) -> HTTPReply {
         if !allowed.contains(request.clientAddress) { try admin.authorize(request.header("Authorization")) }
         let format = ExpositionFormat.preferred(accept: request.header("Accept"))

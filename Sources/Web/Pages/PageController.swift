@@ -26,6 +26,8 @@ struct PageController: Sendable {
         var onError: Mount.OnError
         /// Whether addresses must do with the options that every client may have.
         let isBounded: Bool
+        /// Whether its addresses are signed.
+        let isSigned: Bool
         /// The stored video in H.264, and in AV1.
         var video: CachedRendition?
         var smallerVideo: CachedRendition?
@@ -34,6 +36,13 @@ struct PageController: Sendable {
         var videoRendition: Rendition { rendition.inFormat(.mp4) }
         /// The same in AV1; nil if the program has no encoder for it.
         var smallerRendition: Rendition? { videoRendition.encoded(by: .av1) }
+
+        /// The time of the last change of what the page shows, in seconds since 1970. A page with the GIF changes when there is a video
+        /// or none can be produced, which has no such time.
+        func lastModified(_ facts: CachedRendition) -> Int? {
+            guard original == nil else { return nil }
+            return [facts, video, smallerVideo].compactMap { $0.map { Int($0.created) } }.max()
+        }
     }
 
     private let pipeline: RenditionPipeline
@@ -107,7 +116,7 @@ struct PageController: Sendable {
                 let lifetime: RenditionResponder.PageLifetime =
                     shown.original != nil ? .temporary : isComposed ? .composed : .source
                 return responder.pageResponse(result, shown.terms, lifetime) {
-                    playerPage.resource(contents, fields: $0, lastModified: Int(result.rendition.created))
+                    playerPage.resource(contents, fields: $0, lastModified: shown.lastModified(result.rendition))
                 }
             }
         }
@@ -163,7 +172,10 @@ struct PageController: Sendable {
         return .later(in: RequestSpan(of: request, tracer)) {
             await compose(page, client, .document) { (facts, result) throws(Problem) in
                 let poster = try poster(of: page, facts)
-                var thumbnail = try facts.bounded(poster, maxWidth: query.maxWidth, maxHeight: query.maxHeight)
+                // Each signed address is a conversion that nobody has signed, so there are few.
+                var thumbnail = try facts.bounded(
+                    poster, maxWidth: query.maxWidth, maxHeight: query.maxHeight,
+                    widths: page.isSigned ? WidthHints.steps : nil)
                 if page.isBounded, thumbnail != poster { thumbnail = nil }
                 let contents = contents(of: page, facts, poster: thumbnail ?? poster)
                 let maxAge = responder.lifetime(of: result, page.terms)
@@ -188,7 +200,7 @@ struct PageController: Sendable {
         do throws(RenditionError) {
             (facts, result) = try await self.facts(of: page, client)
         } catch {
-            let problem = problems.failure(Problem(error), host: page.source.host, form: form)
+            let problem = problems.failure(Problem(error), host: page.source.host, page.terms, form: form)
             guard page.onError == .original,
                 let original = await pipeline.original(insteadOf: error, for: request(page.videoRendition, of: page, client))
             else { return problem }
@@ -199,7 +211,7 @@ struct PageController: Sendable {
             if result.provenance != .hit { log.answered(page.rendition, host: page.source.host, result) }
             return try body(facts, result)
         } catch {
-            return problems.failure(error, host: page.source.host, form: form)
+            return problems.failure(error, host: page.source.host, page.terms, form: form)
         }
     }
 
@@ -232,7 +244,7 @@ struct PageController: Sendable {
             base: base ?? PageLinks.base(publicURL: policy.publicURL, scheme: client.scheme, host: client.host),
             addresses: RenditionAddresses(parsed, of: source, keys: policy.signingKeys), terms: parsed.terms,
             original: original(parsed, source), onMiss: parsed.onMiss, onError: parsed.onError,
-            isBounded: access.bounds(parsed))
+            isBounded: access.bounds(parsed), isSigned: parsed.key != nil)
     }
 
     /// The address of the GIF that a page may show: that of the mount, which negotiates, or that of its origin. A mount that does
@@ -265,7 +277,8 @@ struct PageController: Sendable {
         var page = try page(parsed, text: text, base: base, client)
         page.terms.varies = false
         if page.rendition.format == .html { return page }
-        guard page.rendition.format.isSentAsStored else { throw Self.notAPage }
+        // A signature for a video or a picture permits no other rendition, and the addresses in a page are signed.
+        guard page.rendition.format.isSentAsStored, !page.isSigned else { throw Self.notAPage }
         page.rendition = page.rendition.inFormat(.html)
         page.target = page.addresses.target(page.rendition)
         // A consumer of oEmbed expects a document.
@@ -284,7 +297,7 @@ struct PageController: Sendable {
     }
 
     private static let notAPage = Problem.notFound(
-        "The address is neither a player page nor a video or picture of this server.")
+        "The address is neither a player page nor an unsigned video or picture of this server.")
 
     /// Splits a URL on this server into its target and the part before it, which is the public URL or names the host that the
     /// client used.

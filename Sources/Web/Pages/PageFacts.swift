@@ -25,26 +25,38 @@ package struct PageFacts {
         var poster = page.inFormat(.jpg)
         let start = page.options.time.start
         guard start > 0, page.options.frame == .number(0) else { return poster }
-        var end = 0
-        let frame = facts.delays.firstIndex { delay in
-            end += Int((delay * 100).rounded())
-            return end > start
-        }
         do throws(RenditionError) {
-            try poster.set(RenditionOption.frame.rawValue, to: String(frame ?? facts.frames - 1))
+            try poster.set(RenditionOption.frame.rawValue, to: String(frame(at: Double(start) / 100)))
         } catch {
             throw Problem(error)
         }
         return poster
     }
 
+    /// The frame that is shown at a time in seconds; the last one beyond the end.
+    private func frame(at time: Double) -> Int {
+        var end = 0.0
+        return facts.delays.enumerated().first { index, delay in
+            end += delay
+            // A delay may be rounded to a microsecond.
+            return end > time + 1e-6 * Double(index + 1)
+        }?.offset ?? facts.frames - 1
+    }
+
     /// The poster within the bounds of an oEmbed thumbnail.
     ///
+    /// - Parameter widths: The widths of smaller posters, in ascending order; nil for all.
     /// - Returns: Nil if no poster is small enough.
-    func bounded(_ poster: Rendition, maxWidth: Int?, maxHeight: Int?) throws(Problem) -> Rendition? {
+    func bounded(
+        _ poster: Rendition, maxWidth: Int?, maxHeight: Int?, widths: [Int]? = nil
+    ) throws(Problem) -> Rendition? {
         let size = size(of: poster)
-        let (width, height) = OEmbed.fit(size.width, size.height, maxWidth, maxHeight)
+        var (width, height) = OEmbed.fit(size.width, size.height, maxWidth, maxHeight)
         if (width, height) == (size.width, size.height) { return poster }
+        if let widths {
+            guard let step = widths.last(where: { $0 <= width }) else { return nil }
+            (width, height) = OEmbed.fit(size.width, size.height, step, nil)
+        }
         guard width >= 2, height >= 2 else { return nil }
         var bounded = poster
         do throws(RenditionError) {

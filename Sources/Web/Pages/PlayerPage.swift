@@ -43,8 +43,8 @@ struct PlayerPage: Sendable {
     ///
     /// - Parameters:
     ///   - fields: Additional fields, such as `Cache-Control`.
-    ///   - lastModified: The time of the facts in the page, in seconds since 1970.
-    func resource(_ contents: Contents, fields: HTTPHeaders, lastModified: Int) -> HTTPResource {
+    ///   - lastModified: The time of the last change of what the page shows, in seconds since 1970; nil if that is not known.
+    func resource(_ contents: Contents, fields: HTTPHeaders, lastModified: Int?) -> HTTPResource {
         let page = html(contents)
         var fields = fields
         fields.append("Content-Security-Policy", contents.links.original == nil ? policy : originalPolicy)

@@ -9,22 +9,24 @@ package enum ProblemDocument {
     ///
     /// - Parameters:
     ///   - headers: Additional fields, such as `Allow`.
+    ///   - secondsLeft: The seconds for which the request is valid; nil for no limit.
     ///   - contentType: The media type, if the caller replaces the body.
     package static func response(
-        _ problem: Problem, headers: HTTPHeaders = HTTPHeaders(), contentType: String = contentType
+        _ problem: Problem, headers: HTTPHeaders = HTTPHeaders(), secondsLeft: Int64? = nil,
+        contentType: String = contentType
     ) -> HTTPResponse {
         var headers = headers
-        headers.append("Cache-Control", cacheControl(problem))
+        headers.append("Cache-Control", cacheControl(problem, secondsLeft))
         if let seconds = problem.retryAfter { headers.append("Retry-After", String(seconds)) }
         if problem.status == 401 { headers.append("WWW-Authenticate", "Bearer") }
         headers.append("Content-Type", contentType)
         return HTTPResponse(status: problem.status, headers: headers, body: .bytes(json(problem)))
     }
 
-    /// Shared caches may store errors that the source causes, for a minute, and no others.
-    private static func cacheControl(_ problem: Problem) -> String {
+    /// Shared caches may store errors that the source causes, for a minute and no longer than the request is valid, and no others.
+    private static func cacheControl(_ problem: Problem, _ secondsLeft: Int64?) -> String {
         let isOfSource = [404, 410, 415, 422].contains(problem.status) && problem.code != Problem.notFoundCode
-        return isOfSource ? "public, max-age=60" : "no-store"
+        return isOfSource ? "public, max-age=\(min(60, secondsLeft ?? 60))" : "no-store"
     }
 
     /// The members of the document.
@@ -57,9 +59,12 @@ struct ErrorPage: Sendable {
 
     /// Returns the response for a problem, with the status and fields of its JSON document.
     ///
-    /// - Parameter headers: Additional fields, such as `Allow`.
-    func page(_ problem: Problem, headers: HTTPHeaders = HTTPHeaders()) -> HTTPResponse {
-        var response = ProblemDocument.response(problem, headers: headers, contentType: "text/html; charset=utf-8")
+    /// - Parameters:
+    ///   - headers: Additional fields, such as `Allow`.
+    ///   - secondsLeft: The seconds for which the request is valid; nil for no limit.
+    func page(_ problem: Problem, headers: HTTPHeaders = HTTPHeaders(), secondsLeft: Int64? = nil) -> HTTPResponse {
+        var response = ProblemDocument.response(
+            problem, headers: headers, secondsLeft: secondsLeft, contentType: "text/html; charset=utf-8")
         response.headers.append("Content-Security-Policy", policy)
         response.headers.append("Referrer-Policy", "no-referrer")
         response.headers.append("X-Content-Type-Options", "nosniff")

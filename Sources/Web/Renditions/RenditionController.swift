@@ -86,8 +86,11 @@ struct RenditionController: Sendable {
             }
             if let alternative = request.alternative, responder.isLargerThanSource(result.rendition) {
                 var request = request.with(alternative)
-                // The client has used its allowance already.
-                request.allowance = .unlimited
+                // The client has used its allowance for the larger rendition already, unless the cache had that.
+                switch result.provenance {
+                case .hit, .stale: break
+                default: request.allowance = .unlimited
+                }
                 return await missResponse(request, follows: follows, onError: onError, insteadOf: result, terms)
             }
             // The flight of the larger rendition has stored the alternative.
@@ -111,7 +114,7 @@ struct RenditionController: Sendable {
             if result.provenance != .hit { log.answered(request.rendition, host: request.source.host, result) }
             return await document(result, addresses, host: request.source.host, terms)
         } catch {
-            return problems.failure(Problem(error), host: request.source.host)
+            return problems.failure(Problem(error), host: request.source.host, terms)
         }
     }
 
@@ -119,7 +122,8 @@ struct RenditionController: Sendable {
         _ result: RenditionResult, _ addresses: RenditionAddresses?, host: String?, _ terms: ResponseTerms
     ) async -> HTTPResponse {
         guard let document = await facts.document(result.rendition, addresses) else {
-            return problems.failure(Problem(422, "transcode_failed", "The facts could not be read."), host: host)
+            let problem = Problem(422, "transcode_failed", "The facts could not be read.")
+            return problems.failure(problem, host: host, terms)
         }
         return responder.documentResponse(document, Rendition.Format.json.contentType, result, terms)
     }
@@ -134,25 +138,45 @@ struct RenditionController: Sendable {
             var response =
                 request.rendition.format == .json
                 ? await document(result, nil, host: nil, terms) : responder.response(result, .object, terms)
-            response.headers.append("Content-Location", RenditionResponder.path(result.rendition))
+            if result.isStored { response.headers.append("Content-Location", RenditionResponder.path(result.rendition)) }
             return response
         } catch {
-            return problems.failure(Problem(error), host: nil)
+            return problems.failure(Problem(error), host: nil, terms)
         }
     }
 
     // MARK: Objects
 
     /// Answers a request for a stored object.
-    func object(_ id: ObjectID, _ fileExtension: String, _ request: borrowing HTTPRequest) -> HTTPReply {
+    func object(
+        _ id: ObjectID, _ fileExtension: String, _ client: ClientContext, _ request: borrowing HTTPRequest
+    ) -> HTTPReply {
         if let hit = hits.object(id, fileExtension) { return .now(hit) }
         return .later(in: RequestSpan(of: request, tracer)) {
-            guard let found = await pipeline.object(id, fileExtension: fileExtension), found.fileExtension == fileExtension
-            else {
-                return ProblemDocument.response(.notFound("No rendition is stored under this id and extension."))
-            }
+            await objectResponse(id, fileExtension, client.allowance)
+        }
+    }
+
+    private static let noObject = Problem.notFound("No rendition is stored under this id and extension.")
+
+    private func objectResponse(
+        _ id: ObjectID, _ fileExtension: String, _ allowance: MissAllowance
+    ) async -> HTTPResponse {
+        let stored: CachedRendition?
+        do throws(RenditionError) {
+            stored = try await pipeline.object(id, fileExtension: fileExtension, allowance: allowance)
+        } catch {
+            return ProblemDocument.response(Problem(error))
+        }
+        guard let found = stored, found.fileExtension == fileExtension else {
+            return ProblemDocument.response(Self.noObject)
+        }
+        guard fileExtension == Rendition.Format.json.rawValue else {
             log.answered(object: RenditionResponder.path(found))
             return responder.hit(found, .object)
         }
+        // The facts of an upload, as the response to the upload had them.
+        guard let document = await facts.document(found, nil) else { return ProblemDocument.response(Self.noObject) }
+        return responder.documentResponse(document, Rendition.Format.json.contentType)
     }
 }

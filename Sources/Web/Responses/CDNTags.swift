@@ -12,9 +12,16 @@ struct CDNTags: Equatable {
 
     /// - Parameter sourceURL: In canonical form.
     init(_ sourceURL: String) {
-        let name = (try? SourceURL(sourceURL))?.host ?? ""
-        host = "gifreel-host-" + Self.hash(name)
+        host = "gifreel-host-" + Self.hash(Self.host(of: sourceURL))
         source = "gifreel-source-" + Self.hash(sourceURL)
+    }
+
+    /// The host of a URL; the bucket of an object in S3.
+    private static func host(of sourceURL: String) -> String {
+        if sourceURL.hasPrefix(SourceURL.s3Scheme) {
+            return String(sourceURL.dropFirst(SourceURL.s3Scheme.count).prefix { $0 != "/" })
+        }
+        return (try? SourceURL(sourceURL))?.host ?? ""
     }
 
     /// The first 16 hexadecimal digits of the SHA-256 of a text.

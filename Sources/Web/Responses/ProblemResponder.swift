@@ -4,30 +4,43 @@ internal import HTTP
 struct ProblemResponder: Sendable {
     private let errorPage: ErrorPage
     private let log: ResponseLog
+    private let secondsLeft: @Sendable (Int64) -> Int64
 
-    init(version: String, log: ResponseLog) {
+    /// - Parameter secondsLeft: Returns the seconds until a time, which is in seconds since 1970.
+    init(version: String, log: ResponseLog, secondsLeft: @escaping @Sendable (Int64) -> Int64) {
         errorPage = ErrorPage(version: version)
         self.log = log
+        self.secondsLeft = secondsLeft
     }
 
     /// Returns the response for a problem in the representation that the client prefers.
-    func response(_ problem: Problem, _ form: ProblemForm, headers: HTTPHeaders = HTTPHeaders()) -> HTTPResponse {
+    func response(_ problem: Problem, _ form: ProblemForm) -> HTTPResponse {
+        response(problem, form, HTTPHeaders(), expires: nil)
+    }
+
+    private func response(
+        _ problem: Problem, _ form: ProblemForm, _ headers: HTTPHeaders, expires: Int64?
+    ) -> HTTPResponse {
         var headers = headers
         if form.varies { headers.append("Vary", "Accept") }
+        let left = expires.map(secondsLeft)
         return form.isPage
-            ? errorPage.page(problem, headers: headers) : ProblemDocument.response(problem, headers: headers)
+            ? errorPage.page(problem, headers: headers, secondsLeft: left)
+            : ProblemDocument.response(problem, headers: headers, secondsLeft: left)
     }
 
     /// Returns the response for a failed rendition, and logs the problem, unless it was remembered or the client has left.
     ///
-    /// - Parameter host: The host of the source; nil for an upload.
+    /// - Parameters:
+    ///   - host: The host of the source; nil for an upload.
+    ///   - terms: Those of the request.
     func failure(
-        _ problem: Problem, host: String?, _ terms: ResponseTerms = .plain, form: ProblemForm = .document
+        _ problem: Problem, host: String?, _ terms: ResponseTerms, form: ProblemForm = .document
     ) -> HTTPResponse {
         var headers: HTTPHeaders = terms.vary.map { ["Vary": $0] } ?? [:]
         if let status = problem.cacheStatus { headers.append("Cache-Status", status) }
         log.failed(problem, host: host)
-        return response(problem, form, headers: headers)
+        return response(problem, form, headers, expires: terms.expires)
     }
 }
 

@@ -45,6 +45,9 @@ struct RenditionResponder: Sendable {
     private let secondsLeft: @Sendable (Int64) -> Int64
     /// Seconds of `max-age` of responses that are composed for each request.
     private static let composedMaxAge = 60
+    /// Seconds of `max-age` of stale renditions: their renewal is under way. It is more than 0, because the clients of a shared cache
+    /// would all ask again while an origin fails.
+    private static let staleMaxAge = 5
 
     /// - Parameter secondsLeft: Returns the seconds until a time, which is in seconds since 1970.
     init(
@@ -82,7 +85,7 @@ struct RenditionResponder: Sendable {
     func response(_ result: RenditionResult, _ address: Address, _ terms: ResponseTerms = .plain) -> HTTPResponse {
         var headers =
             result.isStorable
-            ? fields(result.rendition.alias, address, terms) : Self.fields("no-store", vary: terms.vary)
+            ? fields(result.rendition.alias, address, Self.limited(terms, result)) : Self.fields("no-store", vary: terms.vary)
         headers = Self.with(headers, result.provenance)
         switch result.provenance {
         case .stored, .unstored, .collapsed, .renewed, .shared, .followed:
@@ -112,15 +115,22 @@ struct RenditionResponder: Sendable {
         _ body: (bytes: [UInt8], lastModified: Int), _ contentType: String, _ result: RenditionResult,
         _ terms: ResponseTerms = .plain
     ) -> HTTPResponse {
-        var terms = terms
-        limit(&terms)
         // An object never changes, but the document does.
-        var response = response(result, .source, terms)
-        response.body = .resource(
-            HTTPResource(
-                bytes: body.bytes, contentType: contentType, entityTag: FactsComposer.entityTag(body.bytes),
-                lastModified: body.lastModified, headers: common))
+        var response = response(result, .source, terms.limited(to: Self.composedMaxAge))
+        response.body = .resource(document(body, contentType))
         return response
+    }
+
+    /// Returns the response with a document that was composed from a stored object and the current contents of the cache.
+    func documentResponse(_ body: (bytes: [UInt8], lastModified: Int), _ contentType: String) -> HTTPResponse {
+        let headers = Self.fields("public, max-age=\(Self.composedMaxAge)", vary: nil)
+        return HTTPResponse(document(body, contentType), headers: Self.with(headers, .hit))
+    }
+
+    private func document(_ body: (bytes: [UInt8], lastModified: Int), _ contentType: String) -> HTTPResource {
+        HTTPResource(
+            bytes: body.bytes, contentType: contentType, entityTag: FactsComposer.entityTag(body.bytes),
+            lastModified: body.lastModified, headers: common)
     }
 
     /// How long a page is valid.
@@ -141,8 +151,7 @@ struct RenditionResponder: Sendable {
         _ result: RenditionResult, _ terms: ResponseTerms, _ lifetime: PageLifetime = .source,
         composing compose: (HTTPHeaders) -> HTTPResource
     ) -> HTTPResponse {
-        var terms = terms
-        if lifetime == .composed { limit(&terms) }
+        let terms = lifetime == .composed ? terms.limited(to: Self.composedMaxAge) : terms
         var response = response(result, .source, terms)
         if lifetime == .temporary {
             response.headers = Self.with(
@@ -155,14 +164,22 @@ struct RenditionResponder: Sendable {
     /// The seconds for which a consumer may store what was composed from a result: as long as caches may.
     func lifetime(of result: RenditionResult, _ terms: ResponseTerms) -> Int {
         guard result.isStorable else { return 0 }
-        let age = min(Int64(terms.maxAge ?? maxAge), result.rendition.alias?.freshFor ?? .max)
+        let terms = Self.limited(terms, result)
+        let age = Self.age(terms.maxAge ?? maxAge, result.rendition.alias, terms)
         return Int(min(age, terms.expires.map(secondsLeft) ?? .max))
     }
 
-    /// Limits the time for which caches may store a response that depends on the contents of the cache.
-    private func limit(_ terms: inout ResponseTerms) {
-        terms.maxAge = min(terms.maxAge ?? maxAge, Self.composedMaxAge)
-        terms.isComposed = true
+    /// The terms of a response with a result: those of a stale one are limited.
+    private static func limited(_ terms: ResponseTerms, _ result: RenditionResult) -> ResponseTerms {
+        if case .stale = result.provenance { return terms.limited(to: staleMaxAge) }
+        return terms
+    }
+
+    /// The lifetime of a response in seconds.
+    ///
+    /// - Parameter configured: That of the settings.
+    private static func age(_ configured: Int, _ alias: AliasRecord?, _ terms: ResponseTerms) -> Int64 {
+        min(Int64(min(configured, terms.longest ?? .max)), alias?.freshFor ?? .max)
     }
 
     // MARK: Fields
@@ -193,14 +210,13 @@ struct RenditionResponder: Sendable {
         let left = terms.expires.map(secondsLeft)
         /// The directives for caches that may store the response for `age` seconds.
         func directives(_ age: Int) -> String {
-            let age = min(Int64(age), alias?.freshFor ?? .max)
+            let age = Self.age(age, alias, terms)
             if let left, left < age + staleFor { return "public, max-age=\(min(age, left))" }
             return "public, max-age=\(age), stale-while-revalidate=\(staleFor), stale-if-error=\(staleFor)"
         }
         var fields = Self.fields(directives(terms.maxAge ?? maxAge), vary: terms.vary)
         if let cdnMaxAge = policy.cdnMaxAge {
-            let longest = terms.isComposed ? Self.composedMaxAge : .max
-            fields.append("CDN-Cache-Control", directives(min(cdnMaxAge, longest)))
+            fields.append("CDN-Cache-Control", directives(cdnMaxAge))
             if let alias { fields.append(CDNTags(alias.sourceURL).fields) }
         }
         return fields

@@ -67,13 +67,20 @@ struct ResponseTerms: Sendable, Equatable {
     var varies = false
     /// Whether the response depends on the client's hints about its width.
     var variesByWidth = false
-    /// Whether the response depends on the contents of the cache.
-    var isComposed = false
+    /// The longest lifetime of the response in seconds, for every cache; nil for that of the settings.
+    var longest: Int?
 
     /// The terms of most requests: no expiry, and no mount with terms of its own.
     static let plain = ResponseTerms()
 
-    var isPlain: Bool { maxAge == nil && expires == nil && vary == nil }
+    var isPlain: Bool { maxAge == nil && expires == nil && longest == nil && vary == nil }
+
+    /// The terms of a response that every cache may store for at most so many seconds.
+    func limited(to seconds: Int) -> ResponseTerms {
+        var terms = self
+        terms.longest = min(longest ?? seconds, seconds)
+        return terms
+    }
 
     /// The value of `Vary`; nil for none.
     var vary: String? {

@@ -22,14 +22,6 @@ final class AsyncRequest: Sendable {
         var progress = MissProgress()
         var outcome: Outcome?
         var streams = 0
-        var waiters: [Int: Waiter] = [:]
-        var lastWaiter = 0
-    }
-
-    private struct Waiter {
-        let continuation: CheckedContinuation<Void, Never>
-        /// Nil until the waiter is registered.
-        var timeout: Deadline?
     }
 
     /// Event streams of one request at the same time.
@@ -39,6 +31,8 @@ final class AsyncRequest: Sendable {
     /// The client that asked; nil if it is unknown.
     let client: ClientNetwork?
     private let state = Mutex(State())
+    /// Occurs after the outcome is recorded.
+    private let ending = OneTimeEvent()
 
     /// Creates a request with an id that cannot be guessed.
     init(client: ClientNetwork?) {
@@ -92,45 +86,21 @@ final class AsyncRequest: Sendable {
 
     /// Records the outcome, unless there is one.
     private func end(_ outcome: Outcome) -> Bool {
-        let waiters = state.withLock { state -> [Waiter]? in
-            guard state.outcome == nil else { return nil }
+        let isFirst = state.withLock { state in
+            guard state.outcome == nil else { return false }
             state.progress = state.watch?.progress ?? state.progress
             state.watch = nil
             state.task = nil
             state.outcome = outcome
-            defer { state.waiters = [:] }
-            return Array(state.waiters.values)
+            return true
         }
-        waiters?.forEach { $0.continuation.resume() }
-        return waiters != nil
+        if isFirst { ending.occur() }
+        return isFirst
     }
 
     /// Suspends until the end, the cancellation of the task, or the end of the interval.
     func awaitEnd(within interval: Duration) async {
-        let number = state.withLock { state in
-            state.lastWaiter += 1
-            return state.lastWaiter
-        }
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isDue = state.withLock { state in
-                    // The cancellation handler may have run before the waiter was registered.
-                    if state.outcome != nil || Task.isCancelled { return true }
-                    state.waiters[number] = Waiter(continuation: continuation)
-                    return false
-                }
-                if isDue { return continuation.resume() }
-                // Not before the registration: a short interval could pass while there is no waiter to resume.
-                let timeout = Deadline(after: interval) { [weak self] in self?.resume(number) }
-                state.withLock { $0.waiters[number]?.timeout = timeout }
-            }
-        } onCancel: {
-            resume(number)
-        }
-    }
-
-    private func resume(_ number: Int) {
-        state.withLock { $0.waiters.removeValue(forKey: number) }?.continuation.resume()
+        await ending.wait(within: interval)
     }
 
     /// Permits one more stream of events, until the returned value is released; nil if there are too many.

@@ -68,6 +68,8 @@ struct AsyncResponder: Sendable {
             upload.allowance = .unlimited
             let result = try await pipeline.find(upload)
             log.answered(upload.rendition, host: nil, result)
+            // The address in the status would lead nowhere.
+            guard result.isStored else { throw .storageFailed(cause: "the result of an upload is not stored") }
             return (RenditionResponder.path(result.rendition), result)
         }
     }

@@ -50,11 +50,13 @@ struct StatusController: Sendable {
         _ method: HTTPMethod, _ id: UInt128, _ book: any SharedStatusBook, wantsEvents: Bool, isOver: Bool
     ) async -> HTTPResponse {
         if method == .delete { return await book.leave(id) ? Self.left : ProblemDocument.response(.noStatus) }
-        guard let document = await book.read(id) else { return ProblemDocument.response(.noStatus) }
+        guard let document = try? await book.read(id) else { return ProblemDocument.response(.noStatus) }
         guard wantsEvents else { return Self.document(document) }
         if isOver { return HTTPResponse(status: 204) }
-        guard let permit = registry.openSharedStream(of: id) else { return ProblemDocument.response(.tooManyStreams) }
-        let stream = SharedEventStream(id: id, book: book, timings: registry.timings)
+        guard let permit = registry.openSharedStream(of: id) else {
+            return ProblemDocument.response(registry.isClosed ? .draining : .tooManyStreams)
+        }
+        let stream = SharedEventStream(id: id, book: book, registry: registry)
         return Self.events { writer in
             defer { withExtendedLifetime(permit) {} }
             try await stream.send(document, to: writer)

@@ -16,6 +16,8 @@ package final class StatusRegistry: Sendable {
         package var heartbeat: Duration = .seconds(15)
         /// The shortest time between two looks at a status of another node, and between two writes of one of this node.
         package var sharing: Duration = .seconds(1)
+        /// The time after which other nodes forget a status that is not final, unless it is written again.
+        var sharedLifetime: Duration { sharing * 15 }
 
         package init() {}
     }
@@ -61,6 +63,8 @@ package final class StatusRegistry: Sendable {
 
     let timings: Timings
     private let state: Mutex<State>
+    /// Occurs when the registry is closed.
+    private let closing = OneTimeEvent()
     private let now: @Sendable () -> UInt64
 
     /// - Parameter limit: The number of statuses; 0 answers no request with 202.
@@ -93,11 +97,12 @@ package final class StatusRegistry: Sendable {
     }
 
     /// Permits one more stream of events of another node's status, until the returned value is released; nil if there are too many
-    /// of this status or of all.
+    /// of this status or of all, or after ``close()``.
     func openSharedStream(of id: UInt128) -> SharedStreamPermit? {
         let isPermitted = state.withLock { state in
             let streams = state.sharedStreams[id, default: 0]
-            guard streams < AsyncRequest.mostStreams, state.allSharedStreams < Self.mostSharedStreams else { return false }
+            guard !state.isClosed, streams < AsyncRequest.mostStreams, state.allSharedStreams < Self.mostSharedStreams
+            else { return false }
             state.sharedStreams[id] = streams + 1
             return true
         }
@@ -169,6 +174,15 @@ package final class StatusRegistry: Sendable {
             return Array(state.requests.values)
         }
         for request in requests { request.leave() }
+        closing.occur()
+    }
+
+    /// Whether event streams have to end.
+    var isClosed: Bool { state.withLock { $0.isClosed } }
+
+    /// Suspends until ``close()``, the cancellation of the task, or the end of the interval.
+    func awaitClose(within interval: Duration) async {
+        await closing.wait(within: interval)
     }
 }
 

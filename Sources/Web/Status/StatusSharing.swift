@@ -4,40 +4,63 @@ internal import Renditions
 
 /// Shows the statuses of this node to the other nodes of a cluster, and theirs to clients of this one.
 struct StatusSharing: Sendable {
+    /// What the other nodes have of a status.
+    private struct Shown {
+        /// The last document that was written; nil before the first one.
+        var document: StatusDocument?
+        var writtenAt = ContinuousClock.now
+        /// When the final document was written first, with or without success.
+        var endedAt: ContinuousClock.Instant?
+    }
+
     let book: any SharedStatusBook
     let registry: StatusRegistry
 
     /// Shows a new request to the other nodes, and its progress until the end, at most once per interval.
     ///
-    /// Returns after the first write, so that the client finds the status on every node.
+    /// Returns after the first write, so that the client finds the status on every node. A write that fails is repeated until
+    /// the status expires.
     func share(_ request: AsyncRequest) async {
-        let first = StatusDocument(request)
-        if await write(first, of: request) { return }
-        Task {
-            var (last, writtenAt) = (first, ContinuousClock.now)
-            while !last.isFinal {
-                await request.awaitEnd(within: registry.timings.sharing)
-                let document = StatusDocument(request)
-                // A status that does not change has to be written again before it expires.
-                guard document != last || writtenAt.duration(to: .now) >= registry.timings.sharing * 5 else { continue }
-                if await write(document, of: request) { return }
-                (last, writtenAt) = (document, .now)
-            }
+        var first = Shown()
+        if await update(&first, of: request) { return }
+        Task { [first] in
+            var shown = first
+            repeat {
+                if shown.endedAt == nil {
+                    await request.awaitEnd(within: registry.timings.sharing)
+                } else {
+                    // After the end, only a failed write is left to be repeated.
+                    try? await Task.sleep(for: registry.timings.sharing)
+                }
+            } while await !update(&shown, of: request)
         }
     }
 
-    /// Writes a status, or removes it if no client wants it any more.
+    /// Writes the status if the other nodes do not have it, or removes it if no client wants it any more.
     ///
     /// - Returns: Whether nothing is left to be written.
-    private func write(_ document: StatusDocument, of request: AsyncRequest) async -> Bool {
+    private func update(_ shown: inout Shown, of request: AsyncRequest) async -> Bool {
         guard isWanted(request) else {
             await book.remove(request.id)
             return true
         }
-        let lifetime = document.isFinal ? registry.timings.lifetime : registry.timings.sharing * 15
-        let isLeft = await book.write(request.id, JSONText.encode(document), for: lifetime)
+        let (document, now) = (StatusDocument(request), ContinuousClock.now)
+        // A status that does not change has to be written again before it expires.
+        guard document != shown.document || shown.writtenAt.duration(to: now) >= registry.timings.sharing * 5 else {
+            return false
+        }
+        if document.isFinal, shown.endedAt == nil { shown.endedAt = now }
+        let age = shown.endedAt.map { $0.duration(to: now) }
+        let lifetime = age.map { registry.timings.lifetime - $0 } ?? registry.timings.sharedLifetime
+        let isLeft: Bool
+        do throws(SharedStatusesUnavailable) {
+            isLeft = try await book.write(request.id, JSONText.encode(document), for: lifetime)
+        } catch {
+            return false
+        }
+        (shown.document, shown.writtenAt) = (document, now)
         // A client may have removed the status while it was written.
-        guard isLeft || !isWanted(request) else { return false }
+        guard isLeft || !isWanted(request) else { return document.isFinal }
         registry.remove(request)
         await book.remove(request.id)
         return true
@@ -56,16 +79,19 @@ struct SharedEventStream: Sendable {
 
     let id: UInt128
     let book: any SharedStatusBook
-    let timings: StatusRegistry.Timings
+    let registry: StatusRegistry
 
-    /// Sends events until the end of the work, or until the status is gone.
+    /// Sends events until the end of the work, or until the status is gone. While the statuses are unavailable, it sends
+    /// comments. At a stop, it ends without the last event, so that a browser reconnects to another node.
     ///
     /// - Parameter first: The status that was read before.
     func send(_ first: [UInt8], to writer: HTTPBodyWriter) async throws {
-        var next: [UInt8]? = first
+        let timings = registry.timings
+        var document = first
         var last: [UInt8]?
-        var sentAt = ContinuousClock.now
-        while let document = next, !Task.isCancelled {
+        var (sentAt, readAt) = (ContinuousClock.now, ContinuousClock.now)
+        var failedAt: ContinuousClock.Instant?
+        while !Task.isCancelled, !registry.isClosed, readAt.duration(to: .now) < timings.lifetime {
             let isFinal = Self.isFinal(document)
             if document != last {
                 try await writer.write(EventStream.event(document, isFinal: isFinal))
@@ -75,9 +101,23 @@ struct SharedEventStream: Sendable {
                 sentAt = .now
             }
             if isFinal { return }
-            try await Task.sleep(for: timings.sharing)
-            next = await book.read(id)
+            await registry.awaitClose(within: timings.sharing)
+            do throws(SharedStatusesUnavailable) {
+                if let next = try await book.read(id) {
+                    (document, readAt) = (next, .now)
+                } else if !mayReturn(after: failedAt) {
+                    return
+                }
+            } catch {
+                failedAt = .now
+            }
         }
+    }
+
+    /// Whether a status that is gone may be written again: it may have expired while its node could not write it either.
+    private func mayReturn(after failedAt: ContinuousClock.Instant?) -> Bool {
+        guard let failedAt else { return false }
+        return failedAt.duration(to: .now) < registry.timings.sharedLifetime
     }
 
     private static func isFinal(_ document: [UInt8]) -> Bool {

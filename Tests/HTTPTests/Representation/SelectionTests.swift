@@ -27,7 +27,7 @@ import Testing
         (["If-None-Match: a,b"], .whole),
         (["If-None-Match: \"x\"", "If-Modified-Since: \(date)"], .whole),
         (["If-Modified-Since: \(date)"], .notModified),
-        (["If-Modified-Since: \(later)"], .notModified),
+        (["If-Modified-Since: \(later)"], .whole),
         (["If-Modified-Since: \(earlier)"], .whole),
         (["If-Modified-Since: Sunday, 06-Nov-94 08:49:37 GMT"], .notModified),
         (["If-Modified-Since: Sun Nov  6 08:49:37 1994"], .notModified),
@@ -59,6 +59,16 @@ import Testing
     @Test(arguments: cases)
     func preconditionsSelectTheResponse(fields: [String], expected: Selection) throws {
         #expect(try select(fields) == expected)
+    }
+
+    @Test func datesHaveNoEffectOnARepresentationWithoutOne() throws {
+        for field in ["If-Modified-Since", "If-Unmodified-Since", "Range: bytes=0-9\r\nIf-Range"] {
+            let selection = try withHead("\(field): \(Self.date)") { head in
+                Selection(
+                    head: head, validators: Validators(entityTag: "\"a\"", lastModified: nil), length: 100, now: 800_000_000)
+            }
+            #expect(selection == .whole, "\(field)")
+        }
     }
 
     @Test func rangesApplyToGETOnly() throws {

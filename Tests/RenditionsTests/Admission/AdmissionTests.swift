@@ -1,5 +1,6 @@
 import Fetch
 import Sandbox
+import SystemIO
 import Testing
 
 @testable import Renditions
@@ -103,6 +104,49 @@ import Testing
         withExtendedLifetime(memory) {}
         memory = nil
         #expect(admission.load == (0, 0))
+    }
+
+    /// A source that readers hold after its job.
+    private func sourceOfReaders(_ admission: Admission, bytes: Int) throws -> ArrivingSource {
+        let slot = try admission.admit(nil, bytes: bytes, urgency: .visitor)
+        let file = try MemoryFile(name: "test")
+        let source = ArrivingSource(file: file.reader, count: bytes)
+        slot.account(for: source)
+        return source
+    }
+
+    @Test func whatReadersHoldBeyondAQuarterMakesRoomForJobsTheOldestFirst() throws {
+        let admission = Admission(jobs: 100, bytes: 1000)
+        var sources = try (0..<4).map { _ in try sourceOfReaders(admission, bytes: 250) }
+        #expect(admission.load == (0, 1000))
+        let job = try admission.admit(nil, bytes: 400, urgency: .visitor)
+        #expect(sources.map(\.isUsable) == [false, false, true, true] && admission.load == (1, 900))
+        // The last quarter stays, and nothing is cut off for a job that has no room all the same.
+        #expect(throws: RenditionError.overloaded(cause: nil)) { try admission.admit(nil, bytes: 400, urgency: .visitor) }
+        #expect(sources.map(\.isUsable) == [false, false, true, true] && admission.load == (1, 900))
+        sources = []
+        #expect(admission.load == (1, 400))
+        withExtendedLifetime(job) {}
+    }
+
+    @Test func oneSourceIsAlwaysAdmittedBesideThoseOfReaders() throws {
+        let admission = Admission(jobs: 100, bytes: 1000)
+        let source = try sourceOfReaders(admission, bytes: 200)
+        let job = try admission.admit(nil, bytes: 1000, urgency: .visitor)
+        #expect(source.isUsable && admission.load == (1, 1200))
+        #expect(throws: RenditionError.overloaded(cause: nil)) { try admission.admit(nil, bytes: 1, urgency: .visitor) }
+        withExtendedLifetime((source, job)) {}
+    }
+
+    @Test func theReadersOfAJobInProgressAreNotCutOff() throws {
+        let admission = Admission(jobs: 100, bytes: 1000)
+        let job = try admission.admit(nil, bytes: 900, urgency: .visitor)
+        let file = try MemoryFile(name: "test")
+        let source = ArrivingSource(file: file.reader, count: 900)
+        job.account(for: source)
+        #expect(throws: RenditionError.overloaded(cause: nil)) { try admission.admit(nil, bytes: 200, urgency: .visitor) }
+        #expect(source.isUsable && admission.load == (1, 900))
+        withExtendedLifetime(job) {}
     }
 
     @Test func aJobThatEndsBeforeItsFetchReturnsTheShareOfItsOrigin() throws {

@@ -113,6 +113,33 @@ import Testing
         }
     }
 
+    @Test func aReaderWhoseSourceIsInTheWayOfOtherWorkIsCutOff() async throws {
+        let long = gif + [UInt8](repeating: 0, count: 300 << 10)
+        let gate = AsyncGate()
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(long))
+            world.answer("/b.gif", .content(gif))
+            let followed = try source(await world.pipeline.findOrFollow(world.request("/a.gif")))
+            let received = Mutex(0)
+            let reader = Task {
+                try await followed.forEachPiece { piece in
+                    received.withLock { $0 += piece.count }
+                    await gate.pass()
+                }
+            }
+            try await waitUntil("the first piece, and the end of the job") {
+                gate.count == 1 && world.renditionState.admission.load == (0, long.count)
+            }
+            world.renditionState.admission.setLimits(jobs: 64, bytes: long.count)
+            #expect(try await world.find("/b.gif").provenance == .stored)
+            // The reader is slow and holds nothing.
+            try await waitUntil("no memory") { world.renditionState.admission.load == (0, 0) }
+            gate.open()
+            await #expect(throws: SourceCutShort.self) { try await reader.value }
+            #expect(received.withLock { $0 } < long.count)
+        }
+    }
+
     @Test func aSourceThatFailsBeforeItsFirstByteIsAnError() async throws {
         try await PipelineFixture.run { world async throws in
             for (index, error) in [FetchError.notFound, .notAGIF(looksLike: .png), .timeout(.total)].enumerated() {

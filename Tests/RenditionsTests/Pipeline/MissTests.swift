@@ -137,8 +137,10 @@ import Testing
             world.answer("/a.gif", .content(gif))
             let url = try await world.find("/a.gif")
             let loaded = try #require(await world.cache.object(url.rendition.objectID))
-            #expect(await world.pipeline.object(loaded.objectID, fileExtension: "mp4")?.objectID == loaded.objectID)
-            #expect(await world.pipeline.object(ObjectID(hex: String(repeating: "0", count: 64))!, fileExtension: "mp4") == nil)
+            let found = try await world.pipeline.object(loaded.objectID, fileExtension: "mp4", allowance: .unlimited)
+            #expect(found?.objectID == loaded.objectID)
+            let unknown = try #require(ObjectID(hex: String(repeating: "0", count: 64)))
+            #expect(try await world.pipeline.object(unknown, fileExtension: "mp4", allowance: .unlimited) == nil)
         }
     }
 }
@@ -229,6 +231,69 @@ import Testing
             #expect(try await world.find("/a.gif").provenance == .hit)
             world.advance(2)
             #expect(try await world.find("/a.gif").provenance == .stale(1))
+        }
+    }
+
+    @Test func aLifetimeThatAConfirmationDoesNotRepeatIsKept() async throws {
+        var rules = OriginRules()
+        rules.freshFor = ["https://a.test/": 900]
+        try await PipelineFixture.run(rules: rules) { world async throws in
+            world.answer("/a.gif", .content(gif, etag: "\"1\"", CacheDirectives("max-age=500")))
+            _ = try await world.find("/a.gif")
+            world.answer("/a.gif", .content(gif, etag: "\"1\""))
+            world.advance(600)
+            #expect(try await world.find("/a.gif").provenance == .stale(100))
+            try await waitUntil("the renewal") { world.renditionState.flights.count == 0 && world.fetches.count == 2 }
+            world.advance(499)
+            #expect(try await world.find("/a.gif").provenance == .hit)
+            world.advance(2)
+            #expect(try await world.find("/a.gif").provenance == .stale(1))
+        }
+    }
+
+    /// The lifetime was stored under other settings.
+    @Test func aStoredLifetimeIsIgnoredWhereTheOriginIsNotObeyed() async throws {
+        try await PipelineFixture.run(rules: OriginRules(isObeyed: false)) { world async throws in
+            world.answer("/a.gif", .content(gif, etag: "\"1\""))
+            let first = try await world.find("/a.gif")
+            var alias = try #require(first.rendition.alias)
+            alias.freshFor = 10
+            let epoch = world.cache.epoch(for: alias.sourceURL)
+            _ = try #require(await world.cache.link(alias, to: first.rendition.objectID, epoch: epoch))
+            world.advance(20)
+            #expect(try await world.find("/a.gif").provenance == .stale(10))
+            try await waitUntil("the renewal") { world.renditionState.flights.count == 0 && world.fetches.count == 2 }
+            world.advance(50)
+            #expect(try await world.find("/a.gif").provenance == .hit)
+        }
+    }
+
+    @Test func anObjectIsNotCalledAbsentWhileTheSharedStoreCannotTell() async throws {
+        let unknown = try #require(ObjectID(hex: String(repeating: "0", count: 64)))
+        try await PipelineFixture.run(tier: EmptyTier(answer: .unavailable)) { world async throws in
+            await #expect(throws: RenditionError.overloaded(cause: "The shared store does not answer.")) {
+                try await world.pipeline.object(unknown, fileExtension: "mp4", allowance: .unlimited)
+            }
+            // A miss does without the store.
+            world.answer("/a.gif", .content([1]))
+            #expect(try await world.find("/a.gif").provenance == .stored)
+        }
+    }
+
+    @Test func aStaleRenditionEndsWithTheSourceThatAnotherRequestFoundMissing() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content([1]))
+            _ = try await world.find("/a.gif")
+            world.advance(150)
+            world.answer("/a.gif", .failure(.notFound))
+            #expect(try await world.error(of: "/a.gif", .json) == .fetchFailed(.notFound))
+            let request = try world.request("/a.gif")
+            let error = try await world.error(of: "/a.gif")
+            guard case .remembered(.fetchFailed(.notFound), _) = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect(await world.cache.alias(request.key) == nil)
         }
     }
 }

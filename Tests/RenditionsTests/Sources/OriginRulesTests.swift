@@ -28,6 +28,28 @@ import Testing
         #expect(disobeying.permission(for: url, CacheDirectives(text)) == StoragePermission())
     }
 
+    @Test(
+        arguments: [
+            // The lifetime of a confirmation, the stored one, that of the mount, and the result.
+            ("max-age=500", 200, 300, 500), ("no-cache", 200, 300, 60), ("", 200, 300, 200), ("", 200, nil, 200),
+            ("", nil, 300, 300), ("", nil, nil, nil), ("", 400, 300, 300),
+        ] as [(String, Int64?, Int64?, Int64?)])
+    func aConfirmationWithoutALifetimeKeepsTheStoredOne(
+        _ text: String, _ known: Int64?, _ configured: Int64?, _ expected: Int64?
+    ) {
+        var rules = rules
+        if let configured { rules.freshFor = ["https://a.test/": configured] }
+        let permission = rules.permission(for: url, CacheDirectives(text), renewing: known)
+        #expect(permission == StoragePermission(freshFor: expected))
+        rules.isObeyed = false
+        let disobeying = rules.permission(for: url, CacheDirectives(text), renewing: known)
+        #expect(disobeying == StoragePermission(freshFor: configured))
+    }
+
+    @Test func aConfirmationMayForbidToStore() {
+        #expect(rules.permission(for: url, CacheDirectives("no-store"), renewing: 200) == .denied)
+    }
+
     @Test func expiresCountsWithoutMaxAgeAndTheAgeIsSubtracted() {
         #expect(rules.permission(for: url, CacheDirectives("", expiry: 300)).freshFor == 300)
         #expect(rules.permission(for: url, CacheDirectives("max-age=500", expiry: 300)).freshFor == 500)

@@ -34,4 +34,9 @@ final class AsyncGate: Sendable {
         }
         waiting.forEach { $0.resume() }
     }
+
+    /// Suspends later tasks again.
+    func close() {
+        state.withLock { $0.isOpen = false }
+    }
 }

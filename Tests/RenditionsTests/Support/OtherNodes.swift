@@ -20,8 +20,10 @@ struct OtherNodes: NodeCoordinator {
 
 /// A store that has no rendition and takes none.
 struct EmptyTier: SharedTier {
-    func load(_ id: ObjectID, fileExtension: String, into file: StagedFile) async -> SharedObject? { nil }
+    var answer = SharedLookUp.absent
+
+    func load(_ id: ObjectID, fileExtension: String, into file: StagedFile) async -> SharedLookUp { answer }
     func save(_ rendition: CachedRendition) async -> Bool { false }
-    func remove(_ id: ObjectID) async {}
+    func remove(_ id: ObjectID) async -> Bool { true }
     func awaitRemoval(of id: ObjectID) async {}
 }

@@ -47,6 +47,44 @@ import Testing
         }
     }
 
+    @Test func noCacheMayStoreAnErrorForLongerThanItsRequestIsValid() async throws {
+        try await WebFixture.run(paths) { web async throws in
+            let soon = currentSeconds() + 30
+            for format in ["mp4", "json", "html"] {
+                #expect(
+                    try await web.request("GET", web.target(format, "/none.gif"))["cache-control"] == "public, max-age=60")
+                for accept in ["*/*", "text/html"] {
+                    let target = web.target("\(format),expires=\(soon)", "/none.gif")
+                    let response = try await web.request("GET", target, headers: ["Accept: \(accept)"])
+                    let field = try #require(response["cache-control"])
+                    let seconds = try #require(Int(field.trimmingPrefix("public, max-age=")), "\(field)")
+                    #expect(response.status == 404 && (0...30).contains(seconds), "\(target)")
+                }
+            }
+        }
+    }
+
+    @Test func aMountThatRequiresSignaturesIsNotOpenToTheURLsOfItsSources() async throws {
+        let origin = try LoopbackOrigin(["/m/a.gif": { _ in .ok(Self.gif) }, "/o/a.gif": { _ in .ok(Self.gif) }])
+        defer { origin.stop() }
+        try await WebFixture.run([:]) { settings in
+            settings.policy.signingKeys = SigningKeys([Self.key])
+            settings.policy.mounts["open"] = Mount(origin: try SourceURL(origin.url("/o/")))
+            var mount = Mount(origin: try SourceURL(origin.url("/")))
+            mount.allow = ["m/"]
+            mount.requiresSignature = true
+            settings.policy.mounts["members"] = mount
+        } _: { web async throws in
+            for target in ["/members/m/a.mp4", "/mp4/\(origin.url("/m/a.gif"))", "/html/\(origin.url("/m/a.gif"))"] {
+                let refused = try await web.request("GET", target)
+                #expect(refused.status == 403 && refused.code == "bad_signature", "\(target)")
+            }
+            #expect(try await web.request("GET", try signed(origin.url("/m/a.gif"))).status == 200)
+            #expect(try await web.request("GET", "/mp4/\(origin.url("/o/a.gif"))").status == 200)
+            #expect(try await web.request("GET", "/open/a.mp4").status == 200)
+        }
+    }
+
     @Test func aSourceThatIsNotAllowedIsRefusedAlsoIfItIsCached() async throws {
         try await WebFixture.run(paths, { $0.allow = [try #require(SourcePattern("example.com"))] }) { web async throws in
             let response = try await web.request("GET", web.target("mp4", "/a.gif"))
@@ -86,6 +124,22 @@ import Testing
             }
             #expect(try await web.request("GET", web.target("mp4", "/a.gif")).status == 200)
             #expect(web.origin.count("/b.gif") == 0)
+        }
+    }
+
+    @Test func aGIFInPlaceOfAStoredVideoThatIsLargerCountsAsAMiss() async throws {
+        let origin = try LoopbackOrigin(["/tiny.gif": { _ in .ok(GIFBuilder.animation(frames: 1, width: 2, height: 2)) }])
+        defer { origin.stop() }
+        try await WebFixture.run([:]) { settings in
+            var mount = Mount(origin: try SourceURL(origin.url("/")))
+            mount.negotiates = true
+            settings.policy.mounts = ["media": mount]
+            settings.policy.rateLimit = RateLimit(perMinute: 1, burst: 1)
+        } _: { web async throws in
+            #expect(try await web.request("GET", "/media/tiny.mp4").status == 200)
+            let refused = try await web.request("GET", "/media/tiny.gif", headers: ["Accept: video/mp4"])
+            #expect(refused.status == 429 && refused.code == "rate_limited")
+            #expect(origin.count("/tiny.gif") == 1)
         }
     }
 

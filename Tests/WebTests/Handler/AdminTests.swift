@@ -1,4 +1,5 @@
 import HTTP
+import SystemIO
 import TestSupport
 import Testing
 
@@ -64,6 +65,33 @@ import Testing
             #expect(try none.json()["purged"] as? Int == 0)
             let all = try await web.request("DELETE", "/cache?all=true", headers: Self.token)
             #expect(try all.json()["purged"] as? Int == 1)
+        }
+    }
+
+    @Test(arguments: [
+        ("/f/%c3%bc/", 1), ("/f/ü/", 1), ("/f/ü", 1), ("/f/%7Ex/", 1), ("/f/a b/", 1), ("/f/a%20b/a", 1), ("/g/../f/", 3),
+        ("/f/..", 0),
+    ])
+    func aPrefixInAnySpellingOfItsPathCoversItsSources(_ path: String, _ count: Int) async throws {
+        var paths: [String: LoopbackOrigin.Handler] = [:]
+        // Different bytes, so that each source has an object of its own.
+        for (number, source) in ["/f/%C3%BC/a.gif", "/f/~x/a.gif", "/f/a%20b/a.gif"].enumerated() {
+            paths[source] = { _ in .ok(Self.gif + [UInt8(number)]) }
+        }
+        try await WebFixture.run(paths, configure) { web async throws in
+            for source in paths.keys { #expect(try await web.request("GET", web.target("png", source)).status == 200) }
+            let prefix = PercentEncoding.encode(web.origin.url(path))
+            let purged = try await web.request("DELETE", "/cache?prefix=\(prefix)", headers: Self.token)
+            #expect(try purged.json()["purged"] as? Int == count, "\(purged.text)")
+        }
+    }
+
+    @Test(arguments: ["http://a.test/%C3%B", "ftp://a.test/", "http://a.test/a#b"])
+    func aPrefixOfNoSourceIsRefused(_ prefix: String) async throws {
+        try await WebFixture.run([:], configure) { web async throws in
+            let target = "/cache?prefix=\(PercentEncoding.encode(prefix))"
+            let response = try await web.request("DELETE", target, headers: Self.token)
+            #expect(response.status == 400 && response.code == "bad_source_url")
         }
     }
 

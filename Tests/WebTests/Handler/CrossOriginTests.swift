@@ -1,3 +1,4 @@
+import HTTP
 import TestSupport
 import Testing
 
@@ -48,6 +49,20 @@ import Testing
                 #expect(response["access-control-allow-origin"] == allowed, "\(label)")
                 #expect(response["access-control-expose-headers"] == allowed.map { _ in Self.exposed }, "\(label)")
                 #expect(response.fieldCount("access-control-allow-origin") == (allowed == nil ? 0 : 1), "\(label)")
+            }
+        }
+    }
+
+    @Test func metricsThatAnAddressOpensAreNotForScripts() async throws {
+        try await WebFixture.run([:]) {
+            $0.policy.adminToken = "secret"
+            $0.policy.metricsReaders = try #require(ClientList(["127.0.0.0/8"]))
+        } _: { web async throws in
+            for (headers, allowed) in [
+                ([], nil), (["Authorization: Bearer wrong"], nil), (["Authorization: Bearer secret"], "*"),
+            ] as [([String], String?)] {
+                let response = try await web.request("GET", "/metrics", headers: headers)
+                #expect(response.status == 200 && response["access-control-allow-origin"] == allowed, "\(headers)")
             }
         }
     }

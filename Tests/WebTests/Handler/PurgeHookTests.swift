@@ -81,6 +81,26 @@ import Testing
         #expect(PurgeNotice(.prefix("https://a.te"), mounts: [:], publicURL: nil).tags.isEmpty)
     }
 
+    @Test func aNoticeNamesAddressesAndTagsOfAnObjectInS3() throws {
+        let root = try SourceURL("https://pics.s3.example/")
+        let mounts = [
+            "pics": try Mount(s3: "s3://pics/up", bucket: "pics", at: root),
+            "media": Mount(origin: try SourceURL("https://a.test/up/")),
+        ]
+        let notice = PurgeNotice(.url("s3://pics/up/a.gif"), mounts: mounts, publicURL: "https://gifs.test")
+        for url in ["https://gifs.test/pics/a.mp4", "https://gifs.test/pics/a.gif", "https://gifs.test/pics/a.json"] {
+            #expect(notice.urls.contains(url), "\(notice.urls)")
+        }
+        #expect(notice.urls.allSatisfy { $0.hasPrefix("https://gifs.test/pics/") })
+        #expect(notice.tags == [CDNTags("s3://pics/up/a.gif").source])
+        // No mount serves it.
+        #expect(PurgeNotice(.url("s3://pics/x/a.gif"), mounts: mounts, publicURL: "https://gifs.test").urls.isEmpty)
+        #expect(PurgeNotice(.url("s3://pics/up/a.txt"), mounts: mounts, publicURL: "https://gifs.test").urls.isEmpty)
+        let prefix = PurgeNotice(.prefix("s3://pics/up/"), mounts: mounts, publicURL: nil)
+        #expect(prefix.tags == [CDNTags("s3://pics/up/a.gif").host])
+        #expect(prefix.tags != [CDNTags("s3://other/up/a.gif").host])
+    }
+
     /// Runs `body` with hooks whose requests get the statuses in turn; 0 is a failure to connect.
     private func run(
         _ statuses: [Int], queue: Int = 1000,

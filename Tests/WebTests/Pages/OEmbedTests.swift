@@ -109,6 +109,40 @@ import Testing
         }
     }
 
+    @Test func aSignatureIsNotExtendedToOtherRenditions() async throws {
+        let gif = GIFBuilder.animation(frames: 2, width: 400, height: 300)
+        let keys = SigningKeys(["an-example-key-of-at-least-32-bytes"])
+        try await WebFixture.run(["/a.gif": { _ in .ok(gif) }]) { settings in
+            settings.policy.signingKeys = keys
+            settings.policy.requiresSignature = true
+            settings.policy.publicURL = "https://gifs.example"
+        } _: { web async throws in
+            let source = try SourceURL(web.origin.url("/a.gif"))
+            func embed(_ format: Rendition.Format, _ rest: String = "") async throws -> RawHTTPResponse {
+                let target = try #require(TargetSigner(keys: keys).target(format, of: source))
+                let url = PercentEncoding.encode("https://gifs.example\(target)")
+                return try await web.request("GET", "/oembed?url=\(url)\(rest)")
+            }
+            for format in [Rendition.Format.jpg, .mp4] {
+                let response = try await embed(format)
+                #expect(response.status == 404 && response.code == "not_found", "\(response.text)")
+            }
+            // Thumbnails have few sizes.
+            for (bounds, width) in [
+                ("", 400), ("&maxwidth=399", 320), ("&maxwidth=320", 320), ("&maxwidth=319", 160),
+                ("&maxwidth=399&maxheight=239", 160), ("&maxheight=240", 320), ("&maxwidth=159", nil), ("&maxheight=100", nil),
+            ] as [(String, Int?)] {
+                let document = try await embed(.html, bounds).json()
+                #expect(document["thumbnail_width"] as? Int == width, "\(bounds): \(document)")
+                let address = document["thumbnail_url"] as? String
+                #expect((address == nil) == (width == nil), "\(bounds)")
+                guard let address else { continue }
+                let picture = try await web.request("GET", String(address.dropFirst("https://gifs.example".count)))
+                #expect(picture.status == 200, "\(address)")
+            }
+        }
+    }
+
     @Test func theFrameHasNoCallback() async throws {
         let gif = GIFBuilder.animation(frames: 2)
         try await WebFixture.run(["/a.gif": { _ in .ok(gif) }]) { settings in

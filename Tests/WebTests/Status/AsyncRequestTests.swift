@@ -73,6 +73,25 @@ struct AsyncRequestTests {
         }
     }
 
+    @Test func theStatusOfAFailedFetchHasTheBytesThatHadArrived() async throws {
+        let gate = try LoopbackGate()
+        let gif = GIFBuilder.noise(frames: 2, width: 100, height: 100)
+        let half = gif.count / 2
+        let head = Array("HTTP/1.1 200 OK\r\nContent-Length: \(gif.count)\r\n\r\n".utf8)
+        // The connection ends before the rest.
+        let answer = LoopbackAnswer(steps: [.send(head + gif[..<half]), .wait(until: gate)])
+        try await WebFixture.run(["/a.gif": { _ in answer }]) { web async throws in
+            let path = try accepted(try await web.request("GET", web.target("mp4", "/a.gif"), headers: Self.prefer))
+            try await waitUntil("half of the source") {
+                try await web.request("GET", path).json()["fetched_bytes"] as? Int == half
+            }
+            gate.open()
+            let last = try await end(web, path)
+            #expect(last["state"] as? String == "failed")
+            #expect(last["fetched_bytes"] as? Int == half && last["total_bytes"] as? Int == gif.count)
+        }
+    }
+
     @Test func aFailureIsTheProblemOfTheStatusAndThenOfTheRequest() async throws {
         try await WebFixture.run { web async throws in
             let target = web.target("mp4", "/missing.gif")
@@ -98,6 +117,19 @@ struct AsyncRequestTests {
             let again = try await web.request("POST", "/mp4", headers: headers, body: Self.gif)
             #expect(again.status == 200 && again["content-location"] == url)
             #expect(try await web.request("GET", url).body == again.body)
+        }
+    }
+
+    @Test func anUploadWhoseResultIsNotStoredFails() async throws {
+        try await WebFixture.run([:]) {
+            $0.minFreeBytes = 1 << 60
+        } _: { web async throws in
+            let headers = Self.prefer + ["Content-Type: image/gif"]
+            let path = try accepted(try await web.request("POST", "/mp4", headers: headers, body: Self.gif))
+            let last = try await end(web, path)
+            #expect(last["state"] as? String == "failed" && last["url"] == nil)
+            let problem = try #require(last["problem"] as? [String: Any])
+            #expect(problem["code"] as? String == "overloaded" && problem["status"] as? Int == 503)
         }
     }
 

@@ -113,6 +113,20 @@ struct StatusRegistryTests {
         #expect(registry.openSharedStream(of: 1) != nil)
         permits.removeAll()
         #expect(registry.sharedStreams == 0)
+        registry.close()
+        #expect(registry.openSharedStream(of: 1) == nil)
+    }
+
+    @Test func closingEndsTheWaitOfStreams() async {
+        let registry = StatusRegistry(limit: 1, clock: time.clock)
+        await registry.awaitClose(within: .milliseconds(1))
+        #expect(!registry.isClosed)
+        let waiting = Task { await registry.awaitClose(within: .seconds(3600)) }
+        registry.close()
+        await waiting.value
+        // A later wait does not begin.
+        await registry.awaitClose(within: .seconds(3600))
+        #expect(registry.isClosed)
     }
 
     @Test func anIdHas128RandomBits() throws {

@@ -14,10 +14,27 @@ struct StatusSharingTests {
             var left: Set<UInt128> = []
             var writes = 0
             var lifetimes: [Duration] = []
+            var isAvailable = true
+            /// Writes and reads that failed.
+            var failures = 0
+            var reads = 0
+            /// Reads that found no status.
+            var misses = 0
+            var removals = 0
+
+            mutating func check() throws(SharedStatusesUnavailable) {
+                guard !isAvailable else { return }
+                failures += 1
+                throw SharedStatusesUnavailable()
+            }
         }
 
         private let state = Mutex(State())
 
+        var failures: Int { state.withLock { $0.failures } }
+        var reads: Int { state.withLock { $0.reads } }
+        var misses: Int { state.withLock { $0.misses } }
+        var removals: Int { state.withLock { $0.removals } }
         var writes: Int { state.withLock { $0.writes } }
         var lifetimes: [Duration] { state.withLock { $0.lifetimes } }
         var isEmpty: Bool { state.withLock { $0.documents.isEmpty } }
@@ -26,8 +43,20 @@ struct StatusSharingTests {
             state.withLock { $0.documents[id] = Array("\(document)\n".utf8) }
         }
 
-        func write(_ id: UInt128, _ document: [UInt8], for lifetime: Duration) async -> Bool {
+        func setAvailable(_ isAvailable: Bool) { state.withLock { $0.isAvailable = isAvailable } }
+
+        /// The text of the only status.
+        var document: String? {
             state.withLock { state in
+                state.documents.count == 1 ? state.documents.values.first.map { String(decoding: $0, as: UTF8.self) } : nil
+            }
+        }
+
+        func write(
+            _ id: UInt128, _ document: [UInt8], for lifetime: Duration
+        ) async throws(SharedStatusesUnavailable) -> Bool {
+            try state.withLock { state throws(SharedStatusesUnavailable) in
+                try state.check()
                 state.documents[id] = document
                 state.writes += 1
                 state.lifetimes.append(lifetime)
@@ -35,7 +64,14 @@ struct StatusSharingTests {
             }
         }
 
-        func read(_ id: UInt128) async -> [UInt8]? { state.withLock { $0.documents[id] } }
+        func read(_ id: UInt128) async throws(SharedStatusesUnavailable) -> [UInt8]? {
+            try state.withLock { state throws(SharedStatusesUnavailable) in
+                try state.check()
+                state.reads += 1
+                if state.documents[id] == nil { state.misses += 1 }
+                return state.documents[id]
+            }
+        }
 
         func leave(_ id: UInt128) async -> Bool {
             state.withLock { state in
@@ -44,17 +80,25 @@ struct StatusSharingTests {
             }
         }
 
-        func remove(_ id: UInt128) async { state.withLock { _ = $0.documents.removeValue(forKey: id) } }
+        func remove(_ id: UInt128) async {
+            state.withLock { state in
+                state.removals += 1
+                state.documents[id] = nil
+            }
+        }
     }
 
     private static let id = "/status/0000000000000000000000000000002a"
+    private static let accept = ["Accept: text/event-stream"]
 
-    private func run(_ book: Book, sharing: Duration = .milliseconds(10), _ body: (WebFixture) async throws -> Void)
-        async throws
-    {
+    private func run(
+        _ book: Book, sharing: Duration = .milliseconds(10),
+        timings configure: (inout StatusRegistry.Timings) -> Void = { _ in }, _ body: (WebFixture) async throws -> Void
+    ) async throws {
         try await WebFixture.run(["/a.gif": { _ in .ok(GIFBuilder.animation(frames: 3)) }]) {
             $0.sharedStatuses = book
             $0.timings.sharing = sharing
+            configure(&$0.timings)
         } _: {
             try await body($0)
         }
@@ -96,6 +140,125 @@ struct StatusSharingTests {
             try await waitUntil("the stream") { web.statuses.sharedStreams == 1 }
             await book.remove(42)
             #expect(try await answer.text == "data: {\"state\":\"fetching\"}\n\n")
+        }
+    }
+
+    @Test func theEventsOfAnotherNodeGoOnAfterAnOutage() async throws {
+        let book = Book()
+        try await run(book, timings: { $0.heartbeat = .milliseconds(1) }) { web in
+            book.put(42, #"{"state":"encoding"}"#)
+            async let answer = web.request("GET", Self.id, headers: Self.accept)
+            try await waitUntil("the stream") { web.statuses.sharedStreams == 1 }
+            book.setAvailable(false)
+            try await waitUntil("failed reads") { book.failures >= 3 }
+            book.put(42, #"{"state":"done"}"#)
+            book.setAvailable(true)
+            let text = try await answer.text
+            #expect(text.contains(":\n\n"))
+            #expect(
+                text.replacingOccurrences(of: ":\n\n", with: "")
+                    == "data: {\"state\":\"encoding\"}\n\nid: end\ndata: {\"state\":\"done\"}\n\n")
+        }
+    }
+
+    @Test func theEventsGoOnIfTheStatusHadExpiredDuringTheOutage() async throws {
+        let book = Book()
+        // So long that the test returns the status before the stream gives it up.
+        try await run(book, sharing: .milliseconds(500)) { web in
+            book.put(42, #"{"state":"encoding"}"#)
+            async let answer = web.request("GET", Self.id, headers: Self.accept)
+            try await waitUntil("the stream") { web.statuses.sharedStreams == 1 }
+            book.setAvailable(false)
+            try await waitUntil("a failed read") { book.failures >= 1 }
+            await book.remove(42)
+            book.setAvailable(true)
+            try await waitUntil("a read without a status") { book.misses >= 1 }
+            book.put(42, #"{"state":"done"}"#)
+            let text = try await answer.text
+            #expect(text.hasSuffix("id: end\ndata: {\"state\":\"done\"}\n\n"))
+        }
+    }
+
+    @Test func theEventsEndIfTheStatusDoesNotReturnAfterAnOutage() async throws {
+        let book = Book()
+        try await run(book) { web in
+            book.put(42, #"{"state":"encoding"}"#)
+            async let answer = web.request("GET", Self.id, headers: Self.accept)
+            try await waitUntil("the stream") { web.statuses.sharedStreams == 1 }
+            book.setAvailable(false)
+            try await waitUntil("a failed read") { book.failures >= 1 }
+            await book.remove(42)
+            book.setAvailable(true)
+            #expect(try await answer.text == "data: {\"state\":\"encoding\"}\n\n")
+        }
+    }
+
+    @Test func theEventsEndIfTheOutageOutlastsAStatus() async throws {
+        let book = Book()
+        try await run(book, timings: { $0.lifetime = .milliseconds(100) }) { web in
+            book.put(42, #"{"state":"encoding"}"#)
+            async let answer = web.request("GET", Self.id, headers: Self.accept)
+            try await waitUntil("the first read") { book.reads >= 1 }
+            book.setAvailable(false)
+            let text = try await answer.text
+            #expect(!text.contains("id: end"))
+            #expect(try await web.request("GET", Self.id).status == 404)
+        }
+    }
+
+    @Test func aStopEndsTheEventsOfAnotherNode() async throws {
+        let book = Book()
+        book.put(42, #"{"state":"encoding"}"#)
+        // So long that only the stop ends the stream.
+        try await run(book, sharing: .seconds(3600)) { web in
+            let port = try #require(web.port)
+            let text = try await web.onClientThread {
+                var client = try RawHTTPClient(port: port)
+                try client.send("GET", Self.id, headers: Self.accept + ["Connection: close"])
+                _ = try client.readHead()
+                var text = ""
+                while !text.contains("\n\n") { text += String(decoding: try client.read(1), as: UTF8.self) }
+                web.statuses.close()
+                return text + String(decoding: client.readToEnd().bytes, as: UTF8.self)
+            }
+            #expect(text.contains(#"data: {"state":"encoding"}"#) && text.hasSuffix("0\r\n\r\n"))
+            // A browser reconnects after it.
+            #expect(!text.contains("id: end"))
+            #expect(try await web.request("GET", Self.id, headers: Self.accept).code == "draining")
+            #expect(try await web.request("GET", Self.id).status == 200)
+        }
+    }
+
+    @Test func theFinalStatusIsWrittenAfterAnOutage() async throws {
+        let (book, gate) = (Book(), try LoopbackGate())
+        try await run(book) { web in
+            web.origin.on("/gated.gif") { _ in LoopbackAnswer.ok(GIFBuilder.animation(frames: 3)).after(gate) }
+            let accepted = try await web.request("GET", web.target("mp4", "/gated.gif"), headers: ["Prefer: respond-async"])
+            let path = try #require(accepted["location"])
+            #expect(!book.isEmpty)
+            book.setAvailable(false)
+            gate.open()
+            try await waitUntil("the end of the work") {
+                try await web.request("GET", path).json()["state"] as? String == "done"
+            }
+            let failures = book.failures
+            try await waitUntil("repeated writes") { book.failures >= failures + 2 }
+            book.setAvailable(true)
+            try await waitUntil("the final status") { book.document?.contains(#""state":"done""#) == true }
+            // It expires when it would have without the outage.
+            let lifetime = try #require(book.lifetimes.last)
+            #expect(lifetime > .zero && lifetime < .seconds(600))
+        }
+    }
+
+    @Test func aFinalStatusThatCannotBeWrittenIsGivenUpWhenItExpires() async throws {
+        let book = Book()
+        book.setAvailable(false)
+        try await run(book, timings: { $0.lifetime = .milliseconds(100) }) { web in
+            let accepted = try await web.request("GET", web.target("mp4", "/a.gif"), headers: ["Prefer: respond-async"])
+            #expect(accepted.status == 202)
+            try await waitUntil("the end of the writes") { book.removals == 1 }
+            #expect(book.failures >= 1 && book.writes == 0)
         }
     }
 

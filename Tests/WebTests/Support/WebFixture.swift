@@ -42,6 +42,12 @@ final class WebFixture: Sendable {
         var webhooks = Webhooks.Policy()
         var webhookLimits = Webhooks.Limits()
         var clock = CacheClock.system
+        /// Tells how old sources are.
+        var cacheClock = CacheClock.system
+        /// The bytes of the disk that stay free; the cache stores nothing if there are fewer.
+        var minFreeBytes: Int64 = 0
+        /// Has the renditions of other nodes.
+        var tier: (any SharedTier)?
         /// The statuses of other nodes.
         var sharedStatuses: (any SharedStatusBook)?
         /// Gets documents with spans; nil for no tracing.
@@ -96,9 +102,9 @@ final class WebFixture: Sendable {
 
         var cacheConfiguration = CacheConfiguration()
         cacheConfiguration.directory = directory.path
-        cacheConfiguration.minFreeBytes = 0
+        cacheConfiguration.minFreeBytes = settings.minFreeBytes
         cacheConfiguration.housekeepingInterval = 20
-        cache = try Cache(configuration: cacheConfiguration)
+        cache = try Cache(configuration: cacheConfiguration, clock: settings.cacheClock)
         var fetch = FetchConfiguration()
         fetch.allowPrivate = [try #require(AddressException("127.0.0.1"))]
         fetch.ports = PortSet([1...65_535])
@@ -118,14 +124,14 @@ final class WebFixture: Sendable {
             RenditionPipeline.Policy(
                 originRules: OriginRules(), maxSourceBytes: fetch.maxBytes,
                 defaults: RenditionDefaults(undither: settings.undither, presets: settings.policy.presets)), state: state,
-            cache: cache,
+            cache: cache, clock: settings.cacheClock,
             fetch: { [fetcher] url, validators, arriving async throws(FetchError) in
                 try await fetcher.fetch(url, validators: validators, fields: FieldLines.current, arriving: arriving)
             },
             convert: { [cache, threads] source, rendition, flight async throws(RenditionError) in
                 try await Self.convert(source, to: rendition, flight, cache, threads)
             },
-            logger: logger)
+            tier: settings.tier, logger: logger)
         let prewarm = PrewarmQueue(
             limits: PrewarmQueue.Limits(concurrency: 2, urls: settings.prewarmURLs),
             journal: PrewarmJournal(cacheDirectory: directory.path), threads: admin,

@@ -75,6 +75,35 @@ import Testing
         }
     }
 
+    @Test func theAddressOfFactsAnswersAsTheUploadDoes() async throws {
+        try await WebFixture.run { web async throws in
+            _ = try await post(web, "/jpg", Self.gif)
+            let upload = try await post(web, "/json", Self.gif)
+            let address = try #require(upload["content-location"])
+            for _ in 0..<2 {
+                let facts = try await web.request("GET", address)
+                #expect(facts.body == upload.body && facts["content-type"] == "application/json")
+                #expect(facts["cache-control"] == "public, max-age=60" && facts["cache-status"] == "gifreel; hit")
+                #expect(facts["etag"] == upload["etag"])
+            }
+            _ = try await post(web, "/png", Self.gif)
+            let later = try #require(try await web.request("GET", address).json()["renditions"] as? [String: Any])
+            #expect(Set(later.keys) == ["jpg", "png"])
+        }
+    }
+
+    @Test func aResultThatIsNotStoredHasNoAddress() async throws {
+        try await WebFixture.run([:]) {
+            $0.minFreeBytes = 1 << 60
+        } _: { web async throws in
+            for format in ["mp4", "json"] {
+                let response = try await post(web, "/\(format)", Self.gif)
+                #expect(response.status == 200 && response["content-location"] == nil, "\(format)")
+                #expect(response["cache-status"] == "gifreel; fwd=miss; detail=low-space", "\(format)")
+            }
+        }
+    }
+
     @Test func whatIsNoGIFIsRefused() async throws {
         try await WebFixture.run { web async throws in
             for (bytes, status, code) in [
