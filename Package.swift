@@ -192,7 +192,7 @@ let package = Package(
         .testTarget(
             name: "RenditionsTests",
             dependencies: [
-                "Renditions", "Cache", "Fetch", "Media", "Sandbox", "Digests", "SystemIO", "TestSupport",
+                "Renditions", "Cache", "Cluster", "Fetch", "Media", "Sandbox", "Digests", "SystemIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),

@@ -1,6 +1,18 @@
-/// Character references in markup: the five names of XML, and numbers. Others stay as they are.
+/// Character references in markup: the five names of XML, and the numbers that mean the same in XML and HTML. Others stay as they
+/// are.
 package enum CharacterReferences {
     private static let names = ["amp": "&", "lt": "<", "gt": ">", "quot": "\"", "apos": "'"]
+
+    /// The names that need no semicolon (HTML standard, section 13.5).
+    private static let namesWithoutSemicolon = Set(
+        """
+        AElig AMP Aacute Acirc Agrave Aring Atilde Auml COPY Ccedil ETH Eacute Ecirc Egrave Euml GT Iacute Icirc Igrave \
+        Iuml LT Ntilde Oacute Ocirc Ograve Oslash Otilde Ouml QUOT REG THORN Uacute Ucirc Ugrave Uuml Yacute aacute \
+        acirc acute aelig agrave amp aring atilde auml brvbar ccedil cedil cent copy curren deg divide eacute ecirc \
+        egrave eth euml frac12 frac14 frac34 gt iacute icirc iexcl igrave iquest iuml laquo lt macr micro middot nbsp \
+        not ntilde oacute ocirc ograve ordf ordm oslash otilde ouml para plusmn pound quot raquo reg sect shy sup1 sup2 \
+        sup3 szlig thorn times uacute ucirc ugrave uml uuml yacute yen yuml
+        """.split(separator: " ").map { Array($0.utf8) })
 
     /// Replaces references by their characters. Anything else stays unchanged.
     package static func decode(_ bytes: some Collection<UInt8>) -> String {
@@ -23,12 +35,17 @@ package enum CharacterReferences {
         return decoded + rest
     }
 
-    /// Whether a text from ``decode(_:)`` still has a reference with a name, such as `&eacute;`. Most of them are characters to
-    /// browsers.
+    /// Whether an attribute's value from ``decode(_:)`` still has references that are characters to browsers (HTML standard, sections
+    /// 13.2.5.72 to 13.2.5.80), such as `&eacute;`, `&eacute` before a dot, and `&#128;`. It may err on the side of true.
     fileprivate static func remain(in decoded: String) -> Bool {
         decoded.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false).dropFirst().contains { rest in
+            if rest.first == UInt8(ascii: "#") { return true }
             let name = rest.prefix { isLetter($0) || (0x30...0x39).contains($0) }
-            return name.first.map(isLetter) == true && rest.dropFirst(name.count).first == UInt8(ascii: ";")
+            switch rest.dropFirst(name.count).first {
+            case UInt8(ascii: ";"): return name.first.map(isLetter) == true
+            case UInt8(ascii: "="): return false
+            default: return namesWithoutSemicolon.contains(Array(name))
+            }
         }
     }
 
@@ -39,7 +56,9 @@ package enum CharacterReferences {
         let digits = name.dropFirst()
         let number =
             digits.first == "x" || digits.first == "X" ? UInt32(digits.dropFirst(), radix: 16) : UInt32(digits)
-        return number.flatMap(Unicode.Scalar.init).map { String($0) }
+        // Integers may have a plus sign, references may not. HTML has other characters for 0 and for 0x80 to 0x9F.
+        guard let number, number != 0, !(0x80...0x9F).contains(number), !digits.contains("+") else { return nil }
+        return Unicode.Scalar(number).map { String($0) }
     }
 }
 

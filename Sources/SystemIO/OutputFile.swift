@@ -79,7 +79,13 @@ package struct OutputFile: Sendable {
     ///
     /// - Returns: False if the permissions cannot be set.
     private static func setOwner(of number: Int32, like status: stat) -> Bool {
-        let hasGroup = fchown(number, status.st_uid, status.st_gid) == 0 || fchown(number, .max, status.st_gid) == 0
+        var own = stat()
+        guard fstat(number, &own) == 0 else { return false }
+        // A service may be forbidden to call chown(2) at all.
+        let hasGroup =
+            (own.st_uid == status.st_uid && own.st_gid == status.st_gid)
+            || fchown(number, status.st_uid, status.st_gid) == 0
+            || own.st_gid == status.st_gid || fchown(number, .max, status.st_gid) == 0
         return fchmod(number, status.st_mode & (hasGroup ? 0o777 : 0o707)) == 0
     }
 

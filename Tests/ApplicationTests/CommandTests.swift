@@ -183,6 +183,11 @@ import Testing
         let outcome = try gifreel(["convert", "--to", directory.path] + inputs)
         #expect(outcome.code != 0 && outcome.log.contains("\(first) and \(second) are one file"), "\(outcome.log)")
         #expect(try Data(contentsOf: URL(fileURLWithPath: first)) == Data([1]))
+        // Hard links become two files.
+        try #require(unlink(second) == 0 && link(first, second) == 0)
+        #expect(try gifreel(["convert", "--to", directory.path] + inputs).code == 0)
+        #expect(try MP4Boxes([UInt8](Data(contentsOf: URL(fileURLWithPath: first)))).durations.count == 2)
+        #expect(try MP4Boxes([UInt8](Data(contentsOf: URL(fileURLWithPath: second)))).durations.count == 3)
     }
 
     @Test(.enabled(if: geteuid() == 0, "Only root may give a file away.")) func anOutputKeepsItsOwner() throws {

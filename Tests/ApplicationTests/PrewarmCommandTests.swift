@@ -178,6 +178,28 @@ extension OperationsTests {
             }
         }
 
+        @Test func aRunWithOtherSettingsStartsAnew() throws {
+            defer { try? FileManager.default.removeItem(at: directory) }
+            let gif = GIFBuilder.animation(frames: 3)
+            let gate = try LoopbackGate()
+            let origin = try LoopbackOrigin([
+                "/a.gif": { _ in .ok(gif) },
+                "/b.gif": { $0.number == 1 ? LoopbackAnswer.ok(gif + [0]).after(gate) : .ok(gif + [0]) },
+            ])
+            defer { origin.stop() }
+            let arguments =
+                [try list(["/a.gif", "/b.gif"].map { origin.url($0) }), "--concurrency", "1"]
+                + settings(directory.path + "/cache")
+            let run = try start(arguments)
+            try origin.waitForRequests(for: "/b.gif")
+            kill(run.identifier, SIGINT)
+            #expect(try run.finish().code == 130)
+            gate.open()
+            let other = try prewarm(arguments + ["--set", "renditions.undither=auto"])
+            #expect(other.code == 0 && other.output.contains("0 hits, 2 new, 0 failed"), "\(other)")
+            #expect(origin.count("/a.gif") == 2)
+        }
+
         @Test func aRunOnAnotherCacheDirectoryStartsAnew() throws {
             defer { try? FileManager.default.removeItem(at: directory) }
             let gif = GIFBuilder.animation(frames: 3)

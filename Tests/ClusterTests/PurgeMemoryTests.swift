@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 import TestSupport
 import Testing
@@ -12,6 +13,22 @@ import Testing
     }
 
     private func url(_ number: Int) -> ClusterPurge { .url("https://origin.test/\(number)") }
+
+    private func makeDirectory() throws -> String {
+        try FileManager.default.createDirectory(atPath: folder.path("cache"), withIntermediateDirectories: false)
+        return folder.path("cache")
+    }
+
+    /// Puts an empty directory in place of the one that ``makeDirectory()`` has made.
+    private func replaceDirectory() throws {
+        try FileManager.default.moveItem(atPath: folder.path("cache"), toPath: folder.path("old"))
+        _ = try makeDirectory()
+    }
+
+    private func bringDirectoryBack() throws {
+        try FileManager.default.removeItem(atPath: folder.path("cache"))
+        try FileManager.default.moveItem(atPath: folder.path("old"), toPath: folder.path("cache"))
+    }
 
     private func saved(_ pending: [ClusterPurge]) -> SavedPurges {
         var saved = SavedPurges()
@@ -34,6 +51,44 @@ import Testing
         #expect(await file.load() == saved([.all]))
         #expect(await file.save(saved([])))
         #expect(await file.load() == saved([]))
+    }
+
+    @Test func aPurgeIsNotAppendedToAFileThatWasThereBefore() async throws {
+        let file = PurgeFile(path: try makeDirectory() + "/purges")
+        defer { file.close() }
+        #expect(await file.save(saved([url(1)])))
+        #expect(await file.isCurrent())
+        try replaceDirectory()
+        #expect(await !file.isCurrent())
+        #expect(await file.save(saved([url(1), url(2)])))
+        #expect(await file.append(url(3)))
+        try bringDirectoryBack()
+        #expect(await !file.isCurrent())
+        #expect(await !file.append(url(4)))
+        #expect(await file.load() == saved([url(1)]))
+        #expect(await file.save(saved([url(4)])))
+        #expect(await file.append(url(5)))
+        #expect(await file.load() == saved([url(4), url(5)]))
+    }
+
+    @Test(arguments: [2, 3]) func allPurgesAreWrittenWhereADirectoryComesBack(number: Int) async throws {
+        let file = PurgeFile(path: try makeDirectory() + "/purges")
+        defer { file.close() }
+        let follower = PurgeFollower.test(UnavailableCommands(), file)
+        _ = await follower.applyAlone(url(1))
+        try replaceDirectory()
+        _ = await follower.applyAlone(url(2))
+        try bringDirectoryBack()
+        // Either a new purge, or one that is pending already.
+        _ = await follower.applyAlone(url(number))
+        #expect(await file.load()?.pending == (1...number).map(url))
+    }
+
+    @Test func pendingPurgesAreCountedAfterARestartWithoutTheServer() async {
+        let meter = ClusterMeter()
+        let follower = PurgeFollower.test(UnavailableCommands(), RecordingMemory(saved([url(1), url(2)])), meter)
+        await #expect(throws: RedisError.self) { try await follower.follow() }
+        #expect(meter.snapshot.purgesPending == 2)
     }
 
     @Test func aDamagedEndIsDropped() {
@@ -109,13 +164,14 @@ import Testing
 
 extension PurgeFollower {
     /// A follower without a node around it.
-    fileprivate static func test(_ stream: any RedisCommands, _ memory: any PurgeMemory) -> PurgeFollower {
+    fileprivate static func test(
+        _ stream: any RedisCommands, _ memory: any PurgeMemory, _ meter: ClusterMeter = ClusterMeter()
+    ) -> PurgeFollower {
         let (keys, time) = (ClusterKeys(name: "test"), SystemTime())
         let handlers = PurgeHandlers(apply: { _ in PurgeCounts(purged: 0, bytes: 0) }, revalidateEverything: {})
         return PurgeFollower(
             stream, keys, NodeRegistry(name: "one", keys: keys, timings: .patient, time: time), memory, handlers, .patient,
-            time,
-            ClusterMeter(), onGap: {})
+            time, meter, onGap: {})
     }
 }
 
@@ -167,6 +223,8 @@ private final class RecordingMemory: PurgeMemory {
     }
 
     func load() async -> SavedPurges? { saved }
+
+    func isCurrent() async -> Bool { true }
 
     func save(_ saved: SavedPurges) async -> Bool {
         state.withLock { state in

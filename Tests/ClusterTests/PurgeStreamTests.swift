@@ -67,6 +67,40 @@ import Testing
         #expect(back.revalidations == 0)
     }
 
+    @Test func aPurgeThatIsNotDurableIsNotAcknowledgedAndIsRepeatedAfterARestart() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let one = try TestNode("one", server.unixAddress)
+        try await one.joined()
+        let folder = one.folder.appendingPathComponent("two")
+        let object = ClusterPurge.object("o")
+        do {
+            let two = try TestNode("two", server.unixAddress, folder: folder, volatile: object)
+            try await two.joined()
+            #expect(
+                await one.cluster.purge(object)
+                    == PurgeReport(counts: PurgeCounts(purged: 1, bytes: 100), nodes: 2, acknowledged: 1))
+            #expect(two.purges == [object])
+            // It does not hold up later ones.
+            #expect(await one.cluster.purge(.url(url)).acknowledged == 2)
+            await two.cluster.leave()
+        }
+        let back = try TestNode("two", server.unixAddress, folder: folder)
+        try await back.joined()
+        #expect(back.purges == [object, .url(url)])
+        #expect(back.revalidations == 0)
+    }
+
+    @Test func aNodeThatCannotMakeItsOwnPurgeDurableDoesNotAcknowledgeIt() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let node = try TestNode("one", server.unixAddress, volatile: .object("o"))
+        try await node.joined()
+        #expect(
+            await node.cluster.purge(.object("o"))
+                == PurgeReport(counts: PurgeCounts(purged: 0, bytes: 0), nodes: 1, acknowledged: 0))
+    }
+
     @Test func aNodeRevalidatesEverythingWhereTheStreamDoesNotReachBack() async throws {
         let server = try await RedisServer()
         defer { server.stop() }

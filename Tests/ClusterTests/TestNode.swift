@@ -11,9 +11,12 @@ final class TestNode: Sendable {
     private let record: TestNodeRecord
     private let ownsFolder: Bool
 
-    /// - Parameter folder: The directory of an earlier run of the node; nil for a new one.
+    /// - Parameters:
+    ///   - folder: The directory of an earlier run of the node; nil for a new one.
+    ///   - volatile: A purge that the local cache cannot make durable.
     init(
-        _ name: String, _ address: String, folder: URL? = nil, timings: ClusterTimings = .patient
+        _ name: String, _ address: String, folder: URL? = nil, timings: ClusterTimings = .patient,
+        volatile: ClusterPurge? = nil
     ) throws {
         self.folder =
             folder ?? FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-node-\(UUID().uuidString)")
@@ -28,7 +31,7 @@ final class TestNode: Sendable {
             handlers: PurgeHandlers(
                 apply: { scope in
                     record.add(scope)
-                    return PurgeCounts(purged: 1, bytes: 100)
+                    return scope == volatile ? nil : PurgeCounts(purged: 1, bytes: 100)
                 }, revalidateEverything: { record.revalidated() }),
             timings: timings, onEvent: { record.add($0) }, onPrewarm: { record.signalled() })
         cluster.start()

@@ -54,10 +54,10 @@ import Testing
         final class Memory: Sendable {}
         let arriving = ArrivingSource()
         arriving.begin(.init(file: try file("abc"), length: 5), count: 3)
-        weak var bytes = arriving.file
+        weak let bytes = arriving.file
         #expect(bytes != nil)
         var memory: Memory? = Memory()
-        weak var held = memory
+        weak let held = memory
         if let memory { #expect(arriving.retain(memory) && !arriving.retain(Memory())) }
         memory = nil
         #expect(held != nil)

@@ -24,7 +24,11 @@ import Testing
         ("http://example.com:80", "http://example.com/"),
         ("https://example.com:80", "https://example.com:80"),
         ("http://10.1", "http://10.1"),
-        ("http://bücher.example", "http://xn--bcher-kva.example"),
+        ("http://a_b-1.", "http://a_b-1."), ("http://example.com:018961", "http://example.com:18961"),
+        ("http://Example.com:8", "http://example.com:8"), ("http://Example.com:", "http://example.com:"),
+        ("http://[2001:DB8", "http://[2001:db8"), ("http://[2001:80", "http://[2001:80"),
+        ("http://[2001:DB8:0::1]", "http://[2001:db8::1]"), ("http://[::1]:08080", "http://[::1]:8080"),
+        ("http://bücher.example:8080", "http://xn--bcher-kva.example:8080"),
         ("http://bücher.example/a", "http://xn--bcher-kva.example/a"),
         ("HTTPS://", "https://"), ("http", "http"), ("s3:", "s3:"),
         ("S3://Pics", "s3://Pics"),
@@ -40,7 +44,13 @@ import Testing
         ("ftp://example.com/", SourceURLError.unsupportedScheme), ("example.com/", .unsupportedScheme),
         ("http:///a", .badHost), ("http://u@example.com/", .credentials), ("http://example.com:0/", .badPort),
         ("http://example.com/a#b", .malformed), ("http://example.com/%", .malformed), ("http://example.com/%C3%B", .malformed),
-        ("s3://pics/a?b", .malformed), ("s3://pics/%C", .malformed),
+        ("http://u@example.com", .credentials), ("http://u:80@example.com", .credentials), ("http://exa mple.com", .badHost),
+        ("http://%31", .badHost), ("http://a\\b", .badHost), ("http://example.com\u{c}", .badHost),
+        // The beginning of a name is not that of its converted form.
+        ("http://münch", .badHost), ("http://bücher.example", .badHost),
+        ("http://127.0.0.1:99999", .badPort), ("http://a:0", .badPort), ("http://a:b:c", .badPort),
+        ("http://127.0.0.1:18961\u{c}", .badPort), ("http://:80", .badHost), ("http://[::1]x", .badHost),
+        ("http://[g", .badHost), ("s3://pics/a?b", .malformed), ("s3://pics/%C", .malformed),
     ])
     func prefixOfNoSourceIsRefused(text: String, error: SourceURLError) {
         #expect(throws: error) { try SourceURL.canonicalPrefix(of: text) }

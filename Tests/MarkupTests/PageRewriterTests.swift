@@ -68,6 +68,13 @@ import Testing
         ("<img src=' \u{1}a\nb\t.gif\r\n'>", "https://site.test/blog/ab.gif"),
         ("<img src='caf&#233;.gif'>", "https://site.test/blog/caf%C3%A9.gif"),
         ("<base href='\\img\n\\'><img src=a.gif>", "https://site.test/img/a.gif"),
+        // Names that are no references, and those before a letter, a digit or an equals sign, are text.
+        ("<img src='a.gif?a=1&b=2&amp;c=3'>", "https://site.test/blog/a.gif?a=1&amp;b=2&amp;c=3"),
+        (
+            "<img src='a.gif?x&y&X-Amz-Date=1&utm_source=z&amp;s'>",
+            "https://site.test/blog/a.gif?x&amp;y&amp;X-Amz-Date=1&amp;utm_source=z&amp;s"
+        ),
+        ("<img src='a.gif?x&copy=1&regular&copy2'>", "https://site.test/blog/a.gif?x&amp;copy=1&amp;regular&amp;copy2"),
     ]) func linksAreResolvedAsBrowsersDo(_ page: String, _ url: String) {
         #expect(rewrite(page).contains("mp4/\(url)\""))
     }
@@ -75,7 +82,10 @@ import Testing
     /// Browsers may request another URL than this program would.
     @Test(arguments: [
         Array("<img src='caf&eacute;.gif'>".utf8), Array("<img src='caf".utf8) + [0xE9] + Array(".gif'>".utf8),
-        Array("<base href='/caf&eacute;/'><img src=a.gif>".utf8),
+        Array("<base href='/caf&eacute;/'><img src=a.gif>".utf8), Array("<img src='caf&eacute.gif'>".utf8),
+        Array("<img src='a.gif?x&copy'>".utf8), Array("<img src='a.gif?x&reg_id=1'>".utf8),
+        Array("<img src='a.gif?&#128;'>".utf8),
+        Array("<img src='a.gif?&#65'>".utf8), Array("<img src='a.gif?&#0;x'>".utf8), Array("<img src='a.gif?&#+65;x'>".utf8),
     ]) func anImageWithAnUncertainURLStays(_ page: [UInt8]) {
         var rewriter = PageRewriter(base: "https://site.test/") { _ in EmbeddedVideo(sources: [], poster: "p") }
         let output = rewriter.append(page) + rewriter.finish()

@@ -25,6 +25,7 @@ struct MarkupScannerTests {
         ("&amp;&lt;&gt;&quot;&apos;", "&<>\"'"), ("&#65;&#x42;&#X43;", "ABC"), ("&#x1F600;", "😀"), ("&nbsp;", "&nbsp;"),
         ("&amp", "&amp"), ("a&b=c", "a&b=c"), ("&#xD800;", "&#xD800;"), ("&#99999999;", "&#99999999;"), ("&;", "&;"),
         ("&&amp;", "&&"), ("&#;", "&#;"), ("&amp;amp;", "&amp;"),
+        ("&#0;", "&#0;"), ("&#128;&#x9F;", "&#128;&#x9F;"), ("a&#160;b", "a\u{A0}b"), ("&#+65;&#x-0;", "&#+65;&#x-0;"),
     ])
     func characterReferencesAreDecodedAndOtherAmpersandsStay(_ text: String, _ decoded: String) {
         #expect(attributes("<a href=\"\(text)\">")["href"] == decoded)

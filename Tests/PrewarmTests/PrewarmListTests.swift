@@ -99,6 +99,10 @@ import Testing
 
     @Test func aPageMayNameItsOwnBase() throws {
         #expect(try urls("<html><base href='http://c/y/'><img src=a.gif></html>") == ["http://c/y/a.gif"])
+        #expect(
+            try urls("<html><base target=_top><base href='/x/'><base href='/y/'><img src=a.gif>", base: "http://a/") == [
+                "http://a/x/a.gif"
+            ])
         #expect(try urls("<html><img src=a.gif></html>").isEmpty)
     }
 

@@ -66,7 +66,7 @@ package struct PurgeReport: Sendable, Equatable {
     package let counts: PurgeCounts
     /// Live nodes; if the server cannot be reached, the number at the latest look.
     package let nodes: Int
-    /// Nodes that have applied the purge's entry in the stream. Where it equals ``nodes``, no node gives out older bytes from now
+    /// Nodes that have durably applied the purge's entry in the stream. Where it equals ``nodes``, no node gives out older bytes from now
     /// on. Zero if the stream does not have the entry yet: this node has applied the purge, and the others will.
     package let acknowledged: Int
 }

@@ -19,6 +19,8 @@ final class PurgeFollower: Sendable {
         var isReady = false
         /// The latest purges that this node added, in case the server loses them.
         var own: [OwnPurge] = []
+        /// The first purge of the stream that is not durable here. The position on disk stays before it, so that a restart repeats it.
+        var firstVolatile: StreamID?
     }
 
     /// The bound of the stream, in entries.
@@ -87,7 +89,9 @@ final class PurgeFollower: Sendable {
     }
 
     /// Applies a purge here without waiting for its turn in the stream, in which it is applied again.
-    func applyNow(_ id: StreamID, _ scope: ClusterPurge) async -> PurgeCounts {
+    ///
+    /// - Returns: Nil if the purge is not durable.
+    func applyNow(_ id: StreamID, _ scope: ClusterPurge) async -> PurgeCounts? {
         history.insert(id, scope)
         return await handlers.apply(scope)
     }
@@ -97,7 +101,7 @@ final class PurgeFollower: Sendable {
         await load()
         // Saved first: a crash between the two leaves a purge that is applied on return, not one that is forgotten.
         await remember(scope)
-        return await handlers.apply(scope)
+        return await handlers.apply(scope) ?? PurgeCounts(purged: 0, bytes: 0)
     }
 
     // MARK: Following
@@ -224,7 +228,7 @@ final class PurgeFollower: Sendable {
             .array, [name, RedisArgument(keys.purges), RedisArgument(from), RedisArgument(to), "COUNT", RedisArgument(count)])
     }
 
-    /// Applies entries in order, acknowledges them, and saves the position.
+    /// Applies entries in order, acknowledges those that are durable, and saves the position.
     ///
     /// - Parameter objectsAfter: Purges of objects after this one are applied although the position is later.
     private func apply(_ entries: [StreamEntry], objectsAfter: StreamID? = nil) async throws(RedisError) {
@@ -240,16 +244,16 @@ final class PurgeFollower: Sendable {
             }
             history.insert(entry.id, scope)
             if entry.id <= start {
-                if case .object = scope, let objectsAfter, entry.id > objectsAfter { _ = await handlers.apply(scope) }
+                if case .object = scope, let objectsAfter, entry.id > objectsAfter { _ = await apply(scope, entry.id) }
                 continue
             }
-            let counts = await handlers.apply(scope)
+            let counts = await apply(scope, entry.id)
             history.advance(to: entry.id)
             meter.update { metrics in
                 metrics.purgesApplied += 1
                 metrics.purgeLag = .milliseconds(max(0, time.wallClock - Int64(clamping: entry.id.milliseconds)))
             }
-            acknowledgements += acknowledgement(of: entry.id, counts)
+            if let counts { acknowledgements += acknowledgement(of: entry.id, counts) }
         }
         if let last = entries.last { history.advance(to: last.id) }
         // Only recent purges can have a caller that waits.
@@ -260,6 +264,13 @@ final class PurgeFollower: Sendable {
             let position = history.position
             await save { $0.position = position }
         }
+    }
+
+    /// Applies a purge of the stream. Returns nil if it is not durable.
+    private func apply(_ scope: ClusterPurge, _ id: StreamID) async -> PurgeCounts? {
+        let counts = await handlers.apply(scope)
+        if counts == nil { state.withLock { $0.firstVolatile = min($0.firstVolatile ?? id, id) } }
+        return counts
     }
 
     private func acknowledgement(of id: StreamID, _ counts: PurgeCounts) -> [RedisCommand] {
@@ -325,11 +336,9 @@ final class PurgeFollower: Sendable {
     private func load() async {
         await saving.run {
             guard !state.withLock({ $0.isLoaded }) else { return }
-            let saved = await memory.load()
-            state.withLock { state in
-                state.isLoaded = true
-                if let saved { state.saved = saved }
-            }
+            let saved = await memory.load() ?? SavedPurges()
+            state.withLock { ($0.isLoaded, $0.saved) = (true, saved) }
+            meter.update { $0.purgesPending = Int64(saved.pending.count) }
         }
     }
 
@@ -350,7 +359,7 @@ final class PurgeFollower: Sendable {
                 let change = state.saved.append(scope, behind: state.sending)
                 return (change, state.saved, state.isStored)
             }
-            if isStored, change == .covered { return }
+            if isStored, change == .covered, await memory.isCurrent() { return }
             if isStored, change == .appended, await memory.append(scope) {
                 meter.update { $0.purgesPending = Int64(saved.pending.count) }
                 return
@@ -362,6 +371,8 @@ final class PurgeFollower: Sendable {
     /// Writes the whole state. Only the holder of ``saving`` may call it.
     private func store(_ saved: SavedPurges) async {
         meter.update { $0.purgesPending = Int64(saved.pending.count) }
+        var saved = saved
+        if let first = state.withLock({ $0.firstVolatile }) { saved.position = min(saved.position, first.previous) }
         let isStored = await memory.save(saved)
         state.withLock { $0.isStored = isStored }
     }

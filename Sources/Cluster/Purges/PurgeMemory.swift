@@ -96,6 +96,9 @@ package protocol PurgeMemory: Sendable {
     /// Appends a pending purge to the state that was saved last, so that it outlives a crash. If it returns false, the whole state
     /// has to be saved.
     func append(_ scope: ClusterPurge) async -> Bool
+    /// Whether the state that was saved last, with what was appended to it, is still what ``load()`` returns. Another directory with
+    /// another file can be mounted at its path.
+    func isCurrent() async -> Bool
 }
 
 /// Remembers purges in a file, with blocking work on a thread of its own.
@@ -120,6 +123,11 @@ package final class PurgeFile: PurgeMemory {
     package func append(_ scope: ClusterPurge) async -> Bool {
         let (file, bytes) = (file, SavedPurges.addition(scope))
         return await thread.run { (try? file.append(bytes)) != nil } ?? false
+    }
+
+    package func isCurrent() async -> Bool {
+        let file = file
+        return await thread.run { file.isCurrent } ?? false
     }
 
     /// Waits for the writes that were begun. Blocks.

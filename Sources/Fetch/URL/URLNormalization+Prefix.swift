@@ -4,9 +4,10 @@ extension SourceURL {
     /// The canonical form of the beginning of a URL, also of an object in S3, for purges. The URLs of sources that begin with `text`, in
     /// any spelling, begin with it.
     ///
-    /// The text may end within a host or a segment. Without a slash behind the host it also stands for longer hosts and other ports,
-    /// unless it has the default port of its scheme. A dot segment at the end may be the beginning of a name and is kept; all others are
-    /// resolved.
+    /// The text may end within a host, a port or a segment. Without a slash behind the host it also stands for longer hosts and other
+    /// ports, and behind a port for longer ports, unless that is the default of its scheme. The beginning of an international name
+    /// is not that of its `xn--` form, so such a name needs a slash or a port behind it. A dot segment at the end may be the beginning
+    /// of a name and is kept; all others are resolved.
     ///
     /// - Throws: ``SourceURLError`` for a text with which no URL of a source begins, and for one that ends within an escape.
     package static func canonicalPrefix(of text: String) throws(SourceURLError) -> String {
@@ -20,10 +21,9 @@ extension SourceURL {
         let tail = rest.dropFirst(authority.count)
         guard !tail.contains(UInt8(ascii: "#")) else { throw .malformed }
         if scheme == s3Scheme { return try canonicalPrefix(bucket: String(Substring(authority)), key: tail) }
-        let origin = scheme + String(Substring(authority))
-        if tail.isEmpty { return try canonicalPrefix(origin: origin, authority: Substring(authority)) }
+        if tail.isEmpty { return try canonicalPrefix(scheme: scheme, authority: authority) }
         let path = tail.prefix { $0 != UInt8(ascii: "?") }
-        let root = String(try SourceURL(origin + "/").canonical.dropLast())
+        let root = String(try SourceURL(scheme + String(Substring(authority)) + "/").canonical.dropLast())
         guard path.count < tail.count else {
             return try root + URLNormalization.normalizedPathPrefix(String(Substring(path)))
         }
@@ -34,15 +34,41 @@ extension SourceURL {
     private static let prefixSchemes = ["http://", "https://", s3Scheme]
 
     /// The canonical form of scheme and authority without a path.
-    private static func canonicalPrefix(origin: String, authority: Substring) throws(SourceURLError) -> String {
-        if let (_, port) = PortSuffix.split(authority), port != nil {
-            let whole = try SourceURL(origin + "/")
-            // Canonical URLs leave the default port out.
-            if whole.port == whole.scheme.defaultPort { return whole.canonical }
+    private static func canonicalPrefix(scheme: String, authority: Substring.UTF8View) throws(SourceURLError) -> String {
+        guard !authority.contains(UInt8(ascii: "@")) else { throw .credentials }
+        // The colons of an IPv6 address are no separators.
+        let isBracketed = authority.first == UInt8(ascii: "[")
+        guard let end = authority.firstIndex(of: isBracketed ? UInt8(ascii: "]") : UInt8(ascii: ":")) else {
+            guard authority.dropFirst(isBracketed ? 1 : 0).allSatisfy({ isHostByte($0, inBrackets: isBracketed) }) else {
+                throw .badHost
+            }
+            // The beginning of an address could be taken for another address, so it is not parsed.
+            return scheme + String(Substring(authority)).lowercased()
         }
-        // The beginning of an address could be taken for another address, and that of an international name cannot be converted.
-        guard authority.utf8.contains(where: { $0 >= 0x80 }) else { return origin.lowercased() }
-        return String(try SourceURL(origin + "/").canonical.dropLast())
+        let hostEnd = isBracketed ? authority.index(after: end) : end
+        let root = String(try SourceURL(scheme + String(Substring(authority[..<hostEnd])) + "/").canonical.dropLast())
+        let suffix = authority[hostEnd...]
+        if suffix.isEmpty { return root }
+        guard suffix.first == UInt8(ascii: ":") else { throw .badHost }
+        let digits = suffix.dropFirst()
+        if digits.isEmpty { return root + ":" }
+        guard let port = PortSuffix.port(in: Substring(digits)) else { throw .badPort }
+        let whole = try SourceURL("\(root):\(port)/")
+        // Canonical URLs leave the default port out.
+        return port == whole.scheme.defaultPort ? whole.canonical : String(whole.canonical.dropLast())
+    }
+
+    /// Whether the byte occurs in hosts of canonical URLs, in any case.
+    private static func isHostByte(_ byte: UInt8, inBrackets: Bool) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
+            UInt8(ascii: "A")...UInt8(ascii: "F"), UInt8(ascii: "."):
+            true
+        case UInt8(ascii: ":"): inBrackets
+        case UInt8(ascii: "g")...UInt8(ascii: "z"), UInt8(ascii: "G")...UInt8(ascii: "Z"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            !inBrackets
+        default: false
+        }
     }
 
     /// The canonical form of the beginning of an object's URL. A key is encoded as it is signed.

@@ -14,10 +14,14 @@ enum LinkedAnimations {
     ///   relative links are skipped.
     static func find(_ page: [UInt8], base: String?) -> [String] {
         var base = base.flatMap { URL(string: $0) }
+        var hasBaseElement = false
         var found: [String] = []
         var seen = Set<String>()
         for element in MarkupScanner(page) {
             if element.name == "base", let own = element.attributes["href"] {
+                // The first `<base>` with an address counts (HTML standard, section 4.2.3).
+                if hasBaseElement { continue }
+                hasBaseElement = true
                 let link = LinkText.normalize(own)
                 base = link.flatMap { URL(string: $0, relativeTo: base)?.absoluteURL ?? base }
                 continue

@@ -118,14 +118,23 @@ package struct RenditionPipeline: Sendable {
     /// attempt may succeed.
     ///
     /// - Returns: Nil if the error concerns the request or the source, or the source cannot be answered either.
-    package func original(insteadOf error: RenditionError, for request: RenditionRequest) async -> RenditionResult? {
+    /// - Throws: ``RenditionError`` for a reason that lies in the client or this server, such as a used-up allowance. Another request
+    ///   may be answered with the source.
+    package func original(
+        insteadOf error: RenditionError, for request: RenditionRequest
+    ) async throws(RenditionError) -> RenditionResult? {
         guard error.concernsRendition else { return nil }
         var original = request.with(Rendition(format: .gif))
         // Any other attempt has used the client's allowance already.
         if case .remembered = error {} else { original.allowance = .unlimited }
-        guard var result = try? await find(original) else { return nil }
-        result.isStorable = false
-        return result
+        do throws(RenditionError) {
+            var result = try await find(original)
+            result.isStorable = false
+            return result
+        } catch {
+            if case .whenServerHasCapacity = error.retry { throw error }
+            return nil
+        }
     }
 
     /// Returns a rendition if it is stored and may be answered. Produces and renews nothing.
@@ -145,12 +154,9 @@ package struct RenditionPipeline: Sendable {
         state.failures.failure(of: request.key, of: request.source) != nil
     }
 
-    /// Produces a rendition that no caller waits for, unless it is known to fail.
-    ///
-    /// - Throws: ``RenditionError/rateLimited(retryAfter:)`` if the client has used up its allowance.
-    package func produceBehindResponse(_ request: RenditionRequest) throws(RenditionError) {
-        guard !isKnownToFail(request) else { return }
-        try request.allowance.use()
+    /// Produces a rendition that no caller waits for, unless it is known to fail or the client has used up its allowance.
+    package func produceBehindResponse(_ request: RenditionRequest) {
+        guard !isKnownToFail(request), request.allowance.useIfAvailable() else { return }
         state.flights.start(FlightKey(request), urgency: request.urgency) { flight async throws(RenditionError) in
             try await runMissBehindResponse(request, flight)
         }
@@ -253,7 +259,7 @@ package struct RenditionPipeline: Sendable {
     /// request.
     private func renewBehindResponse(_ request: RenditionRequest) {
         let key = FlightKey(request)
-        guard !state.flights.isJoinable(key), request.allowance.take() == nil else { return }
+        guard !state.flights.isJoinable(key), request.allowance.useIfAvailable() else { return }
         state.flights.start(key, urgency: .renewal) { flight async throws(RenditionError) in
             try await runMiss(request, flight)
         }

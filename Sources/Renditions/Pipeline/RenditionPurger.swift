@@ -88,9 +88,8 @@ extension PurgeHandlers {
                     let result = try await purger.purge(scope)
                     return PurgeCounts(purged: result.purged, bytes: result.bytes)
                 } catch {
-                    // The purge is in force until the next start. The purge stream repeats it then, because its position is
-                    // stored on the same disk.
-                    return PurgeCounts(purged: 0, bytes: 0)
+                    // The purge is in force until the next start.
+                    return nil
                 }
             }, revalidateEverything: { await purger.revalidateAll() })
     }

@@ -65,27 +65,6 @@ package struct UploadRequest: Sendable {
     }
 }
 
-/// Permission of one request to cause a miss, used when neither the cache nor the failure memory has an answer.
-package struct MissAllowance: Sendable {
-    /// Counts a miss; returns nil if it may go on, else the seconds to wait, at least 1.
-    package let take: @Sendable () -> Int?
-
-    /// - Parameter take: Counts a miss; returns nil if it may go on, else the seconds to wait, at least 1.
-    package init(_ take: @escaping @Sendable () -> Int?) {
-        self.take = take
-    }
-
-    /// For work that no client requested.
-    package static let unlimited = MissAllowance { nil }
-
-    /// Counts a miss.
-    ///
-    /// - Throws: ``RenditionError/rateLimited(retryAfter:)`` if the client has used up its allowance.
-    package func use() throws(RenditionError) {
-        if let seconds = take() { throw .rateLimited(retryAfter: seconds) }
-    }
-}
-
 extension AliasKey {
     /// The key of a rendition of a source.
     package init(_ source: SourceURL, _ rendition: Rendition) {

@@ -38,16 +38,14 @@ package struct OriginRules: Sendable, Equatable {
 
     /// Whether the source at `url` may stay stored after the origin has confirmed it (304), and for how long.
     ///
-    /// A lifetime that the response does not repeat keeps its value (RFC 9111 section 4.3.4). The stored value does not tell whether
-    /// it is the origin's or an earlier one of the configuration, so the present configuration can only shorten it.
+    /// A lifetime that the response does not repeat keeps its value (RFC 9111 section 4.3.4) within the bounds. It yields to that of a
+    /// mount: the stored value does not tell whether it is the origin's or an earlier one of the mount.
     ///
     /// - Parameter known: The stored lifetime, in seconds.
     func permission(for url: SourceURL, _ directives: CacheDirectives, renewing known: Int64?) -> StoragePermission {
         var permission = permission(for: url, directives)
-        guard isObeyed, permission.isAllowed, !directives.noCache, directives.freshFor == nil, let known else {
-            return permission
-        }
-        permission.freshFor = min(known, permission.freshFor ?? known)
+        guard isObeyed, permission.isAllowed, permission.freshFor == nil, let known else { return permission }
+        permission.freshFor = min(max(known, shortest), longest)
         return permission
     }
 }

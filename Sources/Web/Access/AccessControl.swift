@@ -16,8 +16,8 @@ package struct AccessControl: Sendable {
     private let limitsUploads: Bool
     /// Whether the bytes that a client receives are limited.
     let limitsBytes: Bool
-    /// The beginnings of the URLs that are available through mounts only.
-    private let privateBases: [String]
+    /// The sources that are available through mounts only.
+    private let privateSources: [SourceScope]
 
     package init(_ policy: WebPolicy, limits: ClientLimits, clock: CacheClock) {
         signatures = SignatureCheck(
@@ -30,7 +30,7 @@ package struct AccessControl: Sendable {
         limitsMisses = policy.rateLimit != nil
         limitsUploads = policy.uploadLimit != nil
         limitsBytes = policy.byteLimit != nil
-        privateBases = policy.mounts.values.filter(\.isPrivate).map(\.base)
+        privateSources = policy.mounts.values.filter(\.isPrivate).map { SourceScope(below: $0.origin) }
     }
 
     /// Checks a request whose target contains all that its signature covers, and notes its key in the target.
@@ -59,7 +59,7 @@ package struct AccessControl: Sendable {
             limits.keys.granted(name)
         }
         if let refusal = target.source.flatMap(sources.refusal) { throw Problem(.fetchFailed(.notAllowed(refusal))) }
-        if target.mount == nil, let url = target.source?.canonical, privateBases.contains(where: url.hasPrefix) {
+        if target.mount == nil, let source = target.source, privateSources.contains(where: { $0.contains(source) }) {
             throw Problem(.fetchFailed(.notAllowed(.pattern)))
         }
     }
@@ -108,35 +108,20 @@ package struct AccessControl: Sendable {
 package struct SignatureCheck: Sendable {
     private let keys: SigningKeys
     private let isRequired: Bool
-    /// The mounts whose requests must be signed.
-    private let signedMounts: [SourcesOfMount]
+    /// The sources of the mounts whose requests must be signed.
+    private let signedSources: [SourceScope]
     private let now: @Sendable () -> Int64
-
-    /// The sources that lie below a mount.
-    private struct SourcesOfMount {
-        private let base: String
-        private let patterns: [SourcePattern]
-        private let hasAll: Bool
-
-        init(_ mount: Mount) {
-            base = mount.base
-            patterns = mount.patterns
-            hasAll = mount.allow.isEmpty
-        }
-
-        func contains(_ source: SourceURL) -> Bool {
-            // A pattern matches no path that hides dot segments, and that of an S3 mount matches the URLs of its bucket.
-            hasAll && source.canonical.hasPrefix(base) || patterns.contains { $0.matches(source) }
-        }
-    }
 
     /// - Parameters:
     ///   - isRequired: Whether a request without a signature is refused. A wrong signature is refused in any case, if there are keys.
-    ///   - mounts: All mounts. Where one requires signatures, requests with the URLs of its sources need them too.
+    ///   - mounts: All mounts. Where one requires signatures, requests for its sources need them too if they contain a URL, or name a
+    ///     mount without a rule of its own.
     package init(keys: SigningKeys, isRequired: Bool, mounts: [Mount] = [], clock: CacheClock) {
         self.keys = keys
         self.isRequired = isRequired
-        signedMounts = mounts.filter { $0.requiresSignature == true }.map(SourcesOfMount.init)
+        signedSources = mounts.filter { $0.requiresSignature == true }.flatMap { mount in
+            (mount.allow.isEmpty ? [""] : mount.allow).map { SourceScope(below: mount.origin, path: $0) }
+        }
         now = clock.unixSeconds
     }
 
@@ -161,8 +146,8 @@ package struct SignatureCheck: Sendable {
     }
 
     private func needsSignature(_ source: SourceURL?, _ mount: Mount?) -> Bool {
-        if let mount { return mount.requiresSignature ?? isRequired }
-        return isRequired || source.map { source in signedMounts.contains { $0.contains(source) } } ?? false
+        if let rule = mount?.requiresSignature { return rule }
+        return isRequired || source.map { source in signedSources.contains { $0.contains(source) } } ?? false
     }
 
     /// Whether the time `expires`, in seconds since 1970, has come.

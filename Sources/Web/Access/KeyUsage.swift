@@ -33,9 +33,9 @@ final class KeyUsage: Sendable {
     /// - Parameter general: The permission of requests whose key has no rate.
     func allowance(_ key: SigningKey, otherwise general: MissAllowance) -> MissAllowance {
         guard let name = key.name else { return general }
-        return MissAllowance { [self] in
-            let wait = key.rate.map { take(name, $0) } ?? general.take()
-            if wait == nil { misses.increment(name) } else { refused(name) }
+        return MissAllowance { [self] isRequired in
+            let wait = key.rate.map { take(name, $0) } ?? general.take(isRequired)
+            if wait == nil { misses.increment(name) } else if isRequired { refused(name) }
             return wait
         }
     }

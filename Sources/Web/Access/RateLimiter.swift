@@ -96,7 +96,7 @@ package final class RateLimiter: Sendable {
     ///   bucket, so they are not limited.
     func allowance(for client: ClientNetwork?) -> MissAllowance {
         guard let client else { return .unlimited }
-        return MissAllowance { self.take(client) }
+        return MissAllowance { _ in self.take(client) }
     }
 
     private static func fullest(_ set: Range<Int>, _ buckets: [Bucket?]) -> Int {

@@ -1,4 +1,4 @@
-package import Fetch
+internal import Fetch
 internal import Foundation
 internal import SystemIO
 

@@ -19,7 +19,9 @@ extension PurgeNotice {
             let parts = text.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
             self.init(.prefix, [], publicURL, parts.count == 4 ? [CDNTags(text).host] : [])
         case .object(let id):
-            targets = Rendition.Format.offered.filter(\.isSentAsStored).map { "/object/\(id).\($0.rawValue)" }
+            // The facts of an upload are composed for each request, but have an address and may be in caches.
+            let formats = Rendition.Format.offered.filter { $0.isSentAsStored || $0 == .json }
+            targets = formats.map { "/object/\(id).\($0.rawValue)" }
             self.init(.object, targets, publicURL, [])
         case .all: self.init(.all, [], publicURL, [])
         }

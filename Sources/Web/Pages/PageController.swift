@@ -134,7 +134,7 @@ struct PageController: Sendable {
             page.original = nil
         } else if page.onMiss == .original {
             // Without an allowance, the page is the same and the video is not produced.
-            try? pipeline.produceBehindResponse(video)
+            pipeline.produceBehindResponse(video)
         }
         return page
     }
@@ -150,7 +150,7 @@ struct PageController: Sendable {
         guard !pipeline.isKnownToFail(entry) else { return false }
         if background.contains(entry) { return true }
         // It counts as a miss of the client, as any other conversion. Without an allowance, it is left to a later visitor.
-        guard (try? entry.allowance.use()) != nil else { return true }
+        guard entry.allowance.useIfAvailable() else { return true }
         background.add(entry, after: request(page.videoRendition, of: page, client))
         return true
     }
@@ -200,11 +200,7 @@ struct PageController: Sendable {
         do throws(RenditionError) {
             (facts, result) = try await self.facts(of: page, client)
         } catch {
-            let problem = problems.failure(Problem(error), host: page.source.host, page.terms, form: form)
-            guard page.onError == .original,
-                let original = await pipeline.original(insteadOf: error, for: request(page.videoRendition, of: page, client))
-            else { return problem }
-            return responder.response(original, .source, page.terms)
+            return await errorResponse(error, page, client, form)
         }
         do throws(Problem) {
             // The facts of most pages are in memory; their requests are in the access log.
@@ -212,6 +208,20 @@ struct PageController: Sendable {
             return try body(facts, result)
         } catch {
             return problems.failure(error, host: page.source.host, page.terms, form: form)
+        }
+    }
+
+    private func errorResponse(
+        _ error: RenditionError, _ page: Page, _ client: ClientContext, _ form: ProblemForm
+    ) async -> HTTPResponse {
+        do throws(RenditionError) {
+            let video = request(page.videoRendition, of: page, client)
+            if page.onError == .original, let original = try await pipeline.original(insteadOf: error, for: video) {
+                return responder.response(original, .source, page.terms)
+            }
+            return problems.failure(Problem(error), host: page.source.host, page.terms, form: form)
+        } catch {
+            return problems.failure(Problem(error), host: page.source.host, page.terms, form: form)
         }
     }
 

@@ -51,23 +51,32 @@ package struct PageFacts {
         _ poster: Rendition, maxWidth: Int?, maxHeight: Int?, widths: [Int]? = nil
     ) throws(Problem) -> Rendition? {
         let size = size(of: poster)
-        var (width, height) = OEmbed.fit(size.width, size.height, maxWidth, maxHeight)
+        let (width, height) = OEmbed.fit(size.width, size.height, maxWidth, maxHeight)
         if (width, height) == (size.width, size.height) { return poster }
-        if let widths {
-            guard let step = widths.last(where: { $0 <= width }) else { return nil }
-            (width, height) = OEmbed.fit(size.width, size.height, step, nil)
+        guard let widths else { return try resized(poster, width: width, height: height) }
+        for step in widths.reversed() where step <= width {
+            // Beside a rounded height, a picture that keeps its aspect ratio could be narrower than the step.
+            let stepHeight: Int? = poster.options.size.fit == .contain ? nil : OEmbed.fit(size.width, size.height, step, nil).1
+            guard let reduced = try resized(poster, width: step, height: stepHeight) else { continue }
+            // The picture's height is rounded to the nearest, that of the bounds down.
+            if self.size(of: reduced).height <= maxHeight ?? .max { return reduced }
         }
-        guard width >= 2, height >= 2 else { return nil }
-        var bounded = poster
+        return nil
+    }
+
+    /// The poster with another size; nil for a size that no option expresses.
+    private func resized(_ poster: Rendition, width: Int, height: Int?) throws(Problem) -> Rendition? {
+        guard width >= 2, height ?? 2 >= 2 else { return nil }
+        var resized = poster
         do throws(RenditionError) {
             // A size replaces the zoom, with which it cannot be combined.
-            try bounded.set(RenditionOption.zoom.rawValue, to: "1")
-            try bounded.set(RenditionOption.width.rawValue, to: String(width))
-            try bounded.set(RenditionOption.height.rawValue, to: String(height))
+            try resized.set(RenditionOption.zoom.rawValue, to: "1")
+            try resized.set(RenditionOption.width.rawValue, to: String(width))
+            if let height { try resized.set(RenditionOption.height.rawValue, to: String(height)) }
         } catch {
             throw Problem(error)
         }
-        return bounded
+        return resized
     }
 
     /// The contents of the page.

@@ -62,7 +62,10 @@ struct RenditionController: Sendable {
         let follows = target.negotiation != nil && target.onMiss == .original
         return .later(in: RequestSpan(of: request, tracer)) {
             if let accepted = await asynchronous.response(to: renditionRequest, client, url: url, terms) { return accepted }
-            return await missResponse(renditionRequest, follows: follows, onError: target.onError, terms)
+            var request = renditionRequest
+            // The alternative, and the source instead of the rendition, take no other fetch.
+            request.allowance = client.allowance.countedOnce
+            return await missResponse(request, follows: follows, onError: target.onError, terms)
         }
     }
 
@@ -85,12 +88,7 @@ struct RenditionController: Sendable {
                 return responder.originalResponse(source, terms)
             }
             if let alternative = request.alternative, responder.isLargerThanSource(result.rendition) {
-                var request = request.with(alternative)
-                // The client has used its allowance for the larger rendition already, unless the cache had that.
-                switch result.provenance {
-                case .hit, .stale: break
-                default: request.allowance = .unlimited
-                }
+                let request = request.with(alternative)
                 return await missResponse(request, follows: follows, onError: onError, insteadOf: result, terms)
             }
             // The flight of the larger rendition has stored the alternative.
@@ -98,11 +96,20 @@ struct RenditionController: Sendable {
             log.answered(request.rendition, host: request.source.host, result)
             return responder.response(result, .source, terms)
         } catch {
-            let problem = problems.failure(Problem(error), host: request.source.host, terms)
-            guard onError == .original, let original = await pipeline.original(insteadOf: error, for: request) else {
-                return problem
+            return await errorResponse(error, request, onError, terms)
+        }
+    }
+
+    private func errorResponse(
+        _ error: RenditionError, _ request: RenditionRequest, _ onError: Mount.OnError, _ terms: ResponseTerms
+    ) async -> HTTPResponse {
+        do throws(RenditionError) {
+            if onError == .original, let original = try await pipeline.original(insteadOf: error, for: request) {
+                return responder.response(original, .source, terms)
             }
-            return responder.response(original, .source, terms)
+            return problems.failure(Problem(error), host: request.source.host, terms)
+        } catch {
+            return problems.failure(Problem(error), host: request.source.host, terms)
         }
     }
 

@@ -70,10 +70,12 @@ struct ConvertPlan {
         for file in files where file.input != "-" {
             if let identity = FileIdentity(file.input) { inputs[identity] = file.input }
         }
-        var outputs: [FileIdentity: String] = [:]
+        var outputs: [String: String] = [:]
         for file in files where file.output != "-" {
             guard let identity = FileIdentity(file.output) else { continue }
-            if let other = outputs.updateValue(file.output, forKey: identity), files.count > 1 {
+            // Each name of a hard link gets a file of its own.
+            let path = URL(fileURLWithPath: file.output).resolvingSymlinksInPath().path
+            if let other = outputs.updateValue(file.output, forKey: path), files.count > 1 {
                 throw Mistake(description: "\(other) and \(file.output) are one file; remove one of them.")
             }
             guard let input = inputs[identity] else { continue }

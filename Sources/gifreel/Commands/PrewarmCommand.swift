@@ -276,12 +276,15 @@ struct PrewarmCommand: ParsableCommand {
         return totals.failed == 0 ? 0 : Code.failed
     }
 
-    /// The configuration of the settings that this command reads.
-    private func serviceConfiguration() throws -> ServiceConfiguration {
-        let values = try SettingsReader.read(
+    /// The settings in force for this command.
+    private func settingsInForce() throws -> Settings {
+        try SettingsReader.read(
             file: configurationFile, environment: ProcessInfo.processInfo.environment, flags: settings
         ).settings
-        return try ServiceConfiguration(values)
+    }
+
+    private func serviceConfiguration() throws -> ServiceConfiguration {
+        try ServiceConfiguration(settingsInForce())
     }
 
     /// The pipeline on a cache directory that no server uses.
@@ -295,9 +298,11 @@ struct PrewarmCommand: ParsableCommand {
         do {
             let log = LogOutput(format: configuration.logFormat == .json ? .json : .text, level: .error)
             let logger = log.makeLogger()
-            // A run on a directory of its own takes no part in a cluster.
+            // A run on a directory of its own takes no part in a cluster, and misses its purges.
+            let holdsQueue = configuration.cluster != nil
             configuration.cluster = nil
-            let core = try RenditionCore(configuration, zygote: zygote, registry: PrometheusRegistry([]), logger: logger)
+            let core = try RenditionCore(
+                configuration, zygote: zygote, registry: PrometheusRegistry([]), holdsQueue: holdsQueue, logger: logger)
             return (core, core.pipeline(configuration, logger: logger), log)
         } catch let error as CacheError {
             guard case .directoryInUse = error else { throw error }
@@ -306,15 +311,20 @@ struct PrewarmCommand: ParsableCommand {
     }
 
     /// A path per list and target, below `$XDG_STATE_HOME` (XDG Base Directory Specification). The target is the server, or the
-    /// cache directory, wherever it is set.
+    /// cache directory with all settings, wherever they are set: other settings may produce other renditions, or other failures.
     private func defaultJournal(_ entries: [PrewarmEntry]) throws -> String {
         let environment = ProcessInfo.processInfo.environment
         let state =
             environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
             ?? (environment["HOME"] ?? ".") + "/.local/state"
-        let target =
-            try server.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
-            ?? URL(fileURLWithPath: serviceConfiguration().cache.directory).standardizedFileURL.path
+        let target: String
+        if let server {
+            target = server.hasSuffix("/") ? String(server.dropLast()) : server
+        } else {
+            let settings = try settingsInForce()
+            let directory = URL(fileURLWithPath: try ServiceConfiguration(settings).cache.directory).standardizedFileURL.path
+            target = ([directory] + settings.lines).joined(separator: "\n")
+        }
         return "\(state)/gifreel/prewarm-\(ListLoader.fingerprint(of: entries, target: target)).ndjson"
     }
 

@@ -54,7 +54,10 @@ package final class GifreelService: Sendable {
             SharedPrewarmRunner(concurrency: configuration.prewarm.concurrency)
         }
         self.sharedPrewarm = sharedPrewarm
-        let core = try RenditionCore(configuration, zygote: zygote, clock: clock, registry: registry, logger: logger) {
+        let core = try RenditionCore(
+            configuration, zygote: zygote, clock: clock, registry: registry, holdsQueue: configuration.cluster != nil,
+            logger: logger
+        ) {
             sharedPrewarm?.wake()
         }
         do {

@@ -32,12 +32,13 @@ final class RenditionCore: Sendable {
     ///
     /// - Parameters:
     ///   - zygote: Forked before the process had a second thread.
+    ///   - holdsQueue: Whether writes that are queued wait for the purges that this node missed.
     ///   - logger: Receives lines about the cache, the shared store and the cluster, from any thread.
     ///   - onPrewarm: Called on any thread when a list was added for all nodes.
     /// - Throws: Errors whose description says what to change.
     init(
         _ configuration: ServiceConfiguration, zygote: Zygote, clock: CacheClock = .system, registry: PrometheusRegistry,
-        logger: Logger, onPrewarm: @escaping @Sendable () -> Void = {}
+        holdsQueue: Bool, logger: Logger, onPrewarm: @escaping @Sendable () -> Void = {}
     ) throws {
         self.clock = clock
         cache = try Cache(configuration: configuration.cache, clock: clock) { logger.warning("\($0)") }
@@ -49,7 +50,7 @@ final class RenditionCore: Sendable {
         }
         do {
             store = try configuration.store.map { settings in
-                try SharedStore(settings, holdsQueue: configuration.cluster != nil) { event in
+                try SharedStore(settings, holdsQueue: holdsQueue) { event in
                     logger.log(level: event.isProblem ? .warning : .notice, "shared store", metadata: ["event": "\(event)"])
                 }
             }

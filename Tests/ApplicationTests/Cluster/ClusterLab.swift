@@ -22,11 +22,16 @@ final class ClusterLab: Sendable {
     }
 
     /// Starts another node, which the caller keeps.
-    func node(_ name: String, _ settings: [String] = []) async throws -> GifreelProcess {
-        let node = try GifreelProcess(Self.settings(name, redis, store, port: store.port) + settings)
+    ///
+    /// - Parameter directory: That of a node that has ended.
+    func node(_ name: String, _ settings: [String] = [], directory: URL? = nil) async throws -> GifreelProcess {
+        let node = try GifreelProcess(self.settings(name, port: store.port) + settings, directory: directory)
         try await Self.waitUntilShared(node)
         return node
     }
+
+    /// The settings of a node that reaches the store at a port.
+    func settings(_ name: String, port: Int) -> [String] { Self.settings(name, redis, store, port: port) }
 
     private static func settings(_ name: String, _ redis: RedisServer, _ store: S3Server, port: Int) -> [String] {
         [

@@ -27,6 +27,8 @@ final class SimulatedNode: @unchecked Sendable {
             saved?.append(scope)
             return saved != nil
         }
+
+        func isCurrent() async -> Bool { true }
     }
 
     let disk: Disk

@@ -21,7 +21,7 @@ import Testing
         var count: Int { uses.withLock { $0 } }
 
         var allowance: MissAllowance {
-            MissAllowance { [self] in
+            MissAllowance { [self] _ in
                 uses.withLock { uses in
                     uses += 1
                     return uses > limit ? 7 : nil
@@ -38,14 +38,16 @@ import Testing
             let misses = Misses(limit: 2)
             let request = try world.request("/a.gif", allowance: misses.allowance)
             await #expect(throws: failure) { try await world.pipeline.find(request) }
-            #expect(await world.pipeline.original(insteadOf: failure, for: request) != nil)
+            #expect(try await world.pipeline.original(insteadOf: failure, for: request) != nil)
             #expect(misses.count == 1 && world.fetches.count == 2)
             let remembered = RenditionError.remembered(failure, remaining: 600)
             await #expect(throws: remembered) { try await world.pipeline.find(request) }
             #expect(misses.count == 1)
-            #expect(await world.pipeline.original(insteadOf: remembered, for: request) != nil)
+            #expect(try await world.pipeline.original(insteadOf: remembered, for: request) != nil)
             #expect(misses.count == 2 && world.fetches.count == 3)
-            #expect(await world.pipeline.original(insteadOf: remembered, for: request) == nil)
+            await #expect(throws: RenditionError.rateLimited(retryAfter: 7)) {
+                _ = try await world.pipeline.original(insteadOf: remembered, for: request)
+            }
             #expect(misses.count == 3 && world.fetches.count == 3)
         }
     }
@@ -71,6 +73,22 @@ import Testing
             #expect(try await world.pipeline.find(request).provenance == .hit)
             #expect(misses.count == 1 && world.fetches.count == 2)
         }
+    }
+
+    @Test func theMissesOfOneRequestCountOnceAndOnlyWhatIsRequiredIsRefused() throws {
+        let misses = Misses(limit: 1)
+        let asked = Mutex<[Bool]>([])
+        let allowance = MissAllowance { required in
+            asked.withLock { $0.append(required) }
+            return misses.allowance.take(required)
+        }
+        let first = allowance.countedOnce
+        for _ in 0..<3 { try first.use() }
+        #expect(misses.count == 1 && first.useIfAvailable())
+        let second = allowance.countedOnce
+        #expect(!second.useIfAvailable())
+        #expect(throws: RenditionError.rateLimited(retryAfter: 7)) { try second.use() }
+        #expect(asked.withLock { $0 } == [true, false, true])
     }
 
     @Test func withoutAnAllowanceAStaleRenditionIsSentAndNotRenewed() async throws {

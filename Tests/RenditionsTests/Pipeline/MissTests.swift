@@ -104,7 +104,7 @@ import Testing
         try await PipelineFixture.run { world async throws in
             world.answer("/a.gif", .content(gif))
             let uses = Mutex(0)
-            let allowance = MissAllowance {
+            let allowance = MissAllowance { _ in
                 uses.withLock { uses in
                     uses += 1
                     return uses > 1 ? 7 : nil
@@ -235,9 +235,7 @@ import Testing
     }
 
     @Test func aLifetimeThatAConfirmationDoesNotRepeatIsKept() async throws {
-        var rules = OriginRules()
-        rules.freshFor = ["https://a.test/": 900]
-        try await PipelineFixture.run(rules: rules) { world async throws in
+        try await PipelineFixture.run(rules: OriginRules()) { world async throws in
             world.answer("/a.gif", .content(gif, etag: "\"1\"", CacheDirectives("max-age=500")))
             _ = try await world.find("/a.gif")
             world.answer("/a.gif", .content(gif, etag: "\"1\""))

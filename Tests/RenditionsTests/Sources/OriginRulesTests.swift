@@ -31,8 +31,8 @@ import Testing
     @Test(
         arguments: [
             // The lifetime of a confirmation, the stored one, that of the mount, and the result.
-            ("max-age=500", 200, 300, 500), ("no-cache", 200, 300, 60), ("", 200, 300, 200), ("", 200, nil, 200),
-            ("", nil, 300, 300), ("", nil, nil, nil), ("", 400, 300, 300),
+            ("max-age=500", 200, 300, 500), ("no-cache", 200, 300, 60), ("", 200, 300, 300), ("", 200, nil, 200),
+            ("", nil, 300, 300), ("", nil, nil, nil), ("", 400, 300, 300), ("", 1, nil, 60), ("", 2000, nil, 1000),
         ] as [(String, Int64?, Int64?, Int64?)])
     func aConfirmationWithoutALifetimeKeepsTheStoredOne(
         _ text: String, _ known: Int64?, _ configured: Int64?, _ expected: Int64?

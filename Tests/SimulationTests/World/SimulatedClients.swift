@@ -31,7 +31,7 @@ final class SimulatedClients: Sendable {
         case 55..<63: leave(url)
         case 63..<70: upload(Ledger.group(url))
         case 70..<74: look(url)
-        case 74..<78: start { clients in try? clients.node.pipeline.produceBehindResponse(clients.randomRequest(url)) }
+        case 74..<78: start { clients in clients.node.pipeline.produceBehindResponse(clients.randomRequest(url)) }
         case 78..<88: replace(Ledger.group(url))
         case 88..<96: purge(randomScope(url))
         case 96..<98: node.cache.forgetHot()

@@ -85,6 +85,52 @@ import Testing
         }
     }
 
+    /// Origins resolve them to `/m/priv/a.gif`.
+    private static let spellings = ["/m/priv/a.gif", "/m//priv/a.gif", "/m/x/..%2Fpriv/a.gif", "/m%2Fpriv/a.gif"]
+
+    @Test func aMountThatRequiresSignaturesIsNotOpenToOtherSpellingsOrMounts() async throws {
+        let origin = try LoopbackOrigin(["/m/priv/a.gif": { _ in .ok(Self.gif) }, "/m/a.gif": { _ in .ok(Self.gif) }])
+        defer { origin.stop() }
+        try await WebFixture.run([:]) { settings in
+            settings.policy.signingKeys = SigningKeys([Self.key])
+            var mount = Mount(origin: try SourceURL(origin.url("/m/priv/")))
+            mount.requiresSignature = true
+            settings.policy.mounts["members"] = mount
+            mount.requiresSignature = false
+            settings.policy.mounts["guests"] = mount
+            settings.policy.mounts["all"] = Mount(origin: try SourceURL(origin.url("/m/")))
+        } _: { web async throws in
+            for target in Self.spellings.map({ "/mp4/\(origin.url($0))" }) + ["/members/a.mp4", "/all/priv/a.mp4"] {
+                let refused = try await web.request("GET", target)
+                #expect(refused.status == 403 && refused.code == "bad_signature", "\(target)")
+            }
+            #expect(origin.requests.isEmpty)
+            // A mount's own rule precedes.
+            for target in ["/guests/a.mp4", "/all/a.mp4", "/mp4/\(origin.url("/m/a.gif"))"] {
+                #expect(try await web.request("GET", target).status == 200, "\(target)")
+            }
+        }
+    }
+
+    @Test func theSourcesOfAPrivateMountHaveNoOtherSpelling() async throws {
+        let origin = try LoopbackOrigin(["/m/priv/a.gif": { _ in .ok(Self.gif) }, "/m/a.gif": { _ in .ok(Self.gif) }])
+        defer { origin.stop() }
+        try await WebFixture.run([:]) { settings in
+            var mount = Mount(origin: try SourceURL(origin.url("/m/priv/")))
+            mount.isPrivate = true
+            settings.policy.mounts["members"] = mount
+        } _: { web async throws in
+            for spelling in Self.spellings {
+                let refused = try await web.request("GET", "/mp4/\(origin.url(spelling))")
+                #expect(refused.status == 403 && refused.code == "source_not_allowed", "\(spelling)")
+            }
+            #expect(origin.requests.isEmpty)
+            for target in ["/members/a.mp4", "/mp4/\(origin.url("/m/a.gif"))"] {
+                #expect(try await web.request("GET", target).status == 200, "\(target)")
+            }
+        }
+    }
+
     @Test func aSourceThatIsNotAllowedIsRefusedAlsoIfItIsCached() async throws {
         try await WebFixture.run(paths, { $0.allow = [try #require(SourcePattern("example.com"))] }) { web async throws in
             let response = try await web.request("GET", web.target("mp4", "/a.gif"))

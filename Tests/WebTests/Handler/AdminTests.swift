@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["http://a.test/%C3%B", "ftp://a.test/", "http://a.test/a#b"])
+    @Test(arguments: ["http://a.test/%C3%B", "ftp://a.test/", "http://a.test/a#b", "http://u@a.test", "http://a.test:99999"])
     func aPrefixOfNoSourceIsRefused(_ prefix: String) async throws {
         try await WebFixture.run([:], configure) { web async throws in
             let target = "/cache?prefix=\(PercentEncoding.encode(prefix))"

@@ -81,6 +81,15 @@ import Testing
         #expect(PurgeNotice(.prefix("https://a.te"), mounts: [:], publicURL: nil).tags.isEmpty)
     }
 
+    @Test func aNoticeNamesTheAddressesOfAnObjectWithItsFacts() throws {
+        let id = try #require(ObjectID(hex: String(repeating: "0", count: 64)))
+        let notice = PurgeNotice(.object(id), mounts: [:], publicURL: "https://gifs.test")
+        for name in ["mp4", "json"] {
+            #expect(notice.urls.contains("https://gifs.test/object/\(id).\(name)"), "\(notice.urls)")
+        }
+        #expect(!notice.urls.contains { $0.hasSuffix(".html") } && notice.tags.isEmpty)
+    }
+
     @Test func aNoticeNamesAddressesAndTagsOfAnObjectInS3() throws {
         let root = try SourceURL("https://pics.s3.example/")
         let mounts = [

@@ -143,6 +143,35 @@ import Testing
         }
     }
 
+    @Test func theThumbnailOfASignedPageHasTheWidthOfItsAddress() async throws {
+        let gif = GIFBuilder.animation(frames: 2, width: 300, height: 200)
+        let keys = SigningKeys(["an-example-key-of-at-least-32-bytes"])
+        try await WebFixture.run(["/a.gif": { _ in .ok(gif) }]) { settings in
+            settings.policy.signingKeys = keys
+            settings.policy.requiresSignature = true
+            settings.policy.publicURL = "https://gifs.example"
+        } _: { web async throws in
+            let source = try SourceURL(web.origin.url("/a.gif"))
+            let cover = [("fit", "cover"), ("height", "180"), ("width", "240")].map { QueryItem(name: $0.0, value: $0.1) }
+            for (options, bounds, size, height) in [
+                ([], "&maxwidth=200", (160, 107), nil), ([], "&maxwidth=200&maxheight=107", (160, 107), nil),
+                // 106.67 lines are rounded to 107.
+                ([], "&maxwidth=160&maxheight=106", nil, nil),
+                // A picture that is cropped keeps its aspect ratio only with both sides.
+                (cover, "&maxwidth=200", (160, 120), "height=120"),
+            ] as [([QueryItem], String, (Int, Int)?, String?)] {
+                let target = try #require(TargetSigner(keys: keys).target(.html, options, of: source))
+                let url = PercentEncoding.encode("https://gifs.example\(target)")
+                let document = try await web.request("GET", "/oembed?url=\(url)\(bounds)").json()
+                #expect(document["thumbnail_width"] as? Int == size?.0, "\(bounds): \(document)")
+                #expect(document["thumbnail_height"] as? Int == size?.1, "\(bounds): \(document)")
+                let address = document["thumbnail_url"] as? String
+                #expect(address?.contains("width=160") == size.map { _ in true }, "\(document)")
+                #expect(address?.contains(height ?? "height=") ?? false == (height != nil), "\(document)")
+            }
+        }
+    }
+
     @Test func theFrameHasNoCallback() async throws {
         let gif = GIFBuilder.animation(frames: 2)
         try await WebFixture.run(["/a.gif": { _ in .ok(gif) }]) { settings in

@@ -1,5 +1,5 @@
 "use strict";
-// Plays the GIFs of a page, or the formats in data-sources, as videos of the server of this script. Where anything fails, the image stays.
+// Plays the GIFs of a page, or the formats in data-sources, as videos of this server. Where anything fails, the image stays.
 // <script src="https://gifs.example.com/gifreel.js" defer></script>; attributes and limits: docs/pages.md.
 (() => {
   const { src, dataset: settings } = document.currentScript;
@@ -11,7 +11,7 @@
   const widths = (settings.widths || "160 320 480 640 960 1280 1920").split(" ");
   const stays = matchMedia("(prefers-reduced-motion: reduce)").matches || navigator.connection?.saveData;
   const known = new WeakMap();
-  /** Attributes that have no meaning on a video. Handlers of clicks are called on the image. */
+  /** Attributes that have no meaning on a video. Click handlers are called on the image. */
   const dropped = /^(on.*|src|srcset|sizes|alt|loading|decoding|fetchpriority|data-gifreel.*)$/;
 
   /** The URL of a rendition: below a mount, where the extension replaces that of a GIF, or with the source's URL in its path. */
@@ -23,12 +23,12 @@
     return `${root}${[format, ...options]}/${source}`;
   }
 
-  /** The URLs that the page states for an image, or else those of this server. */
+  /** The URLs that the page states, or this server's. */
   function addresses(img, source) {
     const { gifreelMp4: mp4, gifreelAv1: av1, gifreelJpg: jpg } = img.dataset;
     if (mp4) return { mp4, av1, jpg };
     const options = settings.options ? settings.options.split(",") : [];
-    // The smallest step that fills the image on this screen. Without a stated width, the file decides the layout.
+    // The smallest step that fills the image. Without a stated width, the file decides the layout.
     const pixels = img.getAttribute("width") && img.clientWidth * devicePixelRatio;
     const step = pixels && widths.find((width) => width >= pixels);
     if (step) options.push("width=" + step);
@@ -55,7 +55,7 @@
   /** Shows the poster in place of a GIF that has not arrived, and returns functions: `start` plays the video. */
   function takeOver(img) {
     const source = img.src.split("#")[0];
-    const srcset = img.getAttribute("srcset");
+    const { srcset } = img;
     const urls = addresses(img, source);
     const takeover = new AbortController();
     const { signal } = takeover;
@@ -68,28 +68,28 @@
       else if (!isPaused) play();
     });
 
-    const shows = () => img.src === poster || img.src.split("#")[0] === source;
+    const shows = () => (img.src === poster ? !img.srcset : img.src.split("#")[0] === source && img.srcset === srcset);
     function release() {
       takeover.abort();
       visibility.disconnect();
       approach.unobserve(img);
+      video?.replaceWith(img);
+      if (img.src === poster) img.src = source;
     }
     function restore(event) {
       // Handlers of the page do not know the poster.
       event.stopImmediatePropagation();
+      if (srcset && shows()) img.srcset = srcset;
       release();
-      video?.replaceWith(img);
-      if (!shows()) return;
-      if (srcset !== null) img.srcset = srcset;
-      if (img.src === poster) img.src = source;
     }
     function swap() {
       if (!shows()) return;
       const { naturalWidth, naturalHeight, clientWidth } = img;
-      // The sides of a video are even. The layout keeps the GIF's own.
+      // The sides of a video are even.
       if (naturalWidth % 2 || naturalHeight % 2) video.style.aspectRatio = naturalWidth / naturalHeight;
       video.style.objectFit = getComputedStyle(img).objectFit;
       img.replaceWith(video);
+      changes.observe(img, changed);
       if (naturalWidth && video.clientWidth !== clientWidth) video.width = naturalWidth;
       visibility.observe(video);
     }
@@ -115,10 +115,10 @@
       poster = img.src;
     }
     if (/\.gif([?]|$)/i.test(source)) {
-      // The browser then stops loading the GIF, or never begins.
+      // The browser then does not load the GIF.
       if (urls.jpg && (stays || !img.complete)) showPoster();
     } else if (urls.jpg && stays) {
-      // A still picture has no poster and is not touched.
+      // A still picture has no poster.
       Object.assign(new Image(), { onload: showPoster, src: urls.jpg });
     }
     if (stays) img.addEventListener("click", start, { once: true, signal });
@@ -138,10 +138,12 @@
 
   function consider(img) {
     if (known.get(img)?.shows()) return;
-    // A script has changed the picture, such as one that loads images lazily.
+    // A script has changed the picture, as lazy loaders do.
     known.get(img)?.release();
     known.delete(img);
     if (img.tagName !== "IMG" || !img.matches(selector) || img.dataset.gifreel === "off") return;
+    // Browsers show another picture.
+    if (img.srcset && !img.srcset.split(/,?\s+/).includes(img.getAttribute("src"))) return;
     if (!isSource.test(img.src) || img.useMap || img.isMap || img.closest("picture")) return;
     // A rendition of this server.
     if (img.src.startsWith(root) && /^[^/]+\/https?[:%]/.test(img.src.slice(root.length))) return;
@@ -154,8 +156,13 @@
     if (node.nodeType === 1) [node, ...node.querySelectorAll("img")].forEach(consider);
   }
 
+  const changed = { attributeFilter: ["src", "srcset"] };
+  const changes = new MutationObserver((records) => {
+    for (const { target, addedNodes } of records) {
+      consider(target);
+      addedNodes.forEach(find);
+    }
+  });
   find(document.documentElement);
-  new MutationObserver((records) => {
-    for (const { type, target, addedNodes } of records) type === "attributes" ? consider(target) : addedNodes.forEach(find);
-  }).observe(document, { childList: true, subtree: true, attributeFilter: ["src"] });
+  changes.observe(document, { childList: true, subtree: true, ...changed });
 })();
