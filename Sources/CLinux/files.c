@@ -69,3 +69,7 @@ int clinux_flush_output(void) {
     }
     return 0;
 }
+
+int clinux_sync_filesystem(int fd) {
+    return syncfs(fd);
+}

@@ -195,7 +195,7 @@ package final class SharedStore: Sendable {
         sender?.stop()
     }
 
-    /// Suspends until all queued writes have been sent, or `limit` has passed. For a node that is about to go with its disk.
+    /// Suspends until all queued writes have been sent or refused, or `limit` has passed. For a node that is about to go with its disk.
     ///
     /// - Returns: Whether the queue is empty.
     package func drain(within limit: Duration) async -> Bool {

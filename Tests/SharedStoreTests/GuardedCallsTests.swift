@@ -39,6 +39,26 @@ import Testing
         }
     }
 
+    @Test func aRefusedDeletionDoesNotEndAnOutage() async {
+        let time = Mutex(Duration.zero)
+        let events = Recorder<StoreEvent>()
+        let calls = GuardedCalls(
+            limits: CircuitBreaker.Limits(failures: 1, pause: .seconds(1), maxPause: .seconds(1)),
+            backoff: Backoff(first: .zero, longest: .zero), meter: StoreMeter(), now: { time.withLock { $0 } },
+            report: { events.add($0) })
+        let denied = StoreError.denied(code: "AccessDenied")
+        for operation in [StoreOperation.put, .delete] {
+            _ = await storeError {
+                try await calls.perform(operation, within: .seconds(1)) { _ throws(StoreError) in throw denied }
+            }
+            time.withLock { $0 += .seconds(2) }
+        }
+        #expect(calls.phase == .halfOpen && events.values == [.suspended(denied)])
+        // The next call is a probe again.
+        _ = await storeError { try await calls.perform(.put, within: .seconds(1)) { _ throws(StoreError) in } }
+        #expect(calls.phase == .closed && events.values == [.suspended(denied), .resumed])
+    }
+
     @Test func aPauseBeyondTheDeadlineEndsTheCallAtOnce() async {
         let outcome = await attempts(within: .seconds(20), pause: .seconds(60), cost: .zero)
         #expect(outcome.times == [.seconds(20)] && outcome.retries == 0)

@@ -82,21 +82,38 @@ import Testing
     @Test func theOldestEntryThatIsReadyIsNext() throws {
         var state = QueueState()
         let limits = WriteBehindQueue.Limits(puts: 100, bytes: 1 << 30)
-        for (number, phase) in [QueueState.Phase.paused, .ready, .running, .ready].enumerated() {
-            _ = state.appendDelete(try TestRendition(UInt64(number)).name, limits)
-            state.items[number].phase = phase
-        }
         // Later ones of a name wait.
-        _ = state.appendDelete(try TestRendition(0).name, limits)
-        state.items[4].phase = .ready
-        var order: [Int] = []
-        while let index = state.nextIndex {
-            order.append(index)
-            state.items[index].phase = .running
+        var entries: [QueueEntry] = []
+        for number: UInt64 in [0, 1, 2, 3, 0] {
+            let entry = state.appendDelete(try TestRendition(number).name, limits)
+            entries.append(try #require(entry))
         }
-        #expect(order == [1, 3])
-        state.endPause(at: 0)
-        #expect(state.nextIndex == 0)
+        for number in [3, 4, 1] { state.makeReady(entries[number]) }
+        var order: [QueueEntry] = []
+        while let entry = state.takeNext() { order.append(entry) }
+        #expect(order == [entries[1], entries[3]])
+        state.makeReady(entries[0])
+        let first = state.takeNext()
+        #expect(first == entries[0] && !state.hasNext)
+        state.remove(entries[0])
+        let last = state.takeNext()
+        #expect(last == entries[4])
+    }
+
+    @Test func anEntryThatHasNotFailedComesBeforeOlderOnesThatHave() async throws {
+        try await withQueue { queue in
+            let names = try (1...2).map { try TestRendition($0).name }
+            for name in names { #expect(await queue.delete(name)) }
+            for _ in names { queue.putBack(try #require(await queue.next()), after: Self.longPauses) }
+            queue.endPauses()
+            #expect(queue.maySendersPause)
+            let new = try TestRendition(3).name
+            #expect(await queue.delete(new))
+            #expect(!queue.maySendersPause)
+            var order: [RenditionName] = []
+            for _ in 0..<3 { order.append(try #require(await queue.next()).name) }
+            #expect(order == [new] + names)
+        }
     }
 
     @Test func drainingDoesNotWaitForPauses() async throws {

@@ -6,39 +6,12 @@ import Testing
 @testable import SharedStore
 
 @Suite("The write-behind queue keeps its order, its bounds and its files") struct WriteBehindQueueTests {
-    /// A queue in a directory of its own, and the events that it reports.
-    private final class Fixture: Sendable {
-        let folder: URL
-        let events = Recorder<StoreEvent>()
-
-        init() throws {
-            folder = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-queue-\(UUID().uuidString)")
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        }
-
-        deinit { try? FileManager.default.removeItem(at: folder) }
-
-        var path: String { folder.appendingPathComponent("queue").path }
-
-        func queue(
-            puts: Int = 100, bytes: Int = 1 << 30, deletes: Int = 100, holdsPuts: Bool = false
-        ) throws -> WriteBehindQueue {
-            try WriteBehindQueue(
-                path: path, limits: .init(puts: puts, bytes: bytes, deletes: deletes), holdsPuts: holdsPuts
-            ) { [events] in events.add($0) }
-        }
-
-        func files() throws -> [String] {
-            try FileManager.default.contentsOfDirectory(atPath: path).filter { $0 != "lock" }.sorted()
-        }
-    }
-
     private func put(_ rendition: TestRendition, _ queue: WriteBehindQueue) throws {
         queue.put(rendition.name, try rendition.file(), rendition.record, mediaType: "video/mp4")
     }
 
     @Test func writesOfOneNameAreSentOneAfterAnother() async throws {
-        let fixture = try Fixture()
+        let fixture = try QueueFixture()
         let queue = try fixture.queue()
         defer { queue.close() }
         let (a, b) = (try TestRendition(1), try TestRendition(2))
@@ -62,7 +35,7 @@ import Testing
     }
 
     @Test func aPutOfTheSameNameIsQueuedOnce() async throws {
-        let fixture = try Fixture()
+        let fixture = try QueueFixture()
         let queue = try fixture.queue()
         defer { queue.close() }
         let a = try TestRendition(1)
@@ -71,7 +44,7 @@ import Testing
     }
 
     @Test func aDeleteWithdrawsThePutsBeforeIt() async throws {
-        let fixture = try Fixture()
+        let fixture = try QueueFixture()
         let queue = try fixture.queue()
         defer { queue.close() }
         let a = try TestRendition(1)
@@ -87,7 +60,7 @@ import Testing
     }
 
     @Test func aPutThatIsWithdrawnWhileItIsSentIsNotSentAgain() async throws {
-        let fixture = try Fixture()
+        let fixture = try QueueFixture()
         let queue = try fixture.queue()
         defer { queue.close() }
         let a = try TestRendition(1)
@@ -100,7 +73,7 @@ import Testing
     }
 
     @Test func theOldestPutsAreDroppedWhereTheQueueIsFull() async throws {
-        let fixture = try Fixture()
+        let fixture = try QueueFixture()
         let queue = try fixture.queue(puts: 2, bytes: 12_000)
         defer { queue.close() }
         let renditions = try (1...6).map { try TestRendition($0) }
@@ -121,7 +94,7 @@ import Testing
     }
 
     @Test func deletesMakeNoRoomForPutsAndHaveALimitOfTheirOwn() async throws {
-        let fixture = try Fixture()
+        let fixture = try QueueFixture()
         let queue = try fixture.queue(puts: 1, bytes: 6000, deletes: 3)
         defer { queue.close() }
         let deleted = try (1...3).map { try TestRendition($0).name }
@@ -142,7 +115,7 @@ import Testing
     }
 
     @Test func aDeleteThatIsNotDurableLeavesNoPutForTheNextStart() async throws {
-        let fixture = try Fixture()
+        let fixture = try QueueFixture()
         let a = try TestRendition(1)
         do {
             let queue = try fixture.queue(deletes: 0)
@@ -155,48 +128,8 @@ import Testing
         #expect(try fixture.files().isEmpty)
     }
 
-    @Test func aDirectoryThatWasReplacedIsOpenedAgain() async throws {
-        let fixture = try Fixture()
-        let queue = try fixture.queue()
-        let (lost, first, second, put) = (
-            try TestRendition(1), try TestRendition(2), try TestRendition(3), try TestRendition(4)
-        )
-        queue.put(lost.name, try lost.file(), lost.record, mediaType: "video/mp4")
-        #expect(await queue.delete(first.name))
-        let former = fixture.folder.appendingPathComponent("former").path
-        try FileManager.default.moveItem(atPath: fixture.path, toPath: former)
-        #expect(await queue.delete(second.name))
-        try self.put(put, queue)
-        // The put of the former directory has no data any more.
-        let entry = try #require(await queue.next())
-        #expect(entry.name == lost.name)
-        await #expect(throws: StoreError.self) { _ = try await queue.data(of: entry) }
-        queue.close()
-        let next = try fixture.queue()
-        defer { next.close() }
-        var names: [RenditionName] = []
-        for _ in 0..<3 { names.append(try #require(await next.next()).name) }
-        #expect(names == [first, second, put].map(\.name))
-    }
-
-    @Test func entriesOfADirectoryThatReturnsAreNotSent() async throws {
-        let fixture = try Fixture()
-        let queue = try fixture.queue()
-        defer { queue.close() }
-        let a = try TestRendition(1)
-        try put(a, queue)
-        #expect(await queue.delete(try TestRendition(2).name))
-        let former = fixture.folder.appendingPathComponent("former").path
-        try FileManager.default.moveItem(atPath: fixture.path, toPath: former)
-        #expect(await queue.delete(a.name))
-        try FileManager.default.removeItem(atPath: fixture.path)
-        try FileManager.default.moveItem(atPath: former, toPath: fixture.path)
-        #expect(await queue.delete(try TestRendition(3).name))
-        #expect(try fixture.files() == ["0000000000000002.entry", "0000000000000003.entry", "0000000000000004.entry"])
-    }
-
     @Test func entriesSurviveARestartInTheirOrder() async throws {
-        let fixture = try Fixture()
+        let fixture = try QueueFixture()
         let renditions = try (1...12).map { try TestRendition($0) }
         do {
             let queue = try fixture.queue()
@@ -226,7 +159,7 @@ import Testing
     }
 
     @Test func putsOfAFormerProcessMayBeHeldUntilPurgesWereApplied() async throws {
-        let fixture = try Fixture()
+        let fixture = try QueueFixture()
         let (purged, kept, deleted, new) = (
             try TestRendition(1), try TestRendition(2), try TestRendition(3), try TestRendition(4)
         )
@@ -256,7 +189,7 @@ import Testing
     }
 
     @Test func debrisOfACrashIsRemoved() async throws {
-        let fixture = try Fixture()
+        let fixture = try QueueFixture()
         let (a, b, c) = (try TestRendition(1), try TestRendition(2), try TestRendition(3))
         do {
             let directory = try QueueDirectory(path: fixture.path)
@@ -289,7 +222,7 @@ import Testing
     }
 
     @Test func aFileOnTheSameFileSystemIsLinkedAndOutlivesItsName() async throws {
-        let fixture = try Fixture()
+        let fixture = try QueueFixture()
         let queue = try fixture.queue()
         defer { queue.close() }
         let a = try TestRendition(1)
@@ -308,7 +241,7 @@ import Testing
     }
 
     @Test func oneProcessUsesADirectory() throws {
-        let fixture = try Fixture()
+        let fixture = try QueueFixture()
         let queue = try fixture.queue()
         #expect(throws: StoreError.self) { try fixture.queue() }
         queue.close()
@@ -316,7 +249,7 @@ import Testing
     }
 
     @Test func aDiskThatTakesNoEntriesIsReportedOnceAndDeletionsAreStillSent() async throws {
-        let fixture = try Fixture()
+        let fixture = try QueueFixture()
         let queue = try fixture.queue()
         defer { queue.close() }
         try FileManager.default.removeItem(atPath: fixture.path)
@@ -335,7 +268,7 @@ import Testing
     }
 
     @Test func aClosedQueueTakesAndGivesNothing() async throws {
-        let fixture = try Fixture()
+        let fixture = try QueueFixture()
         let queue = try fixture.queue()
         let waiting = Task { await queue.next() }
         let draining = Task { await queue.drain(within: .seconds(600)) }
@@ -349,7 +282,7 @@ import Testing
     }
 
     @Test func drainingEndsWithItsLimit() async throws {
-        let fixture = try Fixture()
+        let fixture = try QueueFixture()
         let queue = try fixture.queue()
         defer { queue.close() }
         try put(try TestRendition(1), queue)

@@ -43,4 +43,7 @@ int clinux_unlock(int fd);
 /// write, since stdio does not keep its errno.
 int clinux_flush_output(void);
 
+/// syncfs(2), which the C library declares for _GNU_SOURCE only.
+int clinux_sync_filesystem(int fd);
+
 #endif

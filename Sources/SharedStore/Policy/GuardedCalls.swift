@@ -78,6 +78,9 @@ final class GuardedCalls: Sendable {
         case .cancelled, .closed, .file, .exhausted: breaker.withLock { $0.abandon(permit, at: time) }
         case _ where error.isOutage(of: operation):
             if breaker.withLock({ $0.fail(permit, at: time) }) { reportChange(.suspended(error)) }
+        case .denied:
+            // The credentials may not delete. The answer does not tell whether they are good for anything else.
+            breaker.withLock { $0.abandon(permit, at: time) }
         default:
             // The server works: it answered, although not with what was hoped for.
             if breaker.withLock({ $0.succeed(permit) }) { reportChange(.resumed) }

@@ -75,11 +75,9 @@ final class QueueDirectory {
     func add(_ entry: QueueEntry, _ file: SharedDescriptor?) throws(StoreError) {
         do throws(SystemError) {
             if let file { try store(file, as: Self.dataName(entry.sequence)) }
-            let partial = Self.digits(entry.sequence) + ".part"
-            let descriptor = try create(partial)
-            try DescriptorIO.write(entry.encoded, to: descriptor.number)
+            let descriptor = try writePartial(entry)
             try retryingOnInterrupt("fdatasync") { fdatasync(descriptor.number) }
-            try retryingOnInterrupt("rename") { renameat(root.number, partial, root.number, Self.entryName(entry.sequence)) }
+            try rename(Self.partialName(entry.sequence), to: Self.entryName(entry.sequence))
             try retryingOnInterrupt("fsync") { fsync(root.number) }
         } catch {
             remove(entry)
@@ -87,9 +85,39 @@ final class QueueDirectory {
         }
     }
 
+    /// Takes the place of a directory that was lost: what was found in this one is removed, except the deletes to keep, and the deletes
+    /// of the lost one are added. All deletes are durable afterwards, and those that were found also after a crash in between.
+    ///
+    /// - Parameters:
+    ///   - kept: Deletes that were found, and the entries that they become. Their new sequences are behind all that were found.
+    ///   - deletes: The deletes of the lost directory. Their sequences may be those of entries that were found.
+    func replaceEntries(
+        _ found: [QueueEntry], keeping kept: [(found: QueueEntry, entry: QueueEntry)], adding deletes: [QueueEntry]
+    ) throws(StoreError) {
+        for entry in found where entry.change != .delete { remove(entry) }
+        do throws(SystemError) {
+            for (old, new) in kept { try rename(Self.entryName(old.sequence), to: Self.entryName(new.sequence)) }
+            try retryingOnInterrupt("fsync") { fsync(root.number) }
+            try add(deletes)
+        } catch {
+            throw .file(error)
+        }
+        let added = Set(deletes.map(\.sequence))
+        for entry in found where entry.change == .delete && !added.contains(entry.sequence) { remove(entry) }
+    }
+
+    /// Adds many deletes durably. They are synced together, because two syncs each would hold up the queue for minutes.
+    private func add(_ deletes: [QueueEntry]) throws(SystemError) {
+        guard !deletes.isEmpty else { return }
+        for entry in deletes { _ = try writePartial(entry) }
+        try retryingOnInterrupt("syncfs") { clinux_sync_filesystem(root.number) }
+        for entry in deletes { try rename(Self.partialName(entry.sequence), to: Self.entryName(entry.sequence)) }
+        try retryingOnInterrupt("fsync") { fsync(root.number) }
+    }
+
     /// Removes an entry. It may return after a crash, which is harmless: puts and deletes can be repeated.
     func remove(_ entry: QueueEntry) {
-        for name in [Self.entryName(entry.sequence), Self.digits(entry.sequence) + ".part", Self.dataName(entry.sequence)] {
+        for name in [Self.entryName(entry.sequence), Self.partialName(entry.sequence), Self.dataName(entry.sequence)] {
             unlinkat(root.number, name, 0)
         }
     }
@@ -127,6 +155,16 @@ final class QueueDirectory {
         try retryingOnInterrupt("fdatasync") { fdatasync(copy.number) }
     }
 
+    private func writePartial(_ entry: QueueEntry) throws(SystemError) -> OwnedDescriptor {
+        let descriptor = try create(Self.partialName(entry.sequence))
+        try DescriptorIO.write(entry.encoded, to: descriptor.number)
+        return descriptor
+    }
+
+    private func rename(_ name: String, to other: String) throws(SystemError) {
+        try retryingOnInterrupt("rename") { renameat(root.number, name, root.number, other) }
+    }
+
     private func create(_ name: String) throws(SystemError) -> OwnedDescriptor {
         let number = clinux_openat(root.number, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
         guard number >= 0 else { throw .last("open") }
@@ -148,6 +186,7 @@ final class QueueDirectory {
     }
 
     private static func entryName(_ sequence: UInt64) -> String { digits(sequence) + ".entry" }
+    private static func partialName(_ sequence: UInt64) -> String { digits(sequence) + ".part" }
     private static func dataName(_ sequence: UInt64) -> String { digits(sequence) + ".data" }
 
     /// Sixteen decimal digits or more, so that names sort like numbers.

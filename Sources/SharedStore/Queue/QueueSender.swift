@@ -2,8 +2,11 @@ internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
-/// Sends the entries of a ``WriteBehindQueue``, some at once. After a failure it pauses the entry, which may be the cause, and itself
-/// if the store may be gone.
+/// Sends the entries of a ``WriteBehindQueue``, some at once.
+///
+/// After a failure it pauses the entry, which may be the cause. It pauses itself as well if the store may be gone, or if no entry is
+/// ready that has not failed. So deletions that the store refuses delay no other entry but by the pause of a sender, and are repeated
+/// at the pace of these pauses, however many they are. While the queue is drained, only the loss of the store pauses a sender.
 final class QueueSender: Sendable {
     typealias Send = @Sendable (QueueEntry) async throws(StoreError) -> Void
 
@@ -41,8 +44,9 @@ final class QueueSender: Sendable {
                     queue.discard(entry, error)
                     continue
                 }
-                queue.putBack(entry, after: error == .suspended ? nil : entryBackoff)
-                guard error == .suspended || error.isOutage(of: entry.change == .delete ? .delete : .put) else { continue }
+                let isOutage = error == .suspended || error.isOutage(of: entry.change == .delete ? .delete : .put)
+                queue.putBack(entry, after: error == .suspended ? nil : entryBackoff, isOutage: isOutage)
+                guard isOutage || queue.maySendersPause else { continue }
                 failures += 1
                 try? await Task.sleep(for: backoff.pause(after: failures))
             }

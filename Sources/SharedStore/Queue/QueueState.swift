@@ -1,6 +1,6 @@
 internal import SystemIO
 
-/// What a ``WriteBehindQueue`` keeps in memory.
+/// What a ``WriteBehindQueue`` keeps in memory. The cost of an operation on an entry is logarithmic in the number of entries.
 struct QueueState {
     enum Phase {
         /// Its files are being written.
@@ -15,7 +15,7 @@ struct QueueState {
         case withdrawn
     }
 
-    struct Item {
+    private struct Item {
         let entry: QueueEntry
         var phase: Phase
         /// Attempts that failed.
@@ -23,6 +23,7 @@ struct QueueState {
         /// Ends ``Phase/paused``.
         var pause: Deadline?
 
+        var isPut: Bool { entry.change != .delete }
         /// Whether it is neither recorded nor sent at the moment.
         var isIdle: Bool { phase == .ready || phase == .paused || phase == .held }
     }
@@ -36,18 +37,36 @@ struct QueueState {
         var deadline: Deadline?
     }
 
-    /// In the order of their sequences.
-    var items: [Item] = []
-    var nextSequence: UInt64 = 1
-    var bytes = 0
+    /// An entry that can be sent: it is ready, and the first of its name. Those that did not fail come first, then the oldest.
+    private struct Candidate: Comparable {
+        let hasFailed: Bool
+        let sequence: UInt64
+
+        static func < (left: Candidate, right: Candidate) -> Bool {
+            left.hasFailed == right.hasFailed ? left.sequence < right.sequence : right.hasFailed
+        }
+    }
+
+    /// By their sequences.
+    private var items: [UInt64: Item] = [:]
+    /// The sequences of the items of a name, ascending. Those before a withdrawn item are withdrawn as well.
+    private var sequences: [RenditionName: [UInt64]] = [:]
+    /// All that can be sent. Items that were removed stay until they are the first, which is never one of them.
+    private var candidates = Heap<Candidate>()
+    /// The puts that are idle. Others stay until they are the first and a put is to be evicted.
+    private var evictable = Heap<UInt64>()
+    private var nextSequence: UInt64 = 1
+    private(set) var bytes = 0
     /// The entries among the items that delete a rendition.
-    var deletes = 0
+    private var deletes = 0
+    /// Items that are not idle, and the puts among them with their bytes.
+    private var (busy, busyPuts, busyBytes) = (0, 0, 0)
     var dropped = 0
     /// Senders that wait for an entry.
     var idleSenders: [CheckedContinuation<Void, Never>] = []
     /// Callers that wait until the queue is empty.
     var drainWaiters: [CheckedContinuation<Void, Never>] = []
-    /// Whether entries are not paused, because the queue is to be emptied.
+    /// Whether each entry is tried at once, and once if it is refused, because the queue is to be emptied.
     var isDraining = false
     /// By numbers of their own.
     var attemptWaiters: [UInt64: Waiter] = [:]
@@ -56,39 +75,37 @@ struct QueueState {
     var isDiskBroken = false
     var hasDiscarded = false
 
-    func index(of entry: QueueEntry) -> Int? {
-        // Sequences ascend.
-        var (low, high) = (0, items.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if items[middle].entry.sequence < entry.sequence { low = middle + 1 } else { high = middle }
-        }
-        return low < items.count && items[low].entry.sequence == entry.sequence ? low : nil
-    }
+    // MARK: Looking up
+
+    var count: Int { items.count }
+
+    func phase(of entry: QueueEntry) -> Phase? { items[entry.sequence]?.phase }
 
     /// The last entry of this name that is to be sent.
     func lastEntry(of name: RenditionName) -> QueueEntry? {
-        items.last { $0.entry.name == name && $0.phase != .withdrawn }?.entry
+        guard let item = sequences[name]?.last.flatMap({ items[$0] }), item.phase != .withdrawn else { return nil }
+        return item.entry
     }
 
-    /// The entry to send next: the oldest that is ready. Entries that failed are paused, and hold up only later ones of their name.
-    var nextIndex: Int? {
-        var held: Set<RenditionName> = []
-        for (index, item) in items.enumerated() {
-            if item.phase == .ready, !held.contains(item.entry.name) { return index }
-            held.insert(item.entry.name)
-        }
-        return nil
+    func hasDelete(of name: RenditionName) -> Bool {
+        sequences[name]?.contains { items[$0]?.isPut == false } ?? false
     }
 
-    /// Whether nothing is left but what is held.
-    var isDrained: Bool { items.allSatisfy { $0.phase == .held } }
-
-    mutating func endPause(at index: Int) {
-        guard items[index].phase == .paused else { return }
-        items[index].phase = .ready
-        items[index].pause = nil
+    /// The deletes that are to be sent.
+    var pendingDeletes: [QueueEntry] {
+        items.values.filter { !$0.isPut && $0.phase != .withdrawn }.map(\.entry)
     }
+
+    /// Whether an entry can be sent.
+    var hasNext: Bool { candidates.first != nil }
+
+    /// Whether an entry can be sent that has not failed.
+    var hasFresh: Bool { candidates.first?.hasFailed == false }
+
+    /// Whether nothing is left but what is held or paused, and what waits for it.
+    var isDrained: Bool { busy == 0 && !hasNext }
+
+    // MARK: Adding
 
     /// Appends a put, and removes the oldest puts over the limits. Deletes stay: each is a purge that was confirmed.
     ///
@@ -97,19 +114,25 @@ struct QueueState {
         _ name: RenditionName, _ record: StoredRecord, mediaType: String, _ limits: WriteBehindQueue.Limits
     ) -> (entry: QueueEntry, evicted: [QueueEntry])? {
         let room = limits.bytes - record.length
-        let fixed = items.lazy.filter { !$0.isIdle && $0.entry.change != .delete }
-        guard fixed.count < limits.puts, fixed.reduce(0, { $0 + $1.entry.length }) <= room else {
+        guard busyPuts < limits.puts, busyBytes <= room else {
             dropped += 1
             return nil
         }
         var evicted: [QueueEntry] = []
-        while items.count - deletes >= limits.puts || bytes > room,
-            let index = items.firstIndex(where: { $0.isIdle && $0.entry.change != .delete })
-        {
-            evicted.append(remove(at: index))
+        while items.count - deletes >= limits.puts || bytes > room, let oldest = evictOldestPut() {
+            evicted.append(oldest)
             dropped += 1
         }
         return (append(name, .put(record, mediaType: mediaType)), evicted)
+    }
+
+    private mutating func evictOldestPut() -> QueueEntry? {
+        while let sequence = evictable.removeFirst() {
+            guard let item = items[sequence], item.isIdle else { continue }
+            remove(item.entry)
+            return item.entry
+        }
+        return nil
     }
 
     /// Appends a delete.
@@ -117,6 +140,37 @@ struct QueueState {
     /// - Returns: Nil if the queue takes no more of them.
     mutating func appendDelete(_ name: RenditionName, _ limits: WriteBehindQueue.Limits) -> QueueEntry? {
         deletes < limits.deletes ? append(name, .delete) : nil
+    }
+
+    /// Adds the entries of a former process, in their order.
+    ///
+    /// - Returns: Those that are not added, because a delete behind them withdraws them: the former process may have ended between
+    ///   the record of the delete and their removal.
+    mutating func restore(_ entries: [QueueEntry], holdsPuts: Bool) -> [QueueEntry] {
+        var superseded: [QueueEntry] = []
+        for entry in entries {
+            nextSequence = entry.sequence + 1
+            if entry.change == .delete { superseded += withdraw(entry.name).removed }
+            add(entry, holdsPuts && entry.change != .delete ? .held : .ready)
+        }
+        return superseded
+    }
+
+    /// Appends the deletes among entries that were found in another directory, except those of a name that has one.
+    ///
+    /// - Parameter found: In the order of their sequences.
+    /// - Returns: The deletes with their entries, whose sequences are behind all that were found.
+    mutating func adoptDeletes(_ found: [QueueEntry]) -> [(found: QueueEntry, entry: QueueEntry)] {
+        if let last = found.last { nextSequence = max(nextSequence, last.sequence + 1) }
+        var adopted: [(found: QueueEntry, entry: QueueEntry)] = []
+        for entry in found where entry.change == .delete && !hasPendingDelete(of: entry.name) {
+            adopted.append((entry, append(entry.name, .delete)))
+        }
+        return adopted
+    }
+
+    private func hasPendingDelete(of name: RenditionName) -> Bool {
+        sequences[name]?.contains { items[$0].map { !$0.isPut && $0.phase != .withdrawn } ?? false } ?? false
     }
 
     private mutating func append(_ name: RenditionName, _ change: QueueEntry.Change) -> QueueEntry {
@@ -127,18 +181,47 @@ struct QueueState {
     }
 
     /// Adds an entry whose sequence is behind all others.
-    mutating func add(_ entry: QueueEntry, _ phase: Phase) {
-        items.append(Item(entry: entry, phase: phase))
+    private mutating func add(_ entry: QueueEntry, _ phase: Phase) {
+        let item = Item(entry: entry, phase: phase)
+        items[entry.sequence] = item
+        sequences[entry.name, default: []].append(entry.sequence)
         bytes += entry.length
-        if entry.change == .delete { deletes += 1 }
+        if !item.isPut { deletes += 1 }
+        if item.isIdle { becameIdle(item) } else { countBusy(item, 1) }
+        offer(entry.sequence)
     }
 
-    @discardableResult
-    mutating func remove(at index: Int) -> QueueEntry {
-        let entry = items.remove(at: index).entry
+    // MARK: Removing
+
+    mutating func remove(_ entry: QueueEntry) {
+        guard let item = items.removeValue(forKey: entry.sequence) else { return }
         bytes -= entry.length
-        if entry.change == .delete { deletes -= 1 }
-        return entry
+        if !item.isPut { deletes -= 1 }
+        if !item.isIdle { countBusy(item, -1) }
+        var others = sequences[entry.name] ?? []
+        let wasFirst = others.first == entry.sequence
+        others.removeAll { $0 == entry.sequence }
+        sequences[entry.name] = others.isEmpty ? nil : others
+        if wasFirst, let next = others.first { offer(next) }
+        removeStaleCandidates()
+    }
+
+    /// Withdraws all entries of a name.
+    ///
+    /// - Returns: Those that were removed, and those that are to be removed when they have been recorded or sent.
+    mutating func withdraw(_ name: RenditionName) -> (removed: [QueueEntry], withdrawn: [QueueEntry]) {
+        var (removed, withdrawn): ([QueueEntry], [QueueEntry]) = ([], [])
+        for sequence in (sequences[name] ?? []).reversed() {
+            guard let item = items[sequence], item.phase != .withdrawn else { break }
+            if item.isIdle {
+                remove(item.entry)
+                removed.append(item.entry)
+            } else {
+                setPhase(.withdrawn, of: item.entry)
+                withdrawn.append(item.entry)
+            }
+        }
+        return (removed, withdrawn)
     }
 
     /// Removes the callers that wait for this entry.
@@ -146,5 +229,77 @@ struct QueueState {
         let ended = attemptWaiters.filter { $0.value.sequence == entry.sequence }
         for number in ended.keys { attemptWaiters[number] = nil }
         return Array(ended.values)
+    }
+
+    // MARK: Changing the phase
+
+    /// Takes the entry to send next, which is running then: of those that are ready the oldest that has not failed, or else the
+    /// oldest. So entries that fail each time delay no others. An entry holds up later ones of its name.
+    mutating func takeNext() -> QueueEntry? {
+        guard let candidate = candidates.removeFirst(), let entry = items[candidate.sequence]?.entry else { return nil }
+        setPhase(.running, of: entry)
+        removeStaleCandidates()
+        return entry
+    }
+
+    mutating func makeReady(_ entry: QueueEntry) {
+        setPhase(.ready, of: entry)
+    }
+
+    /// Makes all entries of a phase ready.
+    mutating func makeReady(all phase: Phase) {
+        for entry in items.values.filter({ $0.phase == phase }).map(\.entry) { makeReady(entry) }
+    }
+
+    /// Lets an entry that failed wait.
+    ///
+    /// - Parameter timer: Ends the pause, after this number of attempts that failed. Nil if it lasts until the pauses of all end.
+    mutating func pause(_ entry: QueueEntry, _ timer: (Int) -> Deadline?) {
+        guard let failures = items[entry.sequence]?.failures else { return }
+        setPhase(.paused, of: entry)
+        items[entry.sequence]?.failures = failures + 1
+        items[entry.sequence]?.pause = timer(failures + 1)
+    }
+
+    private mutating func setPhase(_ phase: Phase, of entry: QueueEntry) {
+        guard let old = items[entry.sequence], old.phase != phase else { return }
+        var item = old
+        item.phase = phase
+        item.pause = nil
+        items[entry.sequence] = item
+        if old.isIdle != item.isIdle {
+            countBusy(item, item.isIdle ? -1 : 1)
+            if item.isIdle { becameIdle(item) }
+        }
+        offer(entry.sequence)
+    }
+
+    private mutating func countBusy(_ item: Item, _ change: Int) {
+        busy += change
+        guard item.isPut else { return }
+        busyPuts += change
+        busyBytes += change * item.entry.length
+    }
+
+    // MARK: Heaps
+
+    /// Adds an item to the candidates if it can be sent. Called once per item that becomes ready, or the first of its name.
+    private mutating func offer(_ sequence: UInt64) {
+        guard let item = items[sequence], item.phase == .ready, sequences[item.entry.name]?.first == sequence else { return }
+        candidates.insert(Candidate(hasFailed: item.failures > 0, sequence: sequence))
+    }
+
+    private mutating func removeStaleCandidates() {
+        while let first = candidates.first, items[first.sequence]?.phase != .ready { candidates.removeFirst() }
+        guard candidates.count > 2 * items.count + 64 else { return }
+        candidates = Heap()
+        for first in sequences.values.compactMap(\.first) { offer(first) }
+    }
+
+    private mutating func becameIdle(_ item: Item) {
+        guard item.isPut else { return }
+        evictable.insert(item.entry.sequence)
+        guard evictable.count > 2 * (items.count - deletes) + 64 else { return }
+        evictable = Heap(items.values.filter { $0.isPut && $0.isIdle }.map(\.entry.sequence))
     }
 }

@@ -10,7 +10,7 @@ final class WriteBehindQueue: Sendable {
     struct Limits: Sendable, Equatable {
         var puts: Int
         var bytes: Int
-        /// Each takes about 300 bytes of memory, and a file.
+        /// Each takes about 500 bytes of memory, and a file.
         var deletes = 100_000
     }
 
@@ -41,23 +41,13 @@ final class WriteBehindQueue: Sendable {
         self.report = report
         directory = try QueueDirectory(path: path)
         var found = QueueState()
-        var superseded: [QueueEntry] = []
-        for entry in try directory.load() {
-            found.nextSequence = entry.sequence + 1
-            // A crash may have come between the delete and the removal of what it withdraws.
-            if entry.change == .delete {
-                for index in found.items.indices.reversed() where found.items[index].entry.name == entry.name {
-                    superseded.append(found.remove(at: index))
-                }
-            }
-            found.add(entry, holdsPuts && entry.change != .delete ? .held : .ready)
-        }
+        let superseded = found.restore(try directory.load(), holdsPuts: holdsPuts)
         for entry in superseded { directory.remove(entry) }
         state = Mutex(found)
     }
 
     var gauges: Gauges {
-        state.withLock { Gauges(entries: $0.items.count, bytes: $0.bytes, dropped: $0.dropped) }
+        state.withLock { Gauges(entries: $0.count, bytes: $0.bytes, dropped: $0.dropped) }
     }
 
     // MARK: Adding
@@ -120,17 +110,7 @@ final class WriteBehindQueue: Sendable {
     func delete(_ name: RenditionName) async -> Bool {
         let added: (entry: QueueEntry?, removed: [QueueEntry], withdrawn: [QueueEntry])? = state.withLock { state in
             guard !state.isClosed else { return nil }
-            var removed: [QueueEntry] = []
-            var withdrawn: [QueueEntry] = []
-            for index in state.items.indices.reversed() where state.items[index].entry.name == name {
-                switch state.items[index].phase {
-                case .recording, .running:
-                    state.items[index].phase = .withdrawn
-                    withdrawn.append(state.items[index].entry)
-                case .ready, .paused, .held: removed.append(state.remove(at: index))
-                case .withdrawn: break
-                }
-            }
+            let (removed, withdrawn) = state.withdraw(name)
             return (state.appendDelete(name, limits), removed, withdrawn)
         }
         guard let (entry, removed, withdrawn) = added else { return false }
@@ -149,9 +129,7 @@ final class WriteBehindQueue: Sendable {
 
     /// Whether a delete of this name waits or is being sent, so that the store may still have what was purged.
     func hasDelete(of name: RenditionName) -> Bool {
-        state.withLock { state in
-            state.items.contains { $0.entry.change == .delete && $0.entry.name == name }
-        }
+        state.withLock { $0.hasDelete(of: name) }
     }
 
     /// Writes an entry's files, on the thread of `disk`.
@@ -178,17 +156,21 @@ final class WriteBehindQueue: Sendable {
 
     /// Opens the directory at the path if the one in use was removed or replaced, as with the cache around it, and records the deletes
     /// that wait in it. Puts are lost with the former one.
+    ///
+    /// Deletes that it holds were confirmed by a former process, or by this one before the directory was lost: they are sent. Puts that it
+    /// holds are older than what waits here and may have been purged meanwhile: they are removed.
     private func replaceLostDirectory() throws(StoreError) {
         guard !directory.isAtItsPath else { return }
         let replacement = try QueueDirectory(path: directory.path)
-        for found in try replacement.load() {
-            // What it holds is older than what waits here: a put may have been purged meanwhile.
-            replacement.remove(found)
+        let found = try replacement.load()
+        let (pending, adopted) = state.withLock { state in
+            (state.pendingDeletes, state.adoptDeletes(found))
         }
-        let deletes = state.withLock { state in
-            state.items.filter { $0.entry.change == .delete && $0.phase != .recording && $0.phase != .withdrawn }.map(\.entry)
+        // A deletion that was not recorded anew is sent all the same.
+        defer {
+            for (_, entry) in adopted where !ready(entry) { replacement.remove(entry) }
         }
-        for entry in deletes { try replacement.add(entry, nil) }
+        try replacement.replaceEntries(found, keeping: adopted, adding: pending)
         directory = replacement
     }
 
@@ -196,12 +178,12 @@ final class WriteBehindQueue: Sendable {
     @discardableResult
     private func ready(_ entry: QueueEntry) -> Bool {
         let isReady = state.withLock { state in
-            guard let index = state.index(of: entry) else { return false }
-            if state.items[index].phase == .withdrawn {
-                state.remove(at: index)
+            guard let phase = state.phase(of: entry) else { return false }
+            guard phase != .withdrawn else {
+                state.remove(entry)
                 return false
             }
-            state.items[index].phase = .ready
+            state.makeReady(entry)
             return true
         }
         if !isReady { attemptEnded(entry, isSent: false) }
@@ -211,8 +193,8 @@ final class WriteBehindQueue: Sendable {
 
     private func drop(_ entry: QueueEntry) {
         state.withLock { state in
-            guard let index = state.index(of: entry) else { return }
-            state.remove(at: index)
+            guard state.phase(of: entry) != nil else { return }
+            state.remove(entry)
             state.dropped += 1
         }
         attemptEnded(entry, isSent: false)
@@ -269,15 +251,13 @@ final class WriteBehindQueue: Sendable {
         while true {
             let (entry, isClosed) = state.withLock { state -> (QueueEntry?, Bool) in
                 if state.isClosed { return (nil, true) }
-                guard let index = state.nextIndex else { return (nil, false) }
-                state.items[index].phase = .running
-                return (state.items[index].entry, false)
+                return (state.takeNext(), false)
             }
             if isClosed { return nil }
             if let entry { return entry }
             await withCheckedContinuation { continuation in
                 let mustWait = state.withLock { state in
-                    let hasReady = state.isClosed || state.nextIndex != nil
+                    let hasReady = state.isClosed || state.hasNext
                     if !hasReady { state.idleSenders.append(continuation) }
                     return !hasReady
                 }
@@ -302,9 +282,7 @@ final class WriteBehindQueue: Sendable {
     }
 
     private func remove(_ entry: QueueEntry) {
-        state.withLock { state in
-            if let index = state.index(of: entry) { state.remove(at: index) }
-        }
+        state.withLock { $0.remove(entry) }
         _ = disk.submit { [self] in directory.remove(entry) }
         wake()
     }
@@ -323,17 +301,19 @@ final class WriteBehindQueue: Sendable {
 
     /// Lets an entry that was not sent wait again, unless it was withdrawn meanwhile.
     ///
-    /// - Parameter backoff: The pauses of an entry before its next attempt; nil if no request was sent, which tells nothing about it.
-    func putBack(_ entry: QueueEntry, after backoff: Backoff? = nil) {
+    /// - Parameters:
+    ///   - backoff: The pauses of an entry before its next attempt; nil if no request was sent, which tells nothing about it.
+    ///   - isOutage: Whether other entries fail as well. If not, a drain that has begun does not try the entry again.
+    func putBack(_ entry: QueueEntry, after backoff: Backoff? = nil, isOutage: Bool = false) {
         let isWithdrawn = state.withLock { state in
-            guard let index = state.index(of: entry) else { return false }
-            if state.items[index].phase == .withdrawn { return true }
-            state.items[index].phase = .ready
-            guard let backoff, !state.isDraining else { return false }
-            state.items[index].failures += 1
-            state.items[index].phase = .paused
-            state.items[index].pause = Deadline(after: backoff.pause(after: state.items[index].failures)) { [weak self] in
-                self?.endPause(of: entry)
+            if state.phase(of: entry) == .withdrawn { return true }
+            guard let backoff, !(state.isDraining && isOutage) else {
+                state.makeReady(entry)
+                return false
+            }
+            let isDraining = state.isDraining
+            state.pause(entry) { failures in
+                isDraining ? nil : Deadline(after: backoff.pause(after: failures)) { [weak self] in self?.endPause(of: entry) }
             }
             return false
         }
@@ -341,31 +321,34 @@ final class WriteBehindQueue: Sendable {
         attemptEnded(entry, isSent: false)
     }
 
+    /// Whether a sender may pause after a failure that is no outage: no entry waits for its first attempt, and the queue is not
+    /// being drained.
+    var maySendersPause: Bool {
+        state.withLock { !$0.hasFresh && !$0.isDraining }
+    }
+
     private func endPause(of entry: QueueEntry) {
         state.withLock { state in
-            if let index = state.index(of: entry) { state.endPause(at: index) }
+            if state.phase(of: entry) == .paused { state.makeReady(entry) }
         }
         wake()
     }
 
     /// Lets entries that failed be sent at once, such as after an outage.
     func endPauses() {
-        state.withLock { state in
-            for index in state.items.indices { state.endPause(at: index) }
-        }
+        state.withLock { $0.makeReady(all: .paused) }
         wake()
     }
 
     /// Lets puts that are held be sent.
     func releasePuts() {
-        state.withLock { state in
-            for index in state.items.indices where state.items[index].phase == .held { state.items[index].phase = .ready }
-        }
+        state.withLock { $0.makeReady(all: .held) }
         wake()
     }
 
-    /// Suspends until the queue is empty but for puts that are held, closed, or `limit` has passed. Entries that failed are tried again
-    /// at once, from now on.
+    /// Suspends until nothing is left but puts that are held, entries that were refused since the call, and those that wait for them;
+    /// until the queue is closed, or `limit` has passed. Entries that failed before are tried again at once, and from now on those that
+    /// an outage fails as well.
     ///
     /// - Returns: Whether it is empty.
     func drain(within limit: Duration) async -> Bool {
@@ -385,7 +368,7 @@ final class WriteBehindQueue: Sendable {
             }
             if !mustWait { continuation.resume() }
         }
-        return withExtendedLifetime(deadline) { state.withLock { $0.items.isEmpty } }
+        return withExtendedLifetime(deadline) { state.withLock { $0.count == 0 } }
     }
 
     /// Takes and gives no more entries, waits for the disk, and releases the directory, in which the entries stay. Blocks.
