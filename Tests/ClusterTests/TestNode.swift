@@ -14,9 +14,10 @@ final class TestNode: Sendable {
     /// - Parameters:
     ///   - folder: The directory of an earlier run of the node; nil for a new one.
     ///   - volatile: A purge that the local cache cannot make durable.
+    ///   - attempts: The number of times that it cannot.
     init(
         _ name: String, _ address: String, folder: URL? = nil, timings: ClusterTimings = .patient,
-        volatile: ClusterPurge? = nil
+        volatile: ClusterPurge? = nil, attempts: Int = .max
     ) throws {
         self.folder =
             folder ?? FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-node-\(UUID().uuidString)")
@@ -31,7 +32,8 @@ final class TestNode: Sendable {
             handlers: PurgeHandlers(
                 apply: { scope in
                     record.add(scope)
-                    return scope == volatile ? nil : PurgeCounts(purged: 1, bytes: 100)
+                    let isVolatile = scope == volatile && record.purges.count { $0 == scope } <= attempts
+                    return isVolatile ? nil : PurgeCounts(purged: 1, bytes: 100)
                 }, revalidateEverything: { record.revalidated() }),
             timings: timings, onEvent: { record.add($0) }, onPrewarm: { record.signalled() })
         cluster.start()

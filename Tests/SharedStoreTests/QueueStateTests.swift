@@ -26,7 +26,7 @@ import Testing
         for delete in deletes {
             if state.takeNext() != delete || !state.hasDelete(of: delete.name) { misses += 1 }
             if state.lastEntry(of: delete.name) != delete { misses += 1 }
-            state.pause(delete) { _ in nil }
+            state.pause(delete, isRefused: true) { _ in nil }
         }
         for number in 1...1000 {
             let added = state.appendPut(try name(count + number), record, mediaType: "video/mp4", limits)
@@ -48,6 +48,23 @@ import Testing
         #expect(ContinuousClock.now - start < .seconds(60))
     }
 
+    @Test func anOutageChangesNoOrder() throws {
+        var state = QueueState()
+        var deletes: [QueueEntry] = []
+        for number in 1...3 {
+            deletes.append(try #require(state.appendDelete(try name(number), limits)))
+            state.makeReady(deletes[number - 1])
+        }
+        for isRefused in [false, true] {
+            let first = state.takeNext()
+            #expect(first == deletes[0])
+            state.pause(deletes[0], isRefused: isRefused) { _ in nil }
+            state.makeReady(all: .paused)
+        }
+        let next = state.takeNext()
+        #expect(next == deletes[1])
+    }
+
     @Test func putsAreEvictedByAgeAfterTheyFailed() throws {
         var state = QueueState()
         let record = try TestRendition(1).record
@@ -61,7 +78,7 @@ import Testing
             for put in puts {
                 let next = state.takeNext()
                 #expect(next == put)
-                state.pause(put) { _ in nil }
+                state.pause(put, isRefused: true) { _ in nil }
             }
             state.makeReady(all: .paused)
         }

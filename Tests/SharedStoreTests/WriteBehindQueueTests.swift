@@ -128,6 +128,24 @@ import Testing
         #expect(try fixture.files().isEmpty)
     }
 
+    @Test func deletesOfOneNameAtTheSameTimeAreAllDurable() async throws {
+        let fixture = try QueueFixture()
+        let queue = try fixture.queue()
+        defer { queue.close() }
+        let name = try TestRendition(1).name
+        for _ in 0..<20 {
+            let results = await withTaskGroup(of: Bool.self) { group in
+                for _ in 0..<4 { group.addTask { await queue.delete(name) } }
+                return await group.reduce(into: [Bool]()) { $0.append($1) }
+            }
+            #expect(results == [true, true, true, true])
+        }
+        #expect(queue.hasDelete(of: name))
+        // Each one withdraws those that are on disk.
+        #expect(await queue.delete(name))
+        #expect(queue.gauges.entries == 1)
+    }
+
     @Test func entriesSurviveARestartInTheirOrder() async throws {
         let fixture = try QueueFixture()
         let renditions = try (1...12).map { try TestRendition($0) }

@@ -19,8 +19,7 @@ final class PurgeFollower: Sendable {
         var isReady = false
         /// The latest purges that this node added, in case the server loses them.
         var own: [OwnPurge] = []
-        /// The first purge of the stream that is not durable here. The position on disk stays before it, so that a restart repeats it.
-        var firstVolatile: StreamID?
+        var volatile = VolatilePurges()
     }
 
     /// The bound of the stream, in entries.
@@ -168,10 +167,16 @@ final class PurgeFollower: Sendable {
             guard page.count == Self.pageSize, let last = page.last else { break }
             next = "(\(last.id)"
         }
+        // A position in another stream says nothing about them.
+        let volatile = state.withLock { state in
+            guard saved.stream != identity else { return [ClusterPurge]() }
+            defer { state.volatile = VolatilePurges() }
+            return state.volatile.all.map(\.scope)
+        }
         await save { saved in
             saved.stream = identity
             saved.position = history.position
-            for purge in lost { saved.append(purge.scope) }
+            for scope in lost.map(\.scope) + volatile { saved.append(scope) }
         }
         state.withLock { state in
             state.own.removeAll { purge in lost.contains { $0.id == purge.id } }
@@ -233,6 +238,7 @@ final class PurgeFollower: Sendable {
     /// - Parameter objectsAfter: Purges of objects after this one are applied although the position is later.
     private func apply(_ entries: [StreamEntry], objectsAfter: StreamID? = nil) async throws(RedisError) {
         var acknowledgements: [RedisCommand] = []
+        let hasRecovered = await retryVolatile()
         let start = history.position
         for entry in entries where entry.text("k") != "genesis" {
             guard let scope = entry.scope else {
@@ -260,7 +266,7 @@ final class PurgeFollower: Sendable {
         if !acknowledgements.isEmpty {
             _ = try await stream.run(Array(acknowledgements.suffix(300)), within: timings.commandLimit * 4, time)
         }
-        if history.position != start {
+        if history.position != start || hasRecovered {
             let position = history.position
             await save { $0.position = position }
         }
@@ -269,8 +275,20 @@ final class PurgeFollower: Sendable {
     /// Applies a purge of the stream. Returns nil if it is not durable.
     private func apply(_ scope: ClusterPurge, _ id: StreamID) async -> PurgeCounts? {
         let counts = await handlers.apply(scope)
-        if counts == nil { state.withLock { $0.firstVolatile = min($0.firstVolatile ?? id, id) } }
+        if counts == nil { state.withLock { $0.volatile.append(id, scope) } }
         return counts
+    }
+
+    /// Applies purges again that are not durable yet, until one fails. To apply a purge twice does no harm.
+    ///
+    /// - Returns: Whether some are durable now.
+    private func retryVolatile() async -> Bool {
+        let volatile = state.withLock { $0.volatile.all }
+        for (index, purge) in volatile.enumerated() {
+            guard await handlers.apply(purge.scope) != nil else { return index > 0 }
+            state.withLock { $0.volatile.remove(purge.id) }
+        }
+        return !volatile.isEmpty
     }
 
     private func acknowledgement(of id: StreamID, _ counts: PurgeCounts) -> [RedisCommand] {
@@ -372,7 +390,7 @@ final class PurgeFollower: Sendable {
     private func store(_ saved: SavedPurges) async {
         meter.update { $0.purgesPending = Int64(saved.pending.count) }
         var saved = saved
-        if let first = state.withLock({ $0.firstVolatile }) { saved.position = min(saved.position, first.previous) }
+        if let first = state.withLock({ $0.volatile.first }) { saved.position = min(saved.position, first.previous) }
         let isStored = await memory.save(saved)
         state.withLock { $0.isStored = isStored }
     }

@@ -20,6 +20,8 @@ struct QueueState {
         var phase: Phase
         /// Attempts that failed.
         var failures = 0
+        /// Those among them whose reason may be the entry.
+        var refusals = 0
         /// Ends ``Phase/paused``.
         var pause: Deadline?
 
@@ -37,13 +39,13 @@ struct QueueState {
         var deadline: Deadline?
     }
 
-    /// An entry that can be sent: it is ready, and the first of its name. Those that did not fail come first, then the oldest.
+    /// An entry that can be sent: it is ready, and the first of its name. Those that were not refused come first, then the oldest.
     private struct Candidate: Comparable {
-        let hasFailed: Bool
+        let isRefused: Bool
         let sequence: UInt64
 
         static func < (left: Candidate, right: Candidate) -> Bool {
-            left.hasFailed == right.hasFailed ? left.sequence < right.sequence : right.hasFailed
+            left.isRefused == right.isRefused ? left.sequence < right.sequence : right.isRefused
         }
     }
 
@@ -99,8 +101,8 @@ struct QueueState {
     /// Whether an entry can be sent.
     var hasNext: Bool { candidates.first != nil }
 
-    /// Whether an entry can be sent that has not failed.
-    var hasFresh: Bool { candidates.first?.hasFailed == false }
+    /// Whether an entry can be sent that was not refused.
+    var hasFresh: Bool { candidates.first?.isRefused == false }
 
     /// Whether nothing is left but what is held or paused, and what waits for it.
     var isDrained: Bool { busy == 0 && !hasNext }
@@ -206,13 +208,15 @@ struct QueueState {
         removeStaleCandidates()
     }
 
-    /// Withdraws all entries of a name.
+    /// Withdraws the entries of a name, except deletes that are being recorded.
     ///
     /// - Returns: Those that were removed, and those that are to be removed when they have been recorded or sent.
     mutating func withdraw(_ name: RenditionName) -> (removed: [QueueEntry], withdrawn: [QueueEntry]) {
         var (removed, withdrawn): ([QueueEntry], [QueueEntry]) = ([], [])
         for sequence in (sequences[name] ?? []).reversed() {
             guard let item = items[sequence], item.phase != .withdrawn else { break }
+            // The caller of a delete waits until it is durable.
+            if item.phase == .recording, !item.isPut { continue }
             if item.isIdle {
                 remove(item.entry)
                 removed.append(item.entry)
@@ -233,8 +237,8 @@ struct QueueState {
 
     // MARK: Changing the phase
 
-    /// Takes the entry to send next, which is running then: of those that are ready the oldest that has not failed, or else the
-    /// oldest. So entries that fail each time delay no others. An entry holds up later ones of its name.
+    /// Takes the entry to send next, which is running then: of those that are ready the oldest that was not refused, or else the
+    /// oldest. So entries that are refused each time delay no others. An entry holds up later ones of its name.
     mutating func takeNext() -> QueueEntry? {
         guard let candidate = candidates.removeFirst(), let entry = items[candidate.sequence]?.entry else { return nil }
         setPhase(.running, of: entry)
@@ -253,11 +257,14 @@ struct QueueState {
 
     /// Lets an entry that failed wait.
     ///
-    /// - Parameter timer: Ends the pause, after this number of attempts that failed. Nil if it lasts until the pauses of all end.
-    mutating func pause(_ entry: QueueEntry, _ timer: (Int) -> Deadline?) {
+    /// - Parameters:
+    ///   - isRefused: Whether the entry may be the reason.
+    ///   - timer: Ends the pause, after this number of attempts that failed. Nil if it lasts until the pauses of all end.
+    mutating func pause(_ entry: QueueEntry, isRefused: Bool, _ timer: (Int) -> Deadline?) {
         guard let failures = items[entry.sequence]?.failures else { return }
         setPhase(.paused, of: entry)
         items[entry.sequence]?.failures = failures + 1
+        if isRefused { items[entry.sequence]?.refusals += 1 }
         items[entry.sequence]?.pause = timer(failures + 1)
     }
 
@@ -286,7 +293,7 @@ struct QueueState {
     /// Adds an item to the candidates if it can be sent. Called once per item that becomes ready, or the first of its name.
     private mutating func offer(_ sequence: UInt64) {
         guard let item = items[sequence], item.phase == .ready, sequences[item.entry.name]?.first == sequence else { return }
-        candidates.insert(Candidate(hasFailed: item.failures > 0, sequence: sequence))
+        candidates.insert(Candidate(isRefused: item.refusals > 0, sequence: sequence))
     }
 
     private mutating func removeStaleCandidates() {

@@ -312,7 +312,7 @@ final class WriteBehindQueue: Sendable {
                 return false
             }
             let isDraining = state.isDraining
-            state.pause(entry) { failures in
+            state.pause(entry, isRefused: !isOutage) { failures in
                 isDraining ? nil : Deadline(after: backoff.pause(after: failures)) { [weak self] in self?.endPause(of: entry) }
             }
             return false
@@ -321,7 +321,7 @@ final class WriteBehindQueue: Sendable {
         attemptEnded(entry, isSent: false)
     }
 
-    /// Whether a sender may pause after a failure that is no outage: no entry waits for its first attempt, and the queue is not
+    /// Whether a sender may pause after a failure that is no outage: no entry is ready that was not refused, and the queue is not
     /// being drained.
     var maySendersPause: Bool {
         state.withLock { !$0.hasFresh && !$0.isDraining }
