@@ -13,6 +13,10 @@ struct HeldQueueTests {
         lab.proxy.faults = .refusing
         let upload = try lab.nodes[0].request("POST", "/mp4", body: purged)
         let location = try #require(upload["content-location"])
+        let queue = lab.nodes[0].directory.path + "/cache/store-queue"
+        try await waitUntil("the write to be on disk") {
+            try FileManager.default.contentsOfDirectory(atPath: queue).contains { $0.hasSuffix(".entry") }
+        }
         lab.nodes[0].kill()
         #expect(try ClusterLab.purge(lab.nodes[1], location).status == 200)
         try await lab.waitForUploads(of: lab.nodes[1])

@@ -21,9 +21,11 @@ struct OtherNodes: NodeCoordinator {
 /// A store that has no rendition and takes none.
 struct EmptyTier: SharedTier {
     var answer = SharedLookUp.absent
+    /// Whether deletions survive a crash.
+    var isDurable = true
 
     func load(_ id: ObjectID, fileExtension: String, into file: StagedFile) async -> SharedLookUp { answer }
     func save(_ rendition: CachedRendition) async -> Bool { false }
-    func remove(_ id: ObjectID) async -> Bool { true }
+    func remove(_ id: ObjectID) async -> Bool { isDurable }
     func awaitRemoval(of id: ObjectID) async {}
 }
