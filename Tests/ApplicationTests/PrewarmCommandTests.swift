@@ -178,30 +178,11 @@ extension OperationsTests {
             }
         }
 
-        @Test func aRunWithOtherSettingsStartsAnew() throws {
-            defer { try? FileManager.default.removeItem(at: directory) }
-            let gif = GIFBuilder.animation(frames: 3)
-            let gate = try LoopbackGate()
-            let origin = try LoopbackOrigin([
-                "/a.gif": { _ in .ok(gif) },
-                "/b.gif": { $0.number == 1 ? LoopbackAnswer.ok(gif + [0]).after(gate) : .ok(gif + [0]) },
-            ])
-            defer { origin.stop() }
-            let arguments =
-                [try list(["/a.gif", "/b.gif"].map { origin.url($0) }), "--concurrency", "1"]
-                + settings(directory.path + "/cache")
-            let run = try start(arguments)
-            try origin.waitForRequests(for: "/b.gif")
-            kill(run.identifier, SIGINT)
-            #expect(try run.finish().code == 130)
-            gate.open()
-            let other = try prewarm(arguments + ["--set", "renditions.undither=auto"])
-            #expect(other.code == 0 && other.output.contains("0 hits, 2 new, 0 failed"), "\(other)")
-            #expect(origin.count("/a.gif") == 2)
-        }
-
-        @Test func aRunOnAnotherCacheDirectoryStartsAnew() throws {
-            defer { try? FileManager.default.removeItem(at: directory) }
+        /// Interrupts a run of two URLs at the second one, and then starts another, which has to make both.
+        private func expectAnotherRunStartsAnew(
+            _ interrupted: (String) throws -> ChildProcess, _ another: (String) throws -> ChildProcess,
+            then body: (LoopbackOrigin, String) throws -> Void = { _, _ in }
+        ) throws {
             let gif = GIFBuilder.animation(frames: 3)
             let gate = try LoopbackGate()
             let origin = try LoopbackOrigin([
@@ -210,21 +191,42 @@ extension OperationsTests {
             ])
             defer { origin.stop() }
             let file = try list(["/a.gif", "/b.gif"].map { origin.url($0) })
-            func start(_ folder: String) throws -> ChildProcess {
-                try self.start(
-                    [file, "--concurrency", "1"] + settings(nil), environment: ["GIFREEL_CACHE_DIR": directory.path + folder])
-            }
-            let run = try start("/first")
+            let run = try interrupted(file)
             try origin.waitForRequests(for: "/b.gif")
             kill(run.identifier, SIGINT)
             #expect(try run.finish().code == 130)
             gate.open()
-            let other = try start("/second").finish()
+            let other = try another(file).finish()
             #expect(other.code == 0 && other.output.contains("0 hits, 2 new, 0 failed"), "\(other)")
             #expect(origin.count("/a.gif") == 2)
-            // The first one continues.
-            let rest = try start("/first").finish()
-            #expect(rest.code == 0 && rest.output.contains("2 of 2 URLs") && origin.count("/a.gif") == 2, "\(rest)")
+            try body(origin, file)
+        }
+
+        @Test func aRunWithOtherSettingsStartsAnew() throws {
+            defer { try? FileManager.default.removeItem(at: directory) }
+            let arguments = ["--concurrency", "1"] + settings(directory.path + "/cache")
+            try expectAnotherRunStartsAnew {
+                try start([$0] + arguments)
+            } _: {
+                try start([$0] + arguments + ["--set", "renditions.undither=auto"])
+            }
+        }
+
+        @Test func aRunOnAnotherCacheDirectoryStartsAnew() throws {
+            defer { try? FileManager.default.removeItem(at: directory) }
+            func start(_ file: String, _ folder: String) throws -> ChildProcess {
+                try self.start(
+                    [file, "--concurrency", "1"] + settings(nil), environment: ["GIFREEL_CACHE_DIR": directory.path + folder])
+            }
+            try expectAnotherRunStartsAnew {
+                try start($0, "/first")
+            } _: {
+                try start($0, "/second")
+            } then: { origin, file in
+                // The first one continues.
+                let rest = try start(file, "/first").finish()
+                #expect(rest.code == 0 && rest.output.contains("2 of 2 URLs") && origin.count("/a.gif") == 2, "\(rest)")
+            }
         }
 
         @Test func anIndexOfSitemapsIsFollowed() throws {

@@ -172,7 +172,7 @@ struct PageController: Sendable {
         return .later(in: RequestSpan(of: request, tracer)) {
             await compose(page, client, .document) { (facts, result) throws(Problem) in
                 let poster = try poster(of: page, facts)
-                // Each signed address is a conversion that nobody has signed, so there are few.
+                // The server signs the thumbnail itself, so a client may choose among a few widths only.
                 var thumbnail = try facts.bounded(
                     poster, maxWidth: query.maxWidth, maxHeight: query.maxHeight,
                     widths: page.isSigned ? WidthHints.steps : nil)

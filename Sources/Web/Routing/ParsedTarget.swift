@@ -75,7 +75,7 @@ struct ResponseTerms: Sendable, Equatable {
 
     var isPlain: Bool { maxAge == nil && expires == nil && longest == nil && vary == nil }
 
-    /// The terms of a response that every cache may store for at most so many seconds.
+    /// The same terms with an upper bound, in seconds, for the time that any cache may store the response.
     func limited(to seconds: Int) -> ResponseTerms {
         var terms = self
         terms.longest = min(longest ?? seconds, seconds)
