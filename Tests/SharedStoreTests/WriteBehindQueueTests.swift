@@ -306,4 +306,32 @@ import Testing
         try put(try TestRendition(1), queue)
         #expect(await !queue.drain(within: .milliseconds(20)))
     }
+
+    @Test func drainingEndsWithALimitThatPassesBeforeItWaits() async throws {
+        let fixture = try QueueFixture()
+        let queue = try fixture.queue()
+        defer { queue.close() }
+        #expect(await queue.delete(try TestRendition(1).name))
+        let ends = Recorder<Bool>()
+        let draining = Task {
+            for _ in 0..<500 { ends.add(await queue.drain(within: .zero)) }
+        }
+        defer { draining.cancel() }
+        try await waitUntil("all drains to end") { () async in ends.values.count == 500 }
+        #expect(!ends.values.contains(true))
+    }
+
+    @Test func eachDrainEndsWithItsOwnLimit() async throws {
+        let fixture = try QueueFixture()
+        let queue = try fixture.queue()
+        defer { queue.close() }
+        #expect(await queue.delete(try TestRendition(1).name))
+        let ends = Recorder<Bool>()
+        let draining = Task { ends.add(await queue.drain(within: .seconds(3600))) }
+        for _ in 0..<20 { #expect(await !queue.drain(within: .milliseconds(1))) }
+        #expect(ends.values.isEmpty)
+        queue.finish(try #require(await queue.next()))
+        await draining.value
+        #expect(ends.values == [true])
+    }
 }

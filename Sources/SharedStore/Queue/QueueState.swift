@@ -66,13 +66,13 @@ struct QueueState {
     var dropped = 0
     /// Senders that wait for an entry.
     var idleSenders: [CheckedContinuation<Void, Never>] = []
-    /// Callers that wait until the queue is empty.
-    var drainWaiters: [CheckedContinuation<Void, Never>] = []
+    /// Callers that wait until the queue is empty, by numbers of their own.
+    var drainWaiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
     /// Whether each entry is tried at once, and once if it is refused, because the queue is to be emptied.
     var isDraining = false
     /// By numbers of their own.
     var attemptWaiters: [UInt64: Waiter] = [:]
-    var nextAttemptWaiter: UInt64 = 0
+    private var lastWaiter: UInt64 = 0
     var isClosed = false
     var isDiskBroken = false
     var hasDiscarded = false
@@ -226,6 +226,14 @@ struct QueueState {
             }
         }
         return (removed, withdrawn)
+    }
+
+    // MARK: Waiting
+
+    /// A number for a caller that waits.
+    mutating func numberWaiter() -> UInt64 {
+        lastWaiter += 1
+        return lastWaiter
     }
 
     /// Removes the callers that wait for this entry.

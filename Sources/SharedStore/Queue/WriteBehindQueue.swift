@@ -124,6 +124,8 @@ final class WriteBehindQueue: Sendable {
             return isRecorded
         }
         if isRecorded == nil, let entry { drop(entry) }
+        // What was withdrawn may have been the last that a drain waits for.
+        if entry == nil { wake() }
         return isRecorded == true
     }
 
@@ -223,10 +225,7 @@ final class WriteBehindQueue: Sendable {
     private func wait(
         within limit: Duration, _ register: (UInt64, CheckedContinuation<Bool, Never>) -> Bool?
     ) async -> Bool {
-        let number = state.withLock { state in
-            state.nextAttemptWaiter += 1
-            return state.nextAttemptWaiter
-        }
+        let number = state.withLock { $0.numberWaiter() }
         return await withCheckedContinuation { continuation in
             if let known = register(number, continuation) { return continuation.resume(returning: known) }
             let deadline = Deadline(after: limit) { [weak self] in self?.waitEnded(number) }
@@ -352,23 +351,27 @@ final class WriteBehindQueue: Sendable {
     ///
     /// - Returns: Whether it is empty.
     func drain(within limit: Duration) async -> Bool {
-        state.withLock { $0.isDraining = true }
-        endPauses()
-        let deadline = Deadline(after: limit) { [self] in
-            for continuation in state.withLock({ state in
-                defer { state.drainWaiters.removeAll() }
-                return state.drainWaiters
-            }) { continuation.resume() }
+        let number = state.withLock { state in
+            state.isDraining = true
+            return state.numberWaiter()
         }
+        endPauses()
+        var deadline: Deadline?
         await withCheckedContinuation { continuation in
             let mustWait = state.withLock { state in
                 let mustWait = !state.isClosed && !state.isDrained
-                if mustWait { state.drainWaiters.append(continuation) }
+                if mustWait { state.drainWaiters[number] = continuation }
                 return mustWait
             }
-            if !mustWait { continuation.resume() }
+            guard mustWait else { return continuation.resume() }
+            // Not before the registration: a short limit could pass while there is no waiter to resume.
+            deadline = Deadline(after: limit) { [weak self] in self?.drainEnded(number) }
         }
         return withExtendedLifetime(deadline) { state.withLock { $0.count == 0 } }
+    }
+
+    private func drainEnded(_ number: UInt64) {
+        state.withLock { $0.drainWaiters.removeValue(forKey: number) }?.resume()
     }
 
     /// Takes and gives no more entries, waits for the disk, and releases the directory, in which the entries stay. Blocks.
@@ -389,7 +392,7 @@ final class WriteBehindQueue: Sendable {
             var all = state.idleSenders
             state.idleSenders.removeAll()
             if !state.drainWaiters.isEmpty, state.isDrained || state.isClosed {
-                all += state.drainWaiters
+                all += state.drainWaiters.values
                 state.drainWaiters.removeAll()
             }
             return all
