@@ -169,9 +169,9 @@ extension PurgeFollower {
     ) -> PurgeFollower {
         let (keys, time) = (ClusterKeys(name: "test"), SystemTime())
         let handlers = PurgeHandlers(apply: { _ in PurgeCounts(purged: 0, bytes: 0) }, revalidateEverything: {})
+        let registry = NodeRegistry(name: "one", keys: keys, timings: .patient, time: time)
         return PurgeFollower(
-            stream, keys, NodeRegistry(name: "one", keys: keys, timings: .patient, time: time), memory, handlers, .patient,
-            time, meter, onGap: {})
+            PurgeStream(stream, keys, nodeName: registry.name, .patient, time), registry, memory, handlers, time, meter, onGap: {})
     }
 }
 

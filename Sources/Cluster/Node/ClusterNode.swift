@@ -46,9 +46,11 @@ final class ClusterNode: Sendable {
         onRefusal: @escaping @Sendable (RedisError) -> Void = { _ in }, onGap: @escaping @Sendable () -> Void = {}
     ) {
         registry = NodeRegistry(name: name, keys: keys, timings: timings, time: time)
-        let follower = PurgeFollower(stream, keys, registry, memory, handlers, timings, time, meter, onGap: onGap)
+        let followed = PurgeStream(stream, keys, nodeName: name, timings, time)
+        let follower = PurgeFollower(followed, registry, memory, handlers, time, meter, onGap: onGap)
         self.follower = follower
-        purger = ClusterPurger(follower, commands, keys, registry, timings, time)
+        purger = ClusterPurger(
+            follower, PurgeStream(commands, keys, nodeName: name, timings, time), registry, timings, time)
         flights = FlightBook(
             commands, keys, nodeName: name, follower.history, timings, time, meter, executor: executor
         ) { follower.isTakingPart }

@@ -5,20 +5,18 @@ final class ClusterPurger: Sendable {
     private static let lookInterval: Duration = .milliseconds(100)
 
     private let follower: PurgeFollower
-    private let commands: any RedisCommands
-    private let keys: ClusterKeys
+    private let stream: PurgeStream
     private let registry: NodeRegistry
     private let timings: ClusterTimings
     private let time: any ClusterTime
     private let waiters = Mutex<[StreamID: Wakeup]>([:])
 
     init(
-        _ follower: PurgeFollower, _ commands: any RedisCommands, _ keys: ClusterKeys, _ registry: NodeRegistry,
-        _ timings: ClusterTimings, _ time: any ClusterTime
+        _ follower: PurgeFollower, _ stream: PurgeStream, _ registry: NodeRegistry, _ timings: ClusterTimings,
+        _ time: any ClusterTime
     ) {
         self.follower = follower
-        self.commands = commands
-        self.keys = keys
+        self.stream = stream
         self.registry = registry
         self.timings = timings
         self.time = time
@@ -46,8 +44,8 @@ final class ClusterPurger: Sendable {
         while true {
             do throws(RedisError) {
                 // Only nodes that are listed after the entry was added may be left out: they have found it.
-                nodes = Set(try await registry.liveNodes(commands, within: timings.commandLimit)).union([registry.name])
-                counts = try await acknowledgements(of: id)
+                nodes = Set(try await registry.liveNodes(stream.commands, within: timings.commandLimit)).union([registry.name])
+                counts = try await stream.acknowledgements(of: id)
             } catch {
                 nodes = Set(registry.knownNodes).union([registry.name])
                 // The other nodes find the entry when the server is back.
@@ -66,26 +64,8 @@ final class ClusterPurger: Sendable {
 
     /// Adds the purge to the stream; nil if the server cannot be reached or has lost the stream.
     private func add(_ scope: ClusterPurge) async -> StreamID? {
-        guard let reply = try? await commands.run(follower.addition(of: scope), within: timings.commandLimit, time),
-            let bytes = try? reply.optionalBytes(), let id = StreamID(String(decoding: bytes, as: UTF8.self))
-        else { return nil }
+        guard let id = try? await stream.add([scope], to: follower.streamIdentity ?? "").ids.first else { return nil }
         follower.noteOwn(id, scope)
         return id
-    }
-
-    private func acknowledgements(of id: StreamID) async throws(RedisError) -> [String: PurgeCounts] {
-        let list = try await commands.run(
-            RedisCommand(.array, ["HGETALL", RedisArgument(keys.acknowledgements(id))]), within: timings.commandLimit, time
-        ).elements()
-        guard list.count.isMultiple(of: 2) else { throw .nonsense("a field without a value") }
-        var counts: [String: PurgeCounts] = [:]
-        for index in stride(from: 0, to: list.count, by: 2) {
-            let numbers = try list[index + 1].text().split(separator: " ").map { Int64($0) }
-            guard numbers.count == 2, let purged = numbers[0], let bytes = numbers[1], purged >= 0, bytes >= 0 else {
-                throw .nonsense("an acknowledgement without two numbers")
-            }
-            counts[try list[index].text()] = PurgeCounts(purged: purged, bytes: bytes)
-        }
-        return counts
     }
 }

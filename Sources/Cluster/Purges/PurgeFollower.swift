@@ -5,8 +5,6 @@ internal import Synchronization
 /// A node takes part in the cluster only after it was listed as live and then applied everything in the stream. In that order,
 /// because a purge counts the nodes that are listed after its entry was added: a node that is listed later finds the entry.
 final class PurgeFollower: Sendable {
-    private typealias OwnPurge = (id: StreamID, scope: ClusterPurge)
-
     private struct State {
         var saved = SavedPurges()
         var isLoaded = false
@@ -18,48 +16,39 @@ final class PurgeFollower: Sendable {
         var followed: String?
         var isReady = false
         /// The latest purges that this node added, in case the server loses them.
-        var own: [OwnPurge] = []
+        var own: [PurgeStream.Addition] = []
         var volatile = VolatilePurges()
     }
 
-    /// The bound of the stream, in entries.
-    static let maxEntries = 10_000
-    private static let pageSize = 500
     /// The number of pending purges that are added to the stream between two writes to disk.
     private static let batchSize = 200
     private static let ownLimit = 256
     private static let recentMilliseconds: UInt64 = 60_000
     /// How far back a node without a position applies purges of objects, which revalidation does not replace: an hour.
     private static let objectMilliseconds: UInt64 = 3_600_000
-    private static let acknowledgementTime: Duration = .seconds(60)
 
     let history = PurgeHistory()
     private let state = Mutex(State())
     private let saving = AsyncLock()
-    private let stream: any RedisCommands
-    private let keys: ClusterKeys
+    private let stream: PurgeStream
     private let registry: NodeRegistry
     private let memory: any PurgeMemory
     private let handlers: PurgeHandlers
-    private let timings: ClusterTimings
     private let time: any ClusterTime
     private let meter: ClusterMeter
     private let onGap: @Sendable () -> Void
 
     /// - Parameters:
-    ///   - stream: A connection of its own, because reads wait for entries.
+    ///   - stream: By a connection of its own, because reads wait for entries.
     ///   - onGap: Called if the stream does not reach back to the purges that this node has applied.
     init(
-        _ stream: any RedisCommands, _ keys: ClusterKeys, _ registry: NodeRegistry, _ memory: any PurgeMemory,
-        _ handlers: PurgeHandlers, _ timings: ClusterTimings, _ time: any ClusterTime, _ meter: ClusterMeter,
-        onGap: @escaping @Sendable () -> Void
+        _ stream: PurgeStream, _ registry: NodeRegistry, _ memory: any PurgeMemory, _ handlers: PurgeHandlers,
+        _ time: any ClusterTime, _ meter: ClusterMeter, onGap: @escaping @Sendable () -> Void
     ) {
         self.stream = stream
-        self.keys = keys
         self.registry = registry
         self.memory = memory
         self.handlers = handlers
-        self.timings = timings
         self.time = time
         self.meter = meter
         self.onGap = onGap
@@ -111,35 +100,29 @@ final class PurgeFollower: Sendable {
     func follow(_ onReady: @Sendable () -> Void = {}) async throws(RedisError) {
         state.withLock { $0.isReady = false }
         await load()
-        try await registry.register(stream)
+        try await registry.register(stream.commands)
         try await catchUp()
         try await addPending()
         state.withLock { $0.isReady = true }
         onReady()
         defer { fallBehind() }
         while !Task.isCancelled, isTakingPart {
-            let command = RedisCommand(
-                .arrayOrNone,
-                [
-                    "XREAD", "COUNT", "100", "BLOCK", RedisArgument(timings.blockTime), "STREAMS", RedisArgument(keys.purges),
-                    RedisArgument(history.position.description),
-                ])
-            let limit = timings.blockTime + timings.commandLimit * 4
-            try await apply(StreamEntry.read(try await stream.run(command, within: limit, time)))
+            try await apply(try await stream.newEntries(after: history.position))
             try await addPending()
         }
     }
 
     /// Applies what is in the stream and was not applied here.
     private func catchUp() async throws(RedisError) {
-        let first = try await firstEntry()
+        let first = try await stream.oldest()
         let identity = first.text("s") ?? ""
-        let last = try await range("XREVRANGE", "+", "-", count: 1).first ?? first
+        let last = try await stream.latest() ?? first
         let saved = state.withLock { $0.saved }
         // The first entry of a stream that was never trimmed is its own beginning.
-        let isWhole = first.text("k") == "genesis"
+        let isWhole = first.isGenesis
         let reaches = saved.stream == identity && (isWhole || first.id <= saved.position)
-        let lost = try await lostPurges(isOtherStream: saved.stream != identity)
+        let own = state.withLock { $0.own }
+        let lost = saved.stream == identity ? try await stream.lost(among: own) : own
         // A server that restarts may lose the latest entries, and a replica that takes over may have others in their place.
         let hasChanged = saved.stream != identity || last.id < max(saved.position, history.position) || !lost.isEmpty
         let isKnown = reaches && !hasChanged && state.withLock { $0.followed } == identity
@@ -160,12 +143,12 @@ final class PurgeFollower: Sendable {
             }
             await handlers.revalidateEverything()
         }
-        var next = isKnown ? "(\(history.position)" : "-"
+        var position = isKnown ? history.position : nil
         while true {
-            let page = try await range("XRANGE", next, "+", count: Self.pageSize)
+            let page = try await stream.page(after: position)
             try await apply(page, objectsAfter: reaches ? nil : last.id.earlier(by: Self.objectMilliseconds))
-            guard page.count == Self.pageSize, let last = page.last else { break }
-            next = "(\(last.id)"
+            guard page.count == PurgeStream.pageSize, let last = page.last else { break }
+            position = last.id
         }
         // A position in another stream says nothing about them.
         let volatile = state.withLock { state in
@@ -183,64 +166,14 @@ final class PurgeFollower: Sendable {
         }
     }
 
-    /// Purges of this node that the stream has lost, whether or not others were added since: a server that crashes, and a replica
-    /// that takes over, may lose the latest entries.
-    private func lostPurges(isOtherStream: Bool) async throws(RedisError) -> [OwnPurge] {
-        let own = state.withLock { $0.own }
-        if own.isEmpty || isOtherStream { return own }
-        var commands = own.map { rangeCommand("XRANGE", $0.id.description, $0.id.description, count: 1) }
-        // After the others: an entry that was trimmed before it was looked for is older than the oldest one then.
-        commands.append(rangeCommand("XRANGE", "-", "+", count: 1))
-        var pages: [[StreamEntry]] = []
-        for reply in try await stream.run(commands, within: timings.commandLimit * 4, time) {
-            pages.append(try StreamEntry.entries(reply))
-        }
-        guard let oldest = pages.last?.first else { throw .nonsense("the purge stream is gone") }
-        return zip(own, pages).filter { purge, page in
-            let isTrimmed = oldest.text("k") != "genesis" && purge.id < oldest.id
-            return !isTrimmed && page.first?.scope != purge.scope
-        }.map(\.0)
-    }
-
-    /// The oldest entry. Begins the stream if it does not exist.
-    private func firstEntry() async throws(RedisError) -> StreamEntry {
-        for id in ["0-1", "*"] {
-            if let first = try await range("XRANGE", "-", "+", count: 1).first { return first }
-            // Fails if another node was faster, or if a stream was emptied, which then continues with later ids.
-            _ = try await stream.run(
-                RedisCommand(
-                    .statusOrBytes,
-                    [
-                        "XADD", RedisArgument(keys.purges), RedisArgument(id), "k", "genesis", "s",
-                        RedisArgument(RandomText.make()),
-                    ]), within: timings.commandLimit, time)
-        }
-        guard let first = try await range("XRANGE", "-", "+", count: 1).first else {
-            throw .nonsense("a stream without entries after one was added")
-        }
-        return first
-    }
-
-    private func range(_ name: RedisArgument, _ from: String, _ to: String, count: Int) async throws(RedisError)
-        -> [StreamEntry]
-    {
-        let command = rangeCommand(name, from, to, count: count)
-        return try StreamEntry.entries(try await stream.run(command, within: timings.commandLimit * 4, time))
-    }
-
-    private func rangeCommand(_ name: RedisArgument, _ from: String, _ to: String, count: Int) -> RedisCommand {
-        RedisCommand(
-            .array, [name, RedisArgument(keys.purges), RedisArgument(from), RedisArgument(to), "COUNT", RedisArgument(count)])
-    }
-
     /// Applies entries in order, acknowledges those that are durable, and saves the position.
     ///
     /// - Parameter objectsAfter: Purges of objects after this one are applied although the position is later.
     private func apply(_ entries: [StreamEntry], objectsAfter: StreamID? = nil) async throws(RedisError) {
-        var acknowledgements: [RedisCommand] = []
+        var durable: [(id: StreamID, counts: PurgeCounts)] = []
         let hasRecovered = await retryVolatile()
         let start = history.position
-        for entry in entries where entry.text("k") != "genesis" {
+        for entry in entries where !entry.isGenesis {
             guard let scope = entry.scope else {
                 // A purge that cannot be read may cover anything.
                 history.insert(entry.id, .all)
@@ -259,13 +192,11 @@ final class PurgeFollower: Sendable {
                 metrics.purgesApplied += 1
                 metrics.purgeLag = .milliseconds(max(0, time.wallClock - Int64(clamping: entry.id.milliseconds)))
             }
-            if let counts { acknowledgements += acknowledgement(of: entry.id, counts) }
+            if let counts { durable.append((entry.id, counts)) }
         }
         if let last = entries.last { history.advance(to: last.id) }
         // Only recent purges can have a caller that waits.
-        if !acknowledgements.isEmpty {
-            _ = try await stream.run(Array(acknowledgements.suffix(300)), within: timings.commandLimit * 4, time)
-        }
+        try await stream.acknowledge(durable.suffix(100))
         if history.position != start || hasRecovered {
             let position = history.position
             await save { $0.position = position }
@@ -291,16 +222,6 @@ final class PurgeFollower: Sendable {
         return !volatile.isEmpty
     }
 
-    private func acknowledgement(of id: StreamID, _ counts: PurgeCounts) -> [RedisCommand] {
-        let key = RedisArgument(keys.acknowledgements(id))
-        return [
-            RedisCommand(.integer, ["HSET", key, RedisArgument(registry.name), "\(counts.purged) \(counts.bytes)"]),
-            RedisCommand(.integer, ["PEXPIRE", key, RedisArgument(Self.acknowledgementTime)]),
-            RedisCommand(
-                .integer, ["PUBLISH", RedisArgument(keys.channel), RedisArgument(ClusterMessage.acknowledged(id).bytes)]),
-        ]
-    }
-
     /// Adds the purges that were made alone. They are then applied again with all others.
     private func addPending() async throws(RedisError) {
         while true {
@@ -311,42 +232,12 @@ final class PurgeFollower: Sendable {
             }
             defer { state.withLock { $0.sending = 0 } }
             if batch.isEmpty { return }
-            let replies = try await stream.run(batch.map { addition(of: $0) }, within: timings.commandLimit * 4, time)
-            var ids: [StreamID] = []
-            var failure: RedisError?
-            for reply in replies {
-                do throws(RedisError) {
-                    ids.append(try Self.addedID(reply))
-                } catch {
-                    // Later ones may have been added. To add them again does no harm.
-                    failure = error
-                    break
-                }
-            }
+            let (ids, failure) = try await stream.add(batch, to: streamIdentity ?? "")
             for (id, scope) in zip(ids, batch) { noteOwn(id, scope) }
             let count = ids.count
             if count > 0 { await save { $0.pending.removeFirst(count) } }
             if let failure { throw failure }
         }
-    }
-
-    /// The id in the reply to ``addition(of:)``.
-    private static func addedID(_ reply: RedisValue) throws(RedisError) -> StreamID {
-        guard let id = try reply.optionalBytes().flatMap({ StreamID(String(decoding: $0, as: UTF8.self)) }) else {
-            throw .nonsense("the purge stream is gone")
-        }
-        return id
-    }
-
-    /// The command that adds a purge to the stream, unless the stream does not exist.
-    func addition(of scope: ClusterPurge) -> RedisCommand {
-        RedisCommand(
-            .statusOrBytes,
-            [
-                "XADD", RedisArgument(keys.purges), "NOMKSTREAM", "MAXLEN", "~", RedisArgument(Self.maxEntries), "*", "k",
-                RedisArgument(scope.kind), "v", RedisArgument(scope.argument), "s", RedisArgument(streamIdentity ?? ""), "n",
-                RedisArgument(registry.name),
-            ])
     }
 
     // MARK: State on disk
@@ -393,12 +284,5 @@ final class PurgeFollower: Sendable {
         if let first = state.withLock({ $0.volatile.first }) { saved.position = min(saved.position, first.previous) }
         let isStored = await memory.save(saved)
         state.withLock { $0.isStored = isStored }
-    }
-}
-
-extension StreamEntry {
-    /// The purge; nil if it cannot be read.
-    fileprivate var scope: ClusterPurge? {
-        text("k").flatMap { ClusterPurge(kind: $0, argument: text("v") ?? "") }
     }
 }

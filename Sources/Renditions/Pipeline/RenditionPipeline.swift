@@ -6,9 +6,8 @@ internal import Sandbox
 
 /// The core: from a request for a rendition to its finished file.
 ///
-/// A hit is answered from the cache. A miss is the work of one flight, which all concurrent requests for the rendition share:
-/// look up again, check failures, admit, join the other nodes, fetch, reuse (from the local cache or the shared tier), convert,
-/// publish, share.
+/// A hit is answered from the cache. A miss is the work of one flight, which all concurrent requests for the rendition share; see
+/// ``MissRunner``.
 ///
 /// A value of policy: it is created anew at each reload and works on the ``RenditionState`` of the process. Any thread; calls
 /// suspend and never block.
@@ -39,10 +38,9 @@ package struct RenditionPipeline: Sendable {
     private let policy: Policy
     private let state: RenditionState
     private let cache: any RenditionCache
-    private let clock: CacheClock
     private let loader: SourceLoader
-    private let producer: RenditionProducer
     private let sharing: SharedRenditions?
+    private let misses: MissRunner
     private let log: ProductionLog
 
     /// - Parameters:
@@ -58,17 +56,19 @@ package struct RenditionPipeline: Sendable {
         self.policy = policy
         self.state = state
         self.cache = cache
-        self.clock = clock
         sharing = tier.map { tier in
             SharedRenditions(
                 cache: cache, tier: tier, coordinator: coordinator, failures: state.failures,
                 failureScope: policy.failureScope, clock: clock)
         }
         log = ProductionLog(logger)
-        producer = RenditionProducer(cache: cache, sharing: sharing, convert: convert, log: log)
         loader = SourceLoader(
             cache: cache, clock: clock, rules: policy.originRules, state: state.sources, failures: state.failures,
             fetch: fetch)
+        misses = MissRunner(
+            originRules: policy.originRules, maxSourceBytes: policy.maxSourceBytes, state: state, cache: cache, clock: clock,
+            loader: loader, producer: RenditionProducer(cache: cache, sharing: sharing, convert: convert, log: log),
+            sharing: sharing, log: log)
     }
 
     /// What requests mean that leave options out.
@@ -87,7 +87,7 @@ package struct RenditionPipeline: Sendable {
         let (result, joined) = try await state.flights.value(
             for: FlightKey(request), urgency: request.urgency, watch: request.watch
         ) {
-            flight async throws(RenditionError) in try await runMiss(request, flight)
+            flight async throws(RenditionError) in try await misses.run(request, flight)
         }
         return RenditionResult(result, joined: joined)
     }
@@ -182,7 +182,7 @@ package struct RenditionPipeline: Sendable {
         _ request: RenditionRequest, _ flight: Flight
     ) async throws(RenditionError) -> RenditionResult {
         do throws(RenditionError) {
-            return try await runMiss(request, flight)
+            return try await misses.run(request, flight)
         } catch {
             if error != .cancelled { log.failed(request, error) }
             throw error
@@ -198,14 +198,7 @@ package struct RenditionPipeline: Sendable {
         let (result, joined) = try await state.uploadFlights.value(
             for: request.id, urgency: request.urgency, watch: request.watch
         ) { flight async throws(RenditionError) in
-            flight.progress.loaded(bytes: request.source.count)
-            let slot = try state.admission.admit(
-                nil, bytes: request.source.count, cost: request.rendition.cost, urgency: flight.turn.urgency)
-            defer { withExtendedLifetime(slot) {} }
-            let production = Production(request.rendition, of: request.source, epoch: cache.epoch(for: nil))
-            let result = try await producer.produce(production, flight)
-            sharing?.save(result)
-            return result
+            try await misses.run(request, flight)
         }
         return RenditionResult(result, joined: joined)
     }
@@ -244,7 +237,7 @@ package struct RenditionPipeline: Sendable {
             let failure = state.failures.failure(of: request.key, of: request.source)
             // Another request, or another node, has found that the origin removed the source.
             if case .remembered(let cause, _) = failure, cause.isSourceMissing {
-                await forget(request.source)
+                await misses.forget(request.source)
                 return nil
             }
             // An origin that is known to fail is not asked again.
@@ -261,7 +254,7 @@ package struct RenditionPipeline: Sendable {
         let key = FlightKey(request)
         guard !state.flights.isJoinable(key), request.allowance.useIfAvailable() else { return }
         state.flights.start(key, urgency: .renewal) { flight async throws(RenditionError) in
-            try await runMiss(request, flight)
+            try await misses.run(request, flight)
         }
     }
 
@@ -285,121 +278,5 @@ package struct RenditionPipeline: Sendable {
         guard let stored, rendition.format == .json, FactsFile.read(stored) == nil else { return stored }
         await cache.discardCorrupt(stored)
         return nil
-    }
-
-    // MARK: Miss
-
-    /// Runs the steps of a miss. One call per flight.
-    private func runMiss(_ request: RenditionRequest, _ flight: Flight) async throws(RenditionError) -> RenditionResult {
-        // An earlier flight may have published between the look-up of the request and the start of this flight.
-        let stored = await cache.alias(request.key, isFirstLook: false)
-        if let stored, case .fresh = cache.freshness(of: stored) { return RenditionResult(stored, .hit) }
-        try state.failures.check(request.key, of: request.source)
-        let slot = try state.admission.admit(
-            Admission.Origin(request.source), bytes: policy.maxSourceBytes, cost: request.rendition.cost,
-            urgency: flight.turn.urgency)
-        defer { withExtendedLifetime(slot) {} }
-        guard let sharing else { return try await runLocally(request, stored, slot, flight) }
-        // A client that follows the source does not wait for the node that runs the miss.
-        let started = request.followsSource && sharing.isCoordinated ? loader.start(request.source, slot) : nil
-        defer { withExtendedLifetime(started) {} }
-        do throws(RenditionError) {
-            return try await sharing.runOnOneNode(request) { () async throws(RenditionError) in
-                try await runLocally(request, stored, slot, flight)
-            }
-        } catch .remembered(let error, let remaining) {
-            // Another node found the source missing.
-            if stored != nil, error.isSourceMissing { await forget(request.source) }
-            throw .remembered(error, remaining: remaining)
-        } catch {
-            throw error
-        }
-    }
-
-    /// Runs the steps of a miss from the fetch on.
-    private func runLocally(
-        _ request: RenditionRequest, _ stored: CachedRendition?, _ slot: AdmissionSlot, _ flight: Flight
-    ) async throws(RenditionError) -> RenditionResult {
-        flight.progress.fetches { loader.arrived(request.source) }
-        switch try await fetch(request, validatorsOf: stored) {
-        case .notModified(let unmodified, let epoch):
-            return try await renew(request, stored, unmodified, epoch)
-        case .loaded(let loaded):
-            slot.sourceArrived(bytes: loaded.source.count)
-            flight.progress.loaded(bytes: loaded.source.count)
-            slot.account(for: loaded.arriving)
-            // While any flight holds the loaded source, other renditions of it need no fetch.
-            defer { withExtendedLifetime(loaded) {} }
-            if !loaded.storage.isAllowed {
-                if stored != nil { await forget(request.source) }
-                flight.dependOnCallers()
-                if Task.isCancelled { throw .cancelled }
-            }
-            let result = try await produceRememberingFailure(request, of: loaded, flight)
-            if let alternative = request.alternative, Int(result.rendition.length) > loaded.source.count {
-                // If it cannot be stored now, the request for it tries again.
-                _ = try? await producer.produce(Production(alternative, of: loaded), flight)
-            }
-            return result
-        }
-    }
-
-    private func fetch(
-        _ request: RenditionRequest, validatorsOf stored: CachedRendition?
-    ) async throws(RenditionError) -> SourceLoader.Outcome {
-        do throws(RenditionError) {
-            return try await loader.load(request.source, validators: SourceValidators(stored?.alias?.validators))
-        } catch {
-            // The origin has removed the source, so stored renditions must not be sent any more, as after a purge.
-            if stored != nil, error.isSourceMissing { await forget(request.source) }
-            throw error
-        }
-    }
-
-    /// Renews the alias of a rendition that the origin has confirmed (304).
-    private func renew(
-        _ request: RenditionRequest, _ stored: CachedRendition?, _ unmodified: UnmodifiedSource, _ epoch: Epoch
-    ) async throws(RenditionError) -> RenditionResult {
-        // Without a stored rendition there are no validators, and the origin cannot answer 304.
-        guard let stored, let alias = stored.alias else { throw .overloaded(cause: "304 without a stored rendition") }
-        let times = StageTimes(fetch: unmodified.duration)
-        let storage = policy.originRules.permission(
-            for: request.source, unmodified.cacheDirectives, renewing: alias.freshFor)
-        guard storage.isAllowed else {
-            await forget(request.source)
-            return RenditionResult(stored, .unstored(.unwanted), times: times)
-        }
-        let renewed = await cache.renew(
-            alias.key, validators: Validators(unmodified.validators), fetchedAt: clock.unixSeconds(),
-            freshFor: storage.freshFor, epoch: epoch)
-        if let renewed { return RenditionResult(renewed, .renewed, times: times) }
-        // If the cache cannot record the renewal, the stored rendition is still valid for this response, unless a purge is the
-        // reason.
-        let isPurged = cache.isPurged(request.source.canonical, since: epoch)
-        return RenditionResult(stored, isPurged ? .unstored(.purged) : .renewed, times: times)
-    }
-
-    private func produceRememberingFailure(
-        _ request: RenditionRequest, of loaded: LoadedSource, _ flight: Flight
-    ) async throws(RenditionError) -> RenditionResult {
-        // Noted before the conversion, so that a purge during it also covers its failure.
-        let failureEpoch = state.failures.epoch
-        do throws(RenditionError) {
-            return try await producer.produce(Production(request.rendition, of: loaded), flight)
-        } catch {
-            if !cache.isPurged(request.source.canonical, since: loaded.epoch) {
-                state.failures.remember(error, of: request.key, of: request.source, since: failureEpoch)
-            }
-            throw error
-        }
-    }
-
-    /// Removes the stored renditions of a source. If the removal is not durable, the next renewal repeats it.
-    private func forget(_ source: SourceURL) async {
-        do throws(CacheError) {
-            _ = try await cache.purge(.url(source.canonical))
-        } catch {
-            log.couldNotForget(source, error)
-        }
     }
 }

@@ -1,0 +1,188 @@
+/// The purge stream in Redis, by one connection: its commands, and what their replies mean. Any thread.
+struct PurgeStream: Sendable {
+    /// A purge, and the entry that this node added for it.
+    typealias Addition = (id: StreamID, scope: ClusterPurge)
+
+    /// The number of entries in a page that is not the last.
+    static let pageSize = 500
+    /// The bound of the stream, in entries.
+    private static let maxEntries = 10_000
+    private static let acknowledgementTime: Duration = .seconds(60)
+
+    let commands: any RedisCommands
+    private let keys: ClusterKeys
+    private let nodeName: String
+    private let timings: ClusterTimings
+    private let time: any ClusterTime
+
+    init(
+        _ commands: any RedisCommands, _ keys: ClusterKeys, nodeName: String, _ timings: ClusterTimings,
+        _ time: any ClusterTime
+    ) {
+        self.commands = commands
+        self.keys = keys
+        self.nodeName = nodeName
+        self.timings = timings
+        self.time = time
+    }
+
+    /// Commands that read many entries, or wait behind a command that does.
+    private var longLimit: Duration { timings.commandLimit * 4 }
+
+    // MARK: Reading
+
+    /// The oldest entry. Begins the stream if it does not exist.
+    func oldest() async throws(RedisError) -> StreamEntry {
+        for id in ["0-1", "*"] {
+            if let first = try await range("XRANGE", "-", "+", count: 1).first { return first }
+            // Fails if another node was faster, or if a stream was emptied, which then continues with later ids.
+            let beginning = RedisCommand(
+                .statusOrBytes,
+                [
+                    "XADD", RedisArgument(keys.purges), RedisArgument(id), "k", RedisArgument(StreamEntry.genesis), "s",
+                    RedisArgument(RandomText.make()),
+                ])
+            _ = try await commands.run(beginning, within: timings.commandLimit, time)
+        }
+        guard let first = try await range("XRANGE", "-", "+", count: 1).first else {
+            throw .nonsense("a stream without entries after one was added")
+        }
+        return first
+    }
+
+    /// The latest entry; nil if there is none.
+    func latest() async throws(RedisError) -> StreamEntry? {
+        try await range("XREVRANGE", "+", "-", count: 1).first
+    }
+
+    /// At most ``pageSize`` entries in order.
+    ///
+    /// - Parameter position: Nil for the beginning.
+    func page(after position: StreamID?) async throws(RedisError) -> [StreamEntry] {
+        try await range("XRANGE", position.map { "(\($0)" } ?? "-", "+", count: Self.pageSize)
+    }
+
+    /// Waits for entries behind this position.
+    ///
+    /// - Returns: Some of them in order; none if none came within ``ClusterTimings/blockTime``.
+    func newEntries(after position: StreamID) async throws(RedisError) -> [StreamEntry] {
+        let command = RedisCommand(
+            .arrayOrNone,
+            [
+                "XREAD", "COUNT", "100", "BLOCK", RedisArgument(timings.blockTime), "STREAMS", RedisArgument(keys.purges),
+                RedisArgument(position.description),
+            ])
+        return try StreamEntry.read(try await commands.run(command, within: timings.blockTime + longLimit, time))
+    }
+
+    private func range(_ name: RedisArgument, _ from: String, _ to: String, count: Int) async throws(RedisError)
+        -> [StreamEntry]
+    {
+        let command = rangeCommand(name, from, to, count: count)
+        return try StreamEntry.entries(try await commands.run(command, within: longLimit, time))
+    }
+
+    private func rangeCommand(_ name: RedisArgument, _ from: String, _ to: String, count: Int) -> RedisCommand {
+        RedisCommand(
+            .array, [name, RedisArgument(keys.purges), RedisArgument(from), RedisArgument(to), "COUNT", RedisArgument(count)])
+    }
+
+    // MARK: Adding
+
+    /// Adds purges in order, unless the stream does not exist.
+    ///
+    /// - Parameter identity: That of the stream which the node follows.
+    /// - Returns: The entries of the first purges, and why the one behind them was not added. Later ones may have been added.
+    func add(_ scopes: [ClusterPurge], to identity: String) async throws(RedisError) -> (ids: [StreamID], failure: RedisError?)
+    {
+        let additions = scopes.map { scope in
+            RedisCommand(
+                .statusOrBytes,
+                [
+                    "XADD", RedisArgument(keys.purges), "NOMKSTREAM", "MAXLEN", "~", RedisArgument(Self.maxEntries), "*", "k",
+                    RedisArgument(scope.kind), "v", RedisArgument(scope.argument), "s", RedisArgument(identity), "n",
+                    RedisArgument(nodeName),
+                ])
+        }
+        var ids: [StreamID] = []
+        for reply in try await commands.run(additions, within: scopes.count == 1 ? timings.commandLimit : longLimit, time) {
+            do throws(RedisError) {
+                ids.append(try Self.addedID(reply))
+            } catch {
+                return (ids, error)
+            }
+        }
+        return (ids, nil)
+    }
+
+    private static func addedID(_ reply: RedisValue) throws(RedisError) -> StreamID {
+        guard let id = try reply.optionalBytes().flatMap({ StreamID(String(decoding: $0, as: UTF8.self)) }) else {
+            throw .nonsense("the purge stream is gone")
+        }
+        return id
+    }
+
+    /// Those that the stream has lost, whether or not others were added since: a server that crashes, and a replica that takes over,
+    /// may lose the latest entries.
+    func lost(among own: [Addition]) async throws(RedisError) -> [Addition] {
+        if own.isEmpty { return [] }
+        var looks = own.map { rangeCommand("XRANGE", $0.id.description, $0.id.description, count: 1) }
+        // After the others: an entry that was trimmed before it was looked for is older than the oldest one then.
+        looks.append(rangeCommand("XRANGE", "-", "+", count: 1))
+        var pages: [[StreamEntry]] = []
+        for reply in try await commands.run(looks, within: longLimit, time) {
+            pages.append(try StreamEntry.entries(reply))
+        }
+        guard let oldest = pages.last?.first else { throw .nonsense("the purge stream is gone") }
+        return zip(own, pages).filter { purge, page in
+            let isTrimmed = !oldest.isGenesis && purge.id < oldest.id
+            return !isTrimmed && page.first?.scope != purge.scope
+        }.map(\.0)
+    }
+
+    // MARK: Acknowledging
+
+    /// Tells the nodes that wait for them that this node has applied these entries.
+    func acknowledge(_ applied: some Sequence<(id: StreamID, counts: PurgeCounts)>) async throws(RedisError) {
+        let acknowledgements = applied.flatMap { id, counts in
+            let key = RedisArgument(keys.acknowledgements(id))
+            return [
+                RedisCommand(.integer, ["HSET", key, RedisArgument(nodeName), "\(counts.purged) \(counts.bytes)"]),
+                RedisCommand(.integer, ["PEXPIRE", key, RedisArgument(Self.acknowledgementTime)]),
+                RedisCommand(
+                    .integer, ["PUBLISH", RedisArgument(keys.channel), RedisArgument(ClusterMessage.acknowledged(id).bytes)]),
+            ]
+        }
+        if !acknowledgements.isEmpty { _ = try await commands.run(acknowledgements, within: longLimit, time) }
+    }
+
+    /// What each node that has applied an entry has removed, by its name.
+    func acknowledgements(of id: StreamID) async throws(RedisError) -> [String: PurgeCounts] {
+        let list = try await commands.run(
+            RedisCommand(.array, ["HGETALL", RedisArgument(keys.acknowledgements(id))]), within: timings.commandLimit, time
+        ).elements()
+        guard list.count.isMultiple(of: 2) else { throw .nonsense("a field without a value") }
+        var counts: [String: PurgeCounts] = [:]
+        for index in stride(from: 0, to: list.count, by: 2) {
+            let numbers = try list[index + 1].text().split(separator: " ").map { Int64($0) }
+            guard numbers.count == 2, let purged = numbers[0], let bytes = numbers[1], purged >= 0, bytes >= 0 else {
+                throw .nonsense("an acknowledgement without two numbers")
+            }
+            counts[try list[index].text()] = PurgeCounts(purged: purged, bytes: bytes)
+        }
+        return counts
+    }
+}
+
+extension StreamEntry {
+    /// The kind of the entry that begins a stream.
+    fileprivate static let genesis = "genesis"
+
+    /// Whether it is the entry that begins a stream, and no purge.
+    var isGenesis: Bool { text("k") == Self.genesis }
+
+    /// The purge; nil if it cannot be read.
+    var scope: ClusterPurge? {
+        text("k").flatMap { ClusterPurge(kind: $0, argument: text("v") ?? "") }
+    }
+}

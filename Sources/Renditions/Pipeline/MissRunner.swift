@@ -1,0 +1,146 @@
+internal import Cache
+internal import Fetch
+internal import Sandbox
+
+/// The steps of a miss, from a request without an answer to the stored rendition.
+///
+/// The work of one flight: look up again, check failures, admit, join the other nodes, fetch, reuse (from the local cache or the
+/// shared tier), convert, publish, share.
+struct MissRunner: Sendable {
+    let originRules: OriginRules
+    /// The largest source, in bytes.
+    let maxSourceBytes: Int
+    let state: RenditionState
+    let cache: any RenditionCache
+    let clock: CacheClock
+    let loader: SourceLoader
+    let producer: RenditionProducer
+    let sharing: SharedRenditions?
+    let log: ProductionLog
+
+    /// Runs a miss. One call per flight.
+    func run(_ request: RenditionRequest, _ flight: Flight) async throws(RenditionError) -> RenditionResult {
+        // An earlier flight may have published between the look-up of the request and the start of this flight.
+        let stored = await cache.alias(request.key, isFirstLook: false)
+        if let stored, case .fresh = cache.freshness(of: stored) { return RenditionResult(stored, .hit) }
+        try state.failures.check(request.key, of: request.source)
+        let slot = try state.admission.admit(
+            Admission.Origin(request.source), bytes: maxSourceBytes, cost: request.rendition.cost,
+            urgency: flight.turn.urgency)
+        defer { withExtendedLifetime(slot) {} }
+        guard let sharing else { return try await runLocally(request, stored, slot, flight) }
+        // A client that follows the source does not wait for the node that runs the miss.
+        let started = request.followsSource && sharing.isCoordinated ? loader.start(request.source, slot) : nil
+        defer { withExtendedLifetime(started) {} }
+        do throws(RenditionError) {
+            return try await sharing.runOnOneNode(request) { () async throws(RenditionError) in
+                try await runLocally(request, stored, slot, flight)
+            }
+        } catch .remembered(let error, let remaining) {
+            // Another node found the source missing.
+            if stored != nil, error.isSourceMissing { await forget(request.source) }
+            throw .remembered(error, remaining: remaining)
+        } catch {
+            throw error
+        }
+    }
+
+    /// Runs the miss of an upload's rendition. One call per flight.
+    func run(_ request: UploadRequest, _ flight: Flight) async throws(RenditionError) -> RenditionResult {
+        flight.progress.loaded(bytes: request.source.count)
+        let slot = try state.admission.admit(
+            nil, bytes: request.source.count, cost: request.rendition.cost, urgency: flight.turn.urgency)
+        defer { withExtendedLifetime(slot) {} }
+        let production = Production(request.rendition, of: request.source, epoch: cache.epoch(for: nil))
+        let result = try await producer.produce(production, flight)
+        sharing?.save(result)
+        return result
+    }
+
+    /// Runs the steps of a miss from the fetch on.
+    private func runLocally(
+        _ request: RenditionRequest, _ stored: CachedRendition?, _ slot: AdmissionSlot, _ flight: Flight
+    ) async throws(RenditionError) -> RenditionResult {
+        flight.progress.fetches { loader.arrived(request.source) }
+        switch try await fetch(request, validatorsOf: stored) {
+        case .notModified(let unmodified, let epoch):
+            return try await renew(request, stored, unmodified, epoch)
+        case .loaded(let loaded):
+            slot.sourceArrived(bytes: loaded.source.count)
+            flight.progress.loaded(bytes: loaded.source.count)
+            slot.account(for: loaded.arriving)
+            // While any flight holds the loaded source, other renditions of it need no fetch.
+            defer { withExtendedLifetime(loaded) {} }
+            if !loaded.storage.isAllowed {
+                if stored != nil { await forget(request.source) }
+                flight.dependOnCallers()
+                if Task.isCancelled { throw .cancelled }
+            }
+            let result = try await produceRememberingFailure(request, of: loaded, flight)
+            if let alternative = request.alternative, Int(result.rendition.length) > loaded.source.count {
+                // If it cannot be stored now, the request for it tries again.
+                _ = try? await producer.produce(Production(alternative, of: loaded), flight)
+            }
+            return result
+        }
+    }
+
+    private func fetch(
+        _ request: RenditionRequest, validatorsOf stored: CachedRendition?
+    ) async throws(RenditionError) -> SourceLoader.Outcome {
+        do throws(RenditionError) {
+            return try await loader.load(request.source, validators: SourceValidators(stored?.alias?.validators))
+        } catch {
+            // The origin has removed the source, so stored renditions must not be sent any more, as after a purge.
+            if stored != nil, error.isSourceMissing { await forget(request.source) }
+            throw error
+        }
+    }
+
+    /// Renews the alias of a rendition that the origin has confirmed (304).
+    private func renew(
+        _ request: RenditionRequest, _ stored: CachedRendition?, _ unmodified: UnmodifiedSource, _ epoch: Epoch
+    ) async throws(RenditionError) -> RenditionResult {
+        // Without a stored rendition there are no validators, and the origin cannot answer 304.
+        guard let stored, let alias = stored.alias else { throw .overloaded(cause: "304 without a stored rendition") }
+        let times = StageTimes(fetch: unmodified.duration)
+        let storage = originRules.permission(
+            for: request.source, unmodified.cacheDirectives, renewing: alias.freshFor)
+        guard storage.isAllowed else {
+            await forget(request.source)
+            return RenditionResult(stored, .unstored(.unwanted), times: times)
+        }
+        let renewed = await cache.renew(
+            alias.key, validators: Validators(unmodified.validators), fetchedAt: clock.unixSeconds(),
+            freshFor: storage.freshFor, epoch: epoch)
+        if let renewed { return RenditionResult(renewed, .renewed, times: times) }
+        // If the cache cannot record the renewal, the stored rendition is still valid for this response, unless a purge is the
+        // reason.
+        let isPurged = cache.isPurged(request.source.canonical, since: epoch)
+        return RenditionResult(stored, isPurged ? .unstored(.purged) : .renewed, times: times)
+    }
+
+    private func produceRememberingFailure(
+        _ request: RenditionRequest, of loaded: LoadedSource, _ flight: Flight
+    ) async throws(RenditionError) -> RenditionResult {
+        // Noted before the conversion, so that a purge during it also covers its failure.
+        let failureEpoch = state.failures.epoch
+        do throws(RenditionError) {
+            return try await producer.produce(Production(request.rendition, of: loaded), flight)
+        } catch {
+            if !cache.isPurged(request.source.canonical, since: loaded.epoch) {
+                state.failures.remember(error, of: request.key, of: request.source, since: failureEpoch)
+            }
+            throw error
+        }
+    }
+
+    /// Removes the stored renditions of a source. If the removal is not durable, the next renewal repeats it.
+    func forget(_ source: SourceURL) async {
+        do throws(CacheError) {
+            _ = try await cache.purge(.url(source.canonical))
+        } catch {
+            log.couldNotForget(source, error)
+        }
+    }
+}
