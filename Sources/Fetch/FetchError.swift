@@ -1,4 +1,4 @@
-package import Curl
+internal import Curl
 
 /// The reason why a source could not be fetched.
 ///

@@ -120,7 +120,7 @@ import Testing
 
     @Test func unreadableIndexEndsTheSelectionWithItsError() throws {
         try addObjects(2)
-        try index.close()
+        index.close()
         var hand = EvictionHand(at: 0)
         let (objects, failure) = hand.select(atLeast: 1, from: index, visited: VisitedObjects(), except: [])
         #expect(objects.isEmpty)

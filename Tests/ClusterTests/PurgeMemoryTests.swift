@@ -171,7 +171,8 @@ extension PurgeFollower {
         let handlers = PurgeHandlers(apply: { _ in PurgeCounts(purged: 0, bytes: 0) }, revalidateEverything: {})
         let registry = NodeRegistry(name: "one", keys: keys, timings: .patient, time: time)
         return PurgeFollower(
-            PurgeStream(stream, keys, nodeName: registry.name, .patient, time), registry, memory, handlers, time, meter, onGap: {})
+            PurgeStream(stream, keys, nodeName: registry.name, .patient, time), registry, memory, handlers, time, meter,
+            onGap: {})
     }
 }
 

@@ -13,7 +13,8 @@ import Tracing
 
     private func context(flags: String) throws -> ServiceContext {
         var context = ServiceContext.topLevel
-        context.trace = try #require(TraceParent("00-\(Self.trace)-\(Self.caller)-\(flags)"))
+        let parent = try #require(TraceParent("00-\(Self.trace)-\(Self.caller)-\(flags)"))
+        context.trace = parent
         return context
     }
 

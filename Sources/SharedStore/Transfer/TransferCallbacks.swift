@@ -1,5 +1,5 @@
 internal import CCurl
-package import Curl
+internal import Curl
 
 extension StoreError: CurlError {}
 

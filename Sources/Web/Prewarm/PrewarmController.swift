@@ -104,14 +104,12 @@ struct PrewarmController: Sendable {
     private static func order(
         _ body: [UInt8], limit: Int, _ retries: Int, _ concurrency: Int, callback: String?
     ) throws(Problem) -> PrewarmJob.Order {
-        do {
+        do throws(PrewarmList.Malformed) {
             return PrewarmJob.Order(
                 id: newID(), entries: try PrewarmListReader.read(body, limit: limit), retries: retries,
                 concurrency: concurrency, callback: callback)
-        } catch let error as PrewarmList.Malformed {
-            throw .badRequest(error.description)
         } catch {
-            throw .overloaded
+            throw .badRequest(error.description)
         }
     }
 

@@ -1,4 +1,4 @@
-package import HTTP
+internal import HTTP
 
 /// The statuses and codes of all problems (docs/api.md, errors). The document at `/openapi.json` derives from it, and a test compares it
 /// with the problems that the code makes.

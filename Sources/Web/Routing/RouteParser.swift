@@ -1,5 +1,6 @@
 internal import Cache
 internal import Fetch
+internal import Media
 package import Renditions
 internal import SystemIO
 

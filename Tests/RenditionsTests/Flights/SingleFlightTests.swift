@@ -329,12 +329,13 @@ import Testing
         #expect(mallocInfo(0, stream) == 0 && fclose(stream) == 0)
         defer { free(buffer) }
         let text = String(cString: try #require(buffer))
-        func total(_ name: String) throws -> Int {
-            // The last of each is that of all arenas.
-            let pattern = try Regex("\(name)\"[^>]* size=\"(\\d+)\"", as: (Substring, Substring).self)
-            return try #require(text.matches(of: pattern).last.flatMap { Int($0.1) })
-        }
-        return try total("system type=\"current") - total("total type=\"fast") - total("total type=\"rest")
+        return try total("system type=\"current", text) - total("total type=\"fast", text) - total("total type=\"rest", text)
+    }
+
+    /// The size of the last element of `malloc_info` with this name, which is that of all arenas.
+    private func total(_ name: String, _ info: String) throws -> Int {
+        let pattern = try Regex("\(name)\"[^>]* size=\"(\\d+)\"", as: (Substring, Substring).self)
+        return try #require(info.matches(of: pattern).last.flatMap { Int($0.1) })
     }
 }
 

@@ -333,14 +333,10 @@ final class LogLines: Sendable {
             set { metadata[key] = newValue }
         }
 
-        func log(
-            level: Logger.Level, message: Logger.Message, metadata: Logger.Metadata?, source: String, file: String,
-            function: String, line: UInt
-        ) {
-            var all = self.metadata.merging(metadataProvider?.get() ?? [:]) { $1 }
-            all.merge(metadata ?? [:]) { $1 }
-            let texts = all.mapValues { "\($0)" }
-            lines.lines.withLock { $0.append(Line(level: level, message: "\(message)", metadata: texts)) }
+        func log(event: LogEvent) {
+            let all = metadata.merging(metadataProvider?.get() ?? [:]) { $1 }.merging(event.metadata ?? [:]) { $1 }
+            let line = Line(level: event.level, message: "\(event.message)", metadata: all.mapValues { "\($0)" })
+            lines.lines.withLock { $0.append(line) }
         }
     }
 }
