@@ -56,9 +56,14 @@ final class CacheContext: Sendable {
     private func replaceStore(_ lostStores: inout LostStores) {
         let lost = store
         // Before the store is closed: after that it records no purge.
-        lostStores.insert(lost.journalIdentity, lostAt: purges.epoch)
+        let lossEpoch = purges.epoch
+        lost.retryFailedChanges()
+        let isMarkWritten = revalidation.writeAgain(to: lost.directory)
         // Releases the locks: some of the files may be the same in the new store.
         lost.close()
+        // Purges in force that it could not record may be any of those so far.
+        let hasRecordedAll = isMarkWritten && !lost.hasUnrecordedPurges
+        lostStores.insert(lost.journalIdentity, lostAt: hasRecordedAll ? lossEpoch : .beginning)
         // On failure hits from memory continue, publishes are not stored, and the next round tries again.
         guard let found = try? Store(path: configuration.directory, report: report)
         else { return }

@@ -60,7 +60,7 @@ package enum CacheEvent: Sendable, Equatable, CustomStringConvertible {
             and new ones are not stored
             """
         case .directoryReplaced(let path):
-            "the cache directory \(path) was removed or replaced; the cache starts afresh in it"
+            "the cache directory \(path) was removed or replaced; the one at the path is used from now on"
         }
     }
 }

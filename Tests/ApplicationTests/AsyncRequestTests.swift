@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@Suite("A client can watch a conversion and do without waiting for it", .timeLimit(.minutes(5)))
+@Suite("A client can watch a conversion and do without waiting for it", .timeLimit(.minutes(10)))
 struct AsyncRequestTests {
     /// Takes an encoder seconds, because no part of a frame follows from another.
     private static let long = GIFBuilder.noise(frames: frames, width: 160, height: 120)

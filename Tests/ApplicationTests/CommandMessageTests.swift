@@ -3,8 +3,8 @@ import TestSupport
 import Testing
 
 extension OperationsTests {
-    @Suite("Commands say which argument is wrong, and what to give instead", .timeLimit(.minutes(2))) struct CommandMessageTests
-    {
+    @Suite("Commands say which argument is wrong, and what to give instead", .timeLimit(.minutes(10)))
+    struct CommandMessageTests {
         /// A run of a command with wrong arguments.
         struct Mistake: Sendable, CustomTestStringConvertible {
             let arguments: [String]

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@Suite("gifreel convert and gifreel frames", .timeLimit(.minutes(2))) struct CommandTests {
+@Suite("gifreel convert and gifreel frames", .timeLimit(.minutes(10))) struct CommandTests {
     private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
 
     private func gifreel(_ arguments: [String], input: [UInt8] = []) throws -> ChildProcess.Outcome {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("A GIF becomes a looping MP4", .timeLimit(.minutes(3))) struct ConversionTests {
+@Suite("A GIF becomes a looping MP4", .timeLimit(.minutes(10))) struct ConversionTests {
     private let gif = GIFBuilder.animation(frames: 6, width: 33, height: 21, delay: 7)
 
     @Test func aGIFsURLBecomesAnMP4AndTheSecondRequestIsAHit() throws {

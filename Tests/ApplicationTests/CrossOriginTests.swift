@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Pages of other origins may use every answer", .timeLimit(.minutes(3))) struct CrossOriginTests {
+@Suite("Pages of other origins may use every answer", .timeLimit(.minutes(10))) struct CrossOriginTests {
     private let gif = GIFBuilder.animation(frames: 3)
 
     private func expectReadable(_ answer: RawHTTPResponse, _ target: String, origin: String = "*") {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Errors are problem documents", .timeLimit(.minutes(3))) struct ErrorTests {
+@Suite("Errors are problem documents", .timeLimit(.minutes(10))) struct ErrorTests {
     private struct Problem: Decodable {
         var type: String
         var title: String

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Web
 
-@Suite("Uploads by forms", .timeLimit(.minutes(3))) struct FormUploadTests {
+@Suite("Uploads by forms", .timeLimit(.minutes(10))) struct FormUploadTests {
     private let gif = GIFBuilder.animation(frames: 6, width: 33, height: 21, delay: 7)
     private let type = "Content-Type: multipart/form-data; boundary=----WebKitFormBoundary7MA4YWxkTrZu0gW"
 

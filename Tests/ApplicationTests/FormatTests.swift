@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Formats and options of renditions", .timeLimit(.minutes(3))) struct FormatTests {
+@Suite("Formats and options of renditions", .timeLimit(.minutes(10))) struct FormatTests {
     private let gif = GIFBuilder.animation(frames: 6, width: 33, height: 21, delay: 7)
 
     private func json(_ answer: RawHTTPResponse) throws -> [String: Any] {

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@Suite("gifreel health tells whether the server of its settings is ready", .timeLimit(.minutes(2))) struct HealthCommandTests {
+@Suite("gifreel health tells whether the server of its settings is ready", .timeLimit(.minutes(10))) struct HealthCommandTests {
     private func health(_ arguments: [String], environment: [String: String] = [:]) throws -> ChildProcess.Outcome {
         try GifreelCommandLine.run(["health"] + arguments, environment: environment)
     }

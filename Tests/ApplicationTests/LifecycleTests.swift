@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@Suite("Start, readiness, drain and restart", .timeLimit(.minutes(3))) struct LifecycleTests {
+@Suite("Start, readiness, drain and restart", .timeLimit(.minutes(10))) struct LifecycleTests {
     @Test func healthAndReadinessAnswer200() throws {
         let server = try GifreelProcess()
         for path in ["/healthz", "/readyz"] {

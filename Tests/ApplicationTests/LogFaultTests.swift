@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension OperationsTests {
-    @Suite("A log that cannot be written does not affect answers", .timeLimit(.minutes(3))) struct LogFaultTests {
+    @Suite("A log that cannot be written does not affect answers", .timeLimit(.minutes(10))) struct LogFaultTests {
         private let gif = GIFBuilder.animation(frames: 3)
 
         /// Uploads that are all misses, each of which logs a line.

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension OperationsTests {
-    @Suite("Metrics count what the server did", .timeLimit(.minutes(3))) struct MetricsTests {
+    @Suite("Metrics count what the server did", .timeLimit(.minutes(10))) struct MetricsTests {
         /// The value of a sample, by its name with labels.
         private func value(_ name: String, in text: String) -> Double? {
             text.split(separator: "\n").first { $0.hasPrefix(name + " ") }.flatMap { Double($0.dropFirst(name.count + 1)) }

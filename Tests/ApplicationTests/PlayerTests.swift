@@ -7,7 +7,7 @@ import Testing
 
 @testable import Web
 
-@Suite("Player pages and oEmbed over a socket", .timeLimit(.minutes(3))) struct PlayerTests {
+@Suite("Player pages and oEmbed over a socket", .timeLimit(.minutes(10))) struct PlayerTests {
     private let gif = GIFBuilder.animation(frames: 6, width: 33, height: 21, delay: 7)
 
     private func document(_ answer: RawHTTPResponse) throws -> [String: Any] {

@@ -3,7 +3,8 @@ import Glibc
 import TestSupport
 import Testing
 
-@Suite("The server under pressure: many clients, few descriptors, slow clients", .timeLimit(.minutes(3))) struct PressureTests {
+@Suite("The server under pressure: many clients, few descriptors, slow clients", .timeLimit(.minutes(10))) struct PressureTests
+{
     /// A client that a collection can hold.
     private final class Client {
         var connection: RawHTTPClient

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension OperationsTests {
-    @Suite("gifreel prewarm fills a cache from lists", .timeLimit(.minutes(3))) struct PrewarmCommandTests {
+    @Suite("gifreel prewarm fills a cache from lists", .timeLimit(.minutes(10))) struct PrewarmCommandTests {
         private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
 
         private func start(_ arguments: [String], environment: [String: String] = [:]) throws -> ChildProcess {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension OperationsTests {
-    @Suite("Damaged prewarm jobs on disk do not stop a start", .timeLimit(.minutes(3))) struct PrewarmJournalDamageTests {
+    @Suite("Damaged prewarm jobs on disk do not stop a start", .timeLimit(.minutes(10))) struct PrewarmJournalDamageTests {
         private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
         private static let admin = "Authorization: Bearer secret"
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension OperationsTests {
-    @Suite("Prewarm jobs over HTTP", .timeLimit(.minutes(3))) struct PrewarmServerTests {
+    @Suite("Prewarm jobs over HTTP", .timeLimit(.minutes(10))) struct PrewarmServerTests {
         private struct Report: Decodable {
             struct Failure: Decodable {
                 var url: String

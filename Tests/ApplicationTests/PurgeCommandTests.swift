@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("gifreel purge removes sources from a running server", .timeLimit(.minutes(2))) struct PurgeCommandTests {
+@Suite("gifreel purge removes sources from a running server", .timeLimit(.minutes(10))) struct PurgeCommandTests {
     private let gif = GIFBuilder.animation()
 
     private func purge(_ arguments: [String], token: String? = nil) throws -> ChildProcess.Outcome {

@@ -10,7 +10,7 @@ import Testing
 
 extension OperationsTests {
     /// For each setting in the table: what a reload says is what happens.
-    @Suite("Each setting takes effect on reload, or is named as needing a restart", .timeLimit(.minutes(5)))
+    @Suite("Each setting takes effect on reload, or is named as needing a restart", .timeLimit(.minutes(10)))
     struct ReloadOfEverySettingTests {
         /// A server in this process whose settings a test changes one by one.
         fileprivate final class Server {

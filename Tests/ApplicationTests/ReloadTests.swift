@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension OperationsTests {
-    @Suite("SIGHUP applies changed settings", .timeLimit(.minutes(3))) struct ReloadTests {
+    @Suite("SIGHUP applies changed settings", .timeLimit(.minutes(10))) struct ReloadTests {
         private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
 
         /// A server whose settings stand in a file, which the test may change.

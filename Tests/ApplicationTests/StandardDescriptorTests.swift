@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension OperationsTests {
-    @Suite("Standard descriptors that are closed or full are errors where they are used", .timeLimit(.minutes(3)))
+    @Suite("Standard descriptors that are closed or full are errors where they are used", .timeLimit(.minutes(10)))
     struct StandardDescriptorTests {
         private let folder: ScratchDirectory
 

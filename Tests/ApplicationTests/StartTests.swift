@@ -9,7 +9,7 @@ import Testing
 @testable import gifreel
 
 extension OperationsTests {
-    @Suite("A start that fails says what to change", .timeLimit(.minutes(3))) struct StartTests {
+    @Suite("A start that fails says what to change", .timeLimit(.minutes(10))) struct StartTests {
         private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
 
         /// What a server says that must not start.

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension OperationsTests {
-    @Suite("Traces are exported to a collector", .timeLimit(.minutes(3))) struct TraceExportTests {
+    @Suite("Traces are exported to a collector", .timeLimit(.minutes(10))) struct TraceExportTests {
         private static let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 
         /// The text of all requests that a collector got.

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension OperationsTests {
-    @Suite("Traces are read, continued and logged", .timeLimit(.minutes(3))) struct TracingTests {
+    @Suite("Traces are read, continued and logged", .timeLimit(.minutes(10))) struct TracingTests {
         private static let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 
         @Test func aTraceIsPassedOnToTheOriginAndLogged() throws {

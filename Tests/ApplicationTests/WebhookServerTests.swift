@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension OperationsTests {
-    @Suite("Webhooks of a running server", .timeLimit(.minutes(5))) struct WebhookServerTests {
+    @Suite("Webhooks of a running server", .timeLimit(.minutes(10))) struct WebhookServerTests {
         private static let key = "0123456789abcdef0123456789abcdef"
         private static let gif = GIFBuilder.animation(frames: 3)
         private static let admin = "Authorization: Bearer secret"

@@ -114,7 +114,7 @@ import Testing
         #expect(store.evict(atLeast: .max, visited: VisitedObjects()).objects.isEmpty)
     }
 
-    @Test(.timeLimit(.minutes(1))) func evictionEndsIfTheIndexCannotBeWritten() async throws {
+    @Test(.timeLimit(.minutes(10))) func evictionEndsIfTheIndexCannotBeWritten() async throws {
         let cache = try await open(maxBytes: 1 << 20)
         for number in UInt64(0)..<3 { try await cache.put(noise(300_000, seed: number), url: "https://a/\(number)") }
         // Triggers refuse what a full disk would refuse.

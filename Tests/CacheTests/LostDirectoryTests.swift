@@ -1,4 +1,6 @@
+import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Cache
@@ -64,6 +66,40 @@ import Testing
         #expect(try await cache.bytes(url: url) == [2])
         replaceDirectory(of: cache, keepingItAs: "second", by: "first")
         #expect(try await cache.bytes(url: url) == [3])
+    }
+
+    @Test(
+        .enabled(if: geteuid() == 0 && WriteProtection.isPossible, "only an immutable file cannot be written while it is open"),
+        arguments: [false, true])
+    func aPurgeThatCouldNotBeWrittenIsAppliedToADirectoryThatReturns(isWritableAtLoss: Bool) async throws {
+        let cache = try open()
+        defer { cache.close() }
+        for number in 1...2 { try await cache.put([UInt8(number)], url: "https://a/\(number)") }
+        // The journal, the index, and the object, whose removal would have the effect of the purge.
+        let names = try FileManager.default.subpathsOfDirectory(atPath: "\(directory.path)/cache").filter {
+            $0 == "journal" || $0 == "index.sqlite" || $0.hasSuffix("-wal") || $0.hasSuffix(".mp4")
+        }
+        #expect(names.count == 5)
+        let protections = try names.map { try #require(WriteProtection(of: "\(directory.path)/cache/\($0)")) }
+        await #expect(throws: CacheError.self) { try await cache.purge(.url("https://a/1")) }
+        if isWritableAtLoss { for protection in protections { protection.end() } }
+        replaceDirectory(of: cache, keepingItAs: "first")
+        for protection in protections { protection.end() }
+        replaceDirectory(of: cache, keepingItAs: "second", by: "first")
+        #expect(try await cache.bytes(url: "https://a/1") == nil)
+        #expect(try await cache.bytes(url: "https://a/2") == [2])
+    }
+
+    @Test func aRevalidationThatCouldNotBeWrittenCoversTheAliasesOfADirectoryThatReturns() async throws {
+        let cache = try open()
+        defer { cache.close() }
+        try await cache.put([1], url: "https://a/")
+        #expect(mkdir("\(directory.path)/cache/revalidate.new", 0o755) == 0)
+        await cache.revalidateAll()
+        replaceDirectory(of: cache, keepingItAs: "first")
+        replaceDirectory(of: cache, keepingItAs: "second", by: "first")
+        try await cache.put([3], url: "https://c/")
+        try await expectFreshness(in: cache, expired: "https://a/", fresh: "https://c/")
     }
 
     @Test func aRevalidationCoversTheAliasesOfADirectoryThatReturns() async throws {

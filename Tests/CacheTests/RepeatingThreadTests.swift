@@ -4,7 +4,7 @@ import Testing
 
 @testable import Cache
 
-@Suite("A repeating thread runs a round after each interval and when it is woken", .timeLimit(.minutes(1)))
+@Suite("A repeating thread runs a round after each interval and when it is woken", .timeLimit(.minutes(10)))
 struct RepeatingThreadTests {
     @Test func theFirstRoundComesAtOnceAndEachWakeUpStartsAnother() {
         let thread = RepeatingThread(interval: 3_600_000)

@@ -48,7 +48,7 @@ import Testing
     }
 
     /// One thread, which waits within a look-up, and a queue of one.
-    @Test(.timeLimit(.minutes(1))) func aLookUpBeyondTheQueueIsAMissAtOnce() async throws {
+    @Test(.timeLimit(.minutes(10))) func aLookUpBeyondTheQueueIsAMissAtOnce() async throws {
         var configuration = CacheConfiguration.test(directory)
         configuration.lookupThreads = 1
         configuration.queueLimit = 1

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Runs the signing examples of docs/access.md.
-@Suite("Signing examples", .timeLimit(.minutes(2))) struct SigningExampleTests {
+@Suite("Signing examples", .timeLimit(.minutes(10))) struct SigningExampleTests {
     /// How the examples of one language are run.
     private struct Language {
         let program: String

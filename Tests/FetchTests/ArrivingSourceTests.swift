@@ -4,7 +4,7 @@ import Testing
 
 @testable import Fetch
 
-@Suite("The bytes of a source are read while they arrive", .timeLimit(.minutes(2))) struct ArrivingSourceTests {
+@Suite("The bytes of a source are read while they arrive", .timeLimit(.minutes(10))) struct ArrivingSourceTests {
     private func file(_ text: String) throws -> SharedDescriptor {
         var file = try MemoryFile(name: "test")
         try Array(text.utf8).withUnsafeBytes { try file.append($0) }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Fetch
 
-@Suite("Fields of an origin are sent to that origin, for its own sources", .timeLimit(.minutes(2))) struct OriginFieldsTests {
+@Suite("Fields of an origin are sent to that origin, for its own sources", .timeLimit(.minutes(10))) struct OriginFieldsTests {
     @Test(arguments: [
         ("Authorization: Bearer a.b-c=", true), ("X-Key:1", true), ("x_key: a b", true), ("X-Key", false), ("X-Key:", false),
         (": a", false),

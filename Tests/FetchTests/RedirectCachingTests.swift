@@ -3,7 +3,7 @@ import Testing
 
 @testable import Fetch
 
-@Suite("Redirects limit how a source is cached", .timeLimit(.minutes(2))) struct RedirectCachingTests {
+@Suite("Redirects limit how a source is cached", .timeLimit(.minutes(10))) struct RedirectCachingTests {
     private static let month = 2_592_000
 
     private func redirect(_ status: Int, _ fields: [String], to location: String = "/b.gif") -> LoopbackAnswer {
@@ -62,7 +62,7 @@ import Testing
     }
 }
 
-@Suite("Validators go to the URL that they are from", .timeLimit(.minutes(2))) struct ValidatorScopeTests {
+@Suite("Validators go to the URL that they are from", .timeLimit(.minutes(10))) struct ValidatorScopeTests {
     private static let date = "Sun, 06 Nov 1994 08:49:37 GMT"
 
     @Test func thoseOfARedirectsTargetAreNotKept() async throws {

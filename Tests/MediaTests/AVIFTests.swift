@@ -4,7 +4,7 @@ import Testing
 
 @testable import Media
 
-@Suite("An AVIF has the GIF's times, loops, colours and transparency", .timeLimit(.minutes(3))) struct AVIFTests {
+@Suite("An AVIF has the GIF's times, loops, colours and transparency", .timeLimit(.minutes(10))) struct AVIFTests {
     /// The samples of a track, decoded: luma of each picture.
     private func luma(_ samples: [[UInt8]], width: Int, height: Int) throws -> [[UInt8]] {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString).obu")

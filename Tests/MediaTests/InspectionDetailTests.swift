@@ -216,7 +216,7 @@ import Testing
     }
 }
 
-@Suite("Posters at the limits of their formats", .timeLimit(.minutes(2))) struct PosterLimitTests {
+@Suite("Posters at the limits of their formats", .timeLimit(.minutes(10))) struct PosterLimitTests {
     /// A GIF of so many colours, each a pixel.
     private func gif(colors: Int, width: Int) -> [UInt8] {
         let palette: [GIFBuilder.Color] = (0...255).map { (index: UInt8) in (index, 255 - index, index &* 7) }

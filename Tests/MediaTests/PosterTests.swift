@@ -4,7 +4,7 @@ import Testing
 
 @testable import Media
 
-@Suite("A poster shows one frame", .timeLimit(.minutes(2)))
+@Suite("A poster shows one frame", .timeLimit(.minutes(10)))
 struct PosterTests {
     /// Frames of a moving square; red, green and blue corners; a transparent edge.
     private func gif(transparent: Bool = false) -> [UInt8] {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Media
 
-@Suite("A poster of the frame auto is neither blank nor in a fade", .timeLimit(.minutes(2))) struct RepresentativeFrameTests {
+@Suite("A poster of the frame auto is neither blank nor in a fade", .timeLimit(.minutes(10))) struct RepresentativeFrameTests {
     private static let width = 96
     private static let height = 64
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Media
 
-@Suite("A sticker keeps the limits of the place where it is used", .timeLimit(.minutes(3))) struct StickerTests {
+@Suite("A sticker keeps the limits of the place where it is used", .timeLimit(.minutes(10))) struct StickerTests {
     private func sticker(_ gif: [UInt8], _ change: (inout TranscodeOptions) -> Void = { _ in }) throws -> Converted {
         try Converted(gif, as: .webm) {
             change(&$0)

@@ -5,7 +5,7 @@ import Testing
 @testable import Media
 
 /// Every option of a video, by what comes out of the MP4.
-@Suite("Options change the video as documented", .timeLimit(.minutes(3)))
+@Suite("Options change the video as documented", .timeLimit(.minutes(10)))
 struct VideoOptionTests {
     private func colors(_ delays: [Int], width: Int = 16, height: Int = 16) -> [UInt8] {
         var builder = GIFBuilder(width: width, height: height)

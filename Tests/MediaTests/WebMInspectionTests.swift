@@ -4,7 +4,7 @@ import Testing
 
 @testable import Media
 
-@Suite("WebM and AVIF of a worker are believed only byte by byte", .timeLimit(.minutes(3))) struct WebMInspectionTests {
+@Suite("WebM and AVIF of a worker are believed only byte by byte", .timeLimit(.minutes(10))) struct WebMInspectionTests {
     private struct Made: CustomStringConvertible {
         let format: OutputFormat
         let bytes: [UInt8]

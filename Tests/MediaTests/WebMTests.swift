@@ -4,7 +4,7 @@ import Testing
 
 @testable import Media
 
-@Suite("A WebM has the GIF's times, colours and transparency", .timeLimit(.minutes(3))) struct WebMTests {
+@Suite("A WebM has the GIF's times, colours and transparency", .timeLimit(.minutes(10))) struct WebMTests {
     /// A square that moves over a transparent canvas.
     static func sprite(_ delays: [Int] = [10, 7, 40], width: Int = 64, height: Int = 48, loop: Int? = 0) -> [UInt8] {
         var builder = GIFBuilder(width: width, height: height)

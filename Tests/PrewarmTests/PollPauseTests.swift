@@ -2,7 +2,7 @@ import Testing
 
 @testable import Prewarm
 
-@Suite("A pause between polls ends early only by a signal", .timeLimit(.minutes(1))) struct PollPauseTests {
+@Suite("A pause between polls ends early only by a signal", .timeLimit(.minutes(10))) struct PollPauseTests {
     @Test func aSignalEndsOneWaitOnly() async {
         let pause = PollPause()
         for _ in 0..<5 {

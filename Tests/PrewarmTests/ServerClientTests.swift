@@ -6,7 +6,7 @@ import Testing
 
 @testable import Prewarm
 
-@Suite("The client of commands reports what a server answers", .timeLimit(.minutes(2))) struct ServerClientTests {
+@Suite("The client of commands reports what a server answers", .timeLimit(.minutes(10))) struct ServerClientTests {
     @Test func aRequestCarriesTheTokenAndTheBody() throws {
         let origin = try LoopbackOrigin(["/base/prewarm": { _ in .response("202 Accepted", body: Array("{}".utf8)) }])
         defer { origin.stop() }
@@ -64,7 +64,7 @@ import Testing
     }
 }
 
-@Suite("A run on a server repeats what may pass and stops at what cannot", .timeLimit(.minutes(2))) struct RemoteBackendTests {
+@Suite("A run on a server repeats what may pass and stops at what cannot", .timeLimit(.minutes(10))) struct RemoteBackendTests {
     private let entries = (0..<3).map { PrewarmEntry(url: "https://a.test/\($0).gif") }
 
     private static func report(_ results: String, state: String = "running") -> LoopbackAnswer {

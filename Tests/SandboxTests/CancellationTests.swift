@@ -9,7 +9,7 @@ import Testing
 @testable import Sandbox
 
 extension SerialTests {
-    @Suite("Cancelled jobs end, and jobs survive the loss of their zygote", .timeLimit(.minutes(2))) struct CancellationTests {
+    @Suite("Cancelled jobs end, and jobs survive the loss of their zygote", .timeLimit(.minutes(10))) struct CancellationTests {
         private func pool(_ zygote: Zygote, workers: Int = 1) -> WorkerPool {
             WorkerPool(zygote: zygote, configuration: WorkerPoolConfiguration(workers: workers, threadsAlone: 1))
         }

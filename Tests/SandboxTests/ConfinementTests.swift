@@ -9,7 +9,7 @@ import Testing
 @testable import Sandbox
 
 extension SerialTests {
-    @Suite("The zygote and its workers reach nothing outside", .timeLimit(.minutes(2))) struct ConfinementTests {
+    @Suite("The zygote and its workers reach nothing outside", .timeLimit(.minutes(10))) struct ConfinementTests {
         /// Results of system calls: 0 or errno.
         private struct Attempts: Equatable {
             var version: Int32 = 0

@@ -9,7 +9,8 @@ import Testing
 @testable import Sandbox
 
 extension SerialTests {
-    @Suite("Faults and attacks of a worker end one job and do not affect the next", .timeLimit(.minutes(3))) struct FaultTests {
+    @Suite("Faults and attacks of a worker end one job and do not affect the next", .timeLimit(.minutes(10))) struct FaultTests
+    {
         private func error(_ fault: WorkerFault?, cpu: Int = 30, wall: Int = 60, on zygote: Zygote) throws -> SandboxError? {
             let supervisor = JobSupervisor(zygote: zygote)
             return try error(fault, cpu: cpu, wall: wall, supervisor)

@@ -7,7 +7,7 @@ import Testing
 @testable import Sandbox
 
 extension SerialTests {
-    @Suite("The largest canvas fits into a worker's memory in every format", .timeLimit(.minutes(5)))
+    @Suite("The largest canvas fits into a worker's memory in every format", .timeLimit(.minutes(10)))
     struct LargeCanvasTests {
         /// Small frames on the largest canvas, which is transparent beside them. Those that are restored need a second canvas.
         private static let gif: [UInt8] = {

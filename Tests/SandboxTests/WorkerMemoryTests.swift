@@ -8,7 +8,7 @@ import Testing
 @testable import Sandbox
 
 extension SerialTests {
-    @Suite("A worker without enough memory reports it and does not crash", .timeLimit(.minutes(2))) struct WorkerMemoryTests {
+    @Suite("A worker without enough memory reports it and does not crash", .timeLimit(.minutes(10))) struct WorkerMemoryTests {
         /// Frames with a disposal that needs a second canvas, each with a local palette.
         private static let gif: [UInt8] = {
             var builder = GIFBuilder(width: 1200, height: 900)

@@ -7,7 +7,7 @@ import Testing
 @testable import Sandbox
 
 extension SerialTests {
-    @Suite("The pool runs the most urgent jobs first and bounds its queue", .timeLimit(.minutes(2))) struct WorkerPoolTests {
+    @Suite("The pool runs the most urgent jobs first and bounds its queue", .timeLimit(.minutes(10))) struct WorkerPoolTests {
         private func pool(workers: Int = 1, queue: Int = 4) throws -> WorkerPool {
             WorkerPool(
                 zygote: try SandboxFixture.zygote(),

@@ -8,7 +8,7 @@ import Testing
 @testable import Sandbox
 
 extension SerialTests {
-    @Suite("A worker converts one source within its limits", .timeLimit(.minutes(2))) struct WorkerTests {
+    @Suite("A worker converts one source within its limits", .timeLimit(.minutes(10))) struct WorkerTests {
         private func run(_ gif: [UInt8], _ job: WorkerJob, on zygote: Zygote? = nil) throws -> JobSupervisor.Outcome {
             try JobSupervisor(zygote: zygote ?? SandboxFixture.zygote()).run(
                 job, input: SandboxFixture.input(gif), output: SandboxFixture.output())

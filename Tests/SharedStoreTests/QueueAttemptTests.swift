@@ -5,7 +5,7 @@ import Testing
 
 @testable import SharedStore
 
-@Suite("Attempts to send queued writes are spaced, and waits for them end", .timeLimit(.minutes(1))) struct QueueAttemptTests {
+@Suite("Attempts to send queued writes are spaced, and waits for them end", .timeLimit(.minutes(10))) struct QueueAttemptTests {
     /// Longer than any test.
     private static let long: Duration = .seconds(3600)
     private static let longPauses = Backoff(first: long, longest: long)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SharedStore
 
-@Suite("The sender holds up no entry for the failures of others", .timeLimit(.minutes(1))) struct QueueSenderTests {
+@Suite("The sender holds up no entry for the failures of others", .timeLimit(.minutes(10))) struct QueueSenderTests {
     /// A queue with a sender whose requests a test answers.
     private final class Fixture: Sendable {
         let folder: URL

@@ -128,6 +128,35 @@ import Testing
         #expect(try fixture.files().isEmpty)
     }
 
+    @Test(arguments: [false, true]) func aDeleteTakesOverTheFileOfAFormerOneOnAFullDisk(isSent: Bool) async throws {
+        let fixture = try QueueFixture()
+        let queue = try fixture.queue()
+        defer { queue.close() }
+        let name = try TestRendition(1).name
+        #expect(await queue.delete(name))
+        let sending = isSent ? await queue.next() : nil
+        // The file that is written before it is renamed cannot be created.
+        try fixture.makeDirectory("0000000000000002.part")
+        #expect(await queue.delete(name))
+        if let sending { queue.putBack(sending) }
+        #expect(await queue.delete(try TestRendition(2).name))
+        let entries = try fixture.files().filter { $0.hasSuffix(".entry") }
+        #expect(entries == ["0000000000000002.entry", "0000000000000003.entry"])
+    }
+
+    @Test(arguments: [false, true]) func aDeleteThatCannotBeWrittenKeepsTheFileOfAFormerOne(isSent: Bool) async throws {
+        let fixture = try QueueFixture()
+        let queue = try fixture.queue()
+        defer { queue.close() }
+        let name = try TestRendition(1).name
+        #expect(await queue.delete(name))
+        if isSent { _ = try #require(await queue.next()) }
+        try fixture.makeDirectory("0000000000000002.part")
+        try fixture.makeDirectory("0000000000000002.entry")
+        #expect(await !queue.delete(name))
+        #expect(try fixture.files().contains("0000000000000001.entry"))
+    }
+
     @Test func deletesOfOneNameAtTheSameTimeAreAllDurable() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.queue()

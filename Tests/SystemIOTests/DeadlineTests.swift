@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite("Deadlines run their action once", .timeLimit(.minutes(1))) struct DeadlineTests {
+@Suite("Deadlines run their action once", .timeLimit(.minutes(10))) struct DeadlineTests {
     /// A value that a deadline's action captures.
     private final class Held: Sendable {}
 

@@ -4,7 +4,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite("Reads and writes continue until everything is transferred", .timeLimit(.minutes(1))) struct DescriptorIOTests {
+@Suite("Reads and writes continue until everything is transferred", .timeLimit(.minutes(10))) struct DescriptorIOTests {
     private func memory() throws -> OwnedDescriptor {
         OwnedDescriptor(taking: clinux_memfd_create("test"))
     }

@@ -3,7 +3,7 @@ import Synchronization
 import SystemIO
 import Testing
 
-@Suite("Threads run their body, and semaphores count signals", .timeLimit(.minutes(1))) struct ThreadsTests {
+@Suite("Threads run their body, and semaphores count signals", .timeLimit(.minutes(10))) struct ThreadsTests {
     @Test func aSemaphoreCounts() {
         let semaphore = Semaphore(value: 1)
         semaphore.signal()

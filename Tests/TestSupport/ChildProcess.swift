@@ -1,5 +1,6 @@
 package import Foundation
 internal import Glibc
+internal import Synchronization
 
 /// A program that runs beside a test. Its output goes to files, so that it never blocks on a full pipe.
 package final class ChildProcess: Sendable {
@@ -39,7 +40,7 @@ package final class ChildProcess: Sendable {
         process.standardInput = try FileHandle(forReadingFrom: folder.appendingPathComponent("input"))
         process.standardOutput = try FileHandle(forWritingTo: folder.appendingPathComponent("output"))
         process.standardError = try FileHandle(forWritingTo: folder.appendingPathComponent("log"))
-        try process.run()
+        try process.start()
     }
 
     deinit {
@@ -65,13 +66,24 @@ package final class ChildProcess: Sendable {
 }
 
 extension Process {
+    private static let starting = Mutex(())
+
+    /// Starts the process, while no other one is started by a test. A process inherits the sockets by which Foundation learns of the end
+    /// of those that are started at the same moment; they would seem to run until it ends.
+    package func start() throws {
+        try Self.starting.withLock { _ in try run() }
+    }
+
     /// Waits for the end of the process and returns the exit code or the signal's number. Kills a process that does not end in
     /// time.
     @available(*, noasync)
     package func waitForEnd(within limit: Duration) -> Int32 {
         let name = executableURL?.lastPathComponent ?? "a process"
-        if (try? blockUntil("the end of \(name)", within: limit) { !isRunning }) == nil { kill(processIdentifier, SIGKILL) }
-        waitUntilExit()
-        return terminationStatus
+        func hasEnded(within limit: Duration) -> Bool {
+            (try? blockUntil("the end of \(name)", within: limit) { !isRunning }) != nil
+        }
+        if hasEnded(within: limit) { return terminationStatus }
+        kill(processIdentifier, SIGKILL)
+        return hasEnded(within: .seconds(60)) ? terminationStatus : SIGKILL
     }
 }

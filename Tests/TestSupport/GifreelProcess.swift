@@ -47,7 +47,7 @@ package final class GifreelProcess: Sendable {
         process.arguments = ["serve"] + (configuration.map { ["--config", $0] } ?? []) + all.flatMap { ["--set", $0] }
         process.standardError = try standardError ?? FileHandle(forWritingTo: log)
         process.standardOutput = standardOutput
-        try process.run()
+        try process.start()
         var found: Int?
         try? blockUntil("the port file", within: .seconds(30)) {
             found = (try? String(contentsOf: portFile, encoding: .utf8)).flatMap {

@@ -48,6 +48,8 @@ package struct Epoch: Sendable, Hashable, Comparable {
 
     /// Before everything that a log may contain.
     static let beforeAll = Epoch(number: -1)
+    /// Before the first entry of a log, so that all that it contained came later.
+    static let beginning = Epoch(number: 0)
 
     package static func < (left: Epoch, right: Epoch) -> Bool {
         left.number < right.number

@@ -149,6 +149,9 @@ struct ChangeLog: ~Copyable, Sendable {
         }
     }
 
+    /// Whether purges are in force that the journal does not contain.
+    var hasUnrecordedPurges: Bool { !unrecordedPurges.isEmpty }
+
     /// Makes the journal durable. A power loss before that loses renditions, but no purges.
     mutating func syncJournal() {
         guard !isClosed, !isDurable, (try? journal.sync()) != nil else { return }

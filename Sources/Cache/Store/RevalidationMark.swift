@@ -9,6 +9,8 @@ internal import SystemIO
 final class RevalidationMark: Sendable {
     private static let file = "revalidate"
     private let sequence: Atomic<Int64>
+    /// Whether the directory has another mark, because it could not be written.
+    private let isUnwritten = Atomic(false)
 
     /// - Parameter next: The sequence of the next line of the directory's journal.
     init(_ directory: CacheDirectory, before next: Int64) {
@@ -19,10 +21,11 @@ final class RevalidationMark: Sendable {
     ///
     /// - Parameter coveringAll: Whether the directory has missed a move of the mark, so that all of its aliases are covered.
     func reload(from directory: CacheDirectory, before next: Int64, coveringAll: Bool = false) {
+        isUnwritten.store(false, ordering: .relaxed)
         guard coveringAll else { return sequence.store(Self.load(directory, before: next), ordering: .relaxed) }
         sequence.store(next, ordering: .relaxed)
         // On failure, the mark is in force until the next start.
-        try? Self.write(next, to: directory)
+        try? save(next, to: directory)
     }
 
     /// Whether an alias was recorded before the mark.
@@ -34,7 +37,21 @@ final class RevalidationMark: Sendable {
     /// Moves the mark forward. It is in force before the file is written, and durable afterwards.
     func set(_ next: Int64, in directory: CacheDirectory) throws(SystemError) {
         sequence.max(next, ordering: .relaxed)
+        try save(next, to: directory)
+    }
+
+    /// Writes the mark to the directory if it could not be written.
+    ///
+    /// - Returns: Whether the directory has the mark.
+    func writeAgain(to directory: CacheDirectory) -> Bool {
+        guard isUnwritten.load(ordering: .relaxed) else { return true }
+        return (try? save(sequence.load(ordering: .relaxed), to: directory)) != nil
+    }
+
+    private func save(_ next: Int64, to directory: CacheDirectory) throws(SystemError) {
+        isUnwritten.store(true, ordering: .relaxed)
         try Self.write(next, to: directory)
+        isUnwritten.store(false, ordering: .relaxed)
     }
 
     /// The mark of a directory. One beyond the end of the journal is from a journal, or a part of it, that was lost, and would

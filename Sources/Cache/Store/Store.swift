@@ -253,6 +253,11 @@ final class Store: Sendable {
         change { $0.log.retryFailedChanges() }
     }
 
+    /// Whether purges are in force that the journal does not contain.
+    var hasUnrecordedPurges: Bool {
+        change { $0.log.hasUnrecordedPurges }
+    }
+
     /// Makes the journal durable. A power loss before that loses renditions, but no purges.
     func syncJournal() {
         change { $0.log.syncJournal() }

@@ -116,14 +116,14 @@ struct SharedRenditions: Sendable {
         switch await receive(id, fileExtension, nil, cache.epoch(for: nil)) {
         case .published(let outcome): return outcome.rendition
         case .absent: return nil
-        case .unavailable: throw .overloaded(cause: "The shared store does not answer.")
+        case .unavailable(let cause): throw .overloaded(cause: cause)
         }
     }
 
     private enum Receipt {
         case published(PublishOutcome)
         case absent
-        case unavailable
+        case unavailable(cause: String)
     }
 
     private func receive(
@@ -141,11 +141,11 @@ struct SharedRenditions: Sendable {
                         file, as: id, fileExtension: fileExtension, facts: object.facts, alias: alias, epoch: epoch,
                         storing: true))
             case .absent: return .absent
-            case .unavailable: return .unavailable
+            case .unavailable: return .unavailable(cause: "The shared store does not answer.")
             }
         } catch {
             // The cache takes no file at the moment. The rendition is produced in memory then.
-            return .unavailable
+            return .unavailable(cause: error.description)
         }
     }
 

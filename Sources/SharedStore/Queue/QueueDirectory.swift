@@ -85,6 +85,19 @@ final class QueueDirectory {
         }
     }
 
+    /// Gives a delete the file of another one of the same name, durably.
+    ///
+    /// - Returns: False if that has no file, or the disk fails.
+    func takeOver(_ former: QueueEntry, by entry: QueueEntry) -> Bool {
+        do throws(SystemError) {
+            try rename(Self.entryName(former.sequence), to: Self.entryName(entry.sequence))
+            try retryingOnInterrupt("fsync") { fsync(root.number) }
+            return true
+        } catch {
+            return false
+        }
+    }
+
     /// Takes the place of a directory that was lost: what was found in this one is removed, except the deletes to keep, and the deletes
     /// of the lost one are added. All deletes are durable afterwards, and those that were found also after a crash in between.
     ///

@@ -139,9 +139,9 @@ struct QueueState {
 
     /// Appends a delete.
     ///
-    /// - Returns: Nil if the queue takes no more of them.
+    /// - Returns: Nil if the queue takes no more of them. One that withdraws another takes its place.
     mutating func appendDelete(_ name: RenditionName, _ limits: WriteBehindQueue.Limits) -> QueueEntry? {
-        deletes < limits.deletes ? append(name, .delete) : nil
+        deletes < limits.deletes || hasDelete(of: name) ? append(name, .delete) : nil
     }
 
     /// Adds the entries of a former process, in their order.

@@ -117,10 +117,10 @@ final class WriteBehindQueue: Sendable {
         for old in removed { attemptEnded(old, isSent: false) }
         let isRecorded = await disk.run { [self] in
             // The delete first: after a crash in between it is found behind the puts.
-            let isRecorded = entry.map { recordEntry($0, nil) } ?? false
-            for old in removed { directory.remove(old) }
-            // A restart must not send them where it does not find the delete.
-            if !isRecorded { for old in withdrawn { directory.remove(old) } }
+            let former = (withdrawn + removed).filter { $0.change == .delete }
+            let isRecorded = entry.map { recordEntry($0, nil, insteadOf: former) } ?? false
+            // A restart must not send puts where it does not find the delete. Deletes were confirmed.
+            for old in isRecorded ? removed : (removed + withdrawn).filter({ $0.change != .delete }) { directory.remove(old) }
             return isRecorded
         }
         if isRecorded == nil, let entry { drop(entry) }
@@ -135,11 +135,17 @@ final class WriteBehindQueue: Sendable {
     }
 
     /// Writes an entry's files, on the thread of `disk`.
+    ///
+    /// - Parameter former: Deletes of the same name. If the disk is full, the entry takes over the file of one of them.
     @discardableResult
-    private func recordEntry(_ entry: QueueEntry, _ file: SharedDescriptor?) -> Bool {
+    private func recordEntry(_ entry: QueueEntry, _ file: SharedDescriptor?, insteadOf former: [QueueEntry] = []) -> Bool {
         do throws(StoreError) {
             try replaceLostDirectory()
-            try directory.add(entry, file)
+            do throws(StoreError) {
+                try directory.add(entry, file)
+            } catch {
+                guard former.contains(where: { directory.takeOver($0, by: entry) }) else { throw error }
+            }
         } catch {
             // A deletion that does not survive a crash is still sent, and refused to lookups until then.
             if entry.change == .delete { ready(entry) } else { drop(entry) }

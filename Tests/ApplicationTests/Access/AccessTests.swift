@@ -4,7 +4,7 @@ import Testing
 
 @testable import Web
 
-@Suite("Access control over a socket", .timeLimit(.minutes(3))) struct AccessTests {
+@Suite("Access control over a socket", .timeLimit(.minutes(10))) struct AccessTests {
     private static let key = "an-example-key-of-at-least-32-bytes"
     private let gif = GIFBuilder.animation(frames: 3)
 

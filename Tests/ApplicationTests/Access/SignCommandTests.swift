@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("gifreel sign prints signed paths", .timeLimit(.minutes(2))) struct SignCommandTests {
+@Suite("gifreel sign prints signed paths", .timeLimit(.minutes(10))) struct SignCommandTests {
     private let keys = ["GIFREEL_SIGNING_KEYS": "an-example-key-of-at-least-32-bytes,an-old-key-that-still-holds-for-now"]
 
     @Test func aPathIsPrintedThatIsSignedByTheFirstKey() throws {

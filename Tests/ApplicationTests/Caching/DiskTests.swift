@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Full, removed and read-only cache directories", .serialized, .timeLimit(.minutes(3))) struct DiskTests {
+@Suite("Full, removed and read-only cache directories", .serialized, .timeLimit(.minutes(10))) struct DiskTests {
     private func origin() throws -> LoopbackOrigin {
         let origin = try LoopbackOrigin()
         for number in 0..<20 {

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@Suite("Failures are remembered for a limited time", .timeLimit(.minutes(3))) struct NegativeAnswerTests {
+@Suite("Failures are remembered for a limited time", .timeLimit(.minutes(10))) struct NegativeAnswerTests {
     private let authorization = ["Authorization: Bearer secret"]
 
     @Test func aFailingSourceIsAskedOnceHoweverManyAsk() throws {

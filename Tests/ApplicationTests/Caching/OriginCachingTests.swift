@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@Suite("Cache directives of origins decide on freshness", .timeLimit(.minutes(3))) struct OriginCachingTests {
+@Suite("Cache directives of origins decide on freshness", .timeLimit(.minutes(10))) struct OriginCachingTests {
     private let gif = GIFBuilder.animation(frames: 6, width: 33, height: 21, delay: 7)
 
     private func origin(_ cacheControl: String...) throws -> LoopbackOrigin {

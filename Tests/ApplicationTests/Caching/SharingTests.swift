@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Requests share fetches and conversions, within limits", .timeLimit(.minutes(3))) struct SharingTests {
+@Suite("Requests share fetches and conversions, within limits", .timeLimit(.minutes(10))) struct SharingTests {
     private let gif = GIFBuilder.animation(frames: 6, width: 33, height: 21, delay: 7)
 
     /// Sends a GET without waiting for its answer.

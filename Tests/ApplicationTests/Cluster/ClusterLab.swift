@@ -38,6 +38,8 @@ final class ClusterLab: Sendable {
             "admin.token=secret", "cluster.redis=\(redis.address)", "cluster.node=\(name)",
             "store.s3.endpoint=http://127.0.0.1:\(port)", "store.s3.bucket=\(store.bucket)", "store.s3.path_style=true",
             "store.s3.access_key=\(store.accessKey)", "store.s3.secret_key=\(store.secretKey)",
+            // On a busy machine, the store may take longer than by default.
+            "store.s3.lookup_timeout=20s",
         ]
     }
 

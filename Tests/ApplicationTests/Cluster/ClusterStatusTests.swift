@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite(
-    "Every node answers the status of a request", .serialized, .timeLimit(.minutes(5)),
+    "Every node answers the status of a request", .serialized, .timeLimit(.minutes(10)),
     .enabled(if: RedisServer.isAvailable && S3Server.Kind.chosen.isInstalled))
 struct ClusterStatusTests {
     private func begin(_ node: GifreelProcess, _ url: String) throws -> String {

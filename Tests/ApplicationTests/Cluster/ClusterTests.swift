@@ -5,7 +5,7 @@ import Testing
 
 /// Two nodes with Redis and an S3-compatible store, as users run them.
 @Suite(
-    "Nodes share renditions, misses, purges and prewarm lists", .serialized, .timeLimit(.minutes(5)),
+    "Nodes share renditions, misses, purges and prewarm lists", .serialized, .timeLimit(.minutes(10)),
     .enabled(if: RedisServer.isAvailable && S3Server.Kind.chosen.isInstalled))
 struct ClusterTests {
     private let gif = GIFBuilder.animation(frames: 6, width: 33, height: 21, delay: 7)

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite(
-    "Writes that a node queued wait for the purges that it missed", .serialized, .timeLimit(.minutes(5)),
+    "Writes that a node queued wait for the purges that it missed", .serialized, .timeLimit(.minutes(10)),
     .enabled(if: RedisServer.isAvailable && S3Server.Kind.chosen.isInstalled))
 struct HeldQueueTests {
     @Test func anObjectThatWasPurgedMeanwhileIsUploadedByNobody() async throws {

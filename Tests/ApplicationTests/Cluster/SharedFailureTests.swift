@@ -3,7 +3,7 @@ import Testing
 
 /// Failures of sources, shared by two nodes.
 @Suite(
-    "Nodes share the failures of sources", .serialized, .timeLimit(.minutes(5)),
+    "Nodes share the failures of sources", .serialized, .timeLimit(.minutes(10)),
     .enabled(if: RedisServer.isAvailable && S3Server.Kind.chosen.isInstalled))
 struct SharedFailureTests {
     private static let page = Array("<!doctype html><html><body>No such cat</body></html>".utf8)

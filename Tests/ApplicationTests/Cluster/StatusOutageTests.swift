@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 @Suite(
-    "A status outlasts an outage of Redis", .serialized, .timeLimit(.minutes(5)),
+    "A status outlasts an outage of Redis", .serialized, .timeLimit(.minutes(10)),
     .enabled(if: RedisServer.isAvailable && S3Server.Kind.chosen.isInstalled))
 struct StatusOutageTests {
     /// Runs `body` with the path of a status whose source waits for the gate.

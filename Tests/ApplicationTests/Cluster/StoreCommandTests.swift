@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite(
-    "gifreel store prune deletes old renditions from the shared store", .serialized, .timeLimit(.minutes(3)),
+    "gifreel store prune deletes old renditions from the shared store", .serialized, .timeLimit(.minutes(10)),
     .enabled(if: S3Server.Kind.chosen.isInstalled))
 struct StoreCommandTests {
     private func settings(_ store: S3Server) -> [String] {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Faulty origins end in the documented errors", .timeLimit(.minutes(4))) struct OriginFaultTests {
+@Suite("Faulty origins end in the documented errors", .timeLimit(.minutes(10))) struct OriginFaultTests {
     /// One frame of noise: the first half of the file holds no whole frame.
     private static let gif = GIFBuilder.noise(frames: 1, width: 64, height: 64)
 

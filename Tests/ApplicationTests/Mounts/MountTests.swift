@@ -5,7 +5,7 @@ import Testing
 
 @testable import Renditions
 
-@Suite("Mounts map paths to origins", .timeLimit(.minutes(3))) struct MountTests {
+@Suite("Mounts map paths to origins", .timeLimit(.minutes(10))) struct MountTests {
     private let gif = GIFBuilder.animation(frames: 4)
 
     @Test func aMountThatNegotiatesAnswersTheGIFToClientsThatDoNotNameTheVideo() throws {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("The first visitor of a mount gets the GIF as it arrives", .timeLimit(.minutes(3))) struct OriginalOnMissTests {
+@Suite("The first visitor of a mount gets the GIF as it arrives", .timeLimit(.minutes(10))) struct OriginalOnMissTests {
     private let gif = GIFBuilder.animation(frames: 40, width: 160, height: 120)
 
     private func server(_ origin: LoopbackOrigin, _ more: [String] = []) throws -> GifreelProcess {

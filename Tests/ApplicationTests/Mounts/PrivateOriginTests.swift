@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("A private origin is available through its mount only", .timeLimit(.minutes(2))) struct PrivateOriginTests {
+@Suite("A private origin is available through its mount only", .timeLimit(.minutes(10))) struct PrivateOriginTests {
     private let gif = GIFBuilder.animation(frames: 4)
 
     /// An origin that demands a key below `/private/`, and redirects to itself and elsewhere.

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite(
-    "A mount serves the objects of an S3 bucket", .serialized, .timeLimit(.minutes(3)),
+    "A mount serves the objects of an S3 bucket", .serialized, .timeLimit(.minutes(10)),
     .enabled(if: S3Server.Kind.chosen.isInstalled && FileManager.default.isExecutableFile(atPath: "/usr/bin/curl")))
 struct S3MountTests {
     private let gif = GIFBuilder.animation(frames: 4, width: 30, height: 20)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Renditions
 
-@Suite("Renditions in the background come after those of visitors, and are bounded", .timeLimit(.minutes(2)))
+@Suite("Renditions in the background come after those of visitors, and are bounded", .timeLimit(.minutes(10)))
 struct BackgroundRenditionTests {
     private let gif: [UInt8] = Array("GIF89a of a certain size".utf8)
 

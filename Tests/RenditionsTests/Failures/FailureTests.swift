@@ -8,7 +8,7 @@ import Testing
 
 @testable import Renditions
 
-@Suite("Failures are remembered as long as their cause lasts", .timeLimit(.minutes(2))) struct FailureTests {
+@Suite("Failures are remembered as long as their cause lasts", .timeLimit(.minutes(10))) struct FailureTests {
     private let gif: [UInt8] = Array("GIF89a".utf8)
     private static let allowance = WorkerJob.Allowance()
 

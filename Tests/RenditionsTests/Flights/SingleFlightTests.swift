@@ -6,7 +6,7 @@ import Testing
 
 @testable import Renditions
 
-@Suite("Single flight: callers share work per key", .timeLimit(.minutes(2))) struct SingleFlightTests {
+@Suite("Single flight: callers share work per key", .timeLimit(.minutes(10))) struct SingleFlightTests {
     private typealias Flights = SingleFlight<String, Int>
 
     private func makeFlights(

@@ -7,7 +7,7 @@ import Testing
 @testable import Fetch
 @testable import Renditions
 
-@Suite("Whatever a client causes uses its allowance, once", .timeLimit(.minutes(2))) struct AllowanceTests {
+@Suite("Whatever a client causes uses its allowance, once", .timeLimit(.minutes(10))) struct AllowanceTests {
     private let gif: [UInt8] = Array("GIF89a of a certain size".utf8)
 
     /// An allowance of a few misses.

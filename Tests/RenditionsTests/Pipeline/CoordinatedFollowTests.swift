@@ -4,7 +4,7 @@ import Testing
 
 @testable import Renditions
 
-@Suite("A client follows the source while other nodes decide who makes the rendition", .timeLimit(.minutes(2)))
+@Suite("A client follows the source while other nodes decide who makes the rendition", .timeLimit(.minutes(10)))
 struct CoordinatedFollowTests {
     private let gif: [UInt8] = Array("GIF89a of a certain size".utf8)
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Renditions
 
-@Suite("A request may follow the source instead of waiting for its rendition", .timeLimit(.minutes(2))) struct FollowTests {
+@Suite("A request may follow the source instead of waiting for its rendition", .timeLimit(.minutes(10))) struct FollowTests {
     private let gif: [UInt8] = Array("GIF89a of a certain size".utf8)
 
     private struct Unexpected: Error {

@@ -8,7 +8,7 @@ import Testing
 @testable import Fetch
 @testable import Renditions
 
-@Suite("A miss takes as few steps as it can", .timeLimit(.minutes(2))) struct MissTests {
+@Suite("A miss takes as few steps as it can", .timeLimit(.minutes(10))) struct MissTests {
     private let gif: [UInt8] = Array("GIF89a of a certain size".utf8)
 
     @Test func aMissFetchesAndConvertsAndTheNextRequestIsAHit() async throws {
@@ -145,7 +145,7 @@ import Testing
     }
 }
 
-@Suite("Origins decide how long renditions are used", .timeLimit(.minutes(2))) struct RenewalTests {
+@Suite("Origins decide how long renditions are used", .timeLimit(.minutes(10))) struct RenewalTests {
     private let gif: [UInt8] = Array("GIF89a first".utf8)
     private let changed: [UInt8] = Array("gIF89a second".utf8)
 

@@ -6,7 +6,7 @@ import Testing
 @testable import Fetch
 @testable import Renditions
 
-@Suite("What a purge overtakes is for the callers who waited, and for no other cache", .timeLimit(.minutes(2)))
+@Suite("What a purge overtakes is for the callers who waited, and for no other cache", .timeLimit(.minutes(10)))
 struct OvertakenByPurgeTests {
     private let gif: [UInt8] = Array("GIF89a before the purge".utf8)
 

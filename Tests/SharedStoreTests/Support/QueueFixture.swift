@@ -24,6 +24,11 @@ final class QueueFixture: Sendable {
         ) { [events] in events.add($0) }
     }
 
+    /// Occupies the name of a file of the queue.
+    func makeDirectory(_ name: String) throws {
+        try FileManager.default.createDirectory(atPath: "\(path)/\(name)", withIntermediateDirectories: false)
+    }
+
     func files() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: path).filter { $0 != "lock" }.sorted()
     }

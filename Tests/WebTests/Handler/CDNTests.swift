@@ -8,7 +8,7 @@ import Testing
 
 @testable import Web
 
-@Suite("Responses tell a CDN how long to keep them and what they were made of", .timeLimit(.minutes(2))) struct CDNTests {
+@Suite("Responses tell a CDN how long to keep them and what they were made of", .timeLimit(.minutes(10))) struct CDNTests {
     private static let gif = GIFBuilder.animation(frames: 4, width: 41, height: 30)
     private static let paths: [String: LoopbackOrigin.Handler] = [
         "/a.gif": { _ in .ok(gif) }, "/b.gif": { _ in .ok(gif) },

@@ -6,7 +6,7 @@ import Testing
 @testable import Web
 
 /// `on_error: original`: what cannot be converted is answered as it is.
-@Suite("A GIF that cannot be converted may be the answer itself", .timeLimit(.minutes(2))) struct OriginalOnErrorTests {
+@Suite("A GIF that cannot be converted may be the answer itself", .timeLimit(.minutes(10))) struct OriginalOnErrorTests {
     /// The signature and a canvas, and no frame.
     private static let broken = Array(GIFBuilder.animation(frames: 2).prefix(40))
     private static let whole = GIFBuilder.animation(frames: 3)

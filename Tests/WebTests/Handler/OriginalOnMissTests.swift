@@ -6,7 +6,7 @@ import Testing
 @testable import Web
 
 /// `on_miss: original`: a miss is answered with the GIF as it arrives, and the rendition is produced behind it.
-@Suite("A negotiated miss is answered with the GIF as it arrives", .timeLimit(.minutes(2))) struct OriginalOnMissTests {
+@Suite("A negotiated miss is answered with the GIF as it arrives", .timeLimit(.minutes(10))) struct OriginalOnMissTests {
     private static let gif = GIFBuilder.animation(frames: 40, width: 160, height: 120)
     private static let half = gif.count / 2
     private static let status = "gifreel; fwd=miss; detail=original"

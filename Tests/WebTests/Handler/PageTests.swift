@@ -7,7 +7,7 @@ import Testing
 
 @testable import Web
 
-@Suite("Responses with player pages", .timeLimit(.minutes(2))) struct PageTests {
+@Suite("Responses with player pages", .timeLimit(.minutes(10))) struct PageTests {
     private static let gif = GIFBuilder.animation(frames: 4, width: 41, height: 30)
     private static let key = "0123456789abcdef0123456789abcdef"
     private let paths: [String: LoopbackOrigin.Handler] = [
@@ -268,7 +268,7 @@ import Testing
     }
 }
 
-@Suite("The memo answers only what it may", .timeLimit(.minutes(2))) struct HitMemoTests {
+@Suite("The memo answers only what it may", .timeLimit(.minutes(10))) struct HitMemoTests {
     private static let gif = GIFBuilder.animation(frames: 4, width: 40, height: 30)
 
     @Test func aPurgedRenditionIsNotAnsweredFromMemory() async throws {

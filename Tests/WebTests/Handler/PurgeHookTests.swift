@@ -12,7 +12,7 @@ import Testing
 
 @testable import Web
 
-@Suite("Purges call the hooks of the operator", .timeLimit(.minutes(2))) struct PurgeHookTests {
+@Suite("Purges call the hooks of the operator", .timeLimit(.minutes(10))) struct PurgeHookTests {
     private let notice = PurgeNotice(
         scope: .url, urls: ["https://gifs.test/mp4/https://a.test/a.gif?v=\"1\"", "https://gifs.test/m/a.mp4"],
         tags: ["gifreel-source-1"])

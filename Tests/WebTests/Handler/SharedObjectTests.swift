@@ -6,7 +6,7 @@ import Testing
 
 @testable import Web
 
-@Suite("Objects that other nodes may have are looked up within the limits of a client", .timeLimit(.minutes(1)))
+@Suite("Objects that other nodes may have are looked up within the limits of a client", .timeLimit(.minutes(10)))
 struct SharedObjectTests {
     /// A tier without objects, which counts the questions.
     private final class EmptyTier: SharedTier {

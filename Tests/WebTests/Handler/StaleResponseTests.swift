@@ -5,7 +5,7 @@ import Testing
 
 @testable import Web
 
-@Suite("Responses that are stale or change say so to caches", .timeLimit(.minutes(2))) struct StaleResponseTests {
+@Suite("Responses that are stale or change say so to caches", .timeLimit(.minutes(10))) struct StaleResponseTests {
     private static let gif = GIFBuilder.animation(frames: 4, width: 40, height: 30)
 
     @Test func aStaleResponseMayBeStoredForAFewSecondsOnly() async throws {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Web
 
-@Suite("oEmbed documents fit the bounds of their consumer", .timeLimit(.minutes(2))) struct OEmbedTests {
+@Suite("oEmbed documents fit the bounds of their consumer", .timeLimit(.minutes(10))) struct OEmbedTests {
     @Test(
         arguments: [
             ((400, 300), nil, nil, (400, 300)), ((400, 300), 400, 300, (400, 300)), ((400, 300), 200, nil, (200, 150)),

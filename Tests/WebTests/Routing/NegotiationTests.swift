@@ -80,7 +80,7 @@ import Testing
     }
 }
 
-@Suite("Responses of a mount that negotiates", .timeLimit(.minutes(2))) struct NegotiatedResponseTests {
+@Suite("Responses of a mount that negotiates", .timeLimit(.minutes(10))) struct NegotiatedResponseTests {
     private static func origin() throws -> LoopbackOrigin {
         let gif = GIFBuilder.animation(frames: 40, width: 160, height: 120)
         let tiny = GIFBuilder.animation(frames: 1, width: 2, height: 2)

@@ -6,7 +6,7 @@ import Testing
 @testable import Web
 
 @Suite(
-    "A request that prefers not to wait gets a status, which ends with the address of the rendition", .timeLimit(.minutes(3)))
+    "A request that prefers not to wait gets a status, which ends with the address of the rendition", .timeLimit(.minutes(10)))
 struct AsyncRequestTests {
     private static let gif = GIFBuilder.animation(frames: 4, width: 40, height: 30)
     private static let prefer = ["Prefer: respond-async"]

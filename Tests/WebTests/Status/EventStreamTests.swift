@@ -4,7 +4,7 @@ import Testing
 
 @testable import Web
 
-@Suite("A status is also a stream of events, which ends with the work", .timeLimit(.minutes(3))) struct EventStreamTests {
+@Suite("A status is also a stream of events, which ends with the work", .timeLimit(.minutes(10))) struct EventStreamTests {
     private static let gif = GIFBuilder.animation(frames: 4, width: 40, height: 30)
     private static let accept = ["Accept: text/event-stream"]
 

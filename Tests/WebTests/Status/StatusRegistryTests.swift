@@ -7,7 +7,7 @@ import Testing
 
 @testable import Web
 
-@Suite("The number of statuses is bounded, and each is kept for ten minutes after its end", .timeLimit(.minutes(1)))
+@Suite("The number of statuses is bounded, and each is kept for ten minutes after its end", .timeLimit(.minutes(10)))
 struct StatusRegistryTests {
     /// A clock that a test sets.
     private final class Seconds: Sendable {

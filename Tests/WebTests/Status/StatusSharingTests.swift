@@ -5,7 +5,7 @@ import Testing
 
 @testable import Web
 
-@Suite("Statuses are shared with other nodes, not faster than the interval", .timeLimit(.minutes(3)))
+@Suite("Statuses are shared with other nodes, not faster than the interval", .timeLimit(.minutes(10)))
 struct StatusSharingTests {
     /// What nodes share, in memory.
     private final class Book: SharedStatusBook {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Web
 
-@Suite("A traced miss has one span per step, a hit has none", .timeLimit(.minutes(3))) struct RequestSpanTests {
+@Suite("A traced miss has one span per step, a hit has none", .timeLimit(.minutes(10))) struct RequestSpanTests {
     private static let gif = GIFBuilder.animation(frames: 3)
     private static let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
     private static let caller = "00f067aa0ba902b7"

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Web
 
-@Suite("Uploads are checked while they arrive", .timeLimit(.minutes(2))) struct UploadTests {
+@Suite("Uploads are checked while they arrive", .timeLimit(.minutes(10))) struct UploadTests {
     private static let gif = GIFBuilder.animation(frames: 4, width: 40, height: 30)
     private static let boundary = "----WebKitFormBoundary7MA4YWxkTrZu0gW"
 

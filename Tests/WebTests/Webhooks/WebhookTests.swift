@@ -10,7 +10,7 @@ import Testing
 
 @testable import Web
 
-@Suite("The outcome of a request that does not wait is sent to its callback, signed", .timeLimit(.minutes(3)))
+@Suite("The outcome of a request that does not wait is sent to its callback, signed", .timeLimit(.minutes(10)))
 struct WebhookTests {
     private static let gif = GIFBuilder.animation(frames: 4, width: 40, height: 30)
     private static let prefer = ["Prefer: respond-async"]
