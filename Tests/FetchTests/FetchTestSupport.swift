@@ -16,7 +16,8 @@ enum TestGIF {
     }
 }
 
-/// Runs `body` with an origin and a fetcher that may fetch from it, and stops both.
+/// Runs `body` with an origin and a fetcher that may fetch from it, and stops both. The fetcher waits so long that a busy machine,
+/// or a test that holds up the origin, ends no fetch.
 ///
 /// - Parameters:
 ///   - onlyItsPort: Whether only the ports in the configuration and the origin's port are allowed, instead of every port.
@@ -29,6 +30,9 @@ func withOrigin(
     defer { origin.stop() }
     var configuration = FetchConfiguration()
     configuration.allowPrivate = [try #require(AddressException("127.0.0.1"))]
+    configuration.connectTimeout = .seconds(60)
+    configuration.timeout = .seconds(60)
+    configuration.stallTime = .seconds(60)
     if onlyItsPort { configuration.ports.insert(origin.port) } else { configuration.ports = .all }
     change(&configuration)
     let fetcher = try Fetcher(configuration: configuration)
