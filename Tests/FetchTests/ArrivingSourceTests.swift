@@ -58,7 +58,7 @@ import Testing
         #expect(bytes != nil)
         var memory: Memory? = Memory()
         weak let held = memory
-        if let memory { #expect(arriving.retain(memory) && !arriving.retain(Memory())) }
+        if let memory { #expect(arriving.retain(memory) === memory && arriving.retain(Memory()) === memory) }
         memory = nil
         #expect(held != nil)
         async let progress = arriving.progress(after: 3)
@@ -66,7 +66,7 @@ import Testing
         let progressResult = await progress
         #expect(progressResult == .failed(count: 0))
         #expect(arriving.start == nil && arriving.file == nil && !arriving.isUsable)
-        #expect(bytes == nil && held == nil && !arriving.retain(Memory()))
+        #expect(bytes == nil && held == nil && arriving.retain(Memory()) == nil)
     }
 
     @Test func aFetchWithoutContentHasNoStart() async {

@@ -107,14 +107,14 @@ package final class ArrivingSource: Sendable {
         update { $0.isComplete = false }
     }
 
-    /// Holds an object as long as the bytes are in memory.
+    /// Holds an object as long as the bytes are in memory. Only the first one is held.
     ///
-    /// - Returns: False, without effect, if another object is held or the bytes are gone.
-    package func retain(_ object: any AnyObject & Sendable) -> Bool {
+    /// - Returns: The object that is held; nil if the bytes are gone.
+    package func retain(_ object: any AnyObject & Sendable) -> (any AnyObject & Sendable)? {
         state.withLock { state in
-            guard state.retained == nil, state.isComplete != false else { return false }
-            state.retained = object
-            return true
+            guard state.isComplete != false else { return nil }
+            if state.retained == nil { state.retained = object }
+            return state.retained
         }
     }
 

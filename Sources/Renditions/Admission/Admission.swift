@@ -53,7 +53,7 @@ package final class Admission: Sendable {
     }
 
     /// A source that only readers hold.
-    fileprivate struct ReadSource: Sendable {
+    private struct ReadSource: Sendable {
         let bytes: Int
         /// Ends its readers.
         let release: @Sendable () -> Void
@@ -134,28 +134,28 @@ package final class Admission: Sendable {
     /// Slots taken and bytes accounted for.
     var load: (jobs: Int, bytes: Int) { state.withLock { ($0.jobs, $0.bytes) } }
 
-    fileprivate func fetchEnded(_ origin: Origin?, cost: Int) {
+    func fetchEnded(_ origin: Origin?, cost: Int) {
         state.withLock { state in
             guard let origin, let count = state.fetching[origin] else { return }
             state.fetching[origin] = count > cost ? count - cost : nil
         }
     }
 
-    fileprivate func releaseJob(cost: Int, isBackground: Bool) {
+    func releaseJob(cost: Int, isBackground: Bool) {
         state.withLock { state in
             state.jobs -= cost
             if isBackground { state.background -= cost }
         }
     }
 
-    fileprivate func release(bytes: Int) {
+    func release(bytes: Int) {
         state.withLock { $0.bytes -= bytes }
     }
 
     /// Records that only readers hold a source, and returns its number.
     ///
-    /// - Parameter release: Ends the readers. Called at most once, and not after ``readersEnded(_:)``.
-    fileprivate func leaveToReaders(bytes: Int, release: @escaping @Sendable () -> Void) -> Int {
+    /// - Parameter release: Ends the readers. Called at most once, and not after ``readersGotJob(_:)`` or ``readersEnded(_:)``.
+    func leaveToReaders(bytes: Int, release: @escaping @Sendable () -> Void) -> Int {
         state.withLock { state in
             state.lastNumber += 1
             state.read[state.lastNumber] = ReadSource(bytes: bytes, release: release)
@@ -163,7 +163,13 @@ package final class Admission: Sendable {
         }
     }
 
-    fileprivate func readersEnded(_ number: Int) {
+    /// Records that a job uses a source that only readers held, and returns its bytes; nil if it has been released.
+    func readersGotJob(_ number: Int) -> Int? {
+        state.withLock { $0.read.removeValue(forKey: number) }?.bytes
+    }
+
+    /// Records that the last reader of a source has ended.
+    func readersEnded(_ number: Int) {
         // The closure is released after the lock.
         let source = state.withLock { state in
             let source = state.read.removeValue(forKey: number)
@@ -171,98 +177,5 @@ package final class Admission: Sendable {
             return source
         }
         withExtendedLifetime(source) {}
-    }
-}
-
-/// A slot of ``Admission``. Releasing the last reference returns it, however the work ended.
-package final class AdmissionSlot: Sendable {
-    /// The part for the source's bytes. Readers of a source that outlive its job hold it, so that the bytes stay accounted for.
-    let memory: AdmittedMemory
-    private let admission: Admission
-    private let cost: Int
-    private let isBackground: Bool
-    /// The origin of a fetch that has not ended.
-    private let origin: Mutex<Admission.Origin?>
-
-    fileprivate init(_ admission: Admission, _ origin: Admission.Origin?, bytes: Int, cost: Int, isBackground: Bool) {
-        self.admission = admission
-        self.cost = cost
-        self.isBackground = isBackground
-        self.origin = Mutex(origin)
-        memory = AdmittedMemory(admission, bytes: bytes)
-    }
-
-    /// Accounts for the bytes of a source until its last reader has ended, also after the job.
-    func account(for source: ArrivingSource) {
-        guard source.retain(memory) else { return }
-        memory.addReaders { [weak source] in source?.cutOff() }
-    }
-
-    /// Records that the source has been fetched and how large it is, at most the size that was admitted.
-    func sourceArrived(bytes: Int) {
-        endFetch()
-        memory.shrink(to: bytes)
-    }
-
-    private func endFetch() {
-        let ended = origin.withLock { $0.take() }
-        admission.fetchEnded(ended, cost: cost)
-    }
-
-    deinit {
-        endFetch()
-        admission.releaseJob(cost: cost, isBackground: isBackground)
-        memory.leaveToReaders()
-    }
-}
-
-/// The bytes of a source in memory that ``Admission`` accounts for, until the last reference is released.
-final class AdmittedMemory: Sendable {
-    private struct State {
-        /// Bytes that are to be released.
-        var bytes: Int
-        /// Ends the readers of the source.
-        var release: [@Sendable () -> Void] = []
-        /// The number under which ``Admission`` has the bytes once only readers hold them.
-        var number: Int?
-    }
-
-    private let admission: Admission
-    private let state: Mutex<State>
-
-    fileprivate init(_ admission: Admission, bytes: Int) {
-        self.admission = admission
-        state = Mutex(State(bytes: bytes))
-    }
-
-    /// Returns what is not needed.
-    fileprivate func shrink(to count: Int) {
-        let unused = state.withLock { state in
-            defer { state.bytes = count }
-            return state.bytes - count
-        }
-        admission.release(bytes: unused)
-    }
-
-    /// Records how to end readers that outlive the job.
-    fileprivate func addReaders(_ release: @escaping @Sendable () -> Void) {
-        state.withLock { $0.release.append(release) }
-    }
-
-    /// Records that the job has ended.
-    fileprivate func leaveToReaders() {
-        state.withLock { state in
-            guard !state.release.isEmpty else { return }
-            state.number = admission.leaveToReaders(bytes: state.bytes) { [release = state.release] in
-                for end in release { end() }
-            }
-            state.bytes = 0
-        }
-    }
-
-    deinit {
-        let (bytes, number) = state.withLock { ($0.bytes, $0.number) }
-        admission.release(bytes: bytes)
-        if let number { admission.readersEnded(number) }
     }
 }

@@ -149,6 +149,54 @@ import Testing
         withExtendedLifetime(job) {}
     }
 
+    @Test func theReadersOfASourceAreNotCutOffBeforeItsLastJobHasEnded() throws {
+        let admission = Admission(jobs: 100, bytes: 1000)
+        let file = try MemoryFile(name: "test")
+        let source = ArrivingSource(file: file.reader, count: 400)
+        var first: AdmissionSlot? = try admission.admit(nil, bytes: 400, urgency: .visitor)
+        first?.account(for: source)
+        var second: AdmissionSlot? = try admission.admit(nil, bytes: 400, urgency: .visitor)
+        for _ in 0..<2 { second?.account(for: source) }
+        // Two jobs of one source account for it once.
+        #expect(admission.load == (2, 400))
+        first = nil
+        #expect(admission.load == (1, 400))
+        #expect(throws: RenditionError.overloaded(cause: nil)) { try admission.admit(nil, bytes: 700, urgency: .visitor) }
+        #expect(source.isUsable)
+        second = nil
+        #expect(admission.load == (0, 400))
+        let job = try admission.admit(nil, bytes: 700, urgency: .visitor)
+        #expect(!source.isUsable && admission.load == (1, 700))
+        withExtendedLifetime((first, second, job)) {}
+    }
+
+    @Test func aJobThatUsesASourceOfReadersKeepsItFromBeingCutOff() throws {
+        let admission = Admission(jobs: 100, bytes: 1000)
+        var source: ArrivingSource? = try sourceOfReaders(admission, bytes: 400)
+        var job: AdmissionSlot? = try admission.admit(nil, bytes: 400, urgency: .visitor)
+        if let source { job?.account(for: source) }
+        #expect(admission.load == (1, 400))
+        #expect(throws: RenditionError.overloaded(cause: nil)) { try admission.admit(nil, bytes: 700, urgency: .visitor) }
+        #expect(source?.isUsable == true)
+        job = nil
+        #expect(source?.isUsable == true && admission.load == (0, 400))
+        source = nil
+        #expect(admission.load == (0, 0))
+        withExtendedLifetime(job) {}
+    }
+
+    @Test func aJobOfASourceThatWasCutOffIsAccountedForByItself() throws {
+        let admission = Admission(jobs: 100, bytes: 1000)
+        let source = try sourceOfReaders(admission, bytes: 600)
+        var job: AdmissionSlot? = try admission.admit(nil, bytes: 700, urgency: .visitor)
+        #expect(!source.isUsable)
+        job?.account(for: source)
+        #expect(admission.load == (1, 700))
+        job = nil
+        #expect(admission.load == (0, 0))
+        withExtendedLifetime(job) {}
+    }
+
     @Test func aJobThatEndsBeforeItsFetchReturnsTheShareOfItsOrigin() throws {
         let admission = Admission(jobs: 40, bytes: 1000)
         for _ in 0..<3 { #expect(fill(admission, try origin(), count: 40).count == 30) }

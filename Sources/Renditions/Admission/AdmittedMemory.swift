@@ -1,0 +1,80 @@
+internal import Synchronization
+
+/// The bytes of a source in memory that ``Admission`` accounts for, until the last reference is released. Any thread.
+final class AdmittedMemory: Sendable {
+    private struct State {
+        /// Bytes that are to be released.
+        var bytes: Int
+        /// Jobs that use the source and have not ended.
+        var jobs = 1
+        /// Ends the readers of the source.
+        var release: [@Sendable () -> Void] = []
+        /// The number under which ``Admission`` has the bytes while only readers hold them.
+        var number: Int?
+    }
+
+    private let admission: Admission
+    private let state: Mutex<State>
+
+    init(_ admission: Admission, bytes: Int) {
+        self.admission = admission
+        state = Mutex(State(bytes: bytes))
+    }
+
+    /// Returns what is not needed.
+    func shrink(to count: Int) {
+        let unused = state.withLock { state in
+            defer { state.bytes = count }
+            return state.bytes - count
+        }
+        admission.release(bytes: unused)
+    }
+
+    /// Returns all bytes, because the memory of another job accounts for the source; no effect if readers hold this one.
+    func leaveToOtherJob() {
+        let unused = state.withLock { state in
+            guard state.release.isEmpty else { return 0 }
+            defer { state.bytes = 0 }
+            return state.bytes
+        }
+        admission.release(bytes: unused)
+    }
+
+    /// Records how to end readers that outlive the jobs.
+    func addReaders(_ release: @escaping @Sendable () -> Void) {
+        state.withLock { $0.release.append(release) }
+    }
+
+    /// Records that another job uses the source.
+    ///
+    /// - Returns: False, without effect, if the bytes have been released because only readers held them.
+    func addJob() -> Bool {
+        state.withLock { state in
+            if let number = state.number {
+                guard let bytes = admission.readersGotJob(number) else { return false }
+                state.number = nil
+                state.bytes = bytes
+            }
+            state.jobs += 1
+            return true
+        }
+    }
+
+    /// Records that a job has ended. After the last one, only readers hold the bytes.
+    func endJob() {
+        state.withLock { state in
+            state.jobs -= 1
+            guard state.jobs == 0, !state.release.isEmpty else { return }
+            state.number = admission.leaveToReaders(bytes: state.bytes) { [release = state.release] in
+                for end in release { end() }
+            }
+            state.bytes = 0
+        }
+    }
+
+    deinit {
+        let (bytes, number) = state.withLock { ($0.bytes, $0.number) }
+        admission.release(bytes: bytes)
+        if let number { admission.readersEnded(number) }
+    }
+}
