@@ -187,7 +187,7 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(name: "MarkupTests", dependencies: ["Markup", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "DocumentationTests", swiftSettings: strict),
+        .testTarget(name: "DocumentationTests", dependencies: ["TestSupport"], swiftSettings: strict),
         .testTarget(name: "SettingsTests", dependencies: ["Settings", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "RenditionsTests",

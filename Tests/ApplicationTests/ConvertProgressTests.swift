@@ -7,17 +7,22 @@ import Testing
 @testable import gifreel
 
 @Suite("Converting a long file shows its progress on a terminal", .timeLimit(.minutes(10))) struct ConvertProgressTests {
+    /// A program that is silent for a minute and has the terminal open still.
+    private struct TerminalStaysOpen: Error {
+        let output: String
+    }
+
     /// A terminal, and what a program has written to it.
     private final class Terminal {
         private let main: Int32
         let terminal: FileHandle
 
         init() throws {
-            main = open("/dev/ptmx", O_RDWR | O_NOCTTY)
+            main = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
             // TIOCSPTLCK unlocks the other end, and TIOCGPTN tells its number.
             var (lock, name): (Int32, UInt32) = (0, 0)
             try #require(main >= 0 && ioctl(main, 0x4004_5431, &lock) == 0 && ioctl(main, 0x8004_5430, &name) == 0)
-            let number = open("/dev/pts/\(name)", O_RDWR | O_NOCTTY)
+            let number = open("/dev/pts/\(name)", O_RDWR | O_NOCTTY | O_CLOEXEC)
             try #require(number >= 0)
             terminal = FileHandle(fileDescriptor: number, closeOnDealloc: false)
         }
@@ -27,16 +32,19 @@ import Testing
         }
 
         /// Reads until no program has the terminal open. A program that writes waits for that.
-        func readToEnd() -> String {
+        func readToEnd() throws -> String {
             close(terminal.fileDescriptor)
             var text: [UInt8] = []
             var buffer = [UInt8](repeating: 0, count: 4096)
-            while true {
+            var watched = pollfd(fd: main, events: Int16(POLLIN), revents: 0)
+            // A minute without output is a program that hangs.
+            while poll(&watched, 1, 60_000) == 1 {
                 // The last close makes this fail.
                 let count = read(main, &buffer, buffer.count)
                 if count <= 0 { return String(decoding: text, as: UTF8.self) }
                 text += buffer[..<count]
             }
+            throw TerminalStaysOpen(output: String(decoding: text, as: UTF8.self))
         }
     }
 
@@ -45,8 +53,10 @@ import Testing
     private func shown(_ gif: [UInt8]) throws -> String {
         let folder = try ScratchDirectory()
         var ends: [Int32] = [-1, -1]
-        try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+        try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
         defer { close(ends[0]) }
+        var limit = timeval(tv_sec: 60, tv_usec: 0)
+        setsockopt(ends[0], SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         let terminal = try Terminal()
         let process = Process()
         process.executableURL = GifreelProcess.executable
@@ -54,13 +64,14 @@ import Testing
         process.standardInput = FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
         process.standardError = terminal.terminal
         try process.start()
+        defer { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
         // The socket does not hold so many bytes: when they are sent, the program has read some.
         try send(gif.dropLast(), to: ends[0])
         let began = ContinuousClock.now
         try blockUntil("a second") { began.duration(to: .now) >= .seconds(1) }
         try send(gif.suffix(1), to: ends[0])
         try #require(shutdown(ends[0], Int32(SHUT_WR)) == 0)
-        let text = terminal.readToEnd()
+        let text = try terminal.readToEnd()
         try blockUntil("the end of gifreel") { !process.isRunning }
         #expect(process.terminationStatus == 0 && folder.names().contains("out.mp4"), "\(text)")
         return text
@@ -70,7 +81,7 @@ import Testing
         var rest = bytes
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
-            try #require(count > 0, "gifreel has ended")
+            try #require(count > 0, "gifreel has ended, or reads no more")
             rest = rest.dropFirst(count)
         }
     }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Runs the signing examples of docs/access.md.
@@ -25,22 +26,14 @@ import Testing
 
     /// Runs a program to its end and returns its standard output.
     private func output(of program: URL, _ arguments: [String]) throws -> String {
-        let process = Process()
-        process.executableURL = program
-        process.arguments = arguments
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
-        process.environment = [
+        let environment = [
             "PATH": "\(Self.gifreel.deletingLastPathComponent().path):\(path)",
             "GIFREEL_SIGNING_KEYS": "an-example-key-of-at-least-32-bytes",
         ]
-        let pipe = Pipe()
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = pipe
-        try process.run()
-        let bytes = try pipe.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0)
-        return String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .newlines)
+        let outcome = try ChildProcess(program, arguments, environment: environment).finish()
+        #expect(outcome.code == 0, "\(outcome.log)")
+        return outcome.output
     }
 
     private func find(_ program: String) -> URL? {

@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["::1", "::"])
+    @Test(.enabled(if: RawClient.hasIPv6), arguments: ["::1", "::"])
     func serverListensOnIPv6(host: String) async throws {
         try await withServer(configure: { $0.host = host }) { server, port in
             let text = try await onThread { try RawClient(port: port, ipv6: true).request(Self.request).text }

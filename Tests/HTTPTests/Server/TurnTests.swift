@@ -74,8 +74,10 @@ import Testing
                 while asked.value == count {
                     count += 1
                     try client.send("GET /\(count) HTTP/1.1\r\nHost: h\r\n\r\n")
-                    try? blockUntil("the request", within: .milliseconds(100)) { asked.value >= count }
+                    try? blockUntil("the request", within: .seconds(2)) { asked.value >= count }
                 }
+                // A smaller number would fit the buffers of the sockets.
+                #expect(count > 2)
                 for _ in 1...count { #expect(try client.response().body == content) }
                 return count
             }

@@ -26,6 +26,21 @@ final class RawClient {
     let descriptor: Int32
     private var buffer: [UInt8] = []
 
+    /// Whether this machine has the loopback address of IPv6.
+    static let hasIPv6: Bool = {
+        let number = socket(AF_INET6, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard number >= 0 else { return false }
+        defer { close(number) }
+        var address = sockaddr_in6()
+        address.sin6_family = sa_family_t(AF_INET6)
+        address.sin6_addr = in6addr_loopback
+        return withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(number, $0, socklen_t(MemoryLayout<sockaddr_in6>.size)) == 0
+            }
+        }
+    }()
+
     /// Connects to a loopback port, IPv4 or IPv6. Reads give up after `timeout` seconds.
     init(port: Int, ipv6: Bool = false, timeout: Int = 30, receiveBuffer: Int32? = nil) throws {
         descriptor = socket(ipv6 ? AF_INET6 : AF_INET, Int32(SOCK_STREAM.rawValue), 0)
