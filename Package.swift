@@ -38,6 +38,7 @@ let package = Package(
         .systemLibrary(name: "CHiredis"),
         .systemLibrary(name: "COpenSSL"),
         .systemLibrary(name: "CSQLite"),
+        .systemLibrary(name: "CZlib"),
         .target(name: "CLinux", cSettings: [.define("_GNU_SOURCE")]),
 
         // File descriptors and buffers, for all targets that move bytes.
@@ -119,7 +120,7 @@ let package = Package(
         .target(
             name: "Prewarm",
             dependencies: [
-                "Renditions", "Sandbox", "Fetch", "Cache", "Cluster", "Markup", "CCurl", "Curl", "CLinux",
+                "Renditions", "Sandbox", "Fetch", "Cache", "Cluster", "Markup", "CCurl", "Curl", "CLinux", "CZlib",
                 "PrometheusMetrics", "Digests", "SystemIO",
                 .product(name: "Logging", package: "swift-log"),
             ],

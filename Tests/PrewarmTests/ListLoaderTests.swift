@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -87,7 +88,22 @@ import Testing
         let gzip = origin.url("/gzip.xml")
         #expect(
             message { _ = try loader().read([try index(gzip)]) }
-                == "\(gzip): The list is compressed with gzip; decompress it first.")
+                == "\(gzip): The list is incomplete: its gzip data ends early.")
+    }
+
+    @Test func listsInGzipAreDecompressed() throws {
+        func gzip(_ text: String) throws -> [UInt8] {
+            try ChildProcess(URL(fileURLWithPath: "/usr/bin/env"), ["gzip", "-c"], input: Array(text.utf8)).finish().bytes
+        }
+        let origin = try LoopbackOrigin()
+        defer { origin.stop() }
+        origin.on("/1.xml.gz", .ok(try gzip("<urlset><url><loc>https://a.test/1.gif</loc></url></urlset>")))
+        let index = try gzip(
+            "<sitemapindex><sitemap><loc>\(origin.url("/1.xml.gz"))</loc></sitemap></sitemapindex>")
+        try Data(index).write(to: URL(fileURLWithPath: directory.path("index.xml.gz")))
+        let file = directory.path("index.xml.gz")
+        #expect(try loader(formats: ["mp4", "avif"]).read([file]).map(\.format) == ["mp4", "avif"])
+        #expect(origin.count("/1.xml.gz") == 1)
     }
 
     @Test func anIndexOfTooManySitemapsIsRefused() throws {

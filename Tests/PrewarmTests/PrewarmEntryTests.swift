@@ -126,14 +126,11 @@ struct PrewarmListReaderTests {
         #expect(sentence(text)?.hasPrefix("The list is not a JSON list of objects") == true)
     }
 
-    @Test(arguments: [
-        ([0x1F, 0x8B, 8, 0] as [UInt8], "gzip"), (Array("GIF89a".utf8) + [0, 1], "not text"),
-    ])
-    func aListThatIsNotTextIsNamed(_ bytes: [UInt8], _ word: String) {
+    @Test func aListThatIsNotTextIsNamed() {
         #expect {
-            try PrewarmList(bytes)
+            try PrewarmList(Array("GIF89a".utf8) + [0, 1])
         } throws: {
-            "\($0)".contains(word)
+            "\($0)".contains("not text")
         }
     }
 }

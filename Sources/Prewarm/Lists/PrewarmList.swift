@@ -49,8 +49,6 @@ package struct PrewarmList: Sendable, Equatable {
     package init(
         _ text: [UInt8], format: Format? = nil, base: String? = nil, template: PrewarmEntry = PrewarmEntry(url: "")
     ) throws(Malformed) {
-        // Sitemaps are often compressed with gzip (RFC 1952).
-        if text.starts(with: [0x1F, 0x8B]) { throw Malformed("The list is compressed with gzip; decompress it first.") }
         if text.contains(0) { throw Malformed("The list is not text; give lines, NDJSON, a sitemap or an HTML page.") }
         switch format ?? .guess(text) {
         case .lines:

@@ -59,8 +59,17 @@ package struct ListLoader {
         return Hex.encode(hash.finalize().prefix(8))
     }
 
-    /// Parses the list once per format.
-    private func parse(_ text: [UInt8], name: String) throws(PrewarmRunError) -> [PrewarmList] {
+    /// The size of a list that was compressed, in bytes. A sitemap may have 50 MB (sitemaps.org).
+    private static let decompressedLimit = 256 << 20
+
+    /// Decompresses a list, and parses it once per format.
+    private func parse(_ bytes: [UInt8], name: String) throws(PrewarmRunError) -> [PrewarmList] {
+        let text: [UInt8]
+        do throws(GzipReader.Failure) {
+            text = GzipReader.isGzip(bytes) ? try GzipReader.decompress(bytes, limit: Self.decompressedLimit) : bytes
+        } catch {
+            throw PrewarmRunError("\(name): \(error)")
+        }
         var lists: [PrewarmList] = []
         for format in formats {
             do throws(PrewarmList.Malformed) {

@@ -1,0 +1,53 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Prewarm
+
+@Suite("Lists in gzip are decompressed") struct GzipReaderTests {
+    /// What the program `gzip` makes of the bytes.
+    private func gzip(_ bytes: [UInt8]) throws -> [UInt8] {
+        let outcome = try ChildProcess(URL(fileURLWithPath: "/usr/bin/env"), ["gzip", "-c"], input: bytes).finish()
+        try #require(outcome.code == 0)
+        return outcome.bytes
+    }
+
+    private func lines(_ count: Int) -> [UInt8] {
+        Array((0..<count).map { "https://a.test/\($0).gif\n" }.joined().utf8)
+    }
+
+    @Test(arguments: [0, 1, 100_000]) func theBytesAreThoseThatWereCompressed(_ count: Int) throws {
+        let text = lines(count)
+        let compressed = try gzip(text)
+        #expect(GzipReader.isGzip(compressed) && !GzipReader.isGzip(text))
+        #expect(try GzipReader.decompress(compressed, limit: text.count) == text)
+    }
+
+    @Test func theMembersOfAFileAreJoinedAndPaddingIsIgnored() throws {
+        let file = try gzip(lines(2)) + gzip([]) + gzip(lines(3)) + [0, 0, 0]
+        #expect(try GzipReader.decompress(file, limit: 1 << 20) == lines(2) + lines(3))
+    }
+
+    @Test func moreBytesThanTheLimitAreRefused() throws {
+        let compressed = try gzip([UInt8](repeating: 0x20, count: 3 << 20))
+        #expect(throws: GzipReader.Failure.tooLarge(limit: 2 << 20)) { try GzipReader.decompress(compressed, limit: 2 << 20) }
+        #expect("\(GzipReader.Failure.tooLarge(limit: 2 << 20))" == "The list has more than 2 MiB when it is decompressed.")
+    }
+
+    @Test func dataThatEndsEarlyIsIncomplete() throws {
+        let compressed = try gzip(lines(100))
+        for count in [2, 5, 10, compressed.count / 2, compressed.count - 1] {
+            #expect(throws: GzipReader.Failure.incomplete) {
+                try GzipReader.decompress(Array(compressed.prefix(count)), limit: 1 << 20)
+            }
+        }
+    }
+
+    @Test func damagedDataIsNamed() throws {
+        var compressed = try gzip(lines(100))
+        // The checksum of the bytes.
+        compressed[compressed.count - 8] ^= 1
+        #expect(throws: GzipReader.Failure.damaged) { try GzipReader.decompress(compressed, limit: 1 << 20) }
+        #expect(throws: GzipReader.Failure.damaged) { try GzipReader.decompress([0x1F, 0x8B, 9, 0], limit: 1 << 20) }
+    }
+}
