@@ -25,7 +25,9 @@ struct LogFields {
         for (name, value) in metadata.sorted(by: { $0.key < $1.key }) { line += " \(name)=\(value)" }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(line.utf8.count + 1)
-        for byte in line.utf8 { bytes.append(byte < 0x20 || byte == 0x7F ? 0x20 : byte) }
+        for scalar in line.unicodeScalars {
+            if scalar.isControl { bytes.append(0x20) } else { bytes.append(contentsOf: scalar.utf8) }
+        }
         bytes.append(UInt8(ascii: "\n"))
         return bytes
     }
@@ -49,16 +51,16 @@ struct LogFields {
     /// Appends a JSON string (RFC 8259 section 7).
     private static func append(_ text: String, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"", "\\":
                 bytes.append(UInt8(ascii: "\\"))
-                bytes.append(byte)
-            case UInt8(ascii: "\n"): bytes.append(contentsOf: "\\n".utf8)
-            case UInt8(ascii: "\t"): bytes.append(contentsOf: "\\t".utf8)
-            case 0..<0x20, 0x7F:
-                bytes.append(contentsOf: "\\u00\(Hex.encode([byte]))".utf8)
-            default: bytes.append(byte)
+                bytes.append(contentsOf: scalar.utf8)
+            case "\n": bytes.append(contentsOf: "\\n".utf8)
+            case "\t": bytes.append(contentsOf: "\\t".utf8)
+            case _ where scalar.isControl:
+                bytes.append(contentsOf: "\\u00\(Hex.encode([UInt8(truncatingIfNeeded: scalar.value)]))".utf8)
+            default: bytes.append(contentsOf: scalar.utf8)
             }
         }
         bytes.append(UInt8(ascii: "\""))
@@ -76,4 +78,9 @@ struct LogFields {
         let date = "\(digits(parts.tm_year + 1900, 4))-\(digits(parts.tm_mon + 1))-\(digits(parts.tm_mday))"
         return "\(date)T\(digits(parts.tm_hour)):\(digits(parts.tm_min)):\(digits(parts.tm_sec))Z"
     }
+}
+
+extension Unicode.Scalar {
+    /// Whether it is a control character: C0, DEL or C1.
+    fileprivate var isControl: Bool { value < 0x20 || (0x7F...0x9F).contains(value) }
 }

@@ -16,7 +16,7 @@ package final class LogOutput: Sendable {
 
     private let format: Format
     private let writer: LineWriter?
-    /// The index of the level among all.
+    /// The index of the level among all levels.
     private let levelIndex: Atomic<Int>
 
     /// A log on `descriptor`, of which it uses a duplicate. If the descriptor is closed, every line is discarded.

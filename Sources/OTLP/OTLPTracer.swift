@@ -4,7 +4,7 @@ package import Tracing
 /// The tracer of requests, for swift-distributed-tracing.
 ///
 /// A request with a `traceparent` continues the caller's trace, and its spans are exported if the caller's are (`sampled`). A
-/// request without one begins a trace for the configured share of requests, and else none. Any thread.
+/// request without one begins a trace for the configured share of requests, otherwise none. Any thread.
 package struct OTLPTracer: Tracer {
     private let exporter: SpanExporter?
     /// From 0 to 1.

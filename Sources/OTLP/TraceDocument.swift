@@ -166,7 +166,7 @@ private struct KeyValue: Encodable {
         case .int64Array(let numbers): .list(numbers.map { .whole($0) })
         case .doubleArray(let numbers): .list(numbers.map { .number($0) })
         case .boolArray(let flags): .list(flags.map { .flag($0) })
-        // The package asks for it, so that it can add cases.
+        // swift-distributed-tracing requires a default, so that it can add cases.
         default: nil
         }
     }

@@ -29,7 +29,7 @@ package enum DescriptorIO {
             }
             switch errno {
             case EINTR: continue
-            case EAGAIN: try waitUntilWritable(descriptor)
+            case EAGAIN: try wait(for: POLLOUT, on: descriptor)
             default: throw .last("write")
             }
         }
@@ -42,8 +42,9 @@ package enum DescriptorIO {
         }.get()
     }
 
-    private static func waitUntilWritable(_ descriptor: Int32) throws(SystemError) {
-        var interest = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+    /// Waits until poll(2) reports `event`, an error or the other side's end.
+    private static func wait(for event: Int32, on descriptor: Int32) throws(SystemError) {
+        var interest = pollfd(fd: descriptor, events: Int16(event), revents: 0)
         while poll(&interest, 1, -1) < 0 {
             guard errno == EINTR else { throw .last("poll") }
         }
@@ -104,16 +105,25 @@ package enum DescriptorIO {
         return bytes
     }
 
-    /// Reads from the descriptor's own offset to the end of the file, pipe or socket, and calls `body` with each piece. Blocks.
+    /// Reads from the descriptor's own offset to the end of the file, pipe or socket, and calls `body` with each piece. Blocks,
+    /// also on a non-blocking descriptor: it then waits until that is readable.
     package static func readToEnd(
         of descriptor: Int32, _ body: (UnsafeRawBufferPointer) throws(SystemError) -> Void
     ) throws(SystemError) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 16)
         defer { buffer.deallocate() }
         while true {
-            let count = try retryingOnInterrupt("read") { Glibc.read(descriptor, buffer.baseAddress, buffer.count) }
+            let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
             if count == 0 { return }
-            try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            if count > 0 {
+                try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+                continue
+            }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN: try wait(for: POLLIN, on: descriptor)
+            default: throw .last("read")
+            }
         }
     }
 }

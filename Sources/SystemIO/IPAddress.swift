@@ -130,8 +130,19 @@ package struct AddressRange: Hashable, Sendable {
             length = bits
         }
         guard Self.masked(address, to: length) == address else { return nil }
-        base = address
-        prefixLength = length
+        self.init(base: address, prefixLength: length)
+    }
+
+    private init(base: IPAddress, prefixLength: Int) {
+        self.base = base
+        self.prefixLength = prefixLength
+    }
+
+    /// The block of IPv4 addresses in a block of IPv4-mapped IPv6 addresses; any other block as it is.
+    package var unmapped: AddressRange {
+        let first = base.unmapped
+        // The 96th bit of a mapped address is set, so a prefix that ends before it has no mapped base.
+        return AddressRange(base: first, prefixLength: prefixLength - (base.bitWidth - first.bitWidth))
     }
 
     /// Whether the address is in the block. IPv4 addresses are in no IPv6 block, and vice versa.

@@ -3,14 +3,14 @@ internal import Glibc
 
 /// A file that is written as a whole, at a path that a user names. Every function blocks.
 ///
-/// A regular file, also at the end of symbolic links, is replaced by a new one with its permissions and, as far as the process may, its
-/// owner: other processes see the old content or the new one. A device, a pipe, and what standard output or standard error is open on get
-/// the bytes once they are complete.
+/// A regular file, also at the end of symbolic links, is replaced by a new one with its permissions and, as far as the process
+/// may, its owner: other processes see the old content or the new one. The bytes are written to a device, to a pipe, and to the
+/// file of standard output or standard error once they are complete.
 package struct OutputFile: Sendable {
     private enum Place {
         /// A new file that replaces `path`. Until it is complete it has no name, or else the name `partial`, in the directory of `path`.
         case replacement(path: String, partial: String, isNamed: Bool)
-        /// What already exists at the path.
+        /// The device or pipe at the path.
         case stream(path: String)
         /// Standard output or standard error.
         case descriptor(Int32)
@@ -54,7 +54,7 @@ package struct OutputFile: Sendable {
         throw error
     }
 
-    /// What is at the path; nil if nothing is there. A path that no file can have is an error before the work that fills the file.
+    /// The status of the file at the path; nil if there is none. Throws for a path that no file can have, before any work is done.
     private static func status(of path: String) throws(SystemError) -> stat? {
         var status = stat()
         if stat(path, &status) == 0 { return status }

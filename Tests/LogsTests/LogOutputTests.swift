@@ -59,10 +59,11 @@ import Testing
         #expect(text.hasSuffix("Z\"}\n"))
     }
 
-    @Test func deleteIsEscapedLikeTheControlCharacters() {
-        let fields = LogFields(level: .info, message: "a\u{7f}b", metadata: [:], time: 0)
-        #expect(String(decoding: fields.line(.json), as: UTF8.self).contains(#""message":"a\u007fb""#))
-        #expect(String(decoding: fields.line(.text), as: UTF8.self).hasSuffix("gifreel: a b\n"))
+    @Test func deleteAndTheC1ControlCharactersAreEscaped() {
+        let fields = LogFields(level: .info, message: "a\u{7f}b\u{80}c\u{9b}d\u{9f}e\u{a0}", metadata: [:], time: 0)
+        let json = String(decoding: fields.line(.json), as: UTF8.self)
+        #expect(json.contains(#""message":"a\u007fb\u0080c\u009bd\u009fe"# + "\u{a0}\""))
+        #expect(String(decoding: fields.line(.text), as: UTF8.self).hasSuffix("gifreel: a b c d e\u{a0}\n"))
     }
 
     @Test func aValueOfTheEventOverridesTheRequestsWhichOverridesTheLoggers() throws {

@@ -59,6 +59,31 @@ import Testing
         #expect(received == sent)
     }
 
+    /// Each piece is written after the one before has been read, so that the reader finds the pipe empty.
+    @Test func aNonBlockingPipeThatIsEmptyMeanwhileIsReadToItsEnd() throws {
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        let reading = OwnedDescriptor(taking: ends[0])
+        let writing = ends[1]
+        #expect(fcntl(reading.number, F_SETFL, O_NONBLOCK) == 0)
+        let sent = (0..<100).map { UInt8($0) }
+        let isRead = Semaphore(value: 1)
+        let writer = SystemThread.start(name: "test") {
+            for piece in sent {
+                guard isRead.wait(for: .seconds(60)) else { break }
+                try? DescriptorIO.write([piece], to: writing)
+            }
+            close(writing)
+        }
+        var received: [UInt8] = []
+        try DescriptorIO.readToEnd(of: reading.number) { piece in
+            received += piece
+            isRead.signal()
+        }
+        writer?.join()
+        #expect(received == sent)
+    }
+
     @Test func anErrorOfTheReceiverEndsTheRead() throws {
         let file = try memory()
         try DescriptorIO.write([1, 2, 3], to: file.number, at: 0)

@@ -66,8 +66,16 @@ import Testing
     }
 
     @Test(arguments: [
+        ("::ffff:10.0.0.1", "10.0.0.1/32"), ("::ffff:10.0.0.0/104", "10.0.0.0/8"), ("::ffff:0.0.0.0/96", "0.0.0.0/0"),
+        ("::/0", "::/0"), ("2001:db8::/32", "2001:db8::/32"), ("10.0.0.0/8", "10.0.0.0/8"),
+    ])
+    func blocksOfMappedAddressesAreUnmapped(block: String, unmapped: String) throws {
+        #expect(try #require(AddressRange(block)).unmapped.description == unmapped)
+    }
+
+    @Test(arguments: [
         "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/", "/8", "::/129", "10.0.0.0/8/8", "10.0.0.1/8", "10.0.0.0/+8", "fd00::1/64",
-        "2001:db8::1:0:0:0/63",
+        "2001:db8::1:0:0:0/63", "::ffff:0.0.0.0/95",
     ])
     func otherTextsAreNoBlocks(text: String) {
         #expect(AddressRange(text) == nil)

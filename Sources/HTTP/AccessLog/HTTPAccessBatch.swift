@@ -11,7 +11,7 @@ package protocol HTTPObserver: Sendable {
 
 /// One finished request, as a view of its batch.
 package struct HTTPAccessRecord: ~Copyable {
-    /// The client, from a trusted proxy or from the connection; nil on a Unix socket.
+    /// The client, from a trusted proxy or from the connection; nil on a Unix socket that is not trusted.
     package let client: IPAddress?
     /// When the request finished, in seconds since 1970.
     package let time: Int

@@ -24,7 +24,8 @@ package struct ClientList: Sendable {
         var blocks: [AddressRange] = []
         for entry in entries where entry != "unix" {
             guard let block = AddressRange(entry) else { throw Malformed(entry: entry) }
-            blocks.append(block)
+            // Addresses of clients are unmapped too.
+            blocks.append(block.unmapped)
         }
         self.blocks = blocks
         hasUnixSocket = entries.contains("unix")

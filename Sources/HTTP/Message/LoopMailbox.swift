@@ -61,7 +61,8 @@ final class LoopMailbox: Sendable {
     }
 }
 
-/// The identity of a connection of a loop: its descriptor, and a generation that distinguishes it from earlier connections with the same descriptor.
+/// The identity of a connection of a loop: its descriptor, and a generation that distinguishes it from earlier connections with the
+/// same descriptor.
 struct ConnectionToken: Sendable, Hashable {
     let descriptor: Int32
     /// Never 0.

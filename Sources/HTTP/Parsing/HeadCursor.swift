@@ -29,11 +29,13 @@ struct HeadCursor {
     }
 
     /// Skips CRLF. Returns false if it is incomplete.
-    mutating func skipLineEnd() throws(HTTPProtocolError) -> Bool {
+    ///
+    /// - Parameter error: The error for other bytes, except for a line feed without a carriage return.
+    mutating func skipLineEnd(orThrow error: HTTPProtocolError) throws(HTTPProtocolError) -> Bool {
         guard let first = next else { return false }
-        guard first == 13 else { throw first == 10 ? .bareLineFeed : .malformedField }
+        guard first == 13 else { throw first == 10 ? .bareLineFeed : error }
         guard position + 1 < bytes.count else { return false }
-        guard bytes[position + 1] == 10 else { throw .malformedField }
+        guard bytes[position + 1] == 10 else { throw error }
         position += 2
         return true
     }

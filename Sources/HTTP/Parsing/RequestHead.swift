@@ -13,8 +13,9 @@ struct RequestHead {
     private(set) var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
     /// Bytes of the whole head, including the empty line at its end and empty lines before its start.
     var length = 0
+    /// The method; of a refused head, GET if the method could not be parsed.
     var method = HTTPMethod.get
-    /// The range of the method.
+    /// The range of the method; empty if the request line could not be parsed.
     var methodRange = 0..<0
     /// The range of the request target; of an absolute-form, the part behind the authority (RFC 9112 section 3.2.2).
     var target = 0..<0

@@ -29,12 +29,14 @@ struct RequestHeadParser: Sendable {
     ) throws(HTTPProtocolError) -> Bool {
         // Empty lines before a request are skipped (RFC 9112 section 2.2); they count towards the limit of the head.
         while cursor.next == 13 {
-            guard try cursor.skipLineEnd() else { return false }
+            guard try cursor.skipLineEnd(orThrow: .malformedRequestLine) else { return false }
         }
         let method = cursor.skipToken()
         if method.count > limits.method { throw .methodNotImplemented }
         guard let space = cursor.next else { return false }
         guard space == 0x20, !method.isEmpty else { throw .malformedRequestLine }
+        // A refusal of the rest needs the method: the response to HEAD has no content (RFC 9110 section 9.3.2).
+        head.method = HTTPMethod(cursor.bytes.slice(method))
         cursor.advance()
 
         let target = cursor.skipVisible()
@@ -44,10 +46,9 @@ struct RequestHeadParser: Sendable {
         cursor.advance()
 
         guard let version = try cursor.skipVersion() else { return false }
-        guard try cursor.skipLineEnd() else { return false }
+        guard try cursor.skipLineEnd(orThrow: .malformedRequestLine) else { return false }
         guard version.major == 1 else { throw .versionNotSupported }
         head.minorVersion = min(version.minor, 1)
-        head.method = HTTPMethod(cursor.bytes.slice(method))
         head.methodRange = method
         head.target = target
         return true
@@ -57,7 +58,7 @@ struct RequestHeadParser: Sendable {
     private func parseFields(_ cursor: inout HeadCursor, into head: inout RequestHead) throws(HTTPProtocolError) -> Bool {
         while true {
             guard let first = cursor.next else { return false }
-            if first == 13 { return try cursor.skipLineEnd() }
+            if first == 13 { return try cursor.skipLineEnd(orThrow: .malformedField) }
             if head.fields.count == limits.fields { throw .headTooLarge }
 
             // A blank before the name would be a folded line, and one before the colon allows request smuggling (RFC 9112
@@ -69,7 +70,7 @@ struct RequestHeadParser: Sendable {
             }
             cursor.advance()
             guard let value = try cursor.skipFieldValue() else { return false }
-            guard try cursor.skipLineEnd() else { return false }
+            guard try cursor.skipLineEnd(orThrow: .malformedField) else { return false }
             head.append(
                 RequestHead.Field(
                     name: UInt32(name.lowerBound)..<UInt32(name.upperBound),

@@ -16,8 +16,6 @@ package final class HTTPResource: Sendable {
 
     /// Bytes of the representation.
     package let length: Int
-    /// The strong entity tag, with its quotes.
-    package var entityTag: String { String(decoding: validators.entityTag, as: UTF8.self) }
 
     let content: Content
     let validators: Validators

@@ -79,8 +79,8 @@ final class Acceptor {
     /// Whether connections are still accepted.
     var isOpen: Bool { !listeners.isEmpty }
 
-    /// Makes new clients fail to connect. Those that have begun to connect are accepted until ``close(_:)``: closing a listener
-    /// resets the connections in its backlog, and those whose handshake is not complete.
+    /// Makes new clients fail to connect, except those of inherited sockets. Those that have begun to connect are accepted until
+    /// ``close(_:)``: closing a listener resets the connections in its backlog, and those whose handshake is not complete.
     func refuseNewClients() {
         resume()
         for listener in listeners { listener.refuseNewClients() }
@@ -91,13 +91,16 @@ final class Acceptor {
         !isPaused && !listeners.contains { $0.mayHaveHandshakes }
     }
 
-    /// Accepts what is in the backlog and stops listening.
+    /// Accepts what is in the backlog of the process's own sockets and stops listening.
+    ///
+    /// An inherited socket keeps its backlog for the next process. It still gets new clients, so accepting all of them might not
+    /// end.
     ///
     /// - Parameter acceptAll: Accepts what waits at the listener with this index.
     func close(_ acceptAll: (Int) -> Void) {
         guard isOpen else { return }
         resume()
-        for index in listeners.indices { acceptAll(index) }
+        for index in listeners.indices where listeners[index].isOwn { acceptAll(index) }
         if isPaused { limit.resume() } else { poller.remove(listeners) }
         isPaused = false
         listeners = []

@@ -1,4 +1,5 @@
-/// The part of a loop that passes the bodies of requests to their sinks, and discards those that no sink wants. It belongs to one loop thread.
+/// The part of a loop that passes the bodies of requests to their sinks, and discards those that no sink wants. It belongs to one
+/// loop thread.
 final class BodyReceiver {
     /// The result of a step.
     enum Outcome {

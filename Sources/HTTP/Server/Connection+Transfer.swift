@@ -54,8 +54,8 @@ extension Connection {
             if sent >= bytes.count {
                 let taken = sent - bytes.count
                 body = taken == range.count ? nil : .bytes(content, range.lowerBound + taken..<range.upperBound)
-                // A socket that takes a part of the bytes is full, as one that refuses with EAGAIN: the poller reports when it
-                // accepts more.
+                // A socket that takes only a part of the bytes is full, like one that refuses with EAGAIN. The poller reports when
+                // it accepts more.
                 return body == nil ? .done : .blocked
             }
         } else {

@@ -82,8 +82,12 @@ final class ConnectionDriver {
         connection.phase = .closed
         connection.task?.cancel()
         connection.task = nil
-        connection.stream?.resume(isSent: false)
-        connection.stream = nil
+        if let stream = connection.stream {
+            // The client recognizes an incomplete body by the missing last chunk or bytes, or by the reset.
+            if stream.needsReset { _ = clinux_reset_on_close(connection.token.descriptor) }
+            stream.resume(isSent: false)
+            connection.stream = nil
+        }
         bodies.abort(connection)
         connection.outgoing = []
         connections.remove(connection.token)
@@ -423,6 +427,8 @@ final class ConnectionDriver {
         _ connection: Connection, _ produce: @escaping @Sendable (HTTPBodyWriter) async throws -> Void
     ) {
         connection.phase = .sending
+        // Nothing is sent while the socket is known to be full, and so `sendRest(_:)` would not start this window.
+        timeouts.watchSending(connection)
         connection.task = BodyStream.start(produce, for: connection.token, mailbox: mailbox)
     }
 
@@ -442,8 +448,6 @@ final class ConnectionDriver {
         guard let connection = connections.find(token), let stream = connection.stream else { return }
         connection.task = nil
         guard isComplete, stream.end(&connection.outgoing) else {
-            // The client recognizes an incomplete body by the missing last chunk or bytes, or by the reset.
-            if stream.needsReset { _ = clinux_reset_on_close(connection.token.descriptor) }
             close(connection)
             return
         }

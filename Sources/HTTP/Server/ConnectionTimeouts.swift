@@ -1,4 +1,4 @@
-/// The deadlines of connections, and the decision what happens when one has passed. It belongs to one loop thread.
+/// The deadlines of connections, and the decision on what happens when one has passed. It belongs to one loop thread.
 struct ConnectionTimeouts {
     /// What the loop does with a connection whose deadline has passed.
     enum Verdict {

@@ -79,7 +79,7 @@ package final class HTTPServer: Sendable {
     /// The listeners of each loop: a TCP socket of its own, and Unix or inherited sockets that all loops share.
     private func listen() throws(HTTPServerError) -> [[Listener]] {
         if configuration.usesSocketActivation {
-            let inherited = try Listener.inherited(SocketActivation())
+            let inherited = try Listener.inherited(SocketActivation().descriptors)
             if !inherited.isEmpty {
                 state.withLock { $0.endpoints = inherited.map(\.endpoint) }
                 return Array(repeating: inherited, count: configuration.threads)

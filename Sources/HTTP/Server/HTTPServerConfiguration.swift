@@ -84,8 +84,13 @@ package struct HTTPServerConfiguration: Sendable {
         try check("min_body_rate", minBodyRate >= 0, "must not be negative")
         try check("body_timeout", bodyTimeout > .zero, "must be longer than 0")
         try check("body_rate_window", bodyRateWindow > .zero, "must be longer than 0")
+        _ = try parseTrustedProxies()
+    }
+
+    /// Parses ``trustedProxies``. Throws ``HTTPServerError/invalidSetting(name:problem:)`` if an entry is malformed.
+    func parseTrustedProxies() throws(HTTPServerError) -> TrustedProxies {
         do {
-            _ = try TrustedProxies(trustedProxies, forwardedField)
+            return try TrustedProxies(trustedProxies, forwardedField)
         } catch {
             throw .invalidSetting(
                 name: "trusted_proxies", problem: "has \(error.entry), which is neither an address nor a block")

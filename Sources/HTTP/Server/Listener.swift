@@ -10,7 +10,7 @@ final class Listener: Sendable {
     /// Whether several loops accept from it, so that a connection should wake only one of them.
     let isShared: Bool
     /// Whether this process has opened the socket, so that no other process accepts from it.
-    private let isOwn: Bool
+    let isOwn: Bool
     /// Whether the path in ``endpoint`` is still to be removed.
     private let ownsPath: Atomic<Bool>
 
@@ -106,10 +106,10 @@ final class Listener: Sendable {
         Files.isSocket(path) == true && clinux_unix_is_alive(path) == 0
     }
 
-    /// The sockets systemd passed, shared by all loops; empty without any.
-    static func inherited(_ activation: SocketActivation) throws(HTTPServerError) -> [Listener] {
+    /// The sockets with these descriptors, which systemd passed, shared by all loops; empty without any.
+    static func inherited(_ descriptors: Range<Int32>) throws(HTTPServerError) -> [Listener] {
         var listeners: [Listener] = []
-        for number in activation.descriptors {
+        for number in descriptors {
             guard clinux_is_listening(number) != 0 else { throw .notAListeningSocket(number) }
             guard clinux_adopt(number) == 0 else { throw .system(.last("fcntl")) }
             listeners.append(Listener(number, endpoint(of: number), isShared: true, isOwn: false))

@@ -30,11 +30,7 @@ struct LoopSettings: Sendable {
         self.handler = handler
         errorResponse = configuration.errorResponse
         recordsClientFields = configuration.recordsClientFields
-        do {
-            proxies = try TrustedProxies(configuration.trustedProxies, configuration.forwardedField)
-        } catch {
-            throw .invalidSetting(name: "trusted_proxies", problem: "has \(error.entry)")
-        }
+        proxies = try configuration.parseTrustedProxies()
         var limits = HeadLimits()
         limits.head = configuration.maxHeadBytes
         limits.target = configuration.maxTargetBytes

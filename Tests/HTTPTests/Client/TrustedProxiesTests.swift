@@ -140,6 +140,17 @@ import Testing
         #expect(ClientList(["10.0.0.0/33"]) == nil)
     }
 
+    /// Addresses of peers and in fields are unmapped.
+    @Test func entriesInMappedFormNameIPv4Clients() throws {
+        let list = try #require(ClientList(["::ffff:10.0.0.1", "::ffff:192.168.0.0/112"]))
+        #expect(list.contains(IPAddress("10.0.0.1")) && !list.contains(IPAddress("10.0.0.2")))
+        #expect(list.contains(IPAddress("192.168.3.4")) && !list.contains(IPAddress("192.169.0.1")))
+        let proxies = try TrustedProxies(["::ffff:10.0.0.0/104"], .xForwardedFor)
+        try withHead("X-Forwarded-For: 6.6.6.6, 1.2.3.4, 10.0.0.2") { head in
+            #expect(proxies.origin(peer: IPAddress("10.0.0.1"), head: head).client?.description == "1.2.3.4")
+        }
+    }
+
     @Test func malformedEntryIsNamed() {
         #expect { try TrustedProxies(["10.0.0.0/8", "proxy.example"], .forwarded) } throws: { error in
             (error as? ClientList.Malformed)?.entry == "proxy.example"

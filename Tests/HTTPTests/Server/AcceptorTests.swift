@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import SystemIO
 import TestSupport
@@ -116,6 +117,29 @@ import Testing
         #expect(throws: RawClient.Failure.self) { try RawClient(port: test.port) }
         // A second close does nothing.
         test.acceptor.close { _ in Issue.record("accepted") }
+    }
+
+    @Test func clientsOfAnInheritedSocketWaitForTheNextProcess() throws {
+        let path = "/tmp/http-tests-\(getpid())-\(UInt32.random(in: .min ... .max)).sock"
+        // The process that passes the socket on keeps it open.
+        let original = try Listener.unix(path: path, mode: nil, group: nil)
+        let number = fcntl(original.descriptor.number, F_DUPFD_CLOEXEC, 0)
+        try #require(number >= 0)
+        let listeners = try Listener.inherited(number..<number + 1)
+        let poller = try Poller()
+        try poller.add(listeners)
+        let acceptor = Acceptor(listeners, poller: poller, limit: ConnectionLimit(10))
+        let clients = try (0..<3).map { _ in try RawClient(path: path) }
+        acceptor.refuseNewClients()
+        acceptor.close { _ in Issue.record("accepted") }
+        #expect(!acceptor.isOpen)
+        for _ in 0..<3 {
+            var address = clinux_address()
+            let accepted = clinux_accept(original.descriptor.number, &address)
+            try #require(accepted >= 0)
+            close(accepted)
+        }
+        withExtendedLifetime((original, clients)) {}
     }
 
     @Test func handshakeThatHasBegunIsAwaited() async throws {

@@ -23,6 +23,20 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("/" + String(repeating: "a", count: 20_000), "1.1", 414), ("/", "3.0", 505), ("/a b", "1.1", 400),
+    ])
+    func refusalOfHEADHasNoBody(target: String, version: String, status: Int) async throws {
+        try await withServer { _, port in
+            try await onThread {
+                let client = try RawClient(port: port)
+                let answer = try client.request("HEAD \(target) HTTP/\(version)\r\nHost: h\r\n\r\n", method: "HEAD")
+                #expect(answer.status == status)
+                #expect(client.isClosed())
+            }
+        }
+    }
+
     @Test func bytesAfterARefusedRequestAreIgnored() async throws {
         let served = Shared(0)
         let handler = ClosureHandler { _ in

@@ -95,6 +95,38 @@ import Testing
         }
     }
 
+    @Test func aBodyToHTTP10ThatAStopEndsIsReset() async throws {
+        let handler = stream { writer in
+            try await writer.write(Array("abc".utf8))
+            await Shared(false).waitUntilOpen()
+        }
+        try await withServer(handler) { server, port in
+            let client = try await onThread {
+                let client = try RawClient(port: port)
+                try client.send("GET / HTTP/1.0\r\n\r\n")
+                var answer: [UInt8] = []
+                while !answer.suffix(7).elementsEqual("\r\n\r\nabc".utf8) { answer += try client.read(count: 1) }
+                return client
+            }
+            await server.stop()
+            let isReset = try await onThread { client.endsWithReset() }
+            #expect(isReset)
+        }
+    }
+
+    @Test func aBodyThatStartsWhileTheSocketIsFullHasADeadline() throws {
+        let driver = ConnectionDriver(
+            settings: try loopSettings(handler: stream { _ in }), mailbox: try LoopMailbox(), connections: ConnectionTable(),
+            clock: LoopClock(), log: nil)
+        let pair = try SocketPair()
+        try pair.send(Self.request.utf8)
+        pair.connection.isWritable = false
+        driver.start(pair.connection)
+        #expect(pair.connection.phase == .sending)
+        #expect(pair.connection.deadline != .max)
+        driver.close(pair.connection)
+    }
+
     @Test func headRequestStartsNoProducer() async throws {
         let started = Shared(false)
         let handler = stream { _ in started.update { $0 = true } }

@@ -56,9 +56,11 @@ final class SocketPair {
 }
 
 /// The settings of a loop without a server.
-func loopSettings(_ change: (inout HTTPServerConfiguration) -> Void = { _ in }) throws -> LoopSettings {
+func loopSettings(
+    handler: any HTTPHandler = StubHandler(), _ change: (inout HTTPServerConfiguration) -> Void = { _ in }
+) throws -> LoopSettings {
     var configuration = HTTPServerConfiguration()
     configuration.port = 0
     change(&configuration)
-    return try LoopSettings(configuration, handler: StubHandler())
+    return try LoopSettings(configuration, handler: handler)
 }
