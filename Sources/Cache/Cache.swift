@@ -129,8 +129,7 @@ package final class Cache: RenditionCache {
         return found
     }
 
-    /// How far the rendition's alias may be trusted now. A rendition found by its id is always fresh: the id stands for the
-    /// content.
+    /// Returns the freshness of the rendition's alias. A rendition found by its id is always fresh: the id stands for the content.
     package func freshness(of rendition: CachedRendition) -> Freshness {
         let configuration = context.configuration
         guard let times = rendition.aliasTimes else { return .fresh(remaining: configuration.freshFor) }
@@ -138,9 +137,11 @@ package final class Cache: RenditionCache {
         return freshness(fetchedAt: times.fetchedAt, freshFor: times.freshFor)
     }
 
-    /// How far a source may be trusted now that was fetched at that time, in seconds since 1970.
+    /// Returns the freshness of a source.
     ///
-    /// - Parameter freshFor: Seconds, if the origin limits them.
+    /// - Parameters:
+    ///   - fetchedAt: The time of the fetch in seconds since 1970.
+    ///   - freshFor: Seconds, if the origin limits them.
     package func freshness(fetchedAt: Int64, freshFor: Int64?) -> Freshness {
         Freshness(
             fetchedAt: fetchedAt, freshFor: freshFor ?? configuration.freshFor, staleFor: configuration.staleFor,
@@ -184,7 +185,7 @@ package final class Cache: RenditionCache {
     // MARK: Publishing
 
     /// The epoch to note before work on a source begins, and to pass to
-    /// ``publish(_:as:fileExtension:facts:alias:epoch:storing:)``. Nil for an upload.
+    /// ``publish(_:as:fileExtension:facts:alias:epoch:storing:)``. `sourceURL` is nil for an upload.
     package func epoch(for sourceURL: String?) -> Epoch {
         context.purges.epoch
     }
@@ -270,7 +271,7 @@ package final class Cache: RenditionCache {
     /// Expires every alias, so that its origin is asked again before it is used: purges may have been missed. Work that was begun
     /// before and is published later is not stored.
     ///
-    /// It is in force when this returns, and after a restart if the directory can be written to.
+    /// It is in force when this returns. It is also in force after a restart, unless the directory cannot be written to until then.
     package func revalidateAll() async {
         _ = await purgers.run { [context] in context.revalidateAll() }
     }
@@ -278,6 +279,12 @@ package final class Cache: RenditionCache {
     /// Whether a purge that covers the source came after `epoch`. Never waits for a disk.
     package func isPurged(_ sourceURL: String, since epoch: Epoch) -> Bool {
         context.purges.overtook(epoch, sourceURL: sourceURL)
+    }
+
+    /// Whether the object itself was purged after `epoch`. Purges of URLs, prefixes and everything do not count. Never waits for
+    /// a disk.
+    package func isPurged(_ object: ObjectID, since epoch: Epoch) -> Bool {
+        context.purges.containsPurge(of: object, since: epoch)
     }
 
     // MARK: Statistics

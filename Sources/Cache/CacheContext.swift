@@ -115,6 +115,13 @@ final class CacheContext: Sendable {
         }
     }
 
+    /// Writes the mark of a revalidation to the directory if that has failed. May block.
+    func retryRevalidationMark() {
+        lostStores.withLock { _ in
+            _ = revalidation.writeAgain(to: store.directory)
+        }
+    }
+
     @inline(__always)
     func reached(_ step: Step) {
         onStep?(step)

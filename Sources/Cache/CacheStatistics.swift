@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// The contents of the cache and its counters since it was opened. Each value is correct by itself; together they are no
+/// The contents of the cache and its counters since it was opened. Each value is correct by itself; together they are not a
 /// consistent snapshot.
 package struct CacheStatistics: Sendable, Equatable {
     /// Stored renditions.

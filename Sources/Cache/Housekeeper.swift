@@ -22,6 +22,7 @@ final class Housekeeper: Sendable {
         let isEnding = { self.context.housekeeping.isEnding }
         store.catchUp(unless: isEnding)
         store.retryFailedChanges()
+        context.retryRevalidationMark()
         if let removed = Reconciler(store, unless: isEnding).run() {
             context.counters.orphans.count(removed.orphans)
             context.counters.corrupt.count(removed.damaged)

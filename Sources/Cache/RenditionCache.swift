@@ -14,20 +14,23 @@ package protocol RenditionCache: Sendable {
     /// The rendition with that id, for the client that uploaded its source. Records the upload, so that a purge of a URL with
     /// the same bytes leaves the object.
     func uploadedObject(_ id: ObjectID) async -> CachedRendition?
-    /// How far the rendition's alias may be trusted now.
+    /// Returns the freshness of the rendition's alias.
     func freshness(of rendition: CachedRendition) -> Freshness
-    /// How far a source may be trusted now that was fetched at that time, in seconds since 1970. `freshFor` is in seconds, if the
-    /// origin limits them.
+    /// Returns the freshness of a source that was fetched at a time in seconds since 1970. `freshFor` is in seconds, if the origin
+    /// limits them.
     func freshness(fetchedAt: Int64, freshFor: Int64?) -> Freshness
     /// Drops a rendition whose contents its reader cannot use.
     func discardCorrupt(_ rendition: CachedRendition) async
 
     // MARK: Purges
 
-    /// The epoch to note before work on a source begins, and to pass to `publish`, `link` and `renew`. Nil for an upload.
+    /// The epoch to note before work on a source begins, and to pass to `publish`, `link` and `renew`. `sourceURL` is nil for an
+    /// upload.
     func epoch(for sourceURL: String?) -> Epoch
     /// Whether a purge that covers the source came after `epoch`.
     func isPurged(_ sourceURL: String, since epoch: Epoch) -> Bool
+    /// Whether the object itself was purged after `epoch`. Purges of URLs, prefixes and everything do not count.
+    func isPurged(_ object: ObjectID, since epoch: Epoch) -> Bool
     /// Forgets what `scope` covers. Afterwards nothing older that it covers is found or stored.
     func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeResult
     /// Expires every alias: purges may have been missed. Work that was begun before is not stored.

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Leads from the connections to the node, which is created after them. Does not keep the node alive.
+/// A weak reference from the connections to the node, which is created after them.
 final class NodeRelay: Sendable {
     private struct Reference {
         weak var node: ClusterNode?

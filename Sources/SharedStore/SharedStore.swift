@@ -1,4 +1,5 @@
 internal import CLinux
+internal import Glibc
 internal import Synchronization
 package import SystemIO
 
@@ -18,6 +19,11 @@ package final class SharedStore: Sendable {
     private let calls: GuardedCalls
     private let queue: WriteBehindQueue?
     private let sender: QueueSender?
+    private let removals = Mutex(RecentRemovals())
+    private let unixSeconds: @Sendable () -> Int64
+
+    /// Seconds by which the clocks of nodes may differ.
+    private static let clockTolerance: Int64 = 60
 
     /// Opens the write-behind queue and starts to send what is in it. Sends nothing else: an unreachable service is no error. Blocks.
     ///
@@ -25,16 +31,19 @@ package final class SharedStore: Sendable {
     ///
     /// - Parameters:
     ///   - now: The time by a monotonic clock, for the circuit breaker.
+    ///   - unixSeconds: Seconds since 1970, compared with the times of renditions.
     ///   - holdsQueue: Whether renditions that a former process queued are sent only after ``releaseQueue()``.
     ///   - report: Called for each change of state that deserves a line in the log, on any thread. Must not block.
     /// - Throws: ``StoreConfigurationError`` for a setting that cannot work; ``StoreError`` if the queue's directory cannot be used
     ///   or the machine lacks a resource.
     package init(
-        _ configuration: SharedStoreConfiguration, now: (@Sendable () -> Duration)? = nil, holdsQueue: Bool = false,
+        _ configuration: SharedStoreConfiguration, now: (@Sendable () -> Duration)? = nil,
+        unixSeconds: (@Sendable () -> Int64)? = nil, holdsQueue: Bool = false,
         report: @escaping @Sendable (StoreEvent) -> Void
     ) throws {
         try configuration.validate()
         self.configuration = configuration
+        self.unixSeconds = unixSeconds ?? SharedStore.systemSeconds
         keys = try KeySpace(prefix: configuration.prefix)
         let queue = try configuration.queue.map { settings in
             try WriteBehindQueue(
@@ -98,7 +107,9 @@ package final class SharedStore: Sendable {
 
     /// Looks a rendition up, and receives it into a file of the caller.
     ///
-    /// Length and SHA-256 are verified before this returns. A rendition that a queued delete is about to remove is not found.
+    /// Length and SHA-256 are verified before this returns. A rendition that a queued delete is about to remove is not found. For an
+    /// hour after its removal, one is not found either that was created in the second of the removal or before, by the clocks of the
+    /// two nodes.
     ///
     /// - Parameters:
     ///   - file: Open for reading and writing; it is emptied first, and its content is undefined after an error or a miss.
@@ -114,12 +125,34 @@ package final class SharedStore: Sendable {
             try await self.objects.get(name, into: file, maxLength: maxLength, timeout: timeLeft)
         }
         // A delete may have been queued meanwhile.
-        guard let record, queue?.hasDelete(of: name) != true else {
+        guard let record, queue?.hasDelete(of: name) != true, !isRemoved(name, record) else {
             meter.countMiss()
             return nil
         }
         meter.countHit(bytes: record.length)
         return record
+    }
+
+    /// Whether this store has removed the rendition since it was created: an upload of another node has ended after the removal. The
+    /// rendition is removed again, because that node may be gone before it sends its own deletion.
+    private func isRemoved(_ name: RenditionName, _ record: StoredRecord) -> Bool {
+        let now = unixSeconds()
+        guard let removal = removals.withLock({ $0.time(of: name.id, now: now) }), record.created <= removal else {
+            return false
+        }
+        // It may have been created after the removal, by a clock that is behind. Then the other nodes need it.
+        if record.created < removal - Self.clockTolerance {
+            Task { [queue] in _ = await queue?.delete(name) }
+        }
+        return true
+    }
+
+    /// Seconds since 1970 by the system's clock.
+    private static let systemSeconds: @Sendable () -> Int64 = {
+        var now = timespec()
+        // Cannot fail: the clock always exists and the pointer is valid.
+        clock_gettime(CLOCK_REALTIME, &now)
+        return Int64(now.tv_sec)
     }
 
     /// Looks a rendition up as ``fetch(_:into:maxLength:within:)`` does, and receives it into a sealed file in memory.
@@ -132,16 +165,6 @@ package final class SharedStore: Sendable {
         guard let record = try await fetch(name, into: file, maxLength: maxLength, within: limit) else { return nil }
         guard clinux_memfd_seal(number) == 0 else { throw .file(.last("fcntl(F_ADD_SEALS)")) }
         return (record, file)
-    }
-
-    /// Asks whether the store has a rendition, without receiving it.
-    ///
-    /// - Parameter limit: The deadline in all, from now on; nil for ``SharedStoreConfiguration/lookupTimeout``.
-    package func describe(_ name: RenditionName, within limit: Duration? = nil) async throws(StoreError) -> StoredRecord? {
-        if queue?.hasDelete(of: name) == true { return nil }
-        return try await calls.perform(.head, within: limit ?? configuration.lookupTimeout) { timeLeft throws(StoreError) in
-            try await self.objects.head(name, timeout: timeLeft)
-        }
     }
 
     // MARK: Writing
@@ -177,12 +200,14 @@ package final class SharedStore: Sendable {
         await queue?.attempt(of: name, within: limit) ?? false
     }
 
-    /// Queues the deletion of a rendition, and withdraws queued writes of it. Until it is sent, lookups here do not find the rendition.
+    /// Queues the deletion of a rendition, and withdraws queued writes of it. Lookups here do not find the rendition from now on.
     /// Suspends until the deletion survives a crash.
     ///
     /// - Returns: Whether it does; false without a queue, after ``close()``, or if the disk or the queue takes no more.
     package func remove(_ name: RenditionName) async -> Bool {
-        await queue?.delete(name) ?? false
+        let time = unixSeconds()
+        removals.withLock { $0.insert(name.id, at: time) }
+        return await queue?.delete(name) ?? false
     }
 
     /// Sends what ``init(_:now:holdsQueue:report:)`` held.

@@ -1,3 +1,4 @@
+import Glibc
 import TestSupport
 import Testing
 
@@ -160,6 +161,23 @@ struct HousekeepingTests {
         try mark.set(200, in: folder)
         reopened.reload(from: folder, before: .max)
         #expect(reopened.covers(aliasSequence: 199) && !reopened.covers(aliasSequence: 200))
+    }
+
+    @Test func markThatCouldNotBeWrittenIsWrittenByALaterRound() async throws {
+        let time = ManualClock()
+        let cache = try Cache.openWithoutHousekeeping(.test(directory), clock: time.cacheClock)
+        try await cache.put([1], url: "https://a/")
+        // Occupies the name under which the mark is written.
+        #expect(mkdir("\(directory.path)/revalidate.new", 0o755) == 0)
+        await cache.revalidateAll()
+        cache.housekeeper.runRound()
+        try directory.remove("revalidate.new")
+        cache.housekeeper.runRound()
+        cache.close()
+        let reopened = try Cache.open(directory, clock: time.cacheClock)
+        defer { reopened.close() }
+        let rendition = try #require(await reopened.alias(.test("https://a/")))
+        #expect(reopened.freshness(of: rendition) == .expired)
     }
 
     @Test(arguments: ["", "x\n", "12x\n", "99999999999999999999\n"])

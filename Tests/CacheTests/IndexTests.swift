@@ -1,3 +1,4 @@
+import SQLite
 import SystemIO
 import TestSupport
 import Testing
@@ -139,6 +140,40 @@ private struct RandomLines {
         let covered = try index.rows(coveredBy: .url("https://a/"), before: 100)
         #expect(Set(covered.objects.map(\.record.id)) == [.test("old"), .test("new")])
         index.close()
+    }
+
+    @Test func aPurgeByPrefixCoversURLsThatGoOnWithAnyCharacter() throws {
+        let index = try open("index")
+        let covers = ["https://a/", "https://a/1", "https://a/\u{7f}", "https://a/\u{10ffff}\u{10ffff}"]
+        let urls = covers + ["https://a0", "https://a"]
+        var random = RandomRecords(seed: 7, hasNul: false)
+        let lines = urls.enumerated().flatMap { number, url -> [JournalLine] in
+            let record = random.objectRecord(id: .test(url))
+            return [
+                JournalLine(sequence: Int64(number * 10 + 1), entry: .object(record)),
+                JournalLine(
+                    sequence: Int64(number * 10 + 2),
+                    entry: .alias(random.aliasRecord(key: .test(url), url: url), record.id)),
+            ]
+        }
+        _ = try index.follow(lines, to: nil)
+        let covered = try index.rows(coveredBy: .prefix("https://a/"), before: 100)
+        #expect(Set(covered.objects.map(\.record.id)) == Set(covers.map { .test($0) }))
+        #expect(covered.aliases == 4)
+        index.close()
+    }
+
+    /// Of a million objects, a purge of a thousand must not read the rest.
+    @Test(arguments: ["aliases", "former_aliases"]) func aPurgeByPrefixReadsOnlyTheURLsWithThatPrefix(table: String) throws {
+        let database = try IndexDatabase(path: "\(directory.path)/index")
+        let query = PurgeQuery(.prefix("https://a/"), before: 1)
+        let plan = try database.query { connection in
+            try connection.all(
+                "EXPLAIN QUERY PLAN SELECT object FROM \(table) WHERE \(query.condition)", query.arguments
+            ) { try $0.value(3) as String }
+        }
+        #expect(plan == ["SEARCH \(table) USING INDEX \(table)_by_url (url>? AND url<?)"])
+        database.close()
     }
 
     @Test(arguments: UInt64(0)..<15) func aRewrittenJournalGivesTheSameIndex(seed: UInt64) throws {

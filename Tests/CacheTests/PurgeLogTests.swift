@@ -99,6 +99,20 @@ import Testing
         #expect(log.missed(since: purged).purges == [.all])
     }
 
+    @Test func onlyItsOwnPurgeIsThePurgeOfAnObject() {
+        let log = PurgeLog(limit: 8)
+        let start = log.epoch
+        for scope in [PurgeScope.url("https://a/"), .prefix("https://"), .all, .object(.test("b"))] { log.append(scope) }
+        log.append(.revalidation)
+        #expect(!log.containsPurge(of: .test("a"), since: start))
+        log.append(.object(.test("a")))
+        let purged = log.epoch
+        #expect(log.containsPurge(of: .test("a"), since: start) && !log.containsPurge(of: .test("a"), since: purged))
+        // The log does not know what it has dropped.
+        for _ in 0..<8 { log.append(.replacement) }
+        #expect(log.containsPurge(of: .test("c"), since: start))
+    }
+
     // MARK: Publishes with noted epochs
 
     @Test(arguments: UInt64(0)..<6) func aPublishIsStoredUnlessAPurgeCameSinceItsEpoch(seed: UInt64) async throws {

@@ -84,6 +84,41 @@ import Testing
         #expect(await file.load()?.pending == (1...number).map(url))
     }
 
+    @Test func theStateIsKeptWhileItCannotBeRead() async throws {
+        let path = folder.path("purges")
+        let file = PurgeFile(path: path)
+        defer { file.close() }
+        #expect(await file.load() == SavedPurges())
+        #expect(await file.save(saved([url(1)])))
+        // A directory in its place, of which a read fails.
+        try FileManager.default.moveItem(atPath: path, toPath: folder.path("kept"))
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        #expect(await file.load() == nil)
+        let follower = PurgeFollower.test(UnavailableCommands(), file)
+        _ = await follower.applyAlone(url(2))
+        try FileManager.default.removeItem(atPath: path)
+        try FileManager.default.moveItem(atPath: folder.path("kept"), toPath: path)
+        _ = await follower.applyAlone(url(3))
+        #expect(await file.load() == saved([url(1), url(2), url(3)]))
+    }
+
+    @Test func aStateThatCanNeverBeReadCountsAsLost() async throws {
+        let path = folder.path("purges")
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        let file = PurgeFile(path: path)
+        defer { file.close() }
+        let follower = PurgeFollower.test(UnavailableCommands(), file)
+        for _ in 0..<9 {
+            let error = await #expect(throws: RedisError.self) { try await follower.follow() }
+            #expect(error != .unavailable("test"))
+        }
+        // The server is asked.
+        await #expect(throws: RedisError.unavailable("test")) { try await follower.follow() }
+        try FileManager.default.removeItem(atPath: path)
+        _ = await follower.applyAlone(url(1))
+        #expect(await file.load()?.pending == [url(1)])
+    }
+
     @Test func pendingPurgesAreCountedAfterARestartWithoutTheServer() async {
         let meter = ClusterMeter()
         let follower = PurgeFollower.test(UnavailableCommands(), RecordingMemory(saved([url(1), url(2)])), meter)
@@ -223,7 +258,7 @@ private final class RecordingMemory: PurgeMemory {
         state.withLock { $0.isFull = isFull }
     }
 
-    func load() async -> SavedPurges? { saved }
+    func load() async -> SavedPurges? { saved ?? SavedPurges() }
 
     func isCurrent() async -> Bool { true }
 

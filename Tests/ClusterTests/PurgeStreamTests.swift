@@ -154,6 +154,29 @@ import Testing
         #expect(try server.run("XRANGE", "test:v1:purges", "-", "+").contains(url))
     }
 
+    @Test func aPurgeWithAnIdBeforeThePositionIsAppliedWhereTheServerHasLostEntries() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let one = try TestNode("one", server.unixAddress)
+        try await one.joined()
+        let folder = one.folder.appendingPathComponent("two")
+        do {
+            let two = try TestNode("two", server.unixAddress, folder: folder)
+            try await two.joined()
+            await two.cluster.leave()
+        }
+        // The last entry that the node has applied was lost with a server whose clock was ahead.
+        let file = PurgeFile(path: folder.path + "/purges")
+        defer { file.close() }
+        var saved = try #require(await file.load())
+        saved.position = StreamID(UInt64(SystemTime().wallClock) + 60_000, 0)
+        #expect(await file.save(saved))
+        _ = await one.cluster.purge(.url(url))
+        let back = try TestNode("two", server.unixAddress, folder: folder)
+        try await back.joined()
+        #expect(back.purges == [.url(url)] && back.revalidations == 0)
+    }
+
     @Test func aPurgeThatTheServerLostIsAddedAgainAlthoughOthersFollowed() async throws {
         let server = try await RedisServer()
         defer { server.stop() }

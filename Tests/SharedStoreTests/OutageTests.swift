@@ -87,7 +87,6 @@ import Testing
         fixture.proxy.closeConnections()
         #expect(await store.remove(rendition.name))
         #expect(try await !store.has(rendition))
-        #expect(try await store.describe(rendition.name) == nil)
         fixture.proxy.faults = .none
         #expect(await store.drain(within: .seconds(60)))
         #expect(try await !store.has(rendition))

@@ -1,3 +1,4 @@
+import SystemIO
 import TestSupport
 import Testing
 
@@ -10,12 +11,16 @@ import Testing
         let path = "/b/\(try KeySpace(prefix: "").object(rendition.name))"
         let origin = try LoopbackOrigin([path: { answers[min($0.number, answers.count) - 1] }])
         defer { origin.stop() }
-        let endpoint = try S3Endpoint(url: "http://127.0.0.1:\(origin.port)", region: "us-east-1", usesPathStyle: true)
-        let store = try SharedStore(
-            SharedStoreConfiguration(bucket: S3Bucket(endpoint: endpoint, name: "b", credentials: nil)), report: { _ in })
+        let store = try store(origin)
         defer { store.close() }
         let error = await storeError { _ = try await store.fetch(rendition.name, maxLength: 100, within: limit) }
         return (error, origin.count(path))
+    }
+
+    private func store(_ origin: LoopbackOrigin) throws -> SharedStore {
+        let endpoint = try S3Endpoint(url: "http://127.0.0.1:\(origin.port)", region: "us-east-1", usesPathStyle: true)
+        return try SharedStore(
+            SharedStoreConfiguration(bucket: S3Bucket(endpoint: endpoint, name: "b", credentials: nil)), report: { _ in })
     }
 
     private func answer(_ status: String, _ fields: [String] = [], code: String, _ more: String = "") -> LoopbackAnswer {
@@ -83,6 +88,25 @@ import Testing
         let cut = LoopbackAnswer.raw("HTTP/1.1 \(status)\r\nX-Request: a\r\nContent-Len")
         #expect(try await error(cut) == (.interrupted(cause: "its head is incomplete"), 3))
         #expect(try await error(cut, answer("404 Not Found", code: "NoSuchKey")) == (nil, 2))
+    }
+
+    @Test func objectsThatAreTooLargeForTheDeadlineAreNoOutage() async throws {
+        let rendition = try TestRendition(1)
+        let path = "/b/\(try KeySpace(prefix: "").object(rendition.name))"
+        let drip = LoopbackAnswer.raw(
+            "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n",
+            then: [.trickle([UInt8](repeating: 0x41, count: 100), every: .milliseconds(100))])
+        let origin = try LoopbackOrigin([path: { _ in drip }])
+        defer { origin.stop() }
+        let store = try store(origin)
+        defer { store.close() }
+        for _ in 0..<3 {
+            let error = await storeError { _ = try await store.fetch(rendition.name, maxLength: 100, within: .seconds(1)) }
+            #expect(error == .tooSlow)
+        }
+        #expect(store.statistics.breaker == .closed && store.statistics.failures == ["too_slow": 3])
+        // The same request would take as long again.
+        #expect(store.statistics.retries == 0 && origin.count(path) == 3)
     }
 
     @Test func textOfTheServerIsCleanedForTheLog() async throws {

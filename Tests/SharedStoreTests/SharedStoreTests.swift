@@ -16,10 +16,9 @@ import Testing
         try one.store(rendition)
         #expect(await one.drain(within: .seconds(60)))
         #expect(try await other.has(rendition))
-        #expect(try await other.describe(rendition.name) == rendition.record)
         let statistics = other.statistics
         #expect(statistics.hits == 1 && statistics.misses == 1 && statistics.bytesReceived == 5000)
-        #expect(statistics.calls[.get]?.count == 2 && statistics.calls[.head]?.count == 1)
+        #expect(statistics.calls[.get]?.count == 2)
         #expect(statistics.calls[.get].map { $0.time > .zero } == true)
         #expect(one.statistics.stored == 1 && one.statistics.bytesSent == 5000 && one.statistics.queuedWrites == 0)
         #expect(try fixture.queueFiles().isEmpty)
@@ -64,7 +63,6 @@ import Testing
         try one.store(rendition)
         #expect(await one.drain(within: .seconds(60)))
         #expect(try await other.has(rendition))
-        #expect(try await other.describe(rendition.name) == rendition.record)
         #expect(await one.remove(rendition.name))
         #expect(await one.drain(within: .seconds(60)))
         let left = try await fixture.withClient { try await $0.list(prefix: fixture.prefix, token: nil, timeout: .seconds(20)) }
@@ -143,6 +141,49 @@ import Testing
         #expect(one.statistics.deleted == 1)
     }
 
+    @Test func aRenditionThatAnUploadOfAnotherNodeBringsBackIsNotFoundAndRemovedAgain() async throws {
+        let fixture = try StoreFixture()
+        defer { fixture.stop() }
+        let old = try TestRendition(1)
+        let removal = old.record.created + 3600
+        let (one, other) = (try fixture.store(), try fixture.store(queue: "other", unixSeconds: { removal }))
+        #expect(await other.remove(old.name))
+        #expect(await other.drain(within: .seconds(60)))
+        // An upload that began before the removal ends.
+        try one.store(old)
+        #expect(await one.drain(within: .seconds(60)))
+        #expect(try await !other.has(old))
+        try await waitUntil("the second deletion") { other.statistics.deleted == 2 }
+        #expect(await other.drain(within: .seconds(60)))
+        #expect(try await !one.has(old))
+        // The same is produced again: by the other node's clock before the removal, then after it.
+        for (seconds, isFound) in [(0, false), (1, true)] as [(Int64, Bool)] {
+            let new = try TestRendition(1, created: removal + seconds)
+            try one.store(new)
+            #expect(await one.drain(within: .seconds(60)))
+            #expect(try await other.has(new) == isFound)
+            #expect(try await one.has(new))
+        }
+        #expect(other.statistics.deleted == 2 && other.statistics.queuedWrites == 0)
+    }
+
+    @Test func removalsAreRememberedForAnHourAndInABoundedNumber() {
+        var removals = RecentRemovals(limit: 4)
+        removals.insert("a", at: 1000)
+        #expect(removals.time(of: "a", now: 4600) == 1000 && removals.time(of: "a", now: 4601) == nil)
+        #expect(removals.time(of: "b", now: 1000) == nil)
+        removals.insert("a", at: 2000)
+        #expect(removals.time(of: "a", now: 5600) == 2000)
+        for id in ["b", "c", "d"] { removals.insert(id, at: 2001) }
+        #expect(removals.time(of: "d", now: 2001) == 2001)
+        removals.insert("e", at: 2001)
+        #expect(removals.time(of: "a", now: 2001) == nil && removals.time(of: "d", now: 2001) == 2001)
+        // The clock was set back by a day.
+        removals.insert("f", at: 2001 - 86_400)
+        #expect(removals.time(of: "f", now: 2002 - 86_400) == 2001 - 86_400)
+        #expect(removals.time(of: "e", now: 2002 - 86_400) == nil)
+    }
+
     @Test func pruningDeletesWhatIsOldAndLeavesOtherObjects() async throws {
         let fixture = try StoreFixture()
         defer { fixture.stop() }
@@ -184,7 +225,6 @@ struct DroppedMetadataTests {
             try one.store(rendition)
             #expect(await one.drain(within: .seconds(60)))
             #expect(try await other.has(rendition))
-            #expect(try await other.describe(rendition.name) == rendition.record)
         }
         let first = try TestRendition(1)
         #expect(await other.remove(first.name))

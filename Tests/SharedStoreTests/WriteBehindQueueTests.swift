@@ -268,6 +268,32 @@ import Testing
         #expect(queue.gauges.entries == 2)
     }
 
+    @Test func anEntryThatCannotBeReadIsKept() async throws {
+        let fixture = try QueueFixture()
+        let name = try TestRendition(1).name
+        do {
+            let queue = try fixture.queue()
+            #expect(await queue.delete(name))
+            queue.close()
+        }
+        // A directory in its place, of which a read fails.
+        let (entry, kept) = ("\(fixture.path)/0000000000000001.entry", fixture.folder.appendingPathComponent("kept").path)
+        try FileManager.default.moveItem(atPath: entry, toPath: kept)
+        try fixture.makeDirectory("0000000000000001.entry")
+        #expect(throws: StoreError.file(SystemError("read(\(entry))", code: EISDIR))) { try fixture.queue() }
+        #expect(try fixture.files() == ["0000000000000001.entry"])
+        // A link to nothing, which cannot be opened.
+        try FileManager.default.removeItem(atPath: entry)
+        try FileManager.default.createSymbolicLink(atPath: entry, withDestinationPath: "nothing")
+        #expect(throws: StoreError.file(SystemError("open(\(entry))", code: ENOENT))) { try fixture.queue() }
+        #expect(try fixture.files() == ["0000000000000001.entry"])
+        #expect(unlink(entry) == 0)
+        try FileManager.default.moveItem(atPath: kept, toPath: entry)
+        let queue = try fixture.queue()
+        defer { queue.close() }
+        #expect(queue.hasDelete(of: name))
+    }
+
     @Test func aFileOnTheSameFileSystemIsLinkedAndOutlivesItsName() async throws {
         let fixture = try QueueFixture()
         let queue = try fixture.queue()

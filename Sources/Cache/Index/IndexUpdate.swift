@@ -113,8 +113,9 @@ struct PurgeQuery {
     /// The sequence of the purge's line in the journal.
     private let sequence: Int64
     /// The covered aliases, in SQL that fits both tables of aliases.
-    private let condition: String
-    private let arguments: [any SQLiteValue]
+    let condition: String
+    /// The values of the parameters in ``condition``.
+    let arguments: [any SQLiteValue]
 
     init(_ scope: PurgeScope, before sequence: Int64) {
         self.scope = scope
@@ -127,9 +128,10 @@ struct PurgeQuery {
         case .url(let url):
             (condition, arguments) = ("url = ? AND sequence < ?", [url, sequence])
         case .prefix(let prefix):
-            // The first comparison uses the index of URLs. The second compares bytes: substr() of text counts characters.
-            condition = "url >= ? AND substr(CAST(url AS BLOB), 1, ?) = ? AND sequence < ?"
-            arguments = [prefix, prefix.utf8.count, Array(prefix.utf8), sequence]
+            // SQLite compares text by its bytes, and no byte of UTF-8 is 0xff: these bounds enclose exactly the URLs with the
+            // prefix, and the index of URLs has them side by side.
+            condition = "url >= ? AND url < CAST(? AS TEXT) AND sequence < ?"
+            arguments = [prefix, Array(prefix.utf8) + [0xff], sequence]
         }
     }
 

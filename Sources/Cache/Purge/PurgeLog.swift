@@ -137,11 +137,21 @@ final class PurgeLog: Sendable {
 
     /// Whether a purge that covers the rendition came after `epoch`; see ``PurgeScope/covers(_:object:)``.
     func overtook(_ epoch: Epoch, sourceURL: String?, object: ObjectID? = nil) -> Bool {
+        contains(since: epoch) { $0.scope.covers(sourceURL, object: object) }
+    }
+
+    /// Whether the object itself was purged after `epoch`. Purges of URLs, prefixes and everything do not count.
+    func containsPurge(of object: ObjectID, since epoch: Epoch) -> Bool {
+        contains(since: epoch) { $0 == .purge(.object(object)) }
+    }
+
+    /// Whether a matching entry came after `epoch`; true if some of the later entries were dropped.
+    private func contains(since epoch: Epoch, _ matches: (Entry) -> Bool) -> Bool {
         state.withLock { state in
             let later = state.number - epoch.number
             if later == 0 { return false }
             if later > Int64(state.entries.count) { return true }
-            return state.entries.suffix(Int(later)).contains { $0.scope.covers(sourceURL, object: object) }
+            return state.entries.suffix(Int(later)).contains(where: matches)
         }
     }
 }

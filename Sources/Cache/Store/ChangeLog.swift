@@ -15,7 +15,7 @@ struct ChangeLog: ~Copyable, Sendable {
     private var unrecordedPurges: [PurgeScope] = []
     /// Whether files and rows are known to agree, in spite of a crash.
     private var isReconciled: Bool
-    /// How often files and rows ceased to be known to agree.
+    /// The number of times that it became uncertain whether files and rows agree.
     private var doubts = 0
     /// Whether the index may have rows of evicted objects: it was built from the journal, which does not record evictions, and
     /// files and rows have not been compared since. That may have been before a restart.

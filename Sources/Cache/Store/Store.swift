@@ -177,7 +177,7 @@ final class Store: Sendable {
             try files.link(staged, as: record.id, record.fileExtension)
         } catch  where error.code == EEXIST {
             // A file without a row: left by a crash, or not found yet because the index is being rebuilt. After a power loss, an
-            // older line of the journal may lead to the new file. Its digest tells then, and it is removed.
+            // older line of the journal may lead to the new file. Its digest then differs from the record, and the file is removed.
             try files.remove(record.id, record.fileExtension)
             try files.link(staged, as: record.id, record.fileExtension)
         }

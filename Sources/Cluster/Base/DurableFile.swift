@@ -32,12 +32,16 @@ final class DurableFile: Sendable {
         return stat(path, &status) == 0 && written.withLock { $0 == Identity(status) }
     }
 
-    /// The content; nil if the file does not exist.
+    /// The content; nil if the file does not exist or is too large.
     func read() throws(FileError) -> [UInt8]? {
-        guard Files.exists(path) else { return nil }
         var status = stat()
-        guard stat(path, &status) == 0, status.st_size <= Self.maxCount else { return nil }
-        return try Files.read(path)
+        if stat(path, &status) == 0, status.st_size > Self.maxCount { return nil }
+        do throws(FileError) {
+            return try Files.read(path)
+        } catch {
+            if error.code == ENOENT { return nil }
+            throw error
+        }
     }
 
     /// Replaces the file. After a crash it has the old content or the new one.

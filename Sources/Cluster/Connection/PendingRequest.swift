@@ -18,6 +18,4 @@ final class PendingRequest: Sendable {
     func finish(_ result: Result<[RedisValue], RedisError>) {
         completion.withLock { $0.take() }?(result)
     }
-
-    var isFinished: Bool { completion.withLock { $0 == nil } }
 }

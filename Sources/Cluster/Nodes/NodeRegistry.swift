@@ -8,7 +8,7 @@ final class NodeRegistry: Sendable {
         var knownNodes: [String] = []
     }
 
-    /// The most nodes that are believed in.
+    /// The largest number of names that are read from the list of nodes.
     private static let maxNodes = 10_000
 
     /// Takes dead nodes off the list, except for those that have come back since. Keys: the list, and the key of each node.

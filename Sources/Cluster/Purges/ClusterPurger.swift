@@ -43,7 +43,7 @@ final class ClusterPurger: Sendable {
         var counts: [String: PurgeCounts] = [:]
         while true {
             do throws(RedisError) {
-                // Only nodes that are listed after the entry was added may be left out: they have found it.
+                // Only nodes that are listed after the entry was added may be left out: they find it when they catch up.
                 nodes = Set(try await registry.liveNodes(stream.commands, within: timings.commandLimit)).union([registry.name])
                 counts = try await stream.acknowledgements(of: id)
             } catch {

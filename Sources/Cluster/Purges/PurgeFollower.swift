@@ -8,6 +8,8 @@ final class PurgeFollower: Sendable {
     private struct State {
         var saved = SavedPurges()
         var isLoaded = false
+        /// The number of times that ``saved`` could not be read.
+        var failedLoads = 0
         /// Whether the memory has ``saved``, so that a purge can be appended to it.
         var isStored = false
         /// The number of the first pending purges that are on their way to the stream.
@@ -23,6 +25,8 @@ final class PurgeFollower: Sendable {
     /// The number of pending purges that are added to the stream between two writes to disk.
     private static let batchSize = 200
     private static let ownLimit = 256
+    /// The number of attempts to read the state, after which it counts as lost.
+    private static let maxLoads = 10
     private static let recentMilliseconds: UInt64 = 60_000
     /// How far back a node without a position applies purges of objects, which revalidation does not replace: an hour.
     private static let objectMilliseconds: UInt64 = 3_600_000
@@ -86,7 +90,7 @@ final class PurgeFollower: Sendable {
 
     /// Applies a purge here, and remembers it until the stream has it.
     func applyAlone(_ scope: ClusterPurge) async -> PurgeCounts {
-        await load()
+        _ = await load()
         // Saved first: a crash between the two leaves a purge that is applied on return, not one that is forgotten.
         await remember(scope)
         return await handlers.apply(scope) ?? PurgeCounts(purged: 0, bytes: 0)
@@ -99,7 +103,7 @@ final class PurgeFollower: Sendable {
     /// - Parameter onReady: Called when the node begins to take part in the cluster.
     func follow(_ onReady: @Sendable () -> Void = {}) async throws(RedisError) {
         state.withLock { $0.isReady = false }
-        await load()
+        guard await loadOrGiveUp() else { throw .unavailable("the file of purges cannot be read") }
         try await registry.register(stream.commands)
         try await catchUp()
         try await addPending()
@@ -131,7 +135,10 @@ final class PurgeFollower: Sendable {
             let recent = last.id.earlier(by: Self.recentMilliseconds)
             // Others may have been added since the first one that was lost. To apply a purge twice does no harm.
             let firstLost = lost.map(\.id).min().map { $0.earlier(by: Self.recentMilliseconds) }
-            let known = min(saved.position, last.id, firstLost ?? last.id)
+            var known = min(saved.position, last.id, firstLost ?? last.id)
+            // The clock of a server that has taken over may be behind: its entries in place of those that were lost may have ids
+            // before the position.
+            if hasChanged { known = known.earlier(by: Self.objectMilliseconds) }
             history.reset(reach: isWhole ? .zero : first.id, position: reaches ? known : recent)
         }
         state.withLock { $0.followed = identity }
@@ -242,12 +249,30 @@ final class PurgeFollower: Sendable {
 
     // MARK: State on disk
 
-    private func load() async {
+    /// Loads the state. Returns false if it cannot be read at the moment.
+    private func load() async -> Bool {
         await saving.run {
-            guard !state.withLock({ $0.isLoaded }) else { return }
-            let saved = await memory.load() ?? SavedPurges()
-            state.withLock { ($0.isLoaded, $0.saved) = (true, saved) }
+            guard !state.withLock({ $0.isLoaded }) else { return true }
+            guard let loaded = await memory.load() else { return false }
+            let saved = state.withLock { state in
+                let madeMeanwhile = state.saved.pending
+                state.saved = loaded
+                for scope in madeMeanwhile { state.saved.append(scope) }
+                state.isLoaded = true
+                return state.saved
+            }
             meter.update { $0.purgesPending = Int64(saved.pending.count) }
+            return true
+        }
+    }
+
+    /// Loads the state, or goes on without it after ``maxLoads`` attempts. Returns false if another attempt is due.
+    private func loadOrGiveUp() async -> Bool {
+        if await load() { return true }
+        return state.withLock { state in
+            state.failedLoads += 1
+            if state.failedLoads >= Self.maxLoads { state.isLoaded = true }
+            return state.isLoaded
         }
     }
 
@@ -264,9 +289,14 @@ final class PurgeFollower: Sendable {
     /// Remembers a purge until the stream has it. Writes only this purge where the others are on disk.
     private func remember(_ scope: ClusterPurge) async {
         await saving.run {
-            let (change, saved, isStored) = state.withLock { state in
+            let (change, saved, isLoaded, isStored) = state.withLock { state in
                 let change = state.saved.append(scope, behind: state.sending)
-                return (change, state.saved, state.isStored)
+                return (change, state.saved, state.isLoaded, state.isStored)
+            }
+            // The file may have others, which a write would replace.
+            guard isLoaded else {
+                meter.update { $0.purgesPending = Int64(saved.pending.count) }
+                return
             }
             if isStored, change == .covered, await memory.isCurrent() { return }
             if isStored, change == .appended, await memory.append(scope) {

@@ -89,7 +89,7 @@ package struct SavedPurges: Sendable, Equatable {
 
 /// Remembers ``SavedPurges`` over restarts.
 package protocol PurgeMemory: Sendable {
-    /// The latest saved state; nil without one, or if it is damaged.
+    /// The latest saved state; an empty one if there is none, or if it is damaged. Nil if it cannot be read at the moment.
     func load() async -> SavedPurges?
     /// Saves the state so that it outlives a crash; false if that fails.
     func save(_ saved: SavedPurges) async -> Bool
@@ -112,7 +112,14 @@ package final class PurgeFile: PurgeMemory {
 
     package func load() async -> SavedPurges? {
         let file = file
-        return await thread.run { (try? file.read()).flatMap { $0.flatMap { SavedPurges($0) } } } ?? nil
+        let loaded = await thread.run { () -> SavedPurges? in
+            do throws(FileError) {
+                return try file.read().flatMap { SavedPurges($0) } ?? SavedPurges()
+            } catch {
+                return nil
+            }
+        }
+        return loaded ?? nil
     }
 
     package func save(_ saved: SavedPurges) async -> Bool {

@@ -6,6 +6,8 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case suspended
     /// The call's deadline passed.
     case timedOut
+    /// The call's deadline passed while the object was arriving: it is too large for the deadline.
+    case tooSlow
     /// No connection: name lookup, connect or TLS handshake failed.
     case unreachable(cause: String)
     /// The connection ended before the response was complete.
@@ -43,6 +45,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         switch self {
         case .suspended: "suspended"
         case .timedOut: "timeout"
+        case .tooSlow: "too_slow"
         case .unreachable: "unreachable"
         case .interrupted: "interrupted"
         case .throttled: "throttled"
@@ -65,6 +68,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         switch self {
         case .suspended: "No request was sent: the shared store failed shortly before."
         case .timedOut: "The shared store did not answer in time."
+        case .tooSlow: "The object did not arrive in time."
         case .unreachable(let cause): "The shared store cannot be reached: \(cause)."
         case .interrupted(let cause): "The connection to the shared store broke: \(cause)."
         case .throttled: "The shared store asks for fewer requests."

@@ -25,5 +25,5 @@ package enum StoreEvent: Sendable, Equatable, CustomStringConvertible {
 
 /// The kinds of requests, as metrics tell them apart.
 package enum StoreOperation: String, Sendable, CaseIterable {
-    case get, put, head, delete, list
+    case get, put, delete, list
 }

@@ -43,6 +43,8 @@ final class QueueDirectory {
     }
 
     /// The entries on disk in their order. Removes debris, and entries that are damaged or without data.
+    ///
+    /// - Throws: ``StoreError/file(_:)`` if an entry cannot be read at the moment: it may be a deletion that was confirmed.
     func load() throws(StoreError) -> [QueueEntry] {
         var entries: [QueueEntry] = []
         var data: Set<UInt64> = []
@@ -55,7 +57,7 @@ final class QueueDirectory {
             case "part": debris.append(name)
             case "data": data.insert(sequence)
             case "entry":
-                if let entry = read(sequence) { entries.append(entry) } else { debris.append(name) }
+                if let entry = try read(sequence) { entries.append(entry) } else { debris.append(name) }
             default: break
             }
         }
@@ -98,8 +100,8 @@ final class QueueDirectory {
         }
     }
 
-    /// Takes the place of a directory that was lost: what was found in this one is removed, except the deletes to keep, and the deletes
-    /// of the lost one are added. All deletes are durable afterwards, and those that were found also after a crash in between.
+    /// Replaces a directory that was lost: removes the entries that were found in this one, except the deletes to keep, and adds the
+    /// deletes of the lost one. Afterwards all deletes are durable. A crash in between loses none of the deletes that were found.
     ///
     /// - Parameters:
     ///   - kept: Deletes that were found, and the entries that they become. Their new sequences are behind all that were found.
@@ -144,12 +146,18 @@ final class QueueDirectory {
 
     // MARK: Files
 
-    private func read(_ sequence: UInt64) -> QueueEntry? {
-        let number = clinux_openat(root.number, Self.entryName(sequence), O_RDONLY | O_CLOEXEC, 0)
-        guard number >= 0 else { return nil }
+    /// Reads an entry; nil if it is damaged.
+    private func read(_ sequence: UInt64) throws(StoreError) -> QueueEntry? {
+        let name = Self.entryName(sequence)
+        let number = clinux_openat(root.number, name, O_RDONLY | O_CLOEXEC, 0)
+        guard number >= 0 else { throw .file(.last("open(\(path)/\(name))")) }
         let file = SharedDescriptor(OwnedDescriptor(taking: number))
-        guard let size = try? file.size(), size <= 128 << 10, let bytes = try? file.readAll() else { return nil }
-        return QueueEntry(sequence: sequence, encoded: bytes)
+        do throws(SystemError) {
+            guard try file.size() <= 128 << 10 else { return nil }
+            return QueueEntry(sequence: sequence, encoded: try file.readAll())
+        } catch {
+            throw .file(SystemError("read(\(path)/\(name))", code: error.code))
+        }
     }
 
     /// Links the file to a name in the directory, or copies it if it is on another file system or has no name any more.
@@ -186,16 +194,26 @@ final class QueueDirectory {
 
     private func names() throws(StoreError) -> [String] {
         let number = clinux_openat(root.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
-        guard number >= 0, let stream = fdopendir(number) else { throw .file(.last("opendir")) }
+        guard number >= 0 else { throw .file(.last("open(\(path))")) }
+        guard let stream = fdopendir(number) else {
+            let error = SystemError.last("fdopendir")
+            close(number)
+            throw .file(error)
+        }
+        // Closes the descriptor, too.
         defer { closedir(stream) }
         var names: [String] = []
-        while let entry = readdir(stream) {
+        while true {
+            errno = 0
+            guard let entry = readdir(stream) else {
+                if errno != 0 { throw .file(.last("readdir")) }
+                return names
+            }
             names.append(
                 withUnsafePointer(to: &entry.pointee.d_name) { name in
                     name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
                 })
         }
-        return names
     }
 
     private static func entryName(_ sequence: UInt64) -> String { digits(sequence) + ".entry" }

@@ -5,8 +5,8 @@ internal import SystemIO
 /// Sends the entries of a ``WriteBehindQueue``, some at once.
 ///
 /// After a failure it pauses the entry, which may be the cause. It pauses itself as well if the store may be gone, or if no entry is
-/// ready that has not failed. So deletions that the store refuses delay no other entry but by the pause of a sender, and are repeated
-/// at the pace of these pauses, however many they are. While the queue is drained, only the loss of the store pauses a sender.
+/// ready that has not failed. Deletions that the store refuses therefore delay other entries only by the pause of a sender. They are
+/// repeated at the pace of these pauses, regardless of their number. While the queue is drained, only an outage pauses a sender.
 final class QueueSender: Sendable {
     typealias Send = @Sendable (QueueEntry) async throws(StoreError) -> Void
 

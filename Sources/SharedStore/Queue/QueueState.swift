@@ -9,7 +9,7 @@ struct QueueState {
         case running
         /// It failed, and waits for its next attempt.
         case paused
-        /// It is a put of a former process, which purges may withdraw that this node missed.
+        /// It is a put of a former process. A purge that this node has missed may still withdraw it.
         case held
         /// Its put was withdrawn, or dropped, while it was recorded or sent.
         case withdrawn

@@ -40,8 +40,16 @@ final class WriteBehindQueue: Sendable {
         self.limits = limits
         self.report = report
         directory = try QueueDirectory(path: path)
+        let entries: [QueueEntry]
+        do throws(StoreError) {
+            entries = try directory.load()
+        } catch {
+            // At once, even if a forked child still has the lock's file open.
+            directory.unlock()
+            throw error
+        }
         var found = QueueState()
-        let superseded = found.restore(try directory.load(), holdsPuts: holdsPuts)
+        let superseded = found.restore(entries, holdsPuts: holdsPuts)
         for entry in superseded { directory.remove(entry) }
         state = Mutex(found)
     }
@@ -105,8 +113,8 @@ final class WriteBehindQueue: Sendable {
 
     /// Queues a delete, and withdraws what is queued of the same name. Suspends until the delete is durable.
     ///
-    /// - Returns: Whether it is. If not, it is sent all the same unless the process ends before, the queue is closed, or its deletes are
-    ///   too many.
+    /// - Returns: Whether the delete is durable. If not, it is still sent, unless the process ends first, the queue is closed, or the
+    ///   queue has too many deletes.
     func delete(_ name: RenditionName) async -> Bool {
         let added: (entry: QueueEntry?, removed: [QueueEntry], withdrawn: [QueueEntry])? = state.withLock { state in
             guard !state.isClosed else { return nil }
@@ -351,9 +359,9 @@ final class WriteBehindQueue: Sendable {
         wake()
     }
 
-    /// Suspends until nothing is left but puts that are held, entries that were refused since the call, and those that wait for them;
-    /// until the queue is closed, or `limit` has passed. Entries that failed before are tried again at once, and from now on those that
-    /// an outage fails as well.
+    /// Suspends until the queue is drained or closed, or `limit` has passed. A drained queue contains only puts that are held, entries
+    /// that were refused since the call, and entries that wait for these. Entries that failed before are tried again at once. From now
+    /// on, so are entries that fail because of an outage.
     ///
     /// - Returns: Whether it is empty.
     func drain(within limit: Duration) async -> Bool {

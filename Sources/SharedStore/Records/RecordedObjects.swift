@@ -40,14 +40,6 @@ final class RecordedObjects: Sendable {
         return record
     }
 
-    /// Gets a rendition's record; nil if the store does not have it.
-    func head(_ name: RenditionName, timeout: Duration) async throws(StoreError) -> StoredRecord? {
-        let start = ContinuousClock.now
-        guard let head = try await client.head(keys.object(name), timeout: timeout) else { return nil }
-        if let record = try recordInMetadata(head) { return record }
-        return try await getRecord(name, timeout: timeout - (ContinuousClock.now - start))
-    }
-
     /// Stores a rendition. The file must not change.
     func put(
         _ name: RenditionName, _ file: SharedDescriptor, _ record: StoredRecord, mediaType: String, timeout: Duration

@@ -25,7 +25,7 @@ struct S3ListPage: Equatable, Sendable {
         self.entries = entries
         let isTruncated = root.text("IsTruncated") == "true"
         nextToken = isTruncated ? root.text("NextContinuationToken") : nil
-        // Without a token the rest could not be asked for, and would be taken for not there.
+        // Without a token the rest cannot be requested, and its objects would seem not to exist.
         if isTruncated, nextToken == nil { return nil }
     }
 
@@ -49,7 +49,7 @@ struct S3ListPage: Equatable, Sendable {
             let minute = number(14..<16), let second = number(17..<19), (1...12).contains(month), (1...31).contains(day),
             hour < 24, minute < 60, second <= 60
         else { return nil }
-        // Days since 1970-03-01 in years that begin in March, so that the leap day is a year's last day.
+        // Days since 1970-01-01, counted in years that begin in March, so that the leap day is a year's last day.
         let shifted = month > 2 ? (year, month - 3) : (year - 1, month + 9)
         let days =
             365 * shifted.0 + shifted.0 / 4 - shifted.0 / 100 + shifted.0 / 400 + (153 * shifted.1 + 2) / 5 + day - 1 - 719_468

@@ -155,6 +155,8 @@ final class Transfer {
 
     private func result(_ code: CURLcode) -> Result<TransferResponse, StoreError> {
         if let failure { return .failure(failure) }
+        // The server works where it answers. Otherwise a few large objects would count as an outage.
+        if code == CURLE_OPERATION_TIMEDOUT, isHeadComplete, status == 200, request.method == .get { return .failure(.tooSlow) }
         if code != CURLE_OK { return .failure(StoreError(code, easy.errorMessage(code))) }
         // libcurl takes a head that ends with the connection for a response without a body.
         guard isHeadComplete else { return .failure(.interrupted(cause: "its head is incomplete")) }

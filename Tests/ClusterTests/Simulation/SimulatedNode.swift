@@ -16,7 +16,7 @@ final class SimulatedNode: @unchecked Sendable {
         /// Grows with each purge.
         var epoch = 0
 
-        func load() async -> SavedPurges? { saved }
+        func load() async -> SavedPurges? { saved ?? SavedPurges() }
 
         func save(_ saved: SavedPurges) async -> Bool {
             self.saved = saved

@@ -49,7 +49,7 @@ final class StoreFixture: Sendable {
     /// A store with a queue. Pauses are short, and the deadline of lookups is long, unless a test is about them.
     func store(
         queue: String? = "queue", _ change: (inout SharedStoreConfiguration) throws -> Void = { _ in },
-        now: (@Sendable () -> Duration)? = nil
+        now: (@Sendable () -> Duration)? = nil, unixSeconds: (@Sendable () -> Int64)? = nil
     ) throws -> SharedStore {
         var configuration = SharedStoreConfiguration(bucket: try bucket())
         configuration.prefix = prefix
@@ -64,7 +64,9 @@ final class StoreFixture: Sendable {
             configuration.queue = settings
         }
         try change(&configuration)
-        let store = try SharedStore(configuration, now: now) { event in self.events.withLock { $0.append(event) } }
+        let store = try SharedStore(configuration, now: now, unixSeconds: unixSeconds) { event in
+            self.events.withLock { $0.append(event) }
+        }
         open.withLock { $0.append(store) }
         return store
     }
@@ -98,7 +100,9 @@ struct TestRendition: Sendable {
     let record: StoredRecord
 
     /// - Parameter seed: Renditions with different seeds have different names and bytes.
-    init(_ seed: UInt64, count: Int = 5000, facts: [UInt8] = Array("{\"width\":480}".utf8)) throws {
+    init(
+        _ seed: UInt64, count: Int = 5000, created: Int64 = 1_790_000_000, facts: [UInt8] = Array("{\"width\":480}".utf8)
+    ) throws {
         var numbers = SeededNumbers(seed: seed)
         var bytes = [UInt8](repeating: 0, count: count)
         for index in bytes.indices { bytes[index] = UInt8(truncatingIfNeeded: numbers.next()) }
@@ -106,7 +110,7 @@ struct TestRendition: Sendable {
         let id = Hex.encode(SHA256.hash("\(seed)".utf8))
         name = try #require(RenditionName(id: id, fileExtension: "mp4"))
         record = try #require(
-            StoredRecord(length: count, digest: SHA256.hash(bytes), created: 1_790_000_000, facts: facts))
+            StoredRecord(length: count, digest: SHA256.hash(bytes), created: created, facts: facts))
     }
 
     /// The bytes as a file in memory.
