@@ -1,9 +1,12 @@
 internal import Foundation
 
-/// Replaces the animations of an HTML page by videos, as the page arrives: images with a GIF, or with a format that the caller names. All other bytes stay as they are.
+/// Replaces the animations of an HTML page by videos, as the page arrives: images with a GIF, or with a format that the caller
+/// names. All other bytes stay as they are.
 ///
-/// These images stay: images with `data-gifreel="off"`, `usemap`, `ismap` or `onload`, images whose URL is not absolute if the
-/// page's URL is unknown or whose URL is uncertain (see ``LinkText``), and those within elements that choose among several media or show their content as a fallback.
+/// These images stay:
+/// - images with `data-gifreel="off"`, `usemap`, `ismap` or `onload`;
+/// - images with a relative URL, if the page's URL is unknown, and images whose URL is uncertain (see ``LinkText``);
+/// - images within elements that choose among several media or show their content as a fallback.
 package struct PageRewriter {
     /// Returns the video for an animation at an absolute URL; nil leaves the image as it is. May block.
     package typealias Videos = (_ url: String) -> EmbeddedVideo?

@@ -31,8 +31,8 @@ package enum SandboxError: Error, Sendable, Equatable {
     /// No worker can be started, or it could not set itself up.
     case unavailable(SystemError)
 
-    /// A violation of the protocol, in which a worker sends messages without descriptors: reports of progress, at most as many as
-    /// its time allows, and then one reply.
+    /// A violation of the protocol. A worker may send only messages without descriptors: as many reports of progress as its time
+    /// allows, and then one reply.
     package enum Misbehaviour: String, Sendable {
         case garbledMessage
         case surplusMessage

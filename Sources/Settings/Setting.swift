@@ -10,11 +10,17 @@ package struct Setting: Sendable {
         /// A number with `B`, `KiB`, `MiB`, `GiB` or `TiB`.
         case bytes
         /// A number with `ms`, `s`, `m`, `h` or `d`.
-        case duration
+        case duration(Granularity)
         /// One of these words.
         case choice([String])
         /// `name=value`. In a file, a list of them may be a mapping.
         case pair
+    }
+
+    /// The unit of which a time must be a multiple.
+    package enum Granularity: Sendable {
+        case milliseconds
+        case seconds
     }
 
     /// How many values a setting takes.
@@ -78,6 +84,17 @@ package struct Setting: Sendable {
             example: example, summary)
     }
 
+    /// A row for a time in whole seconds.
+    init<Value: SettingValue>(
+        _ name: String, _ path: any WritableKeyPath<Settings, Value> & Sendable,
+        inWholeSeconds range: ClosedRange<Duration>, _ effect: Effect, whenUnset: String? = nil, example: String? = nil,
+        _ summary: String
+    ) where Value.Scalar == Duration {
+        self.init(
+            name: name, Access(path), Rule(wholeSeconds: range), effect, isSecret: false, unit: nil, whenUnset: whenUnset,
+            example: example, summary)
+    }
+
     /// A row for text, a flag or a choice.
     init<Value: SettingValue>(
         _ name: String, _ path: any WritableKeyPath<Settings, Value> & Sendable, isSecret: Bool = false, _ effect: Effect,
@@ -99,6 +116,17 @@ package struct Setting: Sendable {
             whenUnset: whenUnset, example: example, summary, family: (family.example, family.names))
     }
 
+    /// A row for a time in whole seconds of each member of a family.
+    init<Member: Sendable, Value: SettingValue>(
+        each family: SettingFamily<Member>, _ name: String, _ path: any WritableKeyPath<Member, Value> & Sendable,
+        inWholeSeconds range: ClosedRange<Duration>, _ effect: Effect, whenUnset: String? = nil, example: String? = nil,
+        _ summary: String
+    ) where Value.Scalar == Duration {
+        self.init(
+            name: family.name(of: name), Access(family, path), Rule(wholeSeconds: range), effect, isSecret: false, unit: nil,
+            whenUnset: whenUnset, example: example, summary, family: (family.example, family.names))
+    }
+
     /// A row for text, a flag or a choice of each member of a family.
     init<Member: Sendable, Value: SettingValue>(
         each family: SettingFamily<Member>, _ name: String, _ path: any WritableKeyPath<Member, Value> & Sendable,
@@ -117,7 +145,7 @@ package struct Setting: Sendable {
         self.name = name
         exampleName = family.example
         chosenNames = family.names
-        kind = Value.Scalar.kind
+        kind = rule.kind
         shape = Value.shape
         self.effect = effect
         self.isSecret = isSecret
@@ -197,20 +225,33 @@ private struct Access<Value: SettingValue>: Sendable {
 
 /// Which values of a type a setting accepts.
 private struct Rule<Scalar: SettingScalar>: Sendable {
+    let kind: Setting.Kind
     let contains: @Sendable (Scalar) -> Bool
     let range: (lower: String, upper: String)?
     let expectation: String
 
     init() where Scalar: UnrangedScalar {
+        kind = Scalar.kind
         contains = { _ in true }
         range = nil
         expectation = Scalar.expectation
     }
 
     init(_ range: ClosedRange<Scalar>) where Scalar: RangedScalar {
+        kind = Scalar.kind
         contains = { range.contains($0) }
         self.range = (range.lowerBound.settingText, range.upperBound.settingText)
         expectation = Scalar.expectation(range)
+    }
+
+    /// - Parameter range: Its bounds are whole seconds.
+    init(wholeSeconds range: ClosedRange<Duration>) where Scalar == Duration {
+        let lower = range.lowerBound == .zero ? "0s" : range.lowerBound.settingText
+        let upper = range.upperBound.settingText
+        kind = .duration(.seconds)
+        contains = { range.contains($0) && $0.components.attoseconds == 0 }
+        self.range = (lower, upper)
+        expectation = "a time from \(lower) to \(upper) in whole seconds, such as 10s"
     }
 }
 

@@ -86,7 +86,7 @@ extension Int: RangedScalar, SettingValue {
 
 extension Duration: RangedScalar, SettingValue {
     package typealias Scalar = Duration
-    package static var kind: Setting.Kind { .duration }
+    package static var kind: Setting.Kind { .duration(.milliseconds) }
     package static func expectation(_ range: ClosedRange<Duration>) -> String {
         "a time from \(range.lowerBound.settingText) to \(range.upperBound.settingText), such as 10s"
     }

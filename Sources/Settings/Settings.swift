@@ -152,7 +152,7 @@ package struct Settings: Sendable, Equatable {
             case background
         }
 
-        /// Whether dither is taken out of renditions whose requests do not say.
+        /// Whether dither is removed from renditions whose requests do not have the option.
         package enum Undither: String, SettingChoice {
             case never
             case auto
@@ -205,7 +205,7 @@ package struct Settings: Sendable, Equatable {
             case original
         }
 
-        /// What parameters that are no options mean.
+        /// What parameters that are not options mean.
         package enum Query: String, SettingChoice {
             /// An error.
             case options

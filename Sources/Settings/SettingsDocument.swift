@@ -36,7 +36,8 @@ extension Setting {
         case .choice(let words): words.joined(separator: ", ")
         case .pair: "name=value, …"
         case .number, .bytes, .duration:
-            [range.map { "\($0.lower) to \($0.upper)" }, unit].compactMap(\.self).joined(separator: " ")
+            [range.map { "\($0.lower) to \($0.upper)" }, kind == .duration(.seconds) ? "in whole seconds" : unit]
+                .compactMap(\.self).joined(separator: " ")
         }
     }
 
@@ -139,7 +140,7 @@ private enum MarkdownDocument {
             2. an environment variable: `GIFREEL_SERVER_PORT=9000`, that is `GIFREEL_` and the name in capitals with `_` for each dot;
             3. the YAML file that `--config FILE` names. [config/gifreel.yaml](../config/gifreel.yaml) holds every setting with its default.
 
-            `gifreel prewarm` and `gifreel sign` read the settings in the same way.
+            Other commands that need settings read them in the same way.
 
             - Lists are YAML lists, or values separated by commas.
             - Times have a unit: `ms`, `s`, `m`, `h`, `d`. A number alone is seconds.

@@ -77,25 +77,26 @@ extension Setting {
             "cache.min_free_bytes", \.cache.minFreeBytes, in: .zero ... .tebibytes(1 << 20), .restart,
             "Free space to leave on the file system. Below it, renditions are evicted and new ones are not stored."),
         Setting(
-            "cache.fresh_for", \.cache.freshFor, in: .zero...decade, .restart,
+            "cache.fresh_for", \.cache.freshFor, inWholeSeconds: .zero...decade, .restart,
             "Time after which the server asks the origin again whether a source has changed."),
         Setting(
-            "cache.stale_for", \.cache.staleFor, in: .zero...decade, .restart,
+            "cache.stale_for", \.cache.staleFor, inWholeSeconds: .zero...decade, .restart,
             "Time after that in which a stale rendition may be served while the origin is asked or does not respond."),
         Setting(
             "cache.obey_origin", \.cache.obeyOrigin, .live,
             "Whether Cache-Control and Expires of the origin override fresh_for, within the two limits below."),
         Setting(
-            "cache.min_fresh_for", \.cache.minFreshFor, in: .zero...decade, .live,
+            "cache.min_fresh_for", \.cache.minFreshFor, inWholeSeconds: .zero...decade, .live,
             "Lower limit for the lifetime that an origin sets."),
         Setting(
-            "cache.max_fresh_for", \.cache.maxFreshFor, in: .zero...decade, .live,
+            "cache.max_fresh_for", \.cache.maxFreshFor, inWholeSeconds: .zero...decade, .live,
             "Upper limit for the lifetime that an origin sets."),
         Setting(
-            "cache.max_age", \.cache.maxAge, in: .zero...decade, .live,
+            "cache.max_age", \.cache.maxAge, inWholeSeconds: .zero...decade, .live,
             "max-age of Cache-Control in responses; shorter where the source is fresh for less."),
         Setting(
-            "cache.cdn_max_age", \.cache.cdnMaxAge, in: .zero...decade, .live, whenUnset: "no fields for CDNs", example: "7d",
+            "cache.cdn_max_age", \.cache.cdnMaxAge, inWholeSeconds: .zero...decade, .live, whenUnset: "no fields for CDNs",
+            example: "7d",
             "max-age of CDN-Cache-Control. With it, responses also have Cache-Tag and Surrogate-Key, by which a CDN purges a source."
         ),
     ]
@@ -231,7 +232,7 @@ extension Setting {
             "limits.duration", \.limits.duration, in: .milliseconds(10)...decade, .live,
             "Sum of all delays. Many GIFs end with a delay of 655.35 s, which means that the animation stops there."),
         Setting(
-            "limits.cpu", \.limits.cpu, in: .seconds(1)...day, .live,
+            "limits.cpu", \.limits.cpu, inWholeSeconds: .seconds(1)...day, .live,
             "Processor time of one conversion; one to AV1, AVIF or WebM may use three times as much."),
         Setting(
             "limits.memory", \.limits.memory, in: .mebibytes(64) ... .tebibytes(1), .live,
@@ -273,10 +274,11 @@ extension Setting {
             "Answer of this mount if a GIF cannot be converted: problem, or original for the GIF itself, which no cache may store."
         ),
         Setting(
-            each: mount, "fresh_for", \.freshFor, in: .zero...decade, .live, whenUnset: "cache.fresh_for", example: "1h",
+            each: mount, "fresh_for", \.freshFor, inWholeSeconds: .zero...decade, .live, whenUnset: "cache.fresh_for",
+            example: "1h",
             "Time after which the server asks this origin again whether a source has changed."),
         Setting(
-            each: mount, "max_age", \.maxAge, in: .zero...decade, .live, whenUnset: "cache.max_age", example: "1h",
+            each: mount, "max_age", \.maxAge, inWholeSeconds: .zero...decade, .live, whenUnset: "cache.max_age", example: "1h",
             "max-age of Cache-Control in responses of this mount."),
         Setting(
             each: mount, "require_signature", \.requireSignature, .live, whenUnset: "sources.require_signature",
@@ -284,7 +286,7 @@ extension Setting {
             "Whether requests of this mount must be signed."),
         Setting(
             each: mount, "query", \.query, .live, example: "options",
-            "Query parameters that are no options: options refuses them, forward sends them to the origin as a part of the URL."
+            "Query parameters that are not options: options refuses them, forward sends them to the origin as a part of the URL."
         ),
         Setting(
             each: mount, "headers", \.headers, isSecret: true, .live, whenUnset: "none", example: "Authorization: Bearer …",

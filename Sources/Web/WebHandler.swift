@@ -167,8 +167,21 @@ package final class WebHandler: HTTPHandler {
             if case .metrics = target.route, metrics.isGrantedByAddress(request) { return reply }
             return crossOrigin.applied(to: reply)
         } catch {
-            return crossOrigin.applied(to: .now(problems.response(error, ProblemForm(request, parser))))
+            return crossOrigin.applied(to: .now(problemResponse(error, request)))
         }
+    }
+
+    /// The response with the problem of a request. If another method gives the target a meaning, the method is the problem.
+    private func problemResponse(_ problem: Problem, _ request: borrowing HTTPRequest) -> HTTPResponse {
+        let method = request.method
+        // The problem of an upload is in its target, also if another method has a use for that.
+        if ![.get, .head, .post].contains(method) {
+            let allowed = routeMethods(of: request.target)
+            if !allowed.isEmpty && !allowed.contains(method) {
+                return Self.methodNotAllowed(method, allowed, varies: false)
+            }
+        }
+        return problems.response(problem, ProblemForm(request, parser))
     }
 
     /// Parses the target of a request. That of a form may lack options that the form has.
@@ -225,15 +238,21 @@ package final class WebHandler: HTTPHandler {
 
     // MARK: Methods
 
-    /// The methods of the routes of a target, with a body and without one. A preflight has neither the body nor the signature of the
-    /// actual request, so an invalid target has all methods.
+    /// The methods that a preflight of a target allows. It has neither the body nor the signature of the actual request, so an invalid
+    /// target has all methods.
     private func methods(of target: String) -> [HTTPMethod] {
+        let methods = routeMethods(of: target)
+        return methods.isEmpty ? [.get, .head, .post, .delete, .purge, .options] : methods
+    }
+
+    /// The methods of the routes of a target, with a body and without one; empty for an invalid target.
+    private func routeMethods(of target: String) -> [HTTPMethod] {
         var methods: [HTTPMethod] = []
         for hasBody in [false, true] {
             guard let parsed = try? parser.parse(target, hasBody: hasBody) else { continue }
             methods += parsed.route.methods(isAdminOn: admin.isOn).filter { !methods.contains($0) }
         }
-        return methods.isEmpty ? [.get, .head, .post, .delete, .purge, .options] : methods
+        return methods
     }
 
     private static func methodNotAllowed(_ method: HTTPMethod, _ allowed: [HTTPMethod], varies: Bool) -> HTTPResponse {

@@ -102,6 +102,23 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        (["sources.allow=other.test"], "https://x.test/a.gif"),
+        (["sources.allow=x.test/b/", "mounts.m.origin=https://x.test/m/"], "https://x.test/a.gif"),
+        (["signing.keys.blog.secret=an-example-key", "signing.keys.blog.hosts=other.test"], "https://x.test/a.gif"),
+        // The mount has no address for a source with a query, and the source is available through the mount only.
+        (["mounts.m.origin=https://x.test/m/", "mounts.m.headers=Authorization: Bearer t"], "https://x.test/m/a.gif?v=1"),
+        (["mounts.m.origin=https://x.test/m/", "mounts.m.headers=Authorization: Bearer t"], "https://x.test//m/a.gif"),
+    ]) func imagesThatTheSettingsRefuseStay(_ settings: [String], _ image: String) throws {
+        let flags = settings.flatMap { ["--set", $0] }
+        let page = "<p><img src=\"\(image)\" alt=a></p>"
+        let outcome = try rewrite(["--server", "https://g.test"] + flags, page)
+        #expect(outcome.code == 0 && outcome.output == page, "\(outcome)")
+        // Others are replaced.
+        let others = "<img src=https://other.test/a.gif><img src=https://x.test/b/a.gif><img src=https://x.test/m/a.gif>"
+        #expect(try rewrite(["--server", "https://g.test"] + flags, others).output.contains("<video "))
+    }
+
     /// A proxy may send only some paths of a host to Gifreel.
     @Test func imagesOfASiteOnTheSameHostAreReplaced() throws {
         let page = "<img src=https://site.test/uploads/a.gif>"

@@ -105,6 +105,15 @@ extension OperationsTests {
             ),
             ("server.public_url=ftp://x/", "server.public_url is “ftp://x/”; it must be an http or https URL."),
             ("mounts.mp4.origin=https://a/", "mounts.mp4 cannot be used: /mp4 is a route of the server"),
+            (
+                "mounts.a.origin=ftp://x/",
+                "mounts.a.origin is “ftp://x/”; it must be an http or https URL or s3://bucket/prefix."
+            ),
+            (
+                "presets.sticker=width=480",
+                "presets.sticker cannot be used: “sticker” is a built-in preset; choose another name."
+            ),
+            ("cache.max_age=500ms", "cache.max_age (--set) is “500ms”; it must be a time from 0s to 3650d in whole seconds"),
         ])
         func checkRefusesWhatCannotWork(_ setting: String, _ sentence: String) throws {
             let outcome = try GifreelCommandLine.run(["serve", "--check", "--set", setting])

@@ -8,7 +8,7 @@ import Testing
         let origin = try LoopbackOrigin()
         defer { origin.stop() }
         var configuration = FetchConfiguration()
-        configuration.ports.insert(origin.port)
+        configuration.ports = [origin.port]
         let fetcher = try Fetcher(configuration: configuration)
         defer { fetcher.shutdown() }
         let refusal = FetchError.notAllowed(.address(.address(purpose: "loopback")))

@@ -6,15 +6,6 @@ import Testing
         try FetchConfiguration().validate()
     }
 
-    @Test(
-        arguments: [
-            ("80", 80...80), ("8000-8999", 8000...8999), ("1-65535", 1...65_535), ("0", nil), ("65536", nil), ("9-8", nil),
-            ("-80", nil), ("80-", nil), ("80-81-82", nil), ("+80", nil), ("80 - 81", nil), ("", nil), ("*", nil),
-        ] as [(String, ClosedRange<Int>?)])
-    func readsAPortOrARangeOfPorts(text: String, range: ClosedRange<Int>?) {
-        #expect(PortSet.range(text) == range)
-    }
-
     static let mistakes: [(String, @Sendable (inout FetchConfiguration) -> Void)] = [
         ("ports", { $0.ports = [] }),
         ("ports", { $0.ports = [0, 80] }),

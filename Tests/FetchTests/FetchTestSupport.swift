@@ -20,7 +20,7 @@ enum TestGIF {
 /// or a test that holds up the origin, ends no fetch.
 ///
 /// - Parameters:
-///   - onlyItsPort: Whether only the ports in the configuration and the origin's port are allowed, instead of every port.
+///   - onlyItsPort: Whether only the ports 80, 443 and the origin's are allowed, instead of every port.
 ///   - change: Changes the configuration.
 func withOrigin(
     onlyItsPort: Bool = false, _ change: (inout FetchConfiguration) -> Void = { _ in },
@@ -33,7 +33,7 @@ func withOrigin(
     configuration.connectTimeout = .seconds(60)
     configuration.timeout = .seconds(60)
     configuration.stallTime = .seconds(60)
-    if onlyItsPort { configuration.ports.insert(origin.port) } else { configuration.ports = .all }
+    if onlyItsPort { configuration.ports = [80, 443, origin.port] } else { configuration.ports = .all }
     change(&configuration)
     let fetcher = try Fetcher(configuration: configuration)
     defer { fetcher.shutdown() }
@@ -58,4 +58,8 @@ extension Fetcher {
             return error
         }
     }
+}
+
+extension PortSet {
+    static let all = PortSet([1...65_535])
 }

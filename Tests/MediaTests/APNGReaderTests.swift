@@ -211,7 +211,7 @@ import Testing
         for count in first..<whole.count - 12 {
             let composed = try Animation.compose(Array(whole.prefix(count)))
             #expect(composed.canvases == [spread(Word.red)], "\(count)")
-            #expect(composed.summary.isBrokenOff)
+            #expect(composed.summary.ending == .brokenOff)
         }
         // A missing end marker is no loss.
         #expect(try Animation.compose(Array(whole.prefix(whole.count - 12))).canvases.count == 2)

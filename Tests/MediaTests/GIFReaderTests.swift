@@ -23,7 +23,7 @@ struct GIFReaderTests {
         #expect(summary.width == 5 && summary.height == 3)
         #expect(summary.delays == [3, 65535])
         #expect(summary.loopCount == 0)
-        #expect(!summary.isBrokenOff)
+        #expect(summary.ending == .complete)
     }
 
     @Test func withoutLoopingExtensionItPlaysOnce() throws {
@@ -79,7 +79,14 @@ struct GIFReaderTests {
     @Test func aMissingTrailerLosesNothing() throws {
         let gif = twoFrames().bytes
         #expect(try Composing.frames(gif).count == 2)
-        #expect(try Composing.summary(gif).isBrokenOff)
+        #expect(try Composing.summary(gif).ending == .unmarked)
+    }
+
+    @Test func aGIFThatEndsBetweenAControlBlockAndItsImageIsBrokenOff() throws {
+        var builder = twoFrames()
+        builder.addExtension(0xf9, [0, 7, 0, 0])
+        #expect(try Composing.summary(builder.bytes).ending == .brokenOff)
+        #expect(try Composing.frames(builder.bytes).count == 2)
     }
 
     @Test func bytesAfterTheTrailerAreIgnored() throws {
@@ -87,7 +94,9 @@ struct GIFReaderTests {
     }
 
     @Test func aByteThatBeginsNoRecordEndsTheGIF() throws {
-        #expect(try Composing.frames(twoFrames().bytes + [0x99] + twoFrames().finish()).count == 2)
+        let gif = twoFrames().bytes + [0x99] + twoFrames().finish()
+        #expect(try Composing.frames(gif).count == 2)
+        #expect(try Composing.summary(gif).ending == .unmarked)
     }
 
     @Test func aBrokenOffGIFKeepsItsWholeFrames() throws {
@@ -97,7 +106,10 @@ struct GIFReaderTests {
         builder.add(GIFBuilder.Frame(width: 32, height: 32, pixels: (0..<1024).map { UInt8($0 * 7 % 8) }))
         let gif = builder.bytes
         for end in whole..<(gif.count - 8) {
-            #expect(try Composing.frames(Array(gif[..<end])).count == 1, "cut at \(end) of \(gif.count)")
+            let cut = Array(gif[..<end])
+            #expect(try Composing.frames(cut).count == 1, "cut at \(end) of \(gif.count)")
+            let ending: AnimationEnding = end == whole ? .unmarked : .brokenOff
+            #expect(try Composing.summary(cut).ending == ending, "cut at \(end) of \(gif.count)")
         }
     }
 

@@ -10,7 +10,7 @@ struct TimelineTests {
         var clock = FrameClock()
         return delays.map { delay in
             let shown = clock.advance(by: delay)
-            guard let time = timeline.place(time: shown.start, duration: shown.duration), timeline.admits(time) else {
+            guard let span = timeline.place(time: shown.start, duration: shown.duration), let time = timeline.admit(span) else {
                 return nil
             }
             timeline.note(time)
@@ -32,9 +32,18 @@ struct TimelineTests {
         #expect(times(delays, TimeOptions(ceiling: 25_000)) == [0, nil, 4, nil, 8, nil, 12, nil])
         #expect(times(delays, TimeOptions(ceiling: 50_000)) == [0, 2, 4, 6, 8, 10, 12, 14])
         #expect(times(delays, TimeOptions(ceiling: 20_000)) == [0, nil, nil, 6, nil, nil, 12, nil])
-        #expect(times([50, 2, 2, 2, 50, 2], TimeOptions(ceiling: 10_000)) == [0, 50, nil, nil, nil, 106])
         // A ceiling is of the video's time: at twice the speed, frames come twice as often.
         #expect(times(delays, TimeOptions(speed: 2000, ceiling: 50_000)) == [0, nil, 4, nil, 8, nil, 12, nil])
+    }
+
+    /// A pause after a short frame must not show that frame instead.
+    @Test func aLongFrameThatComesTooSoonStartsLater() {
+        #expect(times([50, 2, 2, 2, 50, 2], TimeOptions(ceiling: 10_000)) == [0, 50, nil, nil, 60, 106])
+        #expect(times([200, 2, 500], TimeOptions(ceiling: 10_000)) == [0, 200, 210])
+        #expect(times([2, 500], TimeOptions(ceiling: 10_000)) == [0, 10])
+        #expect(times([2, 9, 50], TimeOptions(ceiling: 10_000)) == [0, nil, 11])
+        #expect(times([2, 10, 50], TimeOptions(ceiling: 10_000)) == [0, 10, 20])
+        #expect(times([7, 7, 7, 7], TimeOptions(ceiling: 30_000)) == [0, 7, 14, 21])
     }
 
     @Test func aPartBeginsWithTheFrameThatIsShownThen() {
@@ -59,8 +68,8 @@ struct TimelineTests {
         var timeline = timeline
         var samples = 0
         for index in 0..<count {
-            guard let time = timeline.place(time: Int((Double(index) * distance).rounded()), duration: Int(distance)),
-                timeline.admits(time)
+            guard let span = timeline.place(time: Int((Double(index) * distance).rounded()), duration: Int(distance)),
+                let time = timeline.admit(span)
             else { continue }
             timeline.note(time)
             samples += 1

@@ -25,6 +25,7 @@ struct PrewarmEntryTests {
 
     @Test(arguments: [
         (PrewarmEntry(url: "http://a/1.gif", format: "exe"), "format"),
+        (PrewarmEntry(url: "http://a/1.gif", format: "html"), "format"),
         (PrewarmEntry(url: "http://a/1.gif", options: ["widht": "40"]), "widht"),
         (PrewarmEntry(url: "http://a/1.gif", options: ["width": "1"]), "width"),
         (PrewarmEntry(url: "http://a/1.gif", options: ["width": "40", "quality": "x"]), "quality"),
@@ -36,6 +37,17 @@ struct PrewarmEntryTests {
             return
         }
         #expect(found == name)
+    }
+
+    @Test func aFormatWithoutAFileIsRefusedBeforeAFetch() throws {
+        #expect(
+            failure(PrewarmEntry(url: "http://a/1.gif", format: "html"))
+                == .invalidOption(
+                    name: "format", reason: "is “html”, which is not stored; give another one, such as mp4 or json"))
+        // The source itself is stored, and so are its facts.
+        for format in ["gif", "json", "mp4"] {
+            #expect(try PrewarmEntry(url: "http://a/1.gif", format: format).target().rendition.format.rawValue == format)
+        }
     }
 
     @Test(arguments: ["", "a.gif", "ftp://a/1.gif", "http://", "file:///etc/passwd", "http://a:99999/1.gif"])

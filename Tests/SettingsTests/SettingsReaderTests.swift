@@ -81,12 +81,29 @@ import Testing
                 == "server.port (DIR/settings.yaml, line 2) is “eighty”; it must be a whole number from 0 to 65535.")
         #expect(
             try complaint(nil, ["GIFREEL_CACHE_MAX_AGE": "1 week"])
-                == "cache.max_age (GIFREEL_CACHE_MAX_AGE) is “1 week”; it must be a time from 0ms to 3650d, such as 10s.")
+                == "cache.max_age (GIFREEL_CACHE_MAX_AGE) is “1 week”; it must be a time from 0s to 3650d in whole seconds, "
+                + "such as 10s.")
+        #expect(
+            try complaint(nil, [:], ["sources.timeout=2d"])
+                == "sources.timeout (--set) is “2d”; it must be a time from 1ms to 1d, such as 10s.")
         #expect(
             try complaint(nil, [:], ["sources.max_bytes=3GiB"])
                 == "sources.max_bytes (--set) is “3GiB”; it must be a size from 64B to 2GiB, such as 20MiB.")
         #expect(try complaint(nil, [:], ["log.format=xml"]) == "log.format (--set) is “xml”; it must be one of text, json.")
         #expect(try complaint(nil, [:], ["sources.ports=80,0"]).hasPrefix("sources.ports (--set) is “0”; it must be "))
+    }
+
+    @Test(arguments: [
+        ("cache.fresh_for", "500ms"), ("cache.stale_for", "1.5s"), ("cache.min_fresh_for", "500ms"),
+        ("cache.max_fresh_for", "90.5"), ("cache.max_age", "500ms"), ("cache.cdn_max_age", "0.0001h"),
+        ("mounts.m.fresh_for", "500ms"), ("mounts.m.max_age", "1001ms"), ("limits.cpu", "1900ms"),
+    ]) func aTimeThatIsUsedInWholeSecondsHasNoFraction(_ name: String, _ text: String) throws {
+        let range = name == "limits.cpu" ? "1s to 1d" : "0s to 3650d"
+        #expect(
+            try complaint(nil, [:], ["\(name)=\(text)"])
+                == "\(name) (--set) is “\(text)”; it must be a time from \(range) in whole seconds, such as 10s.")
+        // Whole seconds may be written in any unit.
+        _ = try read(nil, [:], ["\(name)=120000ms", "cache.min_fresh_for=0", "mounts.m.origin=https://a/"])
     }
 
     @Test func aSecretIsInNoMessage() throws {

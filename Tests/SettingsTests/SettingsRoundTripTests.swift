@@ -18,9 +18,12 @@ import Testing
         case .choice(let words): return words.randomElement(using: &numbers)
         case .number: return number { Int($0) }.map { String($0) }
         case .bytes: return number { ByteCount(settingText: $0)?.bytes }.map { ByteCount(bytes: $0).settingText }
-        case .duration:
+        case .duration(.milliseconds):
             return number { Duration(settingText: $0).map { Int($0.components.seconds) * 1000 } }
                 .map { Duration.milliseconds($0).settingText }
+        case .duration(.seconds):
+            return number { Duration(settingText: $0).map { Int($0.components.seconds) } }
+                .map { Duration.seconds($0).settingText }
         case .text:
             switch setting.name {
             case "server.unix_mode": return ["0660", "777", "0"].randomElement(using: &numbers)

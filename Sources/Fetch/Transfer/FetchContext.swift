@@ -35,7 +35,7 @@ final class FetchSettings: Sendable {
         configuration.originFields.filter { $0.apply(to: url) && $0.apply(to: source) }.flatMap(\.fields)
     }
 
-    /// Refuses a URL that no address of its host can make allowed.
+    /// Throws for a URL that may not be fetched, whatever addresses its host has.
     func check(_ url: SourceURL) throws(FetchError) {
         if let refusal = policy.refusal(of: url) { throw .notAllowed(refusal) }
         // A reload may have removed the mount, or moved it to another service.

@@ -87,7 +87,4 @@ package struct StageCosts: Sendable, Equatable {
     package var bytes = 0
 
     package init() {}
-
-    /// The sum of all stages except the encoder.
-    package var others: Int { scan + decode + compose + convert + mux }
 }

@@ -9,7 +9,7 @@ package struct TranscodeOptions: Sendable, Hashable {
     package var frame: PosterFrame
     /// The codec of an MP4. The other formats have one of their own.
     package var codec: VideoCodec
-    /// The rules of a place where a WebM is to be used; nil for none.
+    /// The rules of the platform for which a WebM is made; nil for none.
     package var preset: Preset?
     /// Whether the dither of a palette is taken out; see ``Undither``.
     package var undither: Bool

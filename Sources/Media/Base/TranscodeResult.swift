@@ -22,13 +22,15 @@ package struct TranscodeResult: Sendable, Equatable {
     package var isTransparent: Bool
     /// Whether some frame of the source is coded with alpha or a transparent colour. Known for facts.
     package var hasAlpha: Bool
+    /// Whether the source breaks off before or within a frame, so that later frames may be missing.
+    package var isBrokenOff: Bool
     /// The length of the output in bytes.
     package var bytes: Int
 
     package init(
         sourceWidth: Int, sourceHeight: Int, width: Int, height: Int, frames: Int, samples: Int, duration: Int,
         timescale: Int = FrameClock.timescale, loopCount: Int?, sourceFormat: SourceFormat = .gif,
-        isTransparent: Bool = false, hasAlpha: Bool = false, bytes: Int
+        isTransparent: Bool = false, hasAlpha: Bool = false, isBrokenOff: Bool = false, bytes: Int
     ) {
         self.sourceWidth = sourceWidth
         self.sourceHeight = sourceHeight
@@ -42,6 +44,7 @@ package struct TranscodeResult: Sendable, Equatable {
         self.sourceFormat = sourceFormat
         self.isTransparent = isTransparent
         self.hasAlpha = hasAlpha
+        self.isBrokenOff = isBrokenOff
         self.bytes = bytes
     }
 }

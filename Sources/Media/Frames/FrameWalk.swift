@@ -68,6 +68,18 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
         return true
     }
 
+    /// Reads the rest of the file without decoding it. No other function may be called afterwards.
+    ///
+    /// - Returns: Whether the file breaks off. False if a later frame exceeds a limit, because the rest is then not read.
+    mutating func breaksOff() -> Bool {
+        do throws(TranscodeError) {
+            while try decoder.next() {}
+        } catch {
+            return false
+        }
+        return decoder.ending == .brokenOff
+    }
+
     /// Calls `body` with the canvas, without dither if that is wanted.
     func withPicture<Result: ~Copyable>(
         _ body: (borrowing Canvas) throws(TranscodeError) -> Result

@@ -17,8 +17,8 @@ package struct OutputTraits: Sendable {
     package let kind: Kind
     /// The options that have an effect.
     package let options: OptionGroups
-    /// The name of the way it is encoded, which becomes part of an object's name. To be changed with anything that changes the
-    /// bytes that come out.
+    /// The version of the encoder and its settings, which becomes part of an object's name. Change it with anything that changes
+    /// the output bytes.
     package let version: String
     /// The encoder's name in libavcodec; nil where none is needed.
     package let encoder: String?

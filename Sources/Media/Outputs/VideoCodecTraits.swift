@@ -2,8 +2,8 @@
 package struct VideoCodecTraits: Sendable {
     /// The value of the option `codec`: `a`…`z` and digits.
     package let name: String
-    /// The name of the way it is encoded, which becomes part of an object's name. To be changed with anything that changes the
-    /// bytes that come out.
+    /// The version of the encoder and its settings, which becomes part of an object's name. Change it with anything that changes
+    /// the output bytes.
     package let version: String
     /// The encoder's name in libavcodec.
     let encoder: String

@@ -17,8 +17,8 @@ package struct AnimationSummary: Sendable, Equatable {
     package var hasTransparency = false
     /// The share of the canvas that the frames after the first are coded for, on average: 0…1, and 0 for a still picture.
     package var changedShare = 0.0
-    /// Whether the file ends early.
-    package var isBrokenOff = false
+    /// The way the file ends.
+    package var ending = AnimationEnding.complete
 
     /// Reads all frames without decoding them, and checks each against the limits.
     ///
@@ -59,8 +59,8 @@ package struct AnimationSummary: Sendable, Equatable {
             _ = decoder.skipPixels()
         }
         loopCount = decoder.loopCount
-        isBrokenOff = decoder.ending == .brokenOff
-        if delays.isEmpty { throw Decoder.errorWithoutFrames(decoder.ending) }
+        ending = decoder.ending ?? .brokenOff
+        if delays.isEmpty { throw Decoder.errorWithoutFrames(ending) }
         if width == 0 || height == 0 { throw .corrupt(Decoder.format, .noCanvas) }
         if density.isEmpty { throw .corrupt(Decoder.format, .emptyFrames) }
         if delays.count > 1 {

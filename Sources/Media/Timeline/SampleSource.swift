@@ -85,26 +85,25 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
         _ meter: inout some StageMeter, into planes: () throws(TranscodeError) -> PixelConverter.Planes
     ) throws(TranscodeError) -> Sample? {
         while let picture = try nextPicture(&meter) {
-            guard timeline.admits(picture.time) else { continue }
+            guard let time = timeline.admit(picture.span) else { continue }
             let changed = if let undither, !undither.needsNext { undither.update(canvas, area) } else { area }
             area = .empty
             let hasChanged = try convert(changed, into: try planes())
             meter.worked(at: .convert)
             // A frame that looks like the previous one extends its sample, up to the longest duration of a sample.
-            guard hasChanged || samples == 0 || timeline.isOverdue(picture.time) else { continue }
+            guard hasChanged || samples == 0 || timeline.isOverdue(time) else { continue }
             samples += 1
-            timeline.note(picture.time)
+            timeline.note(time)
             let whole = Rectangle(x: 0, y: 0, width: width, height: height)
             let area = if case .identity = converter { changed } else { whole }
-            return Sample(time: picture.time, area: area, frame: picture.frame, gain: undither?.gain ?? 0)
+            return Sample(time: time, area: area, frame: picture.frame, gain: undither?.gain ?? 0)
         }
         return nil
     }
 
     /// A frame in the requested part.
     private struct Picture {
-        /// When it is shown, in units of the timeline.
-        var time: Int
+        var span: Timeline.Span
         /// Frames read so far, this one included.
         var frame: Int
     }
@@ -144,8 +143,8 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
             meter.worked(at: .compose)
             let shown = clock.advance(by: decoder.frame.delay)
             frames += 1
-            if let time = timeline.place(time: shown.start, duration: shown.duration) {
-                return Picture(time: time, frame: frames)
+            if let span = timeline.place(time: shown.start, duration: shown.duration) {
+                return Picture(span: span, frame: frames)
             }
         }
         isAtEnd = true

@@ -63,12 +63,18 @@ struct Timeline: Sendable, Equatable {
         ceiling = options.ceiling
     }
 
-    /// The video's time, in units, for a frame that the source shows at `time` for `duration`, both in the source's units. Nil if the
-    /// frame lies outside the requested part.
-    func place(time: Int, duration: Int) -> Int? {
-        let first = max(time, start)
-        guard first < min(time + duration, end) else { return nil }
-        return scaled(first - start)
+    /// The part of the video in which a frame is shown, in units.
+    struct Span: Equatable {
+        var start: Int
+        var end: Int
+    }
+
+    /// The video's part for a frame that the source shows at `time` for `duration`, both in the source's units. Nil if the frame lies
+    /// outside the requested part.
+    func place(time: Int, duration: Int) -> Span? {
+        let (first, last) = (max(time, start), min(time + duration, end))
+        guard first < last else { return nil }
+        return Span(start: scaled(first - start), end: scaled(last - start))
     }
 
     /// A time of the source in units of the video, rounded.
@@ -78,13 +84,20 @@ struct Timeline: Sendable, Equatable {
         return whole * numerator + (rest * numerator + denominator / 2) / denominator
     }
 
-    /// Whether the frame rate limit allows a sample at `time`. Otherwise the frame is dropped, and the previous sample lasts longer.
-    func admits(_ time: Int) -> Bool {
-        guard let newest else { return true }
+    /// The time at which the frame rate limit allows a sample for a frame. Nil if the frame is dropped, so that the previous sample
+    /// lasts longer.
+    ///
+    /// A frame that follows a sample too soon is dropped if it is shorter than the least distance of samples. A longer one, such as a
+    /// pause after a short frame, starts later.
+    func admit(_ span: Span) -> Int? {
+        guard let newest else { return span.start }
         // Rounding can give two frames of a source the same time.
-        guard time > newest else { return false }
-        guard let ceiling else { return true }
-        return (time - newest + tolerance) * ceiling >= timescale * TimeOptions.thousand
+        guard span.start > newest else { return nil }
+        guard let ceiling else { return span.start }
+        let distance = (timescale * TimeOptions.thousand + ceiling - 1) / ceiling
+        let earliest = newest + distance - tolerance
+        if span.start >= earliest { return span.start }
+        return span.end - span.start >= distance ? earliest : nil
     }
 
     /// Whether a frame at `time` must become a sample although it looks like the previous one.

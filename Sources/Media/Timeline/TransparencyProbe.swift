@@ -2,9 +2,9 @@
 enum TransparencyProbe {
     /// Whether a frame that is shown has a transparent pixel in the part that is shown.
     ///
-    /// A limit of the frame rate drops frames, and which ones depends on which of the converted pictures look alike. With a limit, the
-    /// samples are therefore made as well, but not encoded: those with alpha, and those without, whose pictures may look alike elsewhere.
-    /// Alpha is left out only if neither show a transparent pixel.
+    /// A frame rate limit drops frames, and which ones depends on which of the converted pictures look alike. With a limit, the samples
+    /// are therefore made as well, but not encoded: once with alpha, and once without, because other pictures may look alike then. Alpha
+    /// is left out only if no sample of either kind shows a transparent pixel.
     static func isTransparent<Decoder: AnimationDecoder & ~Copyable>(
         _ bytes: UnsafeRawBufferPointer, by _: Decoder.Type, _ summary: AnimationSummary, limits: MediaLimits,
         options: TranscodeOptions

@@ -3,9 +3,9 @@ internal import Glibc
 /// Tells dither from texture, edges and drawings by measurement, and remembers what earlier frames showed.
 ///
 /// Blocks of 8 × 8 pixels are transformed. A threshold matrix shows in the checkerboard, whose energy is that of its neighbours many
-/// times over. Diffused errors show in smooth blocks: they have the energy that the distances of the palette explain, and more of it in
-/// high than in middle frequencies: 1.3 to 2 times as much, and as much where the film has a little noise. Textures, edges, bands and the
-/// noise of a film without dither have less of it, and stronger noise exceeds the energy that the palette explains.
+/// times over. Diffused errors show in smooth blocks. They have the energy that the distances of the palette explain, and 1.3 to 2 times as
+/// much of it in high as in middle frequencies, or equally much if the film has a little noise. Textures, edges, bands and the noise of a
+/// film without dither have less in high frequencies, and stronger noise exceeds the energy that the palette explains.
 struct DitherProbe {
     /// The dither of the pictures so far; nil for none.
     private(set) var kind: DitherKind?

@@ -1,9 +1,9 @@
 /// Finds what dither adds to a plane, band by band.
 ///
 /// Of the blocks of 8 × 8 samples that overlap by half, every second one is transformed, so that each sample lies in two. Coefficients
-/// below the amplitude of the dither are removed, larger ones the less the larger they are: edges and texture exceed it, and
-/// gradients lie in the lowest frequencies, where a dither has next to nothing. The result is the mean of the two blocks over each
-/// sample. Not thread-safe.
+/// below the amplitude of the dither are removed. Of a larger coefficient, less is removed the larger it is: edges and texture
+/// exceed the amplitude, and gradients lie in the lowest frequencies, where a dither has next to nothing. The result is the mean of
+/// the two blocks over each sample. Not thread-safe.
 final class DitherRemover {
     /// Samples on each side of a cell, by which blocks are apart.
     static let cell = 4

@@ -1,5 +1,5 @@
-/// A component of eight bits of a canvas, and how what dither adds is taken away from the output: the luma of a canvas of the format
-/// ``PixelFormat/yuv(background:)``, or red, green or blue of one of the format ``PixelFormat/rgba``, of which only opaque pixels move.
+/// An eight-bit component of a canvas, from which the dither is subtracted: the luma of a canvas in the format
+/// ``PixelFormat/yuv(background:)``, or red, green or blue of one in the format ``PixelFormat/rgba``, of which only opaque pixels move.
 struct DitheredPlane {
     let width: Int
     let height: Int

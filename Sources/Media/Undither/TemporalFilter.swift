@@ -1,9 +1,9 @@
 /// Takes the mean of a picture and its neighbours in time, block by block, along the motion.
 ///
-/// Dither differs from picture to picture where a film moves, and the film does not, so the mean comes closer to the film. It is the mean
-/// of pictures with their dither where the spatial filter finds little of it, because of the texture of the film, and of what that filter
-/// made elsewhere. A block counts less the more it differs from where it was, and not at all where it is gone. Where a pattern stands
-/// still, or nothing matches, the block stays as the spatial filter made it. Only luma changes, by at most what the palette explains. Not
+/// Where a film moves, its dither differs from picture to picture and the film itself does not, so the mean comes closer to the film. In
+/// textures, where the spatial filter finds little dither, the mean is taken of the pictures with their dither; elsewhere, of the output of
+/// that filter. A block of a neighbour counts less the more it differs, and not at all from a bound on. Where a pattern stands still, or
+/// nothing matches, the block stays as the spatial filter made it. Only luma changes, by at most what the palette explains. Not
 /// thread-safe.
 final class TemporalFilter {
     /// The picture between the two neighbours, without dither.

@@ -39,8 +39,8 @@ enum LinkedAnimations {
         return found
     }
 
-    /// The extensions that are taken for animations. A WebP may be still: it is refused after its first bytes. Most PNGs are, so they
-    /// have to be listed to be tried.
+    /// The extensions of links that are tried. A WebP may be a still picture, which is refused after its first bytes. Most PNGs are still,
+    /// so this set leaves `.png` out; a list can name them.
     private static let extensions = [".gif", ".apng", ".webp"]
 
     /// Whether the path ends in the extension of an animation.

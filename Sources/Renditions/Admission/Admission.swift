@@ -6,12 +6,12 @@ internal import Synchronization
 /// nothing.
 ///
 /// It bounds jobs (being fetched, waiting for a worker, or running) and the bytes of sources in memory; a source that is still
-/// being fetched counts with the largest allowed size. A job takes as many slots as it is expected to cost more than a conversion
-/// to H.264, and one that costs more than a limit allows is admitted alone. Background work gets at most half of the slots. One origin gets at most
-/// three quarters of them while its sources are being fetched, so that a slow origin does not block the others.
+/// being fetched counts with the largest allowed size. The slots that a job takes are its expected cost in multiples of a
+/// conversion to H.264. A job that costs more than a limit allows is admitted alone. Background work gets at most half of the slots.
+/// One origin gets at most three quarters of them while its sources are being fetched, so that a slow origin does not block the others.
 ///
-/// Clients may read a source for long after its job has ended. What only they hold beyond a quarter of the bytes, the oldest first, is
-/// released when a job needs it, so that slow clients do not keep jobs out.
+/// Clients may read a source for long after its job has ended. Sources that only clients hold may take a quarter of the bytes. Those
+/// beyond that are released, the oldest first, when a job needs the memory, so that slow clients do not keep jobs out.
 ///
 /// Any thread; the lock is held for a few additions.
 package final class Admission: Sendable {
@@ -123,7 +123,7 @@ package final class Admission: Sendable {
         return AdmissionSlot(self, origin, bytes: bytes, cost: cost, isBackground: urgency.isBackground)
     }
 
-    /// Whether a job has room beside others. Where there are none, it does, so that no limit keeps a job out without end.
+    /// Whether a job has room beside others. A job without others always has room, so that no limit excludes it permanently.
     private static func fits(_ cost: Int, beside taken: Int, in limit: Int) -> Bool {
         taken + cost <= limit || (taken == 0 && limit > 0)
     }

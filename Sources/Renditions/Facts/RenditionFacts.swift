@@ -1,3 +1,4 @@
+package import Cache
 internal import Foundation
 internal import Media
 
@@ -17,6 +18,8 @@ package struct RenditionFacts: Codable, Equatable {
     /// The parameter `codecs` of the file's media type (RFC 6381). Nil for a format without it, and in facts that an older version
     /// stored.
     package var codecs: String?
+    /// True if the source breaks off before or within a frame; nil if it does not.
+    private var breaksOff: Bool?
 
     init(_ result: TranscodeResult, codecs: String?, sourceBytes: Int) {
         self.codecs = codecs
@@ -29,7 +32,11 @@ package struct RenditionFacts: Codable, Equatable {
         duration = result.duration
         timescale = result.timescale
         loopCount = result.loopCount
+        breaksOff = result.isBrokenOff ? true : nil
     }
+
+    /// Whether the source breaks off before or within a frame, so that later frames may be missing.
+    package var isOfIncompleteSource: Bool { breaksOff ?? false }
 
     /// Decodes the stored form; nil if it is damaged or a number is outside its range.
     package init?(stored bytes: [UInt8]) {
@@ -60,4 +67,9 @@ package struct RenditionFacts: Codable, Equatable {
 
     /// The stored form: JSON.
     package var encoded: [UInt8] { JSONText.encode(self) }
+}
+
+extension CachedRendition {
+    /// Whether the rendition's source breaks off. It decodes the stored facts.
+    package var isOfIncompleteSource: Bool { RenditionFacts(stored: facts)?.isOfIncompleteSource ?? false }
 }

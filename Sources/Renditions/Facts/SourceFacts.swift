@@ -25,6 +25,8 @@ package struct SourceFacts: Codable, Equatable, Sendable {
     package var transparent: Bool
     /// Whether any frame is coded with alpha or a transparent colour, shown or not.
     package var hasAlpha: Bool
+    /// False if the file breaks off before or within a frame. Nil in facts that an older version stored.
+    package var complete: Bool?
 
     private enum CodingKeys: String, CodingKey {
         case type
@@ -39,6 +41,7 @@ package struct SourceFacts: Codable, Equatable, Sendable {
         case animated
         case transparent
         case hasAlpha = "has_alpha"
+        case complete
     }
 
     /// - Parameter delays: Those of the frames, from the file that a worker wrote for ``OutputFormat/facts``.
@@ -64,6 +67,7 @@ package struct SourceFacts: Codable, Equatable, Sendable {
         animated = frames > 1
         transparent = result.isTransparent
         hasAlpha = result.hasAlpha
+        complete = !result.isBrokenOff
     }
 
     /// Whether every number is in its range. A stored document may be damaged, and arithmetic with its numbers must not

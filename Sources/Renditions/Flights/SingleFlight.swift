@@ -36,7 +36,7 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         var lifetime: (any AnyObject & Sendable)?
         var waiters: [Int: Waiter] = [:]
 
-        /// Whether nobody needs the work any more. Work that a worker has begun goes on.
+        /// Whether no caller needs the work any more and no worker has begun it. Work that a worker has begun continues.
         var isAbandoned: Bool { waiters.isEmpty && (dependsOnCallers || !isDetached) && !flight.turn.hasBegun }
     }
 

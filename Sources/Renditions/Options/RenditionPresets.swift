@@ -82,7 +82,7 @@ package struct RenditionPresets: Sendable, Equatable {
     func refusal(of name: String) -> RenditionError {
         .invalidOption(
             name: RenditionOption.preset.rawValue,
-            reason: "names “\(name.prefix(64))”, which does not exist; there is \(names.joined(separator: ", "))")
+            reason: "names “\(name.prefix(64))”, which does not exist; the presets are \(names.joined(separator: ", "))")
     }
 }
 

@@ -79,7 +79,9 @@ struct MissRunner: Sendable {
             let result = try await produceRememberingFailure(request, of: loaded, flight)
             if let alternative = request.alternative, Int(result.rendition.length) > loaded.source.count {
                 // If it cannot be stored now, the request for it tries again.
-                _ = try? await producer.produce(Production(alternative, of: loaded), flight)
+                let production = Production(
+                    alternative, of: loaded, isIncomplete: result.rendition.isOfIncompleteSource)
+                _ = try? await producer.produce(production, flight)
             }
             return result
         }
@@ -112,7 +114,7 @@ struct MissRunner: Sendable {
         }
         let renewed = await cache.renew(
             alias.key, validators: Validators(unmodified.validators), fetchedAt: clock.unixSeconds(),
-            freshFor: storage.freshFor, epoch: epoch)
+            freshFor: stored.isOfIncompleteSource ? storage.freshForIncomplete : storage.freshFor, epoch: epoch)
         if let renewed { return RenditionResult(renewed, .renewed, times: times) }
         // If the cache cannot record the renewal, the stored rendition is still valid for this response, unless a purge is the
         // reason.

@@ -10,10 +10,12 @@ struct Production: Sendable {
     let source: Source
     /// The id of the object.
     let id: ObjectID
-    /// The alias to publish; nil for an upload, or if the origin forbids storing.
-    let alias: AliasRecord?
+    /// The alias to publish; nil for an upload, or if the origin forbids storing. See ``alias(with:)``.
+    private let alias: AliasRecord?
     let epoch: Epoch
     let storage: StoragePermission
+    /// Whether the source is known to break off before it is converted.
+    private var isOfIncompleteSource = false
     private var times: StageTimes
 
     /// A rendition of an uploaded source.
@@ -22,10 +24,13 @@ struct Production: Sendable {
     }
 
     /// A rendition of a fetched source.
-    init(_ rendition: Rendition, of loaded: LoadedSource) {
+    ///
+    /// - Parameter isIncomplete: Whether the source is known to break off.
+    init(_ rendition: Rendition, of loaded: LoadedSource, isIncomplete: Bool = false) {
         self.init(
             rendition, named: rendition, of: loaded.source, epoch: loaded.epoch, loaded.storage,
             StageTimes(fetch: loaded.time))
+        isOfIncompleteSource = isIncomplete
     }
 
     /// - Parameter name: The rendition whose alias is published.
@@ -40,6 +45,18 @@ struct Production: Sendable {
         self.epoch = epoch
         self.storage = storage
         self.times = times
+    }
+
+    /// The alias to publish with an object, or to link to one; nil for an upload, or if the origin forbids storing.
+    ///
+    /// - Parameter facts: Those of the object; empty before they are known. An alias of a source that breaks off is fresh for a short
+    ///   time.
+    func alias(with facts: [UInt8]) -> AliasRecord? {
+        guard var alias else { return nil }
+        if isOfIncompleteSource || RenditionFacts(stored: facts)?.isOfIncompleteSource ?? false {
+            alias.freshFor = storage.freshForIncomplete
+        }
+        return alias
     }
 
     /// The same with the times of its conversion.

@@ -140,8 +140,11 @@ package struct RenditionPipeline: Sendable {
     /// Returns a rendition if it is stored and may be answered. Produces and renews nothing.
     package func stored(_ request: RenditionRequest) async -> CachedRendition? {
         let stored = await usable(await cache.alias(request.key, isFirstLook: false), request.rendition)
-        if let stored, case .expired = cache.freshness(of: stored) { return nil }
-        return stored
+        guard let stored else {
+            guard let lastFrame = await redirectPastEnd(request) else { return nil }
+            return await self.stored(lastFrame)
+        }
+        return isExpired(stored) ? nil : stored
     }
 
     /// Whether a request for an upload's rendition would be answered at once.
@@ -233,6 +236,8 @@ package struct RenditionPipeline: Sendable {
         switch cache.freshness(of: stored) {
         case .fresh:
             return RenditionResult(stored, .hit)
+        case .stale where stored.isOfIncompleteSource:
+            return nil
         case .stale(let age):
             let failure = state.failures.failure(of: request.key, of: request.source)
             // Another request, or another node, has found that the origin removed the source.
@@ -268,8 +273,17 @@ package struct RenditionPipeline: Sendable {
         guard let stored = await cache.alias(redirected.key, isFirstLook: false),
             let facts = RenditionFacts(stored: stored.facts), facts.frames <= frame
         else { return nil }
-        if case .expired = cache.freshness(of: stored) { return nil }
-        return redirected
+        return isExpired(stored) ? nil : redirected
+    }
+
+    /// Whether a rendition must not be answered before the origin has been asked. One of a source that breaks off is never answered
+    /// stale: its source may be whole by now.
+    private func isExpired(_ stored: CachedRendition) -> Bool {
+        switch cache.freshness(of: stored) {
+        case .fresh: false
+        case .stale: stored.isOfIncompleteSource
+        case .expired: true
+        }
     }
 
     /// Returns the stored rendition, unless it is a damaged facts document. The cache then drops it, so that it is produced

@@ -54,14 +54,22 @@ struct RenditionProducer: Sendable {
     /// Returns the object if it is stored, produced earlier from the same bytes for another URL, and links the alias to it.
     private func reuse(_ production: Production) async -> RenditionResult? {
         let outcome: PublishOutcome?
-        if let alias = production.alias {
-            outcome = await cache.link(alias, to: production.id, epoch: production.epoch)
+        if let alias = production.alias(with: []) {
+            outcome = await link(alias, production)
         } else if production.source.origin == nil {
             outcome = await cache.uploadedObject(production.id).map { .existing($0) }
         } else {
             outcome = await cache.object(production.id, isFirstLook: false).map { .existing($0) }
         }
         return outcome.map(production.result)
+    }
+
+    /// Links the alias to the object; nil if there is no such object.
+    private func link(_ alias: AliasRecord, _ production: Production) async -> PublishOutcome? {
+        let linked = await cache.link(alias, to: production.id, epoch: production.epoch)
+        // Only the object tells whether its source breaks off.
+        guard let linked, let known = production.alias(with: linked.rendition.facts), known != alias else { return linked }
+        return await cache.link(known, to: production.id, epoch: production.epoch)
     }
 
     /// Publishes the GIF itself, for clients that do not accept the video. The fetcher has checked its signature, and no
@@ -79,11 +87,12 @@ struct RenditionProducer: Sendable {
     private func publish(
         _ file: StagedFile, _ production: Production, facts: RenditionFacts?
     ) async throws(RenditionError) -> PublishOutcome {
+        let facts = facts?.encoded ?? []
         do throws(CacheError) {
             return try await inSpan("publish") { _ async throws(CacheError) in
                 try await cache.publish(
                     file, as: production.id, fileExtension: production.rendition.format.rawValue,
-                    facts: facts?.encoded ?? [], alias: production.alias, epoch: production.epoch,
+                    facts: facts, alias: production.alias(with: facts), epoch: production.epoch,
                     storing: production.storage.isAllowed)
             }
         } catch {

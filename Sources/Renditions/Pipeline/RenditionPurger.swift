@@ -23,8 +23,7 @@ package struct LocalPurger: Sendable {
     package func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeResult {
         // Before the cache forgets the object, so that it is not loaded again. Every node does this: one that cannot reach the tier
         // does not leave the object to the others, and an object that waits to be sent is withdrawn on the node that has it.
-        var isTierDurable = true
-        if case .object(let id) = scope, let tier { isTierDurable = await tier.remove(id) }
+        if case .object(let id) = scope, let tier { _ = await tier.remove(id) }
         let result: Result<PurgeResult, CacheError>
         do throws(CacheError) {
             result = .success(try await cache.purge(scope))
@@ -32,6 +31,10 @@ package struct LocalPurger: Sendable {
             result = .failure(error)
         }
         state.purge(scope)
+        // Again, because the cache had the object until now: it may have been found and saved behind the first deletion. A save
+        // that is queued later finds the purge in the cache.
+        var isTierDurable = true
+        if case .object(let id) = scope, let tier { isTierDurable = await tier.remove(id) }
         let purged = try result.get()
         guard isTierDurable else {
             throw .purgeNotDurable(cause: "The deletion from the shared store could not be written to the disk.")

@@ -90,7 +90,10 @@ struct SharedRenditions: Sendable {
     ) async -> RenditionResult? {
         let alias = finding.alias(of: request)
         var outcome = await cache.link(alias, to: finding.object, epoch: epoch)
-        if outcome == nil, case .published(let received) = await receive(finding.object, finding.fileExtension, alias, epoch) {
+        if outcome == nil,
+            case .published(let received) = await receive(
+                finding.object, finding.fileExtension, epoch, alias: { _ in alias })
+        {
             outcome = received
         }
         guard let outcome, case .fresh = cache.freshness(of: outcome.rendition) else { return nil }
@@ -104,7 +107,7 @@ struct SharedRenditions: Sendable {
         guard production.storage.isAllowed else { return nil }
         guard
             case .published(let outcome) = await receive(
-                production.id, production.rendition.format.rawValue, production.alias, production.epoch)
+                production.id, production.rendition.format.rawValue, production.epoch, alias: production.alias)
         else { return nil }
         return production.result(outcome, as: .shared)
     }
@@ -113,7 +116,7 @@ struct SharedRenditions: Sendable {
     ///
     /// - Throws: ``RenditionError/overloaded(cause:)`` if the tier cannot tell, or the cache takes no file at the moment.
     func load(_ id: ObjectID, fileExtension: String) async throws(RenditionError) -> CachedRendition? {
-        switch await receive(id, fileExtension, nil, cache.epoch(for: nil)) {
+        switch await receive(id, fileExtension, cache.epoch(for: nil), alias: { _ in nil }) {
         case .published(let outcome): return outcome.rendition
         case .absent: return nil
         case .unavailable(let cause): throw .overloaded(cause: cause)
@@ -127,7 +130,7 @@ struct SharedRenditions: Sendable {
     }
 
     private func receive(
-        _ id: ObjectID, _ fileExtension: String, _ alias: AliasRecord?, _ epoch: Epoch
+        _ id: ObjectID, _ fileExtension: String, _ epoch: Epoch, alias: (_ facts: [UInt8]) -> AliasRecord?
     ) async -> Receipt {
         do throws(CacheError) {
             let file = try cache.stage(expecting: 0)
@@ -138,8 +141,8 @@ struct SharedRenditions: Sendable {
             case .found(let object):
                 return .published(
                     try await cache.publish(
-                        file, as: id, fileExtension: fileExtension, facts: object.facts, alias: alias, epoch: epoch,
-                        storing: true))
+                        file, as: id, fileExtension: fileExtension, facts: object.facts, alias: alias(object.facts),
+                        epoch: epoch, storing: true))
             case .absent: return .absent
             case .unavailable: return .unavailable(cause: "The shared store does not answer.")
             }
@@ -149,14 +152,14 @@ struct SharedRenditions: Sendable {
         }
     }
 
-    /// Saves a result in the shared tier after it was returned to the callers.
+    /// Saves a result in the shared tier after it was returned to the callers, unless its object is purged meanwhile.
     ///
     /// - Parameter lease: Completed once other nodes can read the rendition.
     func save(_ result: RenditionResult, completing lease: (any FlightLease)? = nil) {
         Task {
             let isReadable =
                 switch result.provenance {
-                case .stored: await inSpan("store", ofKind: .client) { _ in await tier.save(result.rendition) }
+                case .stored: await saveUnlessPurged(result.rendition)
                 // The tier has the object already.
                 case .renewed, .shared: true
                 default: false
@@ -167,5 +170,19 @@ struct SharedRenditions: Sendable {
                 await lease?.release()
             }
         }
+    }
+
+    /// Saves a rendition in the shared tier, unless the object was purged since it was published.
+    ///
+    /// A purge removes the object from the tier after it is in force in the cache. So that removal covers each save that was queued
+    /// before it, and each save that is queued after it finds the purge in the cache.
+    ///
+    /// - Returns: Whether other nodes can read it.
+    private func saveUnlessPurged(_ rendition: CachedRendition) async -> Bool {
+        if cache.isPurged(rendition.objectID, since: rendition.epoch) { return false }
+        let isReadable = await inSpan("store", ofKind: .client) { _ in await tier.save(rendition) }
+        guard cache.isPurged(rendition.objectID, since: rendition.epoch) else { return isReadable }
+        _ = await tier.remove(rendition.objectID)
+        return false
     }
 }

@@ -14,8 +14,9 @@ package protocol SharedTier: Sendable {
     /// - Returns: Whether other nodes can read it now. If not, the tier stores it as soon as it can.
     func save(_ rendition: CachedRendition) async -> Bool
 
-    /// Refuses to load an object from now on, until its deletion has been sent, which is queued: if the tier cannot be reached, it is
-    /// sent as soon as it can. A rendition that is saved afterwards is stored after the deletion.
+    /// Queues the deletion of an object, and refuses to load the object until the deletion has been sent. If the tier cannot be reached,
+    /// the deletion is sent as soon as it can. A rendition that is saved afterwards is stored after the deletion. One that was created
+    /// before is not loaded either if another node stores it afterwards.
     ///
     /// - Returns: Whether the queued deletion survives a crash.
     func remove(_ id: ObjectID) async -> Bool

@@ -21,19 +21,21 @@ package struct OriginRules: Sendable, Equatable {
         self.longest = longest
     }
 
+    /// The longest time in seconds for which a source that breaks off is fresh: its upload may still be going on. As long as the
+    /// failure of a source that cannot be converted is remembered.
+    static let longestForIncomplete: Int64 = 600
+
     /// Whether and for how long the source at `url` may be stored.
     func permission(for url: SourceURL, _ directives: CacheDirectives) -> StoragePermission {
         // The longest prefix wins if one mount lies within another.
         let configured = freshFor.filter { url.canonical.hasPrefix($0.key) }
             .max { $0.key.utf8.count < $1.key.utf8.count }?.value
-        guard isObeyed else { return StoragePermission(freshFor: configured) }
+        guard isObeyed else { return permission(configured) }
         // `private` excludes shared caches, and this is one.
         if directives.noStore || directives.isPrivate { return .denied }
-        guard let lifetime = directives.noCache ? 0 : directives.freshFor else {
-            return StoragePermission(freshFor: configured)
-        }
+        guard let lifetime = directives.noCache ? 0 : directives.freshFor else { return permission(configured) }
         let most = directives.isLimitedByDefault ? min(longest, configured ?? defaultLifetime) : longest
-        return StoragePermission(freshFor: min(max(Int64(lifetime), shortest), most))
+        return permission(min(max(Int64(lifetime), shortest), most))
     }
 
     /// Whether the source at `url` may stay stored after the origin has confirmed it (304), and for how long.
@@ -43,10 +45,15 @@ package struct OriginRules: Sendable, Equatable {
     ///
     /// - Parameter known: The stored lifetime, in seconds.
     func permission(for url: SourceURL, _ directives: CacheDirectives, renewing known: Int64?) -> StoragePermission {
-        var permission = permission(for: url, directives)
-        guard isObeyed, permission.isAllowed, permission.freshFor == nil, let known else { return permission }
-        permission.freshFor = min(max(known, shortest), longest)
-        return permission
+        let found = permission(for: url, directives)
+        guard isObeyed, found.isAllowed, found.freshFor == nil, let known else { return found }
+        return permission(min(max(known, shortest), longest))
+    }
+
+    /// - Parameter freshFor: Seconds; nil if neither the origin nor a mount gives a lifetime.
+    private func permission(_ freshFor: Int64?) -> StoragePermission {
+        StoragePermission(
+            freshFor: freshFor, freshForIncomplete: min(freshFor ?? defaultLifetime, Self.longestForIncomplete))
     }
 }
 
@@ -56,6 +63,8 @@ struct StoragePermission: Sendable, Equatable {
     var isAllowed = true
     /// Seconds; nil if the origin gives no lifetime.
     var freshFor: Int64?
+    /// Seconds, if the source breaks off.
+    var freshForIncomplete = OriginRules.longestForIncomplete
 
     static let denied = StoragePermission(isAllowed: false)
 }

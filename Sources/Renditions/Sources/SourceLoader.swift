@@ -186,7 +186,7 @@ package struct SourceLoader: Sendable {
     }
 }
 
-/// Keeps a source in memory that a fetch may still bring. Any thread.
+/// Holds a source, once a fetch has loaded it, so that it stays in memory. Any thread.
 final class SourceHolder: Sendable {
     private let source: Mutex<LoadedSource?>
 

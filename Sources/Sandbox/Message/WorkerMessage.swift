@@ -167,6 +167,7 @@ extension TranscodeResult {
         coder.optionalNumber(&loopCount)
         coder.flag(&isTransparent)
         coder.flag(&hasAlpha)
+        coder.flag(&isBrokenOff)
         coder.value(&sourceFormat)
         coder.number(&bytes)
     }

@@ -1,8 +1,8 @@
 package import Media
 internal import Synchronization
 
-/// The urgency of a queued job, whether it has started and how far it has come. The callers that wait for the job share it with the pool; any thread
-/// may use it.
+/// The urgency of a queued job, whether it has started, and its progress. The callers that wait for the job share it with the pool.
+/// Any thread.
 package final class JobTurn: Sendable {
     private let level: Atomic<Int>
     private let began = Atomic(false)

@@ -42,7 +42,9 @@ package struct AccessControl: Sendable {
         try check(&target)
     }
 
-    /// Checks the signature, the options and the source of a target, and notes its key there. The rules for sources apply to cached renditions as well. A fetch checks
+    /// Checks the signature, the options and the source of a target, and notes its key there.
+    ///
+    /// The rules for sources apply to cached renditions as well. A fetch checks
     /// them again, together with the addresses of the host.
     ///
     /// - Throws: `bad_signature`, `expired_signature`, `option_not_allowed` or `source_not_allowed`.
@@ -64,7 +66,7 @@ package struct AccessControl: Sendable {
         }
     }
 
-    /// Whether the addresses in a page of a target must do with the options that every client may have.
+    /// Whether the addresses in a target's page may have only the options that unsigned requests may have.
     func bounds(_ target: ParsedTarget) -> Bool {
         options == .presets && target.key == nil
     }

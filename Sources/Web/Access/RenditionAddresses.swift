@@ -64,6 +64,9 @@ package struct RenditionAddresses: Sendable {
         return mounted.target(rendition.format.rawValue, signed)
     }
 
+    /// Whether the targets are below a mount.
+    package var isMounted: Bool { mounted != nil }
+
     /// The source as clients know it: its URL, or its path below the mount.
     var sourceText: String { mounted?.source ?? source.canonical }
 }

@@ -154,7 +154,7 @@ struct AdminController: Sendable {
         return Self.json(
             Statistics(
                 objects: Int64(now.objects), bytes: Int64(now.bytes), limitBytes: Int64(now.limitBytes),
-                hits: Int64(now.hotHits) + Int64(now.diskHits), misses: Int64(now.misses), evictions: Int64(now.evictions),
+                hits: now.hits, misses: Int64(now.misses), evictions: Int64(now.evictions),
                 purged: Int64(now.purged), corrupt: Int64(now.corrupt), unstored: Int64(now.unstored),
                 negative: state.rememberedFailures, inProgress: state.missesInProgress, store: sharing.store,
                 cluster: sharing.cluster))

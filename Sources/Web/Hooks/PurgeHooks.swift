@@ -7,8 +7,9 @@ package import SystemIO
 
 /// Calls the hooks of the operator after purges, one request per hook at a time and in order.
 ///
-/// Failures that may pass are repeated with longer and longer pauses; a hook that fails holds up no other. The queue is bounded and in
-/// memory: what does not fit is dropped and counted, and a restart forgets what waits. Any thread; it lives as long as the process.
+/// Requests that fail for a temporary cause are repeated with growing pauses, and a hook that fails delays no other hook. The queue is
+/// bounded and in memory: requests that do not fit are dropped and counted, and a restart discards those that wait. Any thread; it lives
+/// as long as the process.
 package final class PurgeHooks: Sendable {
     /// The limits of the calls.
     package struct Limits: Sendable {

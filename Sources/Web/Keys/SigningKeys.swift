@@ -30,6 +30,9 @@ package struct SigningKeys: Sendable, CustomStringConvertible {
         return "\(keys.count) signing keys" + (named.isEmpty ? "" : ": \(named.joined(separator: "; "))")
     }
 
+    /// Whether the key that signs may sign requests for a source; true without keys.
+    package func permits(_ source: SourceURL) -> Bool { keys.first?.permits(source) ?? true }
+
     /// The key with a name alone; nil if there is none.
     package func named(_ name: String) -> SigningKeys? { keys.first { $0.name == name }.map(SigningKeys.init) }
 

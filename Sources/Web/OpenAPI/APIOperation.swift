@@ -37,7 +37,7 @@ package struct APIOperation: Sendable {
         }
     }
 
-    /// In lower case, as OpenAPI has it. `HEAD` follows from `get`, and `PURGE` has no place in OpenAPI 3.1.
+    /// The method in lower case, as OpenAPI requires. `HEAD` follows from `get`; OpenAPI 3.1 cannot describe `PURGE`.
     package let method: String
     package let path: String
     /// A target of the path, for tests.
@@ -159,21 +159,28 @@ package struct APIOperation: Sendable {
                 Answer(200, "The rendition.", APISchemas.anyRendition, fields: ["ETag", "Cache-Control"]),
                 Answer(206, "A part of it.", APISchemas.anyRendition, fields: ["Content-Range"]),
                 Answer(304, "The client has it already."),
-            ], problems: ProblemTable.request + ProblemTable.rate)
+            ], problems: ProblemTable.request + ProblemTable.rate + ProblemTable.load)
     ]
 
     private static let pages = [
         APIOperation(
             method: "get", path: "/", example: "/", id: "get_home", summary: "A page on which to try the service.",
-            answers: [Answer(200, "The page.", ["text/html; charset=utf-8": APISchemas.text]), notModified],
-            problems: [ProblemTable.Row(404, "not_found")]),
+            answers: [
+                Answer(200, "The page.", ["text/html; charset=utf-8": APISchemas.text]), part("text/html; charset=utf-8"),
+                notModified,
+            ], problems: [ProblemTable.Row(404, "not_found")]),
         APIOperation(
             method: "get", path: "/gifreel.js", example: "/gifreel.js", id: "get_script",
             summary: "The script that plays a page's GIF images as videos.",
-            answers: [Answer(200, "The script.", ["text/javascript; charset=utf-8": APISchemas.text]), notModified]),
+            answers: [
+                Answer(200, "The script.", ["text/javascript; charset=utf-8": APISchemas.text]),
+                part("text/javascript; charset=utf-8"), notModified,
+            ]),
         APIOperation(
             method: "get", path: "/openapi.json", example: "/openapi.json", id: "get_openapi", summary: "This document.",
-            answers: [Answer(200, "The document.", ["application/json": ["type": "object"]]), notModified]),
+            answers: [
+                Answer(200, "The document.", ["application/json": ["type": "object"]]), part("application/json"), notModified,
+            ]),
         APIOperation(
             method: "get", path: "/oembed", example: "/oembed?url=\(exampleURL)", id: "get_oembed",
             summary: "The oEmbed document of a page, a rendition or a source.",
@@ -183,8 +190,10 @@ package struct APIOperation: Sendable {
                 .query("maxheight", ["type": "integer", "minimum": 1, "maximum": 999_999_999], "The greatest height."),
                 .query("format", ["type": "string", "enum": ["json"]], "The form of the document."),
             ],
-            answers: [Answer(200, "The document.", ["application/json": APISchemas.reference("OEmbed")]), notModified],
-            problems: sourceProblems + ProblemTable.format),
+            answers: [
+                Answer(200, "The document.", ["application/json": APISchemas.reference("OEmbed")]), part("application/json"),
+                notModified,
+            ], problems: sourceProblems + ProblemTable.format),
     ]
 
     private static let statusID = Parameter.path(
@@ -208,6 +217,11 @@ package struct APIOperation: Sendable {
     ]
 
     private static let notModified = Answer(304, "The client has it already.")
+
+    /// A part of a page, a script or a document, which is not valid by itself.
+    private static func part(_ type: String) -> Answer {
+        Answer(206, "A part of it.", [type: APISchemas.binary], fields: ["Content-Range"])
+    }
 
     private static let operators = [
         APIOperation(

@@ -24,7 +24,7 @@ struct PageController: Sendable {
         var original: String?
         let onMiss: Mount.OnMiss
         var onError: Mount.OnError
-        /// Whether addresses must do with the options that every client may have.
+        /// Whether its addresses may have only the options that unsigned requests may have.
         let isBounded: Bool
         /// Whether its addresses are signed.
         let isSigned: Bool
@@ -109,8 +109,11 @@ struct PageController: Sendable {
             // The page needs only the facts of its source.
             let facts = self.request(Rendition(format: .json), of: page, client)
             if let accepted = await asynchronous.response(to: facts, client, url: page.target, page.terms) { return accepted }
-            let shown = await showing(page, client)
-            return await compose(shown, client, form) { (facts, result) throws(Problem) in
+            // The facts and the video share one fetch, and count as one miss.
+            var visitor = client
+            visitor.allowance = client.allowance.countedOnce
+            let shown = await showing(page, visitor)
+            return await compose(shown, visitor, form) { (facts, result) throws(Problem) in
                 let contents = contents(of: shown, facts, poster: try poster(of: shown, facts))
                 let isComposed = shown.smallerVideo != nil || (result.isStorable && queueSmallerVideo(of: shown, client))
                 let lifetime: RenditionResponder.PageLifetime =
@@ -286,13 +289,13 @@ struct PageController: Sendable {
         let text = parsed.withoutCallback(target, keys: policy.signingKeys)
         var page = try page(parsed, text: text, base: base, client)
         page.terms.varies = false
+        // A consumer of oEmbed expects a document.
+        page.onError = .problem
         if page.rendition.format == .html { return page }
         // A signature for a video or a picture permits no other rendition, and the addresses in a page are signed.
         guard page.rendition.format.isSentAsStored, !page.isSigned else { throw Self.notAPage }
         page.rendition = page.rendition.inFormat(.html)
         page.target = page.addresses.target(page.rendition)
-        // A consumer of oEmbed expects a document.
-        page.onError = .problem
         return page
     }
 

@@ -14,33 +14,33 @@ package enum ProblemTable {
         }
     }
 
-    /// Of requests that cannot be understood.
+    /// Problems of requests that cannot be understood.
     static let request = [
         Row(400, "bad_request"), Row(400, "bad_option"), Row(400, "bad_source_url"), Row(404, "not_found"),
     ]
-    /// Of requests that may not have what they ask for.
+    /// Problems of requests that are not permitted.
     static let access = [
         Row(403, "bad_signature"), Row(403, "expired_signature"), Row(403, "option_not_allowed"),
         Row(403, "source_not_allowed"),
     ]
-    /// Of sources that cannot be fetched.
+    /// Problems of sources that cannot be fetched.
     static let source = [
         Row(404, "source_not_found"), Row(410, "source_gone"), Row(502, "source_failed"), Row(502, "source_unreachable"),
         Row(504, "source_timeout"),
     ]
-    /// Of sources that cannot be converted.
+    /// Problems of sources that cannot be converted.
     static let conversion = [
         Row(415, "not_a_gif"), Row(422, "corrupt_gif"), Row(422, "too_large"), Row(422, "transcode_failed"),
     ]
-    /// Of a client that has asked for too much.
+    /// Problems of clients that exceed a limit of their own.
     static let rate = [Row(429, "rate_limited")]
-    /// Of a server that cannot do more now.
+    /// Problems of a server without capacity.
     static let load = [Row(503, "overloaded"), Row(503, "draining")]
-    /// Of operators' requests.
+    /// Problems of operators' requests.
     static let admin = [Row(401, "unauthorized")]
-    /// Of the formats that oEmbed knows and this service does not have.
+    /// The problem of a format that oEmbed defines and this service does not offer.
     static let format = [Row(501, "not_implemented")]
-    /// Of every route: those of the HTTP engine, and of a method that the route does not have.
+    /// Problems of every route: those of the HTTP engine, and that of a method that the route does not support.
     static let everywhere =
         Set(HTTPProtocolError.allCases.map { Row($0.status, $0.code) }).sorted { $0.status < $1.status }
         + [Row(405, "method_not_allowed")]

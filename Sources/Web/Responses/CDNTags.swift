@@ -3,7 +3,7 @@ internal import Fetch
 internal import HTTP
 internal import SystemIO
 
-/// The names by which a CDN removes all responses that were made of a source, or of all sources of a host.
+/// The tags by which a CDN removes all responses that were made from a source, or from all sources of a host.
 ///
 /// They are hashes, because a response of a mount must not show where its origin is.
 struct CDNTags: Equatable {

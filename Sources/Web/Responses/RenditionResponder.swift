@@ -19,21 +19,18 @@ struct RenditionResponder: Sendable {
         let resource: HTTPResource
         /// `Cache-Control` and `Cache-Status` of a hit of a plain request.
         let hit: HTTPHeaders
-        /// A ``SizeComparison``, computed at its first use.
-        let comparison = Atomic(SizeComparison.unknown.rawValue)
+        /// Whether the rendition has more bytes than its source.
+        let isLargerThanSource: Bool
+        /// Whether the source breaks off.
+        let isOfIncompleteSource: Bool
 
-        init(_ resource: HTTPResource, plain: HTTPHeaders, policyNumber: Int) {
+        init(_ resource: HTTPResource, hit: HTTPHeaders, _ facts: RenditionFacts?, policyNumber: Int) {
             self.policyNumber = policyNumber
             self.resource = resource
-            hit = RenditionResponder.with(plain, .hit)
+            self.hit = hit
+            isLargerThanSource = facts.map { resource.length > $0.sourceBytes } ?? false
+            isOfIncompleteSource = facts?.isOfIncompleteSource ?? false
         }
-    }
-
-    /// A rendition's size beside that of its GIF.
-    private enum SizeComparison: UInt8 {
-        case unknown
-        case larger
-        case notLarger
     }
 
     private let common: HTTPHeaders
@@ -67,32 +64,29 @@ struct RenditionResponder: Sendable {
         if terms.isPlain, rendition.isOfSource == (address == .source) {
             return HTTPResponse(prepared.resource, headers: prepared.hit)
         }
-        return HTTPResponse(prepared.resource, headers: Self.with(fields(rendition.alias, address, terms), .hit))
+        let isIncomplete = prepared.isOfIncompleteSource
+        let fields = fields(rendition.alias, address, terms, isIncomplete: isIncomplete)
+        return HTTPResponse(prepared.resource, headers: Self.with(fields, .hit, isIncomplete: isIncomplete))
     }
 
     /// Whether a rendition has more bytes than its GIF.
-    func isLargerThanSource(_ rendition: CachedRendition) -> Bool {
-        let prepared = prepared(rendition)
-        let known = SizeComparison(rawValue: prepared.comparison.load(ordering: .relaxed)) ?? .unknown
-        if known != .unknown { return known == .larger }
-        let facts = RenditionFacts(stored: rendition.facts)
-        let isLarger = facts.map { rendition.length > Int64($0.sourceBytes) } ?? false
-        prepared.comparison.store((isLarger ? SizeComparison.larger : .notLarger).rawValue, ordering: .relaxed)
-        return isLarger
-    }
+    func isLargerThanSource(_ rendition: CachedRendition) -> Bool { prepared(rendition).isLargerThanSource }
 
     /// Returns the response with a result of the pipeline.
     func response(_ result: RenditionResult, _ address: Address, _ terms: ResponseTerms = .plain) -> HTTPResponse {
+        let prepared = prepared(result.rendition)
+        let isIncomplete = prepared.isOfIncompleteSource
         var headers =
             result.isStorable
-            ? fields(result.rendition.alias, address, Self.limited(terms, result)) : Self.fields("no-store", vary: terms.vary)
-        headers = Self.with(headers, result.provenance)
+            ? fields(result.rendition.alias, address, Self.limited(terms, result), isIncomplete: isIncomplete)
+            : Self.fields("no-store", vary: terms.vary)
+        headers = Self.with(headers, result.provenance, isIncomplete: isIncomplete)
         switch result.provenance {
         case .stored, .unstored, .collapsed, .renewed, .shared, .followed:
             headers.append("Server-Timing", result.times.serverTiming)
         case .hit, .stale: break
         }
-        return HTTPResponse(prepared(result.rendition).resource, headers: headers)
+        return HTTPResponse(prepared.resource, headers: headers)
     }
 
     /// Returns the response with a source that is passed on as it arrives. It has no validators, because they depend on all
@@ -155,7 +149,8 @@ struct RenditionResponder: Sendable {
         var response = response(result, .source, terms)
         if lifetime == .temporary {
             response.headers = Self.with(
-                Self.fields(result.isStorable ? "no-cache" : "no-store", vary: terms.vary), result.provenance)
+                Self.fields(result.isStorable ? "no-cache" : "no-store", vary: terms.vary), result.provenance,
+                isIncomplete: prepared(result.rendition).isOfIncompleteSource)
         }
         response.body = .resource(compose(common))
         return response
@@ -184,9 +179,11 @@ struct RenditionResponder: Sendable {
 
     // MARK: Fields
 
-    private static func with(_ fields: HTTPHeaders, _ provenance: RenditionResult.Provenance) -> HTTPHeaders {
+    private static func with(
+        _ fields: HTTPHeaders, _ provenance: RenditionResult.Provenance, isIncomplete: Bool = false
+    ) -> HTTPHeaders {
         var fields = fields
-        fields.append("Cache-Status", cacheStatus(provenance))
+        fields.append("Cache-Status", cacheStatus(provenance, isIncomplete: isIncomplete))
         return fields
     }
 
@@ -197,8 +194,11 @@ struct RenditionResponder: Sendable {
     }
 
     /// The fields that instruct HTTP caches. They may store the response for as long as the origin permits this cache to, and
-    /// no longer than the signature of the request is valid.
-    private func fields(_ alias: AliasRecord?, _ address: Address, _ terms: ResponseTerms) -> HTTPHeaders {
+    /// no longer than the signature of the request is valid. The alias of a source that breaks off has a short lifetime, beyond which
+    /// they must not send the response.
+    private func fields(
+        _ alias: AliasRecord?, _ address: Address, _ terms: ResponseTerms, isIncomplete: Bool
+    ) -> HTTPHeaders {
         if address == .object {
             let year: Int64 = 31_536_000
             // The signature of an upload may expire although the object never changes.
@@ -211,6 +211,7 @@ struct RenditionResponder: Sendable {
         /// The directives for caches that may store the response for `age` seconds.
         func directives(_ age: Int) -> String {
             let age = Self.age(age, alias, terms)
+            if isIncomplete { return "public, max-age=\(min(age, left ?? age))" }
             if let left, left < age + staleFor { return "public, max-age=\(min(age, left))" }
             return "public, max-age=\(age), stale-while-revalidate=\(staleFor), stale-if-error=\(staleFor)"
         }
@@ -222,18 +223,21 @@ struct RenditionResponder: Sendable {
         return fields
     }
 
-    /// The value of `Cache-Status` (RFC 9211).
-    static func cacheStatus(_ provenance: RenditionResult.Provenance) -> String {
-        switch provenance {
-        case .hit: "gifreel; hit"
-        case .stale(let age): "gifreel; hit; ttl=-\(age)"
-        case .stored: "gifreel; fwd=miss; stored"
-        case .renewed: "gifreel; fwd=stale; fwd-status=304; stored"
-        case .unstored(let reason): "gifreel; fwd=miss; detail=\(reason.token)"
-        case .collapsed: "gifreel; fwd=miss; collapsed"
-        case .shared: "gifreel; fwd=miss; stored; detail=shared"
-        case .followed: "gifreel; fwd=miss; collapsed; detail=shared"
-        }
+    /// The value of `Cache-Status` (RFC 9211). It has one `detail`: that the source breaks off, or else what the provenance tells.
+    static func cacheStatus(_ provenance: RenditionResult.Provenance, isIncomplete: Bool = false) -> String {
+        let (status, detail): (String, String?) =
+            switch provenance {
+            case .hit: ("gifreel; hit", nil)
+            case .stale(let age): ("gifreel; hit; ttl=-\(age)", nil)
+            case .stored: ("gifreel; fwd=miss; stored", nil)
+            case .renewed: ("gifreel; fwd=stale; fwd-status=304; stored", nil)
+            case .unstored(let reason): ("gifreel; fwd=miss", reason.token)
+            case .collapsed: ("gifreel; fwd=miss; collapsed", nil)
+            case .shared: ("gifreel; fwd=miss; stored", "shared")
+            case .followed: ("gifreel; fwd=miss; collapsed", "shared")
+            }
+        let shown = isIncomplete ? "incomplete-source" : detail
+        return shown.map { "\(status); detail=\($0)" } ?? status
     }
 
     /// The value of `Cache-Status` of a source that is passed on.
@@ -260,8 +264,11 @@ struct RenditionResponder: Sendable {
         let attached = rendition.attachment as? Prepared
         if let attached, attached.policyNumber == policyNumber { return attached }
         let address = rendition.isOfSource ? Address.source : .object
+        let facts = RenditionFacts(stored: rendition.facts)
+        let isIncomplete = facts?.isOfIncompleteSource ?? false
+        let plain = fields(rendition.alias, address, .plain, isIncomplete: isIncomplete)
         let prepared = Prepared(
-            resource(rendition), plain: fields(rendition.alias, address, .plain), policyNumber: policyNumber)
+            resource(rendition), hit: Self.with(plain, .hit, isIncomplete: isIncomplete), facts, policyNumber: policyNumber)
         // The attachment keeps its first value until the rendition leaves the cache's memory, which a reload causes. A request
         // under the old policy may have attached its parts again meanwhile; this response must not use them.
         if attached == nil { rendition.attach(prepared) }

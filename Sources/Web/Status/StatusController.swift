@@ -115,7 +115,7 @@ struct EventStream: Sendable {
         Array("\(isFinal ? "id: \(lastID)\n" : "")data: ".utf8) + document + [UInt8(ascii: "\n")]
     }
 
-    /// What keeps a connection open without an event.
+    /// A comment, which keeps a connection open while there is no event.
     static let comment = Array(":\n\n".utf8)
 }
 

@@ -79,7 +79,7 @@ private struct HealthAddress: CustomStringConvertible {
         self.url = url
     }
 
-    /// - Throws: ``SettingsError`` if the server takes a free port and does not write which.
+    /// - Throws: ``SettingsError`` if the server selects a free port and writes it to no file.
     init(_ settings: Settings) throws(SettingsError) {
         let server = settings.server
         if let path = server.unixPath {

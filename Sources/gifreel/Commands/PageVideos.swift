@@ -15,6 +15,10 @@ struct PageVideos {
     private let root: String?
     private let client: ServerClient
     private let asksForFacts: Bool
+    /// One of these has to match a source.
+    private let patterns: [SourcePattern]
+    /// The sources that are available through mounts only.
+    private let privateSources: [SourceScope]
     private let mounts: [String: Mount]
     private let keys: SigningKeys
     private let expires: Int64?
@@ -28,17 +32,19 @@ struct PageVideos {
     ///   - server: The address at which browsers reach the server, with or without a trailing slash.
     ///   - asksForFacts: Whether the server is asked for the facts of each GIF. It is always asked for those of other
     ///     sources, because most of them are still.
+    ///   - patterns: The sources that the server may fetch.
     ///   - options: Options of videos and posters, as `name=value`.
     ///   - expires: The expiry of signatures in seconds since 1970; nil for none.
     init(
-        server: String, asksForFacts: Bool, options: [String], mounts: [String: Mount], keys: SigningKeys,
-        presets: RenditionPresets,
-        expires: Int64?
+        server: String, asksForFacts: Bool, patterns: [SourcePattern], options: [String], mounts: [String: Mount],
+        keys: SigningKeys, presets: RenditionPresets, expires: Int64?
     ) throws(SettingsError) {
         self.server = server.hasSuffix("/") ? String(server.dropLast()) : server
         root = (try? SourceURL(self.server + "/"))?.canonical
         client = ServerClient(server: server, token: nil)
         self.asksForFacts = asksForFacts
+        self.patterns = patterns
+        privateSources = mounts.values.filter(\.isPrivate).map { SourceScope(below: $0.origin) }
         self.mounts = mounts
         self.keys = keys
         self.expires = expires
@@ -55,11 +61,13 @@ struct PageVideos {
 
     /// The video of the animation at a URL. Blocks if the server is asked for facts.
     ///
-    /// - Returns: Nil if the server cannot have the source, or reports that it cannot convert it, and for the server's own files.
+    /// - Returns: Nil if the server cannot have the source, if the settings refuse the source, or if the server reports that it cannot
+    ///   convert the source, and for the server's own files.
     func video(_ url: String) -> EmbeddedVideo? {
         guard let source = try? SourceURL(url), !isServed(source) else { return nil }
         let addresses = RenditionAddresses(
             of: source, mounts: mounts, keys: keys, expires: expires, preset: preset, presets: presets)
+        guard isAllowed(source, isMounted: addresses.isMounted) else { return nil }
         func address(_ rendition: Rendition) -> String { server + addresses.target(rendition) }
         let video = page.inFormat(.mp4)
         let mayBeStill = !source.path.lowercased().hasSuffix(".gif")
@@ -82,6 +90,12 @@ struct PageVideos {
         return EmbeddedVideo(
             sources: sources, poster: address(poster),
             size: facts.videoSize(of: page), loops: facts.playCount(of: page) != 1)
+    }
+
+    /// Whether the settings allow requests for renditions of the source. The address of its host and the port are left to the server.
+    private func isAllowed(_ source: SourceURL, isMounted: Bool) -> Bool {
+        patterns.contains { $0.matches(source) } && keys.permits(source)
+            && (isMounted || !privateSources.contains { $0.contains(source) })
     }
 
     /// Whether the URL is one of the server's own: a rendition, a stored file, or a path of a mount. The site of the pages may have

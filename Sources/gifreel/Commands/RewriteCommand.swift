@@ -84,8 +84,8 @@ struct RewriteCommand: ParsableCommand {
                 throw SettingsError("Give --server, or set server.public_url.")
             }
             let videos = try PageVideos(
-                server: server, asksForFacts: facts, options: options, mounts: configuration.mounts,
-                keys: configuration.signingKeys, presets: configuration.defaults.presets,
+                server: server, asksForFacts: facts, patterns: configuration.fetch.allow, options: options,
+                mounts: configuration.mounts, keys: configuration.signingKeys, presets: configuration.defaults.presets,
                 expires: try expires.map(SignCommand.time))
             let extensions = try formats.flatMap(\.fileExtensions)
             for file in files.isEmpty ? ["-"] : files {

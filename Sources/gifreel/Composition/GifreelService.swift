@@ -87,8 +87,10 @@ package final class GifreelService: Sendable {
             }
             limits = ClientLimits(configuration.web, clock: clock, factory: registry)
             hookThreads = WorkThreads(count: 2, limit: 64, name: "gifreel-hooks")
-            hooks = PurgeHooks(threads: hookThreads, factory: registry, logger: logger) { request throws(FetchError) in
-                try request.send(userAgent: "gifreel/\(Gifreel.version)", timeout: .seconds(10))
+            let hookLimits = PurgeHooks.Limits()
+            hooks = PurgeHooks(hookLimits, threads: hookThreads, factory: registry, logger: logger) {
+                request throws(FetchError) in
+                try request.send(userAgent: "gifreel/\(Gifreel.version)", timeout: hookLimits.timeout)
             }
             hooks.setHooks(configuration.purgeHooks)
             traces = TraceExport(configuration.tracing, registry: registry, logger: logger)

@@ -254,7 +254,7 @@ extension ServiceConfiguration {
             guard settings.s3 == Settings.Mount.S3() else {
                 throw SettingsError("\(name).s3 is set, but \(name).origin does not begin with s3://.")
             }
-            return Mount(origin: try url(origin, "\(name).origin"))
+            return Mount(origin: try url(origin, "\(name).origin", "an http or https URL or s3://bucket/prefix"))
         }
         guard settings.query == .options else {
             throw SettingsError("\(name).query is forward, but requests to S3 are signed without a query.")
@@ -305,12 +305,14 @@ extension ServiceConfiguration {
         }
     }
 
-    private static func url(_ text: String, _ name: String) throws(SettingsError) -> SourceURL {
+    private static func url(
+        _ text: String, _ name: String, _ expectation: String = "an http or https URL"
+    ) throws(SettingsError) -> SourceURL {
         let url: SourceURL
         do throws(SourceURLError) {
             url = try SourceURL(text)
         } catch {
-            throw .wrongValue(name, text, "an http or https URL")
+            throw .wrongValue(name, text, expectation)
         }
         guard url.query == nil else { throw .wrongValue(name, text, "a URL without a query") }
         return url
@@ -371,6 +373,9 @@ extension RenditionPresets {
         for (name, pairs) in presets.sorted(by: { $0.key < $1.key }) {
             guard name.utf8.allSatisfy(Route.isNameByte) else {
                 throw SettingsError("presets.\(name) cannot be used: a preset's name consists of a-z, 0-9, - and _.")
+            }
+            guard !RenditionPresets().names.contains(name) else {
+                throw SettingsError("presets.\(name) cannot be used: “\(name)” is a built-in preset; choose another name.")
             }
             do throws(RenditionError) {
                 try add(name, pairs.map { RenditionPresets.Option(name: $0.name, value: $0.value) })

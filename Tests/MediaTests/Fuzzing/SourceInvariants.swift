@@ -118,7 +118,7 @@ enum Composition {
         if Decoder.format != .gif { return nil }
         // Only the last image can be broken off, and only where the file is.
         let missing = summary.delays.count - result.frames
-        guard missing == 0 || (missing == 1 && summary.isBrokenOff) else { return "\(missing) frames are missing" }
+        guard missing == 0 || (missing == 1 && summary.ending == .brokenOff) else { return "\(missing) frames are missing" }
         return nil
     }
 

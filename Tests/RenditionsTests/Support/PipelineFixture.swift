@@ -32,6 +32,7 @@ final class PipelineFixture: Sendable {
         var conversionError: RenditionError?
         var convertedCount = 8
         var frames = 5
+        var breaksOff = false
         var seconds: Int64 = 1_700_000_000
     }
 
@@ -112,6 +113,11 @@ final class PipelineFixture: Sendable {
     /// Sets the size of renditions that are produced from now on.
     func setConvertedCount(_ count: Int) {
         script.state.withLock { $0.convertedCount = count }
+    }
+
+    /// Sets whether sources break off that are converted from now on.
+    func setBreaksOff(_ breaksOff: Bool) {
+        script.state.withLock { $0.breaksOff = breaksOff }
     }
 
     /// Moves the clock.
@@ -200,9 +206,9 @@ final class PipelineFixture: Sendable {
             _ source: Source, _ rendition: Rendition, _ flight: Flight, _ cache: Cache, _ gate: AsyncGate?
         ) async throws(RenditionError) -> Converter.Conversion {
             flight.markQueued()
-            let (error, count, frames) = state.withLock { state in
+            let (error, count, frames, breaksOff) = state.withLock { state in
                 state.conversions.append(rendition.canonicalText)
-                return (state.conversionError, state.convertedCount, state.frames)
+                return (state.conversionError, state.convertedCount, state.frames, state.breaksOff)
             }
             await gate?.pass()
             if let error { throw error }
@@ -211,7 +217,7 @@ final class PipelineFixture: Sendable {
             else { throw .overloaded(cause: "no file") }
             let result = TranscodeResult(
                 sourceWidth: 1, sourceHeight: 1, width: 2, height: 2, frames: frames, samples: 1, duration: 1,
-                loopCount: nil, bytes: count)
+                loopCount: nil, isBrokenOff: breaksOff, bytes: count)
             return Converter.Conversion(
                 file: file, report: WorkerReport(result: result, queued: .zero, ran: .zero, cpuMicroseconds: 0, peakBytes: 0))
         }

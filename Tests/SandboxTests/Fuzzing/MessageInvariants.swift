@@ -52,7 +52,7 @@ enum MessageSeeds {
         job.fault = .hang
         let result = TranscodeResult(
             sourceWidth: 97, sourceHeight: 63, width: 98, height: 64, frames: 12, samples: 11, duration: 300, loopCount: 0,
-            isTransparent: true, hasAlpha: true, bytes: 4096)
+            isTransparent: true, hasAlpha: true, isBrokenOff: true, bytes: 4096)
         let failures: [TranscodeError] = [
             .notAGIF, .still(.webp), .incomplete(.apng), .corrupt(.webp, .noCanvas), .tooLarge(.frames, value: 9, maximum: 8),
             .encoderMissing(.avif), .codecMissing(.av1), .failed(.mux, code: -28), .outOfMemory,

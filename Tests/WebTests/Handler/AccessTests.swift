@@ -49,12 +49,11 @@ import Testing
 
     @Test func noCacheMayStoreAnErrorForLongerThanItsRequestIsValid() async throws {
         try await WebFixture.run(paths) { web async throws in
-            let soon = currentSeconds() + 30
             for format in ["mp4", "json", "html"] {
                 #expect(
                     try await web.request("GET", web.target(format, "/none.gif"))["cache-control"] == "public, max-age=60")
                 for accept in ["*/*", "text/html"] {
-                    let target = web.target("\(format),expires=\(soon)", "/none.gif")
+                    let target = web.target("\(format),expires=\(currentSeconds() + 30)", "/none.gif")
                     let response = try await web.request("GET", target, headers: ["Accept: \(accept)"])
                     let field = try #require(response["cache-control"])
                     let seconds = try #require(Int(field.trimmingPrefix("public, max-age=")), "\(field)")
@@ -212,12 +211,20 @@ import Testing
                 ("DELETE", web.target("mp4", "/a.gif"), "GET, HEAD, OPTIONS, PURGE"), ("GET", "/prewarm", "POST, OPTIONS"),
                 ("POST", "/cache", "GET, HEAD, DELETE, OPTIONS"), ("PURGE", "/", "GET, HEAD, OPTIONS"),
                 ("POST", "/healthz", "GET, HEAD, OPTIONS"), ("POST", web.target("mp4", "/a.gif"), "GET, HEAD, OPTIONS, PURGE"),
+                // Without a source, the target has a meaning with a body only.
+                ("PUT", "/mp4", "POST, OPTIONS"), ("PATCH", "/jpg?width=20", "POST, OPTIONS"),
+                ("DELETE", "/mp4", "POST, OPTIONS"), ("PURGE", "/mp4", "POST, OPTIONS"),
             ] {
                 let response = try await web.request(method, target)
                 #expect(response.status == 405 && response["allow"] == allowed, "\(method) \(target)")
                 #expect(
                     response.detail
                         == "\(method) is not allowed for this route. The allowed methods are \(allowed).", "\(target)")
+            }
+            for (method, target, status) in [
+                ("GET", "/mp4", 400), ("HEAD", "/mp4", 400), ("PUT", "/mp4?width=1", 400), ("PUT", "/nothing", 404),
+            ] {
+                #expect(try await web.request(method, target).status == status, "\(method) \(target)")
             }
         }
     }

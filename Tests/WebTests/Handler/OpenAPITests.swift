@@ -127,6 +127,21 @@ import Testing
         }
     }
 
+    @Test func partsOfPagesAndDocumentsAreAmongTheResponses() async throws {
+        let table = APIOperation.table(try presets())
+        try await WebFixture.run(["/a.gif": { _ in .ok(Self.gif) }]) { web async throws in
+            for (path, query) in [
+                ("/", ""), ("/gifreel.js", ""), ("/openapi.json", ""), ("/oembed", "?url=\(web.origin.url("/a.gif"))"),
+            ] {
+                let operation = try #require(table.first { $0.path == path })
+                for (range, status) in [("bytes=0-9", 206), ("bytes=99999999-", 416)] {
+                    let response = try await web.request("GET", path + query, headers: ["Range: \(range)"])
+                    #expect(response.status == status && operation.statuses.contains(status), "\(path): \(response.status)")
+                }
+            }
+        }
+    }
+
     @Test func everyReferenceHasASchema() throws {
         let document = OpenAPIDocument.document(try presets(), version: "1", publicURL: nil)
         let text = String(decoding: JSONText.encode(document), as: UTF8.self)

@@ -233,6 +233,28 @@ import Testing
         }
     }
 
+    @Test func theFactsAndTheVideoOfAPageWithTheGIFAreOneMissAndOneFetch() async throws {
+        try await WebFixture.run(paths) {
+            $0.policy.rateLimit = RateLimit(perMinute: 1, burst: 1)
+        } _: { web async throws in
+            let page = try await web.request("GET", web.target("html,on_miss=original", "/a.gif"))
+            #expect(page.status == 200 && page.text.contains("<img src=\"\(web.origin.url("/a.gif"))\""), "\(page.text)")
+            #expect(web.origin.count("/a.gif") == 1)
+            // The client has no other miss.
+            #expect(try await web.request("GET", web.target("json", "/short.gif")).status == 429)
+        }
+    }
+
+    @Test func aPageWithTheGIFOfAMissingSourceCostsOneMiss() async throws {
+        try await WebFixture.run(paths) {
+            $0.policy.rateLimit = RateLimit(perMinute: 1, burst: 2)
+        } _: { web async throws in
+            #expect(try await web.request("GET", web.target("html,on_miss=original", "/none.gif")).status == 404)
+            #expect(try await web.request("GET", web.target("json", "/a.gif")).status == 200)
+            #expect(try await web.request("GET", web.target("json", "/short.gif")).status == 429)
+        }
+    }
+
     @Test func aPageOfAMountShowsTheGIFAtTheMount() async throws {
         let origin = try LoopbackOrigin(paths)
         defer { origin.stop() }

@@ -64,7 +64,7 @@ import Testing
             #expect(response.status == 400 && response.code == "bad_option")
             #expect(
                 response.detail
-                    == "The option “preset” names “cart”, which does not exist; there is card, game, small, sticker.")
+                    == "The option “preset” names “cart”, which does not exist; the presets are card, game, small, sticker.")
             let facts = try await web.request("GET", web.target("json,preset=card", "/a.gif"))
             #expect(facts.status == 400 && facts.detail == "The option “preset” has no effect on json.")
             let twice = try await web.request("GET", web.target("mp4,preset=card,preset=card", "/a.gif"))

@@ -11,12 +11,17 @@ struct SharedObjectTests {
     /// A tier without objects, which counts the questions.
     private final class EmptyTier: SharedTier {
         private let count = Mutex(0)
+        private let answer: SharedLookUp
+
+        init(answering answer: SharedLookUp = .absent) {
+            self.answer = answer
+        }
 
         var questions: Int { count.withLock { $0 } }
 
         func load(_ id: ObjectID, fileExtension: String, into file: StagedFile) async -> SharedLookUp {
             count.withLock { $0 += 1 }
-            return .absent
+            return answer
         }
 
         func save(_ rendition: CachedRendition) async -> Bool { true }
@@ -37,6 +42,15 @@ struct SharedObjectTests {
                 #expect(response.status == status, "\(digit)")
             }
             #expect(tier.questions == 2)
+        }
+    }
+
+    @Test func aStoreThatCannotTellIsADocumentedProblem() async throws {
+        try await WebFixture.run([:], { $0.tier = EmptyTier(answering: .unavailable) }) { web async throws in
+            let response = try await web.request("GET", "/object/\(String(repeating: "1", count: 64)).mp4")
+            #expect(response.status == 503 && response.code == "overloaded")
+            let operation = try #require(APIOperation.table(RenditionPresets()).first { $0.id == "get_object" })
+            #expect(operation.statuses.contains(503))
         }
     }
 }

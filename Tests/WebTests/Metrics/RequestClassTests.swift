@@ -12,7 +12,8 @@ import Testing
             ("gifreel; fwd=miss; stored", .miss), ("gifreel; fwd=miss; detail=original", .miss),
             ("gifreel; fwd=miss; collapsed", .collapsed), ("gifreel; fwd=miss; collapsed; detail=shared", .collapsed),
             ("gifreel; fwd=miss; stored; detail=shared", .miss), ("gifreel; fwd=stale; fwd-status=304; stored", .miss),
-            ("gifreel; fwd=miss; detail=disk-full", .miss), ("", .none), ("gifreel", .none),
+            ("gifreel; fwd=miss; detail=disk-full", .miss), ("gifreel; hit; detail=incomplete-source", .hit), ("", .none),
+            ("gifreel", .none),
         ] as [(String, RequestClass.CacheUse)])
     func theCacheStatusNamesTheUseOfTheCache(_ field: String, _ use: RequestClass.CacheUse) {
         #expect(RequestClass.CacheUse(field) == use)

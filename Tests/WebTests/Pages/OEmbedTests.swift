@@ -185,6 +185,26 @@ import Testing
         }
     }
 
+    @Test func aSourceThatCannotBeConvertedIsAProblemAndNotItself() async throws {
+        // The signature and a canvas, and no frame.
+        let broken = Array(GIFBuilder.animation(frames: 2).prefix(40))
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(broken) }])
+        defer { origin.stop() }
+        try await WebFixture.run([:]) { settings in
+            var mount = Mount(origin: try SourceURL(origin.url("/")))
+            mount.onError = .original
+            settings.policy.mounts = ["media": mount]
+            settings.policy.publicURL = "https://gifs.example"
+        } _: { web async throws in
+            for own in ["html,on_error=original/\(origin.url("/a.gif"))", "media/a.html", "media/a.mp4"] {
+                let url = PercentEncoding.encode("https://gifs.example/\(own)")
+                let response = try await web.request("GET", "/oembed?url=\(url)")
+                #expect(response.status == 422 && response.code == "corrupt_gif", "\(own): \(response.status)")
+                #expect(response["content-type"] == "application/problem+json", "\(own)")
+            }
+        }
+    }
+
     @Test func anAddressThatIsNoPageOfThisServerIsRefused() async throws {
         try await WebFixture.run { web async throws in
             for (url, code) in [

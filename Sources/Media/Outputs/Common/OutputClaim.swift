@@ -53,7 +53,7 @@ extension OutputClaim {
 }
 
 extension Transcoder {
-    /// Whether a worker's numbers are possible within the job's limits. Readers of the output reserve memory for so many frames.
+    /// Whether a worker's numbers are possible within the job's limits. Readers of the output reserve memory by these numbers.
     package func allows(_ result: TranscodeResult) -> Bool {
         result.isInRange && max(result.sourceWidth, result.sourceHeight) <= limits.side
             && result.sourceWidth * result.sourceHeight <= limits.canvasPixels && result.frames <= limits.frames

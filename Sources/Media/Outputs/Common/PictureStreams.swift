@@ -2,7 +2,7 @@
 struct PictureStreams: ~Copyable {
     private static let headerLength = 256
     /// Pixels up to which both streams are encoded at once. Above, alpha comes first and then the colours, from the beginning of the
-    /// source: that takes decoding twice and the memory of one encoder.
+    /// source: that takes decoding twice, the memory of one encoder, and all packets of alpha.
     private static let mostPixelsAtOnce = 2_500_000
 
     private let hasAlpha: Bool

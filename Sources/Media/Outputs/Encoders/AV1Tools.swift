@@ -53,8 +53,8 @@ struct AV1Tools: Equatable {
         return AV1Tools(.thorough, isScreen: true, middle: work.bytes <= 40_000 ? 37 : 40, speed: 4)
     }
 
-    /// The tools for an image sequence. The thorough search takes up to 0.5 µs per pixel, so that this much work takes 20 seconds.
-    /// Drawings of half as many pixels have a slower speed, which saves bytes. Films would lose quality by it.
+    /// The tools for an image sequence. The thorough search takes up to 0.5 µs per pixel, so its largest work takes 20 seconds.
+    /// Drawings of up to half as many pixels are encoded at a slower speed, which saves bytes. Films would lose quality by that.
     static func image(_ content: PictureContent, _ work: Work) -> AV1Tools {
         let isScreen = content.isScreen
         guard work.pixels <= 40_000_000 else {
@@ -81,7 +81,7 @@ struct AV1Tools: Equatable {
         self.speed = speed
     }
 
-    /// The most frames from one sync sample to the next, as x264 has it.
+    /// The largest number of frames from one sync sample to the next: x264's default.
     private static let longestGroup: Int32 = 250
 
     /// The quantizer for `quality` 1…100: two straight lines that meet at the default, 60. Lower is better and larger.

@@ -12,7 +12,7 @@ struct DrawingSearch: Equatable {
     /// The largest part of the canvas, on average, that counts as little.
     private static let littleChange = 0.3
     private static let manyReferences = 6
-    /// What the preset has.
+    /// The number of references in the preset.
     private static let fewReferences = 3
     /// The macroblocks of all references that level 4.0 allows (`MaxDpbMbs` of ITU-T H.264 table A-1). Fewer devices decode higher
     /// levels.

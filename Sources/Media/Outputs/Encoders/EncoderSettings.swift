@@ -23,7 +23,7 @@ protocol EncoderSettings: Sendable {
 protocol MP4EncoderSettings: EncoderSettings {
     static var codec: VideoCodec { get }
 
-    /// By how many steps a picture is quantized more coarsely that is wholly a mean of pictures with different dither
+    /// The number of steps by which a picture is quantized more coarsely if all of it is a mean of pictures with different dither
     /// (``TemporalFilter``). 0 where libavcodec passes the encoder no offsets.
     static var temporalMeanOffset: Double { get }
 

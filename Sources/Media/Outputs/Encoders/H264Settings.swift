@@ -28,7 +28,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     }
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    package static let version = "x264-17"
+    package static let version = "x264-18"
 
     /// The named preset that the options start from.
     static let preset = "medium"
@@ -40,8 +40,8 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     /// (`b-adapt=0`): the search for a better one costs more than anything else and finds a worse one. Psychovisual
     /// optimisation is off: it adds grain to what has none.
     ///
-    /// A flat scaling matrix that is written down changes no sample: it makes the stream one of High profile, which x264
-    /// otherwise calls Main where there are no 8×8 transforms.
+    /// An explicit flat scaling matrix changes no sample. With it, x264 declares High profile; without 8×8 transforms, x264
+    /// would otherwise declare Main.
     static let options =
         "psy=0:weightp=0:scenecut=0:b-adapt=0:subme=2:trellis=1:8x8dct=0:"
         + "cqm4=16,16,16,16,16,16,16,16,16,16,16,16,16,16,16,16"
@@ -114,9 +114,9 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
 /// Lookahead and threads of an encoder for a canvas of some size, so that a job stays within 64 MB and 60 bytes per pixel, and
 /// within 84 where a large picture has a second thread. The references of ``DrawingSearch`` may add up to 17.
 ///
-/// Measured with x264 0.164: 46 bytes a pixel in any case, 3 for each frame of lookahead, 24 for a second thread, beside
-/// 40 MB of libraries, tables and what large pages leave unused. Lookahead makes small files, by a tenth at 25 against 5, and hardly more beyond;
-/// a second thread makes only a quick answer.
+/// Measured with x264 0.164: 46 bytes per pixel in any case, 3 for each frame of lookahead and 24 for a second thread, in addition
+/// to 40 MB of libraries, tables and unused parts of large pages. A lookahead of 25 frames makes files a tenth smaller than one of 5,
+/// and a longer one hardly saves more. A second thread only shortens the wait.
 struct EncoderBudget: Equatable {
     /// Frames of lookahead.
     let lookahead: Int

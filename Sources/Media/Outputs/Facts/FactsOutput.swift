@@ -7,7 +7,7 @@
 package enum FactsOutput: OutputMaker {
     /// Bytes of a delay.
     package static let delayLength = MemoryLayout<UInt64>.size
-    static let version = "facts-5"
+    static let version = "facts-6"
 
     static func make<Decoder: AnimationDecoder & ~Copyable>(
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32,
@@ -19,7 +19,7 @@ package enum FactsOutput: OutputMaker {
         guard try walk.next() else { throw .incomplete(Decoder.format) }
         let placeholder = try Placeholder(walk.canvas)
         var isTransparent = walk.canvas.hasTransparency(in: nil)
-        let decodesAll = summary.isBrokenOff || Decoder.format != .gif
+        let decodesAll = summary.ending != .complete || Decoder.format != .gif
         if decodesAll || summary.hasTransparency {
             var hasNext = true
             while hasNext && (decodesAll || !isTransparent) {
@@ -45,7 +45,7 @@ package enum FactsOutput: OutputMaker {
             sourceWidth: summary.width, sourceHeight: summary.height, width: summary.width, height: summary.height,
             frames: frames, samples: 0, duration: delays.reduce(0, +), timescale: summary.timescale,
             loopCount: summary.loopCount, sourceFormat: Decoder.format, isTransparent: isTransparent,
-            hasAlpha: summary.hasAlpha, bytes: file.count)
+            hasAlpha: summary.hasAlpha, isBrokenOff: summary.ending == .brokenOff, bytes: file.count)
     }
 
     /// Inspects a worker's file: its length, and the placeholder. Delays are checked when they are read; see ``delays(_:)``.

@@ -4,11 +4,15 @@ internal import CAV
 ///
 /// The first frame is decoded and shown at media time 0, so no edit list is needed that a player could overlook, and the sample
 /// durations add up to the animation's. The encoder asks for the packets before the second frame to be decoded before time 0; here
-/// they follow the first packet at distances of one unit. Other packets have the encoder's decoding times, which are not after the
-/// times at which they are shown: VLC delays a whole video by the time that a frame is decoded late. Only the packet of the last frame
-/// and those after it differ: each is decoded when the one before it has been shown, so that the last frame's sample has the frame's
-/// own duration. Browsers end a video by it, and would cut the last frame short. If this makes a frame late, its composition offset is
-/// negative (`ctts` version 1, ISO/IEC 14496-12 §8.6.1.3). Not thread-safe.
+/// they follow the first packet at distances of one unit. If the first frames last two units or less, one of them is decoded up to two
+/// units late. Other packets keep the encoder's decoding times, which are not after their presentation times: VLC would delay the whole
+/// video by the time that a frame is decoded late.
+///
+/// Only the packet of the last frame and those after it differ: each is decoded when the one before it has been shown, so that the
+/// last frame's sample has the frame's own duration. Browsers end a video by this duration, and would otherwise cut the last frame
+/// short. If this makes a frame late, its composition offset is negative (`ctts` version 1, ISO/IEC 14496-12 §8.6.1.3).
+///
+/// Not thread-safe.
 struct MP4Muxer: ~Copyable {
     /// How far decoding times are set back, so that libavformat sees none that is later than its composition time. It writes
     /// them relative to the first, so the distance is not in the file. Composition times differ from decoding times by less

@@ -99,7 +99,7 @@ enum VideoOutput: OutputMaker {
             sourceWidth: summary.width, sourceHeight: summary.height, width: source.width, height: source.height,
             frames: source.frames, samples: isOneSample ? 1 : source.samples * loops, duration: round * loops,
             timescale: timeline.timescale, loopCount: summary.loopCount, sourceFormat: Decoder.format,
-            bytes: length)
+            isBrokenOff: summary.ending == .brokenOff, bytes: length)
     }
 
     /// Encodes the last picture once more for each round after the first. Copies of one packet would be IDR pictures in a row with the
@@ -121,9 +121,9 @@ enum VideoOutput: OutputMaker {
         var clock = FrameClock(timescale: summary.timescale)
         var (last, lastButOne) = (0, 0)
         // The frame in which a file breaks off is rarely whole.
-        for (index, delay) in summary.delays.dropLast(summary.isBrokenOff ? 1 : 0).enumerated() {
+        for (index, delay) in summary.delays.dropLast(summary.ending != .complete ? 1 : 0).enumerated() {
             let shown = clock.advance(by: delay)
-            guard let time = timeline.place(time: shown.start, duration: shown.duration), timeline.admits(time) else {
+            guard let span = timeline.place(time: shown.start, duration: shown.duration), let time = timeline.admit(span) else {
                 continue
             }
             timeline.note(time)

@@ -36,7 +36,7 @@ extension PosterMaker {
         return TranscodeResult(
             sourceWidth: width, sourceHeight: height, width: picture.width, height: picture.height,
             frames: walk.frames, samples: 1, duration: 0, loopCount: walk.loopCount, sourceFormat: Decoder.format,
-            isTransparent: picture.hasTransparency, bytes: length)
+            isTransparent: picture.hasTransparency, isBrokenOff: walk.breaksOff(), bytes: length)
     }
 }
 

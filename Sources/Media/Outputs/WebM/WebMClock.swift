@@ -24,7 +24,7 @@ struct WebMClock: Equatable {
     func ticks(_ time: Int) -> Int {
         let (seconds, rest) = time.quotientAndRemainder(dividingBy: timescale)
         let (whole, overflow) = seconds.multipliedReportingOverflow(by: Self.nanosecond / scale)
-        // No animation lasts as long. A worker may claim it.
+        // No animation lasts that long, but a worker may claim it.
         guard !overflow, whole < 1 << 62 else { return 1 << 62 }
         return whole + (rest * (Self.nanosecond / scale) + timescale / 2) / timescale
     }

@@ -49,7 +49,7 @@ enum WebMInspection {
         return "vp09.00.\(VP9Level.of(width: claim.width, height: claim.height, shortest: blocks.shortest).number).08"
     }
 
-    /// The positions of the parts are those that they have.
+    /// Checks that the positions in the index of parts are those of the parts.
     private static func inspectSeekHead(
         _ contents: EBMLContents, _ heads: [EBMLSpan], segment: Range<Int>
     ) throws(OutputFlaw) {

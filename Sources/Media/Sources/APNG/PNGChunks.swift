@@ -4,8 +4,6 @@ internal import CPNG
 struct PNGChunk {
     /// The four letters of the type, the first in the highest byte.
     var type: UInt32
-    /// Where the chunk begins in the file, with its length.
-    var start: Int
     /// The data, which lie between type and checksum.
     var data: UnsafeRawBufferPointer
 
@@ -61,7 +59,6 @@ struct PNGChunks {
         guard count <= bytes.count - position - Self.frame, let base = bytes.baseAddress else { return nil }
         let type = bytes.loadUnaligned(fromByteOffset: position + 4, as: UInt32.self).bigEndian
         defer { position += Self.frame + count }
-        return PNGChunk(
-            type: type, start: position, data: UnsafeRawBufferPointer(start: base + (position + 8), count: count))
+        return PNGChunk(type: type, data: UnsafeRawBufferPointer(start: base + (position + 8), count: count))
     }
 }

@@ -51,7 +51,10 @@ extension AnimationDecoder where Self: ~Copyable {
 package enum AnimationEnding: Sendable {
     /// The file has its end marker.
     case complete
-    /// The file ends early or continues with unreadable bytes. The complete frames before them count.
+    /// After a whole frame, the file ends or continues with unreadable bytes, without its end marker. Some encoders write no marker,
+    /// and browsers do not miss it.
+    case unmarked
+    /// The file ends or becomes unreadable before or within a frame. The complete frames before it count.
     case brokenOff
 }
 

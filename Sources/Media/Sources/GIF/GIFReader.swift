@@ -30,7 +30,7 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
     private var firstFrame = Rectangle.empty
     private var hasFrame = false
 
-    private struct Control {
+    private struct Control: Equatable {
         var delay = 0
         var disposal = AnimationFrame.Disposal.unspecified
         var transparentIndex: UInt8?
@@ -79,7 +79,7 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
         while ending == nil {
             var record = UNDEFINED_RECORD_TYPE
             guard DGifGetRecordType(source.handle, &record) == GIF_OK else {
-                ending = .brokenOff
+                ending = isBetweenFrames ? .unmarked : .brokenOff
                 break
             }
             switch record {
@@ -90,11 +90,14 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
             case TERMINATE_RECORD_TYPE:
                 ending = .complete
             default:
-                ending = .brokenOff
+                ending = isBetweenFrames ? .unmarked : .brokenOff
             }
         }
         return false
     }
+
+    /// Whether a whole frame was read, and no control block of another one.
+    private var isBetweenFrames: Bool { hasFrame && control == Control() }
 
     private mutating func readDescriptor() throws(TranscodeError) -> Bool {
         let status = gifreel_gif_image_header(source.handle)

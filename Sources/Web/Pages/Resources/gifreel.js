@@ -1,6 +1,6 @@
 "use strict";
 // Plays the GIFs of a page, or the formats in data-sources, as videos of this server. Where anything fails, the image stays.
-// <script src="https://gifs.example.com/gifreel.js" defer></script>; attributes and limits: docs/pages.md.
+// Attributes of its tag, and limits: docs/pages.md.
 (() => {
   const { src, dataset: settings } = document.currentScript;
   const root = src.slice(0, src.lastIndexOf("/") + 1);
@@ -11,10 +11,10 @@
   const widths = (settings.widths || "160 320 480 640 960 1280 1920").split(" ");
   const stays = matchMedia("(prefers-reduced-motion: reduce)").matches || navigator.connection?.saveData;
   const known = new WeakMap();
-  /** Attributes that have no meaning on a video. Click handlers are called on the image. */
+  /** Attributes without a meaning on a video. Click handlers are called on the image. */
   const dropped = /^(on.*|src|srcset|sizes|alt|loading|decoding|fetchpriority|data-gifreel.*)$/;
 
-  /** The URL of a rendition: below a mount, where the extension replaces that of a GIF, or with the source's URL in its path. */
+  /** The URL of a rendition: below a mount, where the extension replaces that of a GIF, or with the source in its path. */
   function address(source, format, options) {
     if (settings.mount && source.startsWith(origin) && /\.(gif|a?png|webp)$/.test(source)) {
       const query = options.length ? "?" + options.join("&") : "";
@@ -28,14 +28,15 @@
     const { gifreelMp4: mp4, gifreelAv1: av1, gifreelJpg: jpg } = img.dataset;
     if (mp4) return { mp4, av1, jpg };
     const options = settings.options ? settings.options.split(",") : [];
-    // The smallest step that fills the image. Without a stated width, the file decides the layout.
+    // The smallest step that fills the image. Without a stated width, the file decides.
     const pixels = img.getAttribute("width") && img.clientWidth * devicePixelRatio;
     const step = pixels && widths.find((width) => width >= pixels);
-    if (step) options.push("width=" + step);
+    if (step && !/\b(width|height|zoom)=/.test(options)) options.push("width=" + step);
+    const without = (names) => options.filter((option) => !names.test(option));
     return {
-      mp4: address(source, "mp4", options),
-      av1: "av1" in settings && address(source, "mp4", ["codec=av1", ...options]),
-      jpg: address(source, "jpg", options.filter((option) => !/^(speed|fps|start|end|loops)=/.test(option))),
+      mp4: address(source, "mp4", without(/^frame=/)),
+      av1: "av1" in settings && address(source, "mp4", ["codec=av1", ...without(/^(frame|codec)=/)]),
+      jpg: address(source, "jpg", without(/^(speed|fps|start|end|loops|tune|codec)=/)),
     };
   }
 
@@ -52,7 +53,7 @@
     return video;
   }
 
-  /** Shows the poster in place of a GIF that has not arrived, and returns functions: `start` plays the video. */
+  /** Shows the poster of a GIF that has not arrived. `start` in the result plays the video. */
   function takeOver(img) {
     const source = img.src.split("#")[0];
     const { srcset } = img;
