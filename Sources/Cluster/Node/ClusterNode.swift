@@ -103,6 +103,7 @@ final class ClusterNode: Sendable {
 
     /// Tells that the connection for the purge stream is back.
     func streamConnected() {
+        follower.connected()
         reconnected.signal()
     }
 

@@ -8,6 +8,8 @@ final class PurgeFollower: Sendable {
     private struct State {
         var saved = SavedPurges()
         var isLoaded = false
+        /// The number of connections of the stream so far.
+        var connections = 0
         /// The number of times that ``saved`` could not be read.
         var failedLoads = 0
         /// Whether the memory has ``saved``, so that a purge can be appended to it.
@@ -69,6 +71,11 @@ final class PurgeFollower: Sendable {
         state.withLock { $0.isReady = false }
     }
 
+    /// Has the node catch up on a new connection of the stream: the server may be another one, or may have lost entries.
+    func connected() {
+        state.withLock { $0.connections += 1 }
+    }
+
     // MARK: Purges of this node
 
     /// Remembers a purge that this node added to the stream.
@@ -102,7 +109,10 @@ final class PurgeFollower: Sendable {
     ///
     /// - Parameter onReady: Called when the node begins to take part in the cluster.
     func follow(_ onReady: @Sendable () -> Void = {}) async throws(RedisError) {
-        state.withLock { $0.isReady = false }
+        let connection = state.withLock { state in
+            state.isReady = false
+            return state.connections
+        }
         guard await loadOrGiveUp() else { throw .unavailable("the file of purges cannot be read") }
         try await registry.register(stream.commands)
         try await catchUp()
@@ -110,7 +120,7 @@ final class PurgeFollower: Sendable {
         state.withLock { $0.isReady = true }
         onReady()
         defer { fallBehind() }
-        while !Task.isCancelled, isTakingPart {
+        while !Task.isCancelled, isTakingPart, state.withLock({ $0.connections == connection }) {
             try await apply(try await stream.newEntries(after: history.position))
             try await addPending()
         }
