@@ -210,9 +210,15 @@ package final class SharedStore: Sendable {
         return await queue?.delete(name) ?? false
     }
 
-    /// Sends what ``init(_:now:holdsQueue:report:)`` held.
+    /// Sends what ``init(_:now:unixSeconds:holdsQueue:report:)`` held.
     package func releaseQueue() {
         queue?.releasePuts()
+    }
+
+    /// Drops what ``init(_:now:unixSeconds:holdsQueue:report:)`` held and ``releaseQueue()`` has not released: it may have been
+    /// removed by others. Suspends until the files are removed.
+    package func dropHeldQueue() async {
+        await queue?.dropHeldPuts()
     }
 
     /// Cancels writes under way, and sends no more of them. They stay on disk for the next start, unless a removal withdraws them.

@@ -197,20 +197,6 @@ import Testing
     }
 }
 
-extension PurgeFollower {
-    /// A follower without a node around it.
-    fileprivate static func test(
-        _ stream: any RedisCommands, _ memory: any PurgeMemory, _ meter: ClusterMeter = ClusterMeter()
-    ) -> PurgeFollower {
-        let (keys, time) = (ClusterKeys(name: "test"), SystemTime())
-        let handlers = PurgeHandlers(apply: { _ in PurgeCounts(purged: 0, bytes: 0) }, revalidateEverything: {})
-        let registry = NodeRegistry(name: "one", keys: keys, timings: .patient, time: time)
-        return PurgeFollower(
-            PurgeStream(stream, keys, nodeName: registry.name, .patient, time), registry, memory, handlers, time, meter,
-            onGap: {})
-    }
-}
-
 /// A server that cannot be reached.
 private struct UnavailableCommands: RedisCommands {
     func replies(to commands: [RedisCommand], within limit: Duration) async throws(RedisError) -> [RedisValue] {

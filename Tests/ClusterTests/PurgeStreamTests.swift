@@ -7,6 +7,20 @@ import Testing
 @Suite("Purges reach every node", .enabled(if: RedisServer.isAvailable)) struct PurgeStreamTests {
     private let url = "https://origin.test/a.gif"
 
+    /// Has a node `two` take part in the cluster and leave it.
+    ///
+    /// - Parameter body: Runs while the node takes part.
+    /// - Returns: The directory of the node.
+    private func folderOfAbsentNode(
+        _ one: TestNode, _ server: RedisServer, while body: () async throws -> Void = {}
+    ) async throws -> URL {
+        let two = try TestNode("two", server.unixAddress, folder: one.folder.appendingPathComponent("two"))
+        try await two.joined()
+        try await body()
+        await two.cluster.leave()
+        return two.folder
+    }
+
     @Test func aPurgeIsAcknowledgedByEveryLiveNode() async throws {
         let server = try await RedisServer()
         defer { server.stop() }
@@ -50,13 +64,8 @@ import Testing
         defer { server.stop() }
         let one = try TestNode("one", server.unixAddress)
         try await one.joined()
-        let folder: URL
-        do {
-            let two = try TestNode("two", server.unixAddress, folder: one.folder.appendingPathComponent("two"))
-            try await two.joined()
+        let folder = try await folderOfAbsentNode(one, server) {
             _ = await one.cluster.purge(.url("https://origin.test/first"))
-            folder = two.folder
-            await two.cluster.leave()
         }
         #expect(
             await one.cluster.purge(.url(url))
@@ -126,18 +135,33 @@ import Testing
         defer { server.stop() }
         let one = try TestNode("one", server.unixAddress)
         try await one.joined()
-        let folder = one.folder.appendingPathComponent("two")
-        do {
-            let two = try TestNode("two", server.unixAddress, folder: folder)
-            try await two.joined()
+        let folder = try await folderOfAbsentNode(one, server) {
             _ = await one.cluster.purge(.url("https://origin.test/first"))
-            await two.cluster.leave()
         }
         for number in 1...3 { _ = await one.cluster.purge(.url("https://origin.test/\(number)")) }
         try server.run("XTRIM", "test:v1:purges", "MAXLEN", "1")
         let back = try TestNode("two", server.unixAddress, folder: folder)
         try await back.joined()
         #expect(back.revalidations == 1 && back.events.contains(.revalidating))
+    }
+
+    @Test func aNodeThatComesBackAppliesOldPurgesOfObjectsAndANewOneDoesNot() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let one = try TestNode("one", server.unixAddress)
+        try await one.joined()
+        let folder = try await folderOfAbsentNode(one, server)
+        // Two hours ago.
+        let id = StreamID(UInt64(SystemTime().wallClock) - 7_200_000, 0)
+        try server.run("XADD", "test:v1:purges", id.description, "k", "o", "v", "old", "n", "one")
+        _ = await one.cluster.purge(.url(url))
+        try server.run("XTRIM", "test:v1:purges", "MAXLEN", "2")
+        let back = try TestNode("two", server.unixAddress, folder: folder)
+        try await back.joined()
+        #expect(back.revalidations == 1 && back.purges == [.object("old"), .url(url)])
+        let new = try TestNode("three", server.unixAddress)
+        try await new.joined()
+        #expect(new.revalidations == 1 && new.purges == [.url(url)])
     }
 
     @Test func aNodeRevalidatesEverythingWhereTheStreamIsAnother() async throws {
@@ -159,12 +183,7 @@ import Testing
         defer { server.stop() }
         let one = try TestNode("one", server.unixAddress)
         try await one.joined()
-        let folder = one.folder.appendingPathComponent("two")
-        do {
-            let two = try TestNode("two", server.unixAddress, folder: folder)
-            try await two.joined()
-            await two.cluster.leave()
-        }
+        let folder = try await folderOfAbsentNode(one, server)
         // The last entry that the node has applied was lost with a server whose clock was ahead.
         let file = PurgeFile(path: folder.path + "/purges")
         defer { file.close() }

@@ -55,6 +55,20 @@ final class TestNode: Sendable {
     }
 }
 
+extension PurgeFollower {
+    /// A follower without a node around it.
+    static func test(
+        _ stream: any RedisCommands, _ memory: any PurgeMemory, _ meter: ClusterMeter = ClusterMeter()
+    ) -> PurgeFollower {
+        let (keys, time) = (ClusterKeys(name: "test"), SystemTime())
+        let handlers = PurgeHandlers(apply: { _ in PurgeCounts(purged: 0, bytes: 0) }, revalidateEverything: {})
+        let registry = NodeRegistry(name: "one", keys: keys, timings: .patient, time: time)
+        return PurgeFollower(
+            PurgeStream(stream, keys, nodeName: registry.name, .patient, time), registry, memory, handlers, time, meter,
+            onGap: {})
+    }
+}
+
 extension RedisLink {
     /// A link that is connected. The caller closes it.
     static func connected(_ address: String) async throws -> RedisLink {

@@ -235,6 +235,29 @@ import Testing
         #expect(queue.gauges.entries == 1)
     }
 
+    @Test func heldPutsCanBeDroppedForGood() async throws {
+        let fixture = try QueueFixture()
+        let (held, deleted, new) = (try TestRendition(1), try TestRendition(2), try TestRendition(3))
+        do {
+            let queue = try fixture.queue()
+            try put(held, queue)
+            #expect(await queue.delete(deleted.name))
+            queue.close()
+        }
+        do {
+            let queue = try fixture.queue(holdsPuts: true)
+            defer { queue.close() }
+            try put(new, queue)
+            await queue.dropHeldPuts()
+            #expect(queue.gauges == .init(entries: 2, bytes: new.bytes.count, dropped: 1))
+            queue.releasePuts()
+        }
+        let queue = try fixture.queue()
+        defer { queue.close() }
+        for name in [deleted.name, new.name] { #expect(try #require(await queue.next()).name == name) }
+        #expect(queue.gauges.entries == 2)
+    }
+
     @Test func debrisOfACrashIsRemoved() async throws {
         let fixture = try QueueFixture()
         let (a, b, c) = (try TestRendition(1), try TestRendition(2), try TestRendition(3))

@@ -30,7 +30,7 @@ final class PurgeFollower: Sendable {
     /// The number of attempts to read the state, after which it counts as lost.
     private static let maxLoads = 10
     private static let recentMilliseconds: UInt64 = 60_000
-    /// How far back a node without a position applies purges of objects, which revalidation does not replace: an hour.
+    /// How far back a node that has never followed a stream applies purges of objects, which revalidation does not replace: an hour.
     private static let objectMilliseconds: UInt64 = 3_600_000
 
     let history = PurgeHistory()
@@ -160,10 +160,12 @@ final class PurgeFollower: Sendable {
             }
             await handlers.revalidateEverything()
         }
+        // A node that has followed a stream may have missed any of them.
+        let firstObject = saved.stream.isEmpty ? last.id.earlier(by: Self.objectMilliseconds) : .zero
         var position = isKnown ? history.position : nil
         while true {
             let page = try await stream.page(after: position)
-            try await apply(page, objectsAfter: reaches ? nil : last.id.earlier(by: Self.objectMilliseconds))
+            try await apply(page, objectsAfter: reaches ? nil : firstObject)
             guard page.count == PurgeStream.pageSize, let last = page.last else { break }
             position = last.id
         }

@@ -4,7 +4,8 @@ package struct PurgeHandlers: Sendable {
     ///
     /// Nil if the purge is in force only until the next start. The node then does not acknowledge it, and repeats it after a restart.
     package let apply: @Sendable (ClusterPurge) async -> PurgeCounts?
-    /// Makes every alias expire, so that the origin is asked before it is used again: purges may have been missed.
+    /// Makes every alias expire, so that the origin is asked before it is used again, and drops what a former process has not sent
+    /// to other nodes: purges may have been missed.
     package let revalidateEverything: @Sendable () async -> Void
 
     package init(

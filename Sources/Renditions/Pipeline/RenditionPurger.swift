@@ -42,9 +42,10 @@ package struct LocalPurger: Sendable {
         return purged
     }
 
-    /// Has every origin asked before one of its renditions is used again: purges may have been missed. Work in progress goes on for
-    /// its present callers.
+    /// Has every origin asked before one of its renditions is used again, and drops the renditions that a former process has not
+    /// sent to the shared tier: purges may have been missed. Work in progress goes on for its present callers.
     func revalidateAll() async {
+        await tier?.dropHeldWrites()
         await cache.revalidateAll()
         state.purge(.all)
     }

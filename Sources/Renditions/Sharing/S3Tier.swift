@@ -53,6 +53,10 @@ package struct S3Tier: SharedTier {
         }
     }
 
+    package func dropHeldWrites() async {
+        await store.dropHeldQueue()
+    }
+
     package func awaitRemoval(of id: ObjectID) async {
         await withDiscardingTaskGroup { group in
             for name in Self.names(of: id) {

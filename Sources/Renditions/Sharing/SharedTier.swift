@@ -21,6 +21,10 @@ package protocol SharedTier: Sendable {
     /// - Returns: Whether the queued deletion survives a crash.
     func remove(_ id: ObjectID) async -> Bool
 
+    /// Drops the renditions of a former process that wait to be stored, and that are held until missed purges have been applied.
+    /// Suspends until they are not found after a restart either.
+    func dropHeldWrites() async
+
     /// Suspends until the queued deletion of an object was sent, an attempt has failed, or a deadline of the tier has passed.
     func awaitRemoval(of id: ObjectID) async
 }

@@ -228,6 +228,14 @@ struct QueueState {
         return (removed, withdrawn)
     }
 
+    /// Removes the puts that are held, and counts them as dropped.
+    mutating func dropHeld() -> [QueueEntry] {
+        let held = items.values.filter { $0.phase == .held }.map(\.entry)
+        for entry in held { remove(entry) }
+        dropped += held.count
+        return held
+    }
+
     // MARK: Waiting
 
     /// A number for a caller that waits.

@@ -359,6 +359,18 @@ final class WriteBehindQueue: Sendable {
         wake()
     }
 
+    /// Removes puts that are held, and counts them as dropped. Suspends until their files are removed.
+    func dropHeldPuts() async {
+        let held = state.withLock { $0.dropHeld() }
+        if held.isEmpty { return }
+        for entry in held { attemptEnded(entry, isSent: false) }
+        _ = await disk.run { [self] in
+            for entry in held { directory.remove(entry) }
+        }
+        // They may have been the last that a drain waits for.
+        wake()
+    }
+
     /// Suspends until the queue is drained or closed, or `limit` has passed. A drained queue contains only puts that are held, entries
     /// that were refused since the call, and entries that wait for these. Entries that failed before are tried again at once. From now
     /// on, so are entries that fail because of an outage.

@@ -22,6 +22,7 @@ struct OvertakenByPurgeTests {
 
         func save(_ rendition: CachedRendition) async -> Bool { false }
         func remove(_ id: ObjectID) async -> Bool { true }
+        func dropHeldWrites() async {}
         func awaitRemoval(of id: ObjectID) async {}
     }
 

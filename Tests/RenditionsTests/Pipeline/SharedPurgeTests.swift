@@ -9,7 +9,7 @@ import Testing
 /// A tier without objects, which records its changes in their order.
 private final class RecordingTier: SharedTier {
     enum Change: Sendable {
-        case save, removal
+        case save, removal, dropHeldWrites
     }
 
     private let recorded = Mutex<[Change]>([])
@@ -32,6 +32,10 @@ private final class RecordingTier: SharedTier {
         recorded.withLock { $0.append(.removal) }
         await removalGate.pass()
         return true
+    }
+
+    func dropHeldWrites() async {
+        recorded.withLock { $0.append(.dropHeldWrites) }
     }
 
     func awaitRemoval(of id: ObjectID) async {}
@@ -87,6 +91,15 @@ private final class RecordingTier: SharedTier {
             _ = try await LocalPurger(cache: world.cache, state: world.renditionState, tier: tier).purge(.object(id))
             tier.saveGate.open()
             try await waitUntil("the save and its removal") { tier.changes == [.removal, .removal, .save, .removal] }
+        }
+    }
+
+    @Test func writesOfAFormerProcessAreDroppedWherePurgesMayHaveBeenMissed() async throws {
+        let tier = RecordingTier()
+        try await PipelineFixture.run { world async throws in
+            let purger = LocalPurger(cache: world.cache, state: world.renditionState, tier: tier)
+            await PurgeHandlers(purger).revalidateEverything()
+            #expect(tier.changes == [.dropHeldWrites])
         }
     }
 

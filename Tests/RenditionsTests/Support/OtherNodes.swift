@@ -27,5 +27,6 @@ struct EmptyTier: SharedTier {
     func load(_ id: ObjectID, fileExtension: String, into file: StagedFile) async -> SharedLookUp { answer }
     func save(_ rendition: CachedRendition) async -> Bool { false }
     func remove(_ id: ObjectID) async -> Bool { isDurable }
+    func dropHeldWrites() async {}
     func awaitRemoval(of id: ObjectID) async {}
 }

@@ -28,6 +28,8 @@ struct SharedObjectTests {
 
         func remove(_ id: ObjectID) async -> Bool { true }
 
+        func dropHeldWrites() async {}
+
         func awaitRemoval(of id: ObjectID) async {}
     }
 
