@@ -44,8 +44,8 @@ let package = Package(
         // File descriptors and buffers, for all targets that move bytes.
         .target(name: "SystemIO", dependencies: ["CLinux"], swiftSettings: strict),
 
-        // Owners of libcurl's handles, shared by the HTTP clients.
-        .target(name: "Curl", dependencies: ["CCurl"], swiftSettings: strict),
+        // libcurl's handles and the thread that drives them, shared by the HTTP clients.
+        .target(name: "Curl", dependencies: ["CCurl", "SystemIO"], swiftSettings: strict),
 
         // SHA-256 and its message authentication codes, by OpenSSL.
         .target(name: "Digests", dependencies: ["COpenSSL"], swiftSettings: strict),

@@ -18,6 +18,8 @@ package enum CurlLibrary {
 package protocol CurlError: Error {
     /// libcurl lacks memory, or was built without a feature.
     static func exhausted(cause: String) -> Self
+    /// The client was stopped.
+    static var closed: Self { get }
 }
 
 /// The owner of a `CURL`: one request. It must be removed from its multi handle before it is destroyed.

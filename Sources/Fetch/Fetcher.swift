@@ -23,7 +23,7 @@ package enum FetcherSetupError: Error, Equatable, Sendable, CustomStringConverti
 /// the allowed sources, ports and addresses when it is opened.
 package final class Fetcher: Sendable {
     private let context: FetchContext
-    private let loop: TransferLoop
+    private let loop: CurlLoop<TransferDriver>
     private let lastID = Atomic<UInt64>(0)
 
     /// Starts the thread.
@@ -35,10 +35,10 @@ package final class Fetcher: Sendable {
         } catch {
             throw .configuration(error)
         }
-        guard CurlLibrary.prepare() else { throw .exhausted(.exhausted(cause: "curl_global_init")) }
-        context = FetchContext(configuration)
+        let context = FetchContext(configuration)
+        self.context = context
         do throws(FetchError) {
-            loop = try TransferLoop(context)
+            loop = try CurlLoop(name: "fetch", idleConnections: configuration.concurrency) { TransferDriver(context) }
         } catch {
             throw .exhausted(error)
         }
@@ -83,16 +83,16 @@ package final class Fetcher: Sendable {
         let id = lastID.add(1, ordering: .relaxed).newValue
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                loop.submit(
-                    FetchRequest(
-                        id: id, url: url, validators: validators, fields: fields, document: document,
-                        arriving: arriving, submitted: .now, continuation: continuation)
-                )
+                let request = FetchRequest(
+                    id: id, url: url, validators: validators, fields: fields, document: document, arriving: arriving,
+                    submitted: .now, continuation: continuation)
+                let isOpen = loop.post(.submit(request))
+                if !isOpen { continuation.resume(returning: .failure(.closed)) }
                 // The cancellation handler may have run before the submission and cancelled nothing.
-                if Task.isCancelled { loop.cancel(id) }
+                if isOpen, Task.isCancelled { loop.post(.cancel(id)) }
             }
         } onCancel: {
-            loop.cancel(id)
+            loop.post(.cancel(id))
         }
         return try result.get()
     }
@@ -109,7 +109,7 @@ package final class Fetcher: Sendable {
     package func reconfigure(_ configuration: FetchConfiguration) throws(FetchConfigurationError) {
         try configuration.validate()
         context.replaceSettings(configuration)
-        loop.applySettings()
+        loop.post(.applySettings)
     }
 
     /// Sets where this process listens. Nothing is fetched from there, whatever the settings allow.

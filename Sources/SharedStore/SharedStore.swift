@@ -12,7 +12,7 @@ package import SystemIO
 package final class SharedStore: Sendable {
     private let configuration: SharedStoreConfiguration
     private let keys: KeySpace
-    private let loop: TransferLoop
+    private let transfers: TransferClient
     private let client: S3Client
     private let objects: RecordedObjects
     private let meter = StoreMeter()
@@ -63,12 +63,12 @@ package final class SharedStore: Sendable {
             report(event)
         }
         do {
-            loop = try TransferLoop(connections: configuration.connections)
+            transfers = try TransferClient(connections: configuration.connections)
         } catch {
             queue?.close()
             throw error
         }
-        client = S3Client(loop: loop, bucket: configuration.bucket)
+        client = S3Client(transfers: transfers, bucket: configuration.bucket)
         objects = RecordedObjects(client, keys)
         sender = queue.flatMap { [configuration, calls, objects, meter] queue in
             configuration.queue.map { settings in
@@ -99,7 +99,7 @@ package final class SharedStore: Sendable {
     /// Ends all calls with ``StoreError/closed``. Queued writes stay on disk for the next start. Blocks.
     package func close() {
         sender?.stop()
-        loop.stop()
+        transfers.stop()
         queue?.close()
     }
 

@@ -90,19 +90,21 @@ import Testing
         #expect(pictures.count == track.samples.count)
     }
 
-    @Test func coloursAndAlphaAreThoseOfTheGIF() throws {
-        let avif = try Converted(WebMTests.sprite(), as: .avif) { _ in }
+    /// Above 2.5 million pixels, alpha is encoded before the colours.
+    @Test(arguments: [(64, 48), (1600, 1600)]) func coloursAndAlphaAreThoseOfTheGIF(_ width: Int, _ height: Int) throws {
+        let avif = try Converted(WebMTests.sprite(width: width, height: height), as: .avif) { _ in }
+        #expect(avif.bytes.count == avif.result.bytes)
         let boxes = try AVIFBoxes(avif.bytes)
         #expect(boxes.properties == ["ispe", "pixi", "av1C", "colr", "pixi", "av1C", "auxC"])
-        let colors = try luma(boxes.tracks[0].samples, width: 64, height: 48)
-        let alpha = try luma(boxes.tracks[1].samples, width: 64, height: 48)
+        let colors = try luma(boxes.tracks[0].samples, width: width, height: height)
+        let alpha = try luma(boxes.tracks[1].samples, width: width, height: height)
         #expect(colors.count == 3 && alpha.count == 3)
         for index in 0..<3 {
             let left = 8 + 8 * index
             for (x, y) in [(left + 1, 10), (left + 8, 16), (left + 14, 23)] {
-                #expect(abs(Int(colors[index][y * 64 + x]) - 63) < 5 && alpha[index][y * 64 + x] > 249)
+                #expect(abs(Int(colors[index][y * width + x]) - 63) < 5 && alpha[index][y * width + x] > 249)
             }
-            #expect(alpha[index][2] < 3 && alpha[index][16 * 64 + left - 3] < 6)
+            #expect(alpha[index][2] < 3 && alpha[index][16 * width + left - 3] < 6)
         }
     }
 

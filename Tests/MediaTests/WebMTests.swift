@@ -70,9 +70,11 @@ import Testing
         #expect(thirds.ticks(300 * 86_400) == 86_400_000_000_000)
     }
 
-    @Test func transparentPixelsStayTransparentAndVisibleOnesKeepTheirColour() throws {
-        let webm = try Converted(Self.sprite(), as: .webm) { _ in }
-        #expect(webm.result.isTransparent)
+    /// Above 2.5 million pixels, alpha is encoded before the colours.
+    @Test("Transparent pixels stay transparent and visible ones keep their colour", arguments: [(64, 48), (1600, 1600)])
+    func transparencyAndColoursAreThoseOfTheGIF(_ width: Int, _ height: Int) throws {
+        let webm = try Converted(Self.sprite(width: width, height: height), as: .webm) { _ in }
+        #expect(webm.result.isTransparent && webm.bytes.count == webm.result.bytes)
         let frames = try frames(webm)
         #expect(frames.count == 3)
         for (index, frame) in frames.enumerated() {

@@ -156,9 +156,9 @@ import Testing
         let fixture = try StoreFixture(faults: .init(responses: .init(failure: .stall)))
         defer { fixture.stop() }
         let bucket = try fixture.bucket()
-        let loop = try TransferLoop(connections: 4)
-        defer { loop.stop() }
-        let client = S3Client(loop: loop, bucket: bucket)
+        let transfers = try TransferClient(connections: 4)
+        defer { transfers.stop() }
+        let client = S3Client(transfers: transfers, bucket: bucket)
         let task = Task { await storeError { _ = try await client.head("a", timeout: .seconds(600)) } }
         try await waitUntil("the request") { () async in fixture.proxy.failures > 0 }
         task.cancel()
@@ -169,11 +169,11 @@ import Testing
         let fixture = try StoreFixture(faults: .init(responses: .init(failure: .stall)))
         defer { fixture.stop() }
         let bucket = try fixture.bucket()
-        let loop = try TransferLoop(connections: 4)
-        let client = S3Client(loop: loop, bucket: bucket)
+        let transfers = try TransferClient(connections: 4)
+        let client = S3Client(transfers: transfers, bucket: bucket)
         let task = Task { await storeError { _ = try await client.head("a", timeout: .seconds(600)) } }
         try await waitUntil("the request") { () async in fixture.proxy.failures > 0 }
-        loop.stop()
+        transfers.stop()
         #expect(await task.value == .closed)
         #expect(await storeError { _ = try await client.head("a", timeout: .seconds(600)) } == .closed)
     }

@@ -18,9 +18,10 @@ import Testing
         for path in paths { origin.on(path, .ok([])) }
         let credentials = try S3Credentials(accessKey: "AKIDEXAMPLE", secretKey: "wJalr:XUtn/FE+MI=", sessionToken: token)
         let endpoint = try S3Endpoint(url: "http://\(host):\(origin.port)", region: Self.region, usesPathStyle: usesPathStyle)
-        let loop = try TransferLoop(connections: 1)
-        defer { loop.stop() }
-        try await body(S3Client(loop: loop, bucket: S3Bucket(endpoint: endpoint, name: "b", credentials: credentials)))
+        let transfers = try TransferClient(connections: 1)
+        defer { transfers.stop() }
+        let bucket = try S3Bucket(endpoint: endpoint, name: "b", credentials: credentials)
+        try await body(S3Client(transfers: transfers, bucket: bucket))
         return origin.requests
     }
 
@@ -99,9 +100,9 @@ import Testing
         let origin = try LoopbackOrigin(["/b/k": { _ in .ok([1]) }])
         defer { origin.stop() }
         let endpoint = try S3Endpoint(url: "http://127.0.0.1:\(origin.port)", region: Self.region, usesPathStyle: true)
-        let loop = try TransferLoop(connections: 1)
-        defer { loop.stop() }
-        let client = S3Client(loop: loop, bucket: try S3Bucket(endpoint: endpoint, name: "b", credentials: nil))
+        let transfers = try TransferClient(connections: 1)
+        defer { transfers.stop() }
+        let client = S3Client(transfers: transfers, bucket: try S3Bucket(endpoint: endpoint, name: "b", credentials: nil))
         #expect(try await client.get("k", to: .memory, maxLength: 9, timeout: Self.limit)?.bytes == [1])
         #expect(origin.requests.first?.headers["authorization"] == nil)
     }

@@ -33,9 +33,9 @@ import Testing
                 endpoint: S3Endpoint(url: "https://\(host):\(server.port)", region: "us-east-1", usesPathStyle: true),
                 name: server.bucket, credentials: S3Credentials(accessKey: server.accessKey, secretKey: server.secretKey),
                 certificateAuthorities: authorities)
-            let loop = try TransferLoop(connections: 1)
-            defer { loop.stop() }
-            let client = S3Client(loop: loop, bucket: bucket)
+            let transfers = try TransferClient(connections: 1)
+            defer { transfers.stop() }
+            let client = S3Client(transfers: transfers, bucket: bucket)
             return await storeError {
                 _ = try await client.get("missing", to: .memory, maxLength: 1, timeout: .seconds(20))
             }

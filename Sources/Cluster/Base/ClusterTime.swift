@@ -31,3 +31,10 @@ package struct SystemTime: ClusterTime {
         Deadline(after: delay, action)
     }
 }
+
+extension AsyncSignal {
+    /// Waits as ``AsyncSignal/wait(for:start:)`` does, by the timers of `time`.
+    func wait(for limit: Duration, _ time: any ClusterTime) async {
+        await wait(for: limit) { time.after($0, $1) }
+    }
+}

@@ -1,4 +1,5 @@
 internal import Synchronization
+internal import SystemIO
 
 /// How a caller's part in a flight begins.
 package enum FlightStart: Sendable {
@@ -20,7 +21,7 @@ final class FlightBook: LeaseBook {
     }
 
     private struct Waiter {
-        let wakeup: Wakeup
+        let wakeup: AsyncSignal
         var value: [UInt8]?
     }
 
@@ -193,8 +194,8 @@ final class FlightBook: LeaseBook {
     /// Callers that wait or look.
     var waiterCount: Int { state.withLock { $0.waiters.values.reduce(0) { $0 + $1.count } } }
 
-    private func addWaiter(_ key: String) -> (Int, Wakeup) {
-        let wakeup = Wakeup()
+    private func addWaiter(_ key: String) -> (Int, AsyncSignal) {
+        let wakeup = AsyncSignal()
         return state.withLock { state in
             state.lastNumber += 1
             state.waiters[key, default: [:]][state.lastNumber] = Waiter(wakeup: wakeup)

@@ -1,4 +1,5 @@
 internal import Synchronization
+internal import SystemIO
 
 /// Receives the failure of a source that a node has found. The last argument tells whether no known purge overtook it: it must be
 /// called after the receiver has noted its own epoch.
@@ -24,7 +25,7 @@ final class ClusterNode: Sendable {
     private let onFollow: @Sendable (RedisError?) -> Void
     private let onRefusal: @Sendable (RedisError) -> Void
     private let tasks = Mutex<[Task<Void, Never>]>([])
-    private let reconnected = Wakeup()
+    private let reconnected = AsyncSignal()
 
     /// The shortest time between two reconnections after refusals, so that a server that refuses every connection gets few.
     private static let reconnectInterval: Duration = .seconds(2)
@@ -129,7 +130,7 @@ final class ClusterNode: Sendable {
     }
 
     private func sendHeartbeats() async {
-        let pause = Wakeup()
+        let pause = AsyncSignal()
         var beats = 0
         while !Task.isCancelled {
             await pause.wait(for: timings.beatInterval, time)
@@ -144,7 +145,7 @@ final class ClusterNode: Sendable {
     }
 
     private func renewLeases() async {
-        let pause = Wakeup()
+        let pause = AsyncSignal()
         while !Task.isCancelled {
             await pause.wait(for: timings.renewInterval, time)
             await flights.renew()

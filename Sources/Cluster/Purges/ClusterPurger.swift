@@ -1,4 +1,5 @@
 internal import Synchronization
+internal import SystemIO
 
 /// Purges the whole cluster: adds an entry to the stream, and waits until every live node has acknowledged it.
 final class ClusterPurger: Sendable {
@@ -9,7 +10,7 @@ final class ClusterPurger: Sendable {
     private let registry: NodeRegistry
     private let timings: ClusterTimings
     private let time: any ClusterTime
-    private let waiters = Mutex<[StreamID: Wakeup]>([:])
+    private let waiters = Mutex<[StreamID: AsyncSignal]>([:])
 
     init(
         _ follower: PurgeFollower, _ stream: PurgeStream, _ registry: NodeRegistry, _ timings: ClusterTimings,
@@ -36,7 +37,7 @@ final class ClusterPurger: Sendable {
             // The entry does not exist yet, and nodes may have come since the latest look.
             return PurgeReport(counts: counts, nodes: registry.knownNodes.count, acknowledged: 0)
         }
-        let wakeup = Wakeup()
+        let wakeup = AsyncSignal()
         waiters.withLock { $0[id] = wakeup }
         defer { waiters.withLock { $0[id] = nil } }
         var nodes: Set<String> = [registry.name]

@@ -1,9 +1,16 @@
 internal import CCurl
 internal import Curl
 
-/// The driver of all fetches: it admits them, sends their requests, follows redirects and enforces time limits. Only the
-/// transfer loop's thread uses it.
-final class TransferDriver {
+/// The driver of all fetches: it admits them, sends their requests, follows redirects and enforces time limits. Used on the
+/// loop's thread only.
+final class TransferDriver: CurlLoopDriver {
+    enum Message {
+        case submit(FetchRequest)
+        case cancel(FetchRequest.ID)
+        /// The context has new settings, whose limits may admit queued fetches.
+        case applySettings
+    }
+
     private let context: FetchContext
     private let sockets = SocketTable()
     private var operations: [FetchRequest.ID: FetchOperation] = [:]
@@ -18,26 +25,33 @@ final class TransferDriver {
 
     // MARK: Messages from other threads
 
-    func submit(_ request: FetchRequest, on multi: borrowing MultiHandle<FetchError>) {
+    func handle(_ message: Message, on multi: borrowing MultiHandle<FetchError>) {
+        switch message {
+        case .submit(let request): submit(request, on: multi)
+        case .cancel(let id): cancel(id, on: multi)
+        case .applySettings: applySettings(on: multi)
+        }
+    }
+
+    private func submit(_ request: FetchRequest, on multi: borrowing MultiHandle<FetchError>) {
         let operation = FetchOperation(request)
         operations[request.id] = operation
         enter(operation, isContinuation: false, on: multi)
     }
 
-    func cancel(_ id: FetchRequest.ID, on multi: borrowing MultiHandle<FetchError>) {
+    private func cancel(_ id: FetchRequest.ID, on multi: borrowing MultiHandle<FetchError>) {
         guard let operation = operations[id] else { return }
         finish(operation, .failure(.cancelled), on: multi)
     }
 
     /// Applies the limits of new settings; ``advance(on:)`` then starts the operations that they admit.
-    func applySettings(on multi: borrowing MultiHandle<FetchError>) {
+    private func applySettings(on multi: borrowing MultiHandle<FetchError>) {
         let configuration = context.settings.configuration
         queue.limits = FairQueue.Limits(configuration)
         multi.setIdleConnections(configuration.concurrency)
     }
 
-    /// Ends all fetches with `error`.
-    func finishAll(_ error: FetchError, on multi: borrowing MultiHandle<FetchError>) {
+    func endAll(_ error: FetchError, on multi: borrowing MultiHandle<FetchError>) {
         for operation in Array(operations.values) {
             finish(operation, .failure(error), on: multi)
         }
@@ -60,7 +74,6 @@ final class TransferDriver {
         publishLoad()
     }
 
-    /// How long the loop may wait for libcurl, in milliseconds.
     var waitLimit: Int32 {
         if operations.isEmpty { return 60_000 }
         let left = (nextSweep - ContinuousClock.now) / .milliseconds(1)

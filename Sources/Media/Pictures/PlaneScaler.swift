@@ -4,19 +4,27 @@ internal import CAV
 ///
 /// Edge samples are repeated beyond the edges. Not thread-safe.
 struct PlaneScaler: ~Copyable {
-    private let context: UnsafeMutableRawPointer
+    /// The largest reduction of one step. From 43 on, libswscale rounds the weights of a filter so that even areas change by one level.
+    private static let largestReduction = 32
+
+    /// In order. There are several for a large reduction.
+    private let steps: [ScalingStep]
 
     /// - Throws: ``TranscodeError/failed(_:code:)`` if libswscale rejects the sizes.
     init(from source: (width: Int, height: Int), to target: (width: Int, height: Int)) throws(TranscodeError) {
-        guard
-            let context = gifreel_scaler_open(
-                Int32(source.width), Int32(source.height), Int32(target.width), Int32(target.height))
-        else { throw .library(.scale, code: gifreel_averror_nomem) }
-        self.context = context
+        var steps: [ScalingStep] = []
+        var size = source
+        repeat {
+            let next = (width: Self.reduced(size.width, to: target.width), height: Self.reduced(size.height, to: target.height))
+            steps.append(try ScalingStep(from: size, to: next, isLast: next == target))
+            size = next
+        } while size != target
+        self.steps = steps
     }
 
-    deinit {
-        gifreel_scaler_close(context)
+    /// The side after one step from `side` to `target`.
+    private static func reduced(_ side: Int, to target: Int) -> Int {
+        max(target, (side + largestReduction - 1) / largestReduction)
     }
 
     /// Scales a whole plane.
@@ -27,37 +35,51 @@ struct PlaneScaler: ~Copyable {
     func scale(
         _ source: borrowing SamplePlane, into target: UnsafeMutablePointer<UInt8>, stride: Int
     ) throws(TranscodeError) {
-        let done = gifreel_scaler_run(
-            context, source.samples, Int32(source.stride), Int32(source.height), target, Int32(stride))
-        guard done > 0 else { throw .library(.scale, code: done) }
+        var (samples, rowLength) = (source.samples, source.stride)
+        for step in steps {
+            let (result, resultStride) = step.intermediate ?? (target, stride)
+            try step.scale(samples, stride: rowLength, into: result, stride: resultStride)
+            (samples, rowLength) = (result, resultStride)
+        }
     }
 }
 
-/// A plane of 8-bit samples, aligned and padded so that SIMD code may access bytes past the ends of its rows. Not thread-safe.
-struct SamplePlane: ~Copyable {
-    /// Rows are padded to a multiple of this, and by at least this.
-    private static let padding = 64
+/// One pass of libswscale over a plane. Not thread-safe.
+private final class ScalingStep {
+    private let context: UnsafeMutableRawPointer
+    private let rows: Int
+    private let plane: SamplePlane?
+    /// The first sample of the step's own plane, and its stride; nil in the last step.
+    let intermediate: (samples: UnsafeMutablePointer<UInt8>, stride: Int)?
 
-    let width: Int
-    let height: Int
-    /// Bytes from one row to the next.
-    let stride: Int
-    private let storage: HeapBuffer<UInt8>
-
-    /// A plane of zeros.
-    ///
-    /// - Throws: ``TranscodeError/outOfMemory``.
-    init(width: Int, height: Int) throws(TranscodeError) {
-        let stride = (width + 2 * Self.padding - 1) / Self.padding * Self.padding
-        let storage = try HeapBuffer<UInt8>(count: stride * height + Self.padding)
-        storage.base.initialize(repeating: 0, count: storage.count)
-        self.stride = stride
-        self.storage = storage
-        self.width = width
-        self.height = height
+    /// - Parameter isLast: Whether the result goes into a plane of the caller.
+    init(
+        from source: (width: Int, height: Int), to target: (width: Int, height: Int), isLast: Bool
+    ) throws(TranscodeError) {
+        if isLast {
+            plane = nil
+            intermediate = nil
+        } else {
+            let plane = try SamplePlane(width: target.width, height: target.height)
+            intermediate = (plane.samples, plane.stride)
+            self.plane = consume plane
+        }
+        guard
+            let context = gifreel_scaler_open(
+                Int32(source.width), Int32(source.height), Int32(target.width), Int32(target.height))
+        else { throw .library(.scale, code: gifreel_averror_nomem) }
+        self.context = context
+        rows = source.height
     }
 
-    var samples: UnsafeMutablePointer<UInt8> { storage.base }
+    deinit {
+        gifreel_scaler_close(context)
+    }
 
-    func row(_ y: Int) -> UnsafeMutablePointer<UInt8> { samples + y * stride }
+    func scale(
+        _ source: UnsafePointer<UInt8>, stride: Int, into target: UnsafeMutablePointer<UInt8>, stride targetStride: Int
+    ) throws(TranscodeError) {
+        let done = gifreel_scaler_run(context, source, Int32(stride), Int32(rows), target, Int32(targetStride))
+        guard done > 0 else { throw .library(.scale, code: done) }
+    }
 }

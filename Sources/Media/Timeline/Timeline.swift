@@ -42,7 +42,7 @@ struct Timeline: Sendable, Equatable {
         _ options: TimeOptions, source: Int = FrameClock.timescale, longestFrame: Int = Int(UInt16.max),
         isSourceRounded: Bool = false
     ) {
-        let divisor = Self.greatestCommonDivisor(options.speed, TimeOptions.thousand)
+        let divisor = greatestCommonDivisor(options.speed, TimeOptions.thousand)
         let exact = source * (options.speed / divisor)
         let fitting = TimeOptions.thousand / divisor
         if FactRange.timescale.contains(exact), longestFrame * fitting <= Self.longestSample {
@@ -51,7 +51,7 @@ struct Timeline: Sendable, Equatable {
             let seconds = (longestFrame * TimeOptions.thousand / options.speed) / source + 1
             timescale = Self.roundedTimescales.first { seconds * $0 <= Self.longestSample } ?? 1
             let (units, sourceUnits) = (timescale * TimeOptions.thousand, source * options.speed)
-            let common = Self.greatestCommonDivisor(units, sourceUnits)
+            let common = greatestCommonDivisor(units, sourceUnits)
             (numerator, denominator) = (units / common, sourceUnits / common)
         }
         // Where times are rounded, each is off by up to half a unit, of the source or of the video, and a difference by up to a whole one.
@@ -121,9 +121,5 @@ struct Timeline: Sendable, Equatable {
         let unbounded = scaled(shortest)
         guard let ceiling else { return unbounded }
         return max(unbounded, timescale * TimeOptions.thousand / ceiling - tolerance)
-    }
-
-    private static func greatestCommonDivisor(_ first: Int, _ second: Int) -> Int {
-        second == 0 ? first : greatestCommonDivisor(second, first % second)
     }
 }

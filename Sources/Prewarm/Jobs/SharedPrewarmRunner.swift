@@ -2,6 +2,7 @@ package import Cluster
 internal import Foundation
 package import Renditions
 internal import Synchronization
+internal import SystemIO
 
 /// Processes entries of shared lists on this node, at most as many at a time as the local queue does.
 package final class SharedPrewarmRunner: Sendable {
@@ -16,7 +17,7 @@ package final class SharedPrewarmRunner: Sendable {
     private static let retries = 2
 
     private let concurrency: Int
-    private let pollPause = PollPause()
+    private let pollSignal = AsyncSignal()
     private let state = Mutex(State())
 
     private struct State {
@@ -73,13 +74,13 @@ package final class SharedPrewarmRunner: Sendable {
     /// Claims no more entries and cancels those in progress. Other nodes process them after their claims have expired.
     package func stop() {
         state.withLock { $0.loop }?.cancel()
-        pollPause.signal()
+        pollSignal.signal()
     }
 
     /// Polls for entries now: a list was added, or an entry ended.
     package func wake() {
         state.withLock { $0.lastActivity = .now }
-        pollPause.signal()
+        pollSignal.signal()
     }
 
     private func run(_ lists: SharedPrewarm, _ prewarmer: Prewarmer) async {
@@ -96,7 +97,7 @@ package final class SharedPrewarmRunner: Sendable {
                         self.wake()
                     }
                 }
-                if entries.isEmpty { await pollPause.wait(for: pollInterval) }
+                if entries.isEmpty { await pollSignal.wait(for: pollInterval) }
             }
             group.cancelAll()
         }

@@ -4,14 +4,14 @@ internal import SystemIO
 ///
 /// Any thread. Every function suspends; none blocks.
 struct S3Client: Sendable {
-    private let loop: TransferLoop
+    private let transfers: TransferClient
     private let endpoint: S3Endpoint
     private let bucket: String
     private let signer: S3Signer
     private let certificateAuthorities: String?
 
-    init(loop: TransferLoop, bucket: S3Bucket) {
-        self.loop = loop
+    init(transfers: TransferClient, bucket: S3Bucket) {
+        self.transfers = transfers
         endpoint = bucket.endpoint
         self.bucket = bucket.name
         signer = S3Signer(region: bucket.endpoint.region, credentials: bucket.credentials)
@@ -57,7 +57,7 @@ struct S3Client: Sendable {
         var request = request(.get, key, timeout: timeout)
         request.destination = destination
         request.maxLength = maxLength
-        let response = try await loop.perform(request)
+        let response = try await transfers.perform(request)
         guard response.status == 200 else {
             if Self.isMissing(response) { return nil }
             throw StoreError(response)
@@ -67,7 +67,7 @@ struct S3Client: Sendable {
 
     /// Gets the description of an object; nil if the bucket has none with this key.
     func head(_ key: String, timeout: Duration) async throws(StoreError) -> ObjectHead? {
-        let response = try await loop.perform(request(.head, key, timeout: timeout))
+        let response = try await transfers.perform(request(.head, key, timeout: timeout))
         // The response has no body with a code, so a missing bucket cannot be told from a missing object.
         if response.status == 404 { return nil }
         guard response.status == 200 else { throw StoreError(response) }
@@ -84,13 +84,13 @@ struct S3Client: Sendable {
             .put, key, digest: Hex.encode(upload.digest), fields: fields + ["content-type: \(upload.mediaType)"],
             timeout: timeout)
         request.body = upload.body
-        let response = try await loop.perform(request)
+        let response = try await transfers.perform(request)
         guard response.status == 200 else { throw StoreError(response) }
     }
 
     /// Deletes an object. Succeeds if the bucket has none with this key.
     func delete(_ key: String, timeout: Duration) async throws(StoreError) {
-        let response = try await loop.perform(request(.delete, key, timeout: timeout))
+        let response = try await transfers.perform(request(.delete, key, timeout: timeout))
         guard response.status == 204 || response.status == 200 || Self.isMissing(response) else { throw StoreError(response) }
     }
 
@@ -108,7 +108,7 @@ struct S3Client: Sendable {
         var request = request(.get, "", query: query, timeout: timeout)
         // 1,000 keys of 1,024 bytes, each byte escaped, and the elements around them.
         request.maxLength = 16 << 20
-        let response = try await loop.perform(request)
+        let response = try await transfers.perform(request)
         guard response.status == 200 else { throw StoreError(response) }
         guard let root = XMLElement(document: response.body), let page = S3ListPage(root) else {
             throw .invalidResponse(cause: "its list of objects cannot be read")

@@ -1,6 +1,6 @@
 internal import SystemIO
 
-/// One HTTP request, as ``TransferLoop`` sends it.
+/// One HTTP request, as ``TransferClient`` sends it.
 struct TransferRequest: Sendable {
     enum Method: Sendable, Equatable {
         case get, head, put, delete

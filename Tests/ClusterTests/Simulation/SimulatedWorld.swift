@@ -1,3 +1,4 @@
+import SystemIO
 import TestSupport
 
 @testable import Cluster
@@ -199,7 +200,7 @@ final class SimulatedWorld: @unchecked Sendable {
 
     /// Encodes for a while: longer than a lease in some orders.
     private func work() async {
-        let pause = Wakeup()
+        let pause = AsyncSignal()
         await pause.wait(for: .milliseconds(Int.random(in: 0...3500, using: &scheduler.numbers)), scheduler)
     }
 

@@ -72,15 +72,15 @@ final class StoreFixture: Sendable {
     }
 
     /// A client for the server without the proxy, to see and change what is stored.
-    func client(_ bucket: S3Bucket? = nil) throws -> (client: S3Client, loop: TransferLoop) {
-        let loop = try TransferLoop(connections: 4)
-        return (S3Client(loop: loop, bucket: try bucket ?? self.bucket(direct: true)), loop)
+    func client(_ bucket: S3Bucket? = nil) throws -> (client: S3Client, transfers: TransferClient) {
+        let transfers = try TransferClient(connections: 4)
+        return (S3Client(transfers: transfers, bucket: try bucket ?? self.bucket(direct: true)), transfers)
     }
 
     /// Runs `body` with a client for the server without the proxy.
     func withClient<Value>(_ bucket: S3Bucket? = nil, _ body: (S3Client) async throws -> Value) async throws -> Value {
-        let (client, loop) = try client(bucket)
-        defer { loop.stop() }
+        let (client, transfers) = try client(bucket)
+        defer { transfers.stop() }
         return try await body(client)
     }
 

@@ -1,9 +1,10 @@
 internal import CAV
+internal import Glibc
 internal import SystemIO
 
 /// Encoded packets at the front of an output file, where they wait until the size of the container's head is known.
 ///
-/// Memory holds one packet at a time, however large the output becomes. The descriptor is borrowed. Not thread-safe.
+/// Memory holds one packet at a time, regardless of the size of the output. The descriptor is borrowed. Not thread-safe.
 struct PacketSpool: ~Copyable {
     private static let bufferSize = 64 * 1024
 
@@ -25,6 +26,35 @@ struct PacketSpool: ~Copyable {
         }
         defer { length += bytes.count }
         return length..<length + bytes.count
+    }
+
+    /// The bytes of a packet.
+    func read(_ range: Range<Int>) throws(TranscodeError) -> [UInt8] {
+        do throws(SystemError) {
+            return try readExactly(range.count, at: range.lowerBound)
+        } catch {
+            throw .library(.write, code: gifreel_averror(error.code))
+        }
+    }
+
+    /// Removes the first bytes. The positions of the packets behind them become smaller by `count`.
+    mutating func removeFirst(_ count: Int) throws(TranscodeError) {
+        do throws(SystemError) {
+            for start in stride(from: count, to: length, by: Self.bufferSize) {
+                let bytes = try readExactly(min(Self.bufferSize, length - start), at: start)
+                try DescriptorIO.write(bytes, to: descriptor, at: start - count)
+            }
+            length -= count
+            guard ftruncate(descriptor, off_t(length)) == 0 else { throw .last("ftruncate") }
+        } catch {
+            throw .library(.write, code: gifreel_averror(error.code))
+        }
+    }
+
+    private func readExactly(_ count: Int, at position: Int) throws(SystemError) -> [UInt8] {
+        let bytes = try DescriptorIO.read(count, from: descriptor, at: position)
+        guard bytes.count == count else { throw SystemError("pread", code: EIO) }
+        return bytes
     }
 
     /// Writes the file: moves the packets to their final positions, then writes the bytes around them. Returns the file's length.
@@ -56,8 +86,7 @@ struct PacketSpool: ~Copyable {
         while left > 0 {
             let count = min(left, Self.bufferSize)
             left -= count
-            let bytes = try DescriptorIO.read(count, from: descriptor, at: range.lowerBound + left)
-            guard bytes.count == count else { throw SystemError("pread", code: EIO) }
+            let bytes = try readExactly(count, at: range.lowerBound + left)
             try DescriptorIO.write(bytes, to: descriptor, at: target + left)
         }
     }
@@ -115,4 +144,16 @@ struct EncodedPicture {
     /// The positions of the packets in the ``PacketSpool``.
     var color: Range<Int>
     var alpha: Range<Int>?
+
+    /// Changes the positions of the packets by a number of bytes.
+    mutating func move(by distance: Int) {
+        color = color.moved(by: distance)
+        alpha = alpha?.moved(by: distance)
+    }
+}
+
+extension Range<Int> {
+    fileprivate func moved(by distance: Int) -> Range<Int> {
+        lowerBound + distance..<upperBound + distance
+    }
 }

@@ -2,7 +2,7 @@
 struct PictureStreams: ~Copyable {
     private static let headerLength = 256
     /// Pixels up to which both streams are encoded at once. Above, alpha comes first and then the colours, from the beginning of the
-    /// source: that takes decoding twice, the memory of one encoder, and all packets of alpha.
+    /// source: that takes decoding twice and the memory of one encoder. The packets of alpha wait at the front of the spool.
     private static let mostPixelsAtOnce = 2_500_000
 
     private let hasAlpha: Bool
@@ -16,6 +16,9 @@ struct PictureStreams: ~Copyable {
     private(set) var firstColor: [UInt8] = []
     private(set) var firstAlpha: [UInt8] = []
     private var spool: PacketSpool
+    /// The packets of alpha that the first of two passes has written to the front of the spool, and their length.
+    private var firstPass: [(range: Range<Int>, isKey: Bool)] = []
+    private var firstPassLength = 0
     /// Packets of one stream that wait for the other's.
     private var colorQueue = PacketQueue()
     private var alphaQueue = PacketQueue()
@@ -52,6 +55,7 @@ struct PictureStreams: ~Copyable {
         meter.begin(total: frames, passes: hasAlpha && !isAtOnce ? 2 : 1)
         if hasAlpha && !isAtOnce {
             try encode(samples, color: nil, alpha: try encoder(true, samples), threads: threads, meter)
+            firstPassLength = spool.length
             samples = try source()
             meter.beginNextPass()
         }
@@ -61,6 +65,7 @@ struct PictureStreams: ~Copyable {
         guard samples.frames > 0 else { throw .incomplete(Decoder.format) }
         guard samples.samples > 0 else { throw samples.startPastEnd(start) }
         guard pictures.count == times.count else { throw .failed(.encode, code: 0) }
+        try removeFirstPass()
         return samples
     }
 
@@ -94,7 +99,7 @@ struct PictureStreams: ~Copyable {
                 progress.leave()
             }
             try alpha?.encode(at: sample.time) { packet throws(TranscodeError) in
-                try alphaQueue.append(payload(packet.pointee.bytes), packet.pointee.isKey)
+                try receiveAlpha(payload(packet.pointee.bytes), packet.pointee.isKey, isAlone: color == nil)
                 if color == nil { progress.leave() }
             }
             try store()
@@ -105,21 +110,40 @@ struct PictureStreams: ~Copyable {
             progress.leave()
         }
         try alpha?.finish { packet throws(TranscodeError) in
-            try alphaQueue.append(payload(packet.pointee.bytes), packet.pointee.isKey)
+            try receiveAlpha(payload(packet.pointee.bytes), packet.pointee.isKey, isAlone: color == nil)
             if color == nil { progress.leave() }
         }
         try store()
     }
 
+    private mutating func receiveAlpha(
+        _ bytes: UnsafeRawBufferPointer, _ isKey: Bool, isAlone: Bool
+    ) throws(TranscodeError) {
+        if isAlone {
+            firstPass.append((try spool.append(bytes), isKey))
+        } else {
+            try alphaQueue.append(bytes, isKey)
+        }
+    }
+
+    /// The packet of alpha of the next picture. There must be one.
+    private mutating func takeAlpha() throws(TranscodeError) -> PacketQueue.Packet {
+        guard pictures.count < firstPass.count else { return alphaQueue.removeFirst() }
+        let packet = firstPass[pictures.count]
+        return PacketQueue.Packet(bytes: try spool.read(packet.range), isKey: packet.isKey)
+    }
+
     /// Writes the packets of pictures that are complete.
     private mutating func store() throws(TranscodeError) {
-        while colorQueue.count > 0, !hasAlpha || alphaQueue.count > 0, pictures.count < times.count {
+        while colorQueue.count > 0, !hasAlpha || alphaQueue.count > 0 || pictures.count < firstPass.count,
+            pictures.count < times.count
+        {
             let colors = colorQueue.removeFirst()
             if pictures.isEmpty { firstColor = Array(colors.bytes.prefix(Self.headerLength)) }
             var picture = EncodedPicture(
                 time: times[pictures.count], isKey: colors.isKey, color: try Self.append(colors, to: &spool))
             if hasAlpha {
-                let plane = alphaQueue.removeFirst()
+                let plane = try takeAlpha()
                 if pictures.isEmpty { firstAlpha = Array(plane.bytes.prefix(Self.headerLength)) }
                 picture.alpha = try Self.append(plane, to: &spool)
                 picture.isKey = picture.isKey && plane.isKey
@@ -132,6 +156,14 @@ struct PictureStreams: ~Copyable {
         try packet.bytes.withUnsafeBytes { bytes in
             Result { () throws(TranscodeError) in try spool.append(bytes) }
         }.get()
+    }
+
+    /// Removes what the first of two passes has written: the pictures have copies of it.
+    private mutating func removeFirstPass() throws(TranscodeError) {
+        if firstPassLength == 0 { return }
+        try spool.removeFirst(firstPassLength)
+        for index in pictures.indices { pictures[index].move(by: -firstPassLength) }
+        (firstPass, firstPassLength) = ([], 0)
     }
 
     /// Writes the file; see ``PacketSpool/assemble(_:)``.

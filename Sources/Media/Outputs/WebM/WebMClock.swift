@@ -15,7 +15,7 @@ struct WebMClock: Equatable {
     init(timescale: Int) {
         self.timescale = timescale
         let (unit, rest) = Self.nanosecond.quotientAndRemainder(dividingBy: timescale)
-        scale = rest == 0 ? Self.greatestCommonDivisor(unit, Self.longestTick) : 1
+        scale = rest == 0 ? greatestCommonDivisor(unit, Self.longestTick) : 1
     }
 
     /// The nearest tick to a time.
@@ -27,9 +27,5 @@ struct WebMClock: Equatable {
         // No animation lasts that long, but a worker may claim it.
         guard !overflow, whole < 1 << 62 else { return 1 << 62 }
         return whole + (rest * (Self.nanosecond / scale) + timescale / 2) / timescale
-    }
-
-    private static func greatestCommonDivisor(_ first: Int, _ second: Int) -> Int {
-        second == 0 ? first : greatestCommonDivisor(second, first % second)
     }
 }

@@ -17,8 +17,8 @@ struct DelayFractions: Sendable, Equatable {
     ///   - denominator: At least 1.
     mutating func add(_ numerator: Int, _ denominator: Int) {
         if isRounded { return }
-        let reduced = denominator / Self.greatestCommonDivisor(numerator, denominator)
-        let multiple = timescale / Self.greatestCommonDivisor(timescale, reduced) * reduced
+        let reduced = denominator / greatestCommonDivisor(numerator, denominator)
+        let multiple = timescale / greatestCommonDivisor(timescale, reduced) * reduced
         if multiple > Self.finest {
             timescale = Self.finest
             isRounded = true
@@ -35,9 +35,5 @@ struct DelayFractions: Sendable, Equatable {
         let rounded = exact.rounded()
         carried = exact - rounded
         return max(0, Int(rounded))
-    }
-
-    private static func greatestCommonDivisor(_ first: Int, _ second: Int) -> Int {
-        second == 0 ? first : greatestCommonDivisor(second, first % second)
     }
 }

@@ -1,9 +1,9 @@
 internal import Synchronization
 
-/// An event for which one task waits with a limit. A signal without a waiter is remembered for the next wait.
+/// A signal for which one task waits with a limit. One without a waiter is remembered for the next wait.
 ///
 /// Any thread may signal; one task at a time may wait.
-final class Wakeup: Sendable {
+package final class AsyncSignal: Sendable {
     private struct State {
         var isSignalled = false
         var number: UInt64 = 0
@@ -13,8 +13,10 @@ final class Wakeup: Sendable {
 
     private let state = Mutex(State())
 
+    package init() {}
+
     /// Ends the current wait, or the next one.
-    func signal() {
+    package func signal() {
         let waiting = state.withLock { state in
             state.isSignalled = state.continuation == nil
             state.timer = nil
@@ -24,7 +26,9 @@ final class Wakeup: Sendable {
     }
 
     /// Suspends until a signal, for at most `limit`, or until the task is cancelled.
-    func wait(for limit: Duration, _ time: any ClusterTime) async {
+    ///
+    /// - Parameter start: Starts the timer of the limit.
+    package func wait(for limit: Duration, start: Deadline.Start = Deadline.start) async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let number = state.withLock { state -> UInt64? in
@@ -37,7 +41,7 @@ final class Wakeup: Sendable {
                     return state.number
                 }
                 guard let number else { return continuation.resume() }
-                let timer = time.after(limit) { [weak self] in self?.end(number) }
+                let timer = start(limit) { [weak self] in self?.end(number) }
                 state.withLock { state in
                     if state.number == number, state.continuation != nil { state.timer = timer }
                 }

@@ -1,0 +1,44 @@
+import Glibc
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Media
+
+@Suite("Packets wait in the output file") struct PacketSpoolTests {
+    /// Longer than the buffer of the copies.
+    private static let sizes = [200_000, 1, 0, 70_000]
+
+    private let folder: ScratchDirectory
+    private let file: SharedDescriptor
+
+    init() throws {
+        folder = try ScratchDirectory()
+        let number = open(folder.path("file"), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        file = SharedDescriptor(OwnedDescriptor(taking: number))
+    }
+
+    private func packet(_ number: Int) -> [UInt8] {
+        (0..<Self.sizes[number]).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8 &+ number) }
+    }
+
+    private func append(_ number: Int, to spool: inout PacketSpool) throws -> Range<Int> {
+        try packet(number).withUnsafeBytes { bytes in
+            Result { () throws(TranscodeError) in try spool.append(bytes) }
+        }.get()
+    }
+
+    @Test func theFirstPacketsCanBeReadAndRemoved() throws {
+        var spool = PacketSpool(descriptor: file.number)
+        let first = try append(0, to: &spool)
+        #expect(try spool.read(first) == packet(0))
+        let others = try [1, 2, 3].map { try append($0, to: &spool) }
+        try spool.removeFirst(first.count)
+        #expect(spool.length == 70_001)
+        var layout = FileLayout()
+        layout.append(Array("head".utf8))
+        for range in others { layout.append(packet: range.lowerBound - first.count..<range.upperBound - first.count) }
+        #expect(try spool.assemble(layout) == 70_005)
+        #expect(try DescriptorIO.read(1 << 20, from: file.number, at: 0) == Array("head".utf8) + packet(1) + packet(3))
+    }
+}
