@@ -1,6 +1,6 @@
 /// The limits of one source. Each is checked before the work or the allocation that it limits.
 package struct MediaLimits: Sendable, Equatable {
-    /// Longest side of the canvas or of one frame, in pixels.
+    /// Longest side of the canvas, in pixels.
     package var side: Int
     /// Pixels of the canvas, and of any one frame.
     package var canvasPixels: Int

@@ -106,13 +106,16 @@ enum Worker {
         return UnsafeRawBufferPointer(start: base, count: size)
     }
 
-    /// Bytes of the heap that the job uses at least. A video takes 50 to 200 bytes per pixel, which depends on the number of its
-    /// frames. The planes of large canvases are outside of the heap.
+    /// Bytes of the heap that a video uses per pixel at least, and up to four times as many, which depends on the number of frames.
+    private static let leastBytesPerPixel = 50
+
+    /// Bytes of the heap that the job uses at least. The planes of large canvases are outside of the heap.
     private static func heapInUse(by job: WorkerJob, pixels: Int) -> Int {
         let size = job.transcoder.options.size
         guard job.transcoder.output.traits.kind == .video, size.width == nil, size.height == nil else { return leastHeap }
-        // Headers may claim up to 2⁶² pixels.
-        return min(leastHeap + 50 * min(pixels, largePages), largePages)
+        // Headers may claim up to 2⁶² pixels, whose product would overflow.
+        let (least, overflow) = pixels.multipliedReportingOverflow(by: leastBytesPerPixel)
+        return overflow ? largePages : min(leastHeap + min(least, largePages), largePages)
     }
 
     private static func setLimits(_ job: WorkerJob, _ parent: Parent, input: Int) -> Bool {
