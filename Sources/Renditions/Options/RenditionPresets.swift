@@ -16,6 +16,14 @@ package struct RenditionPresets: Sendable, Equatable {
         }
     }
 
+    /// The reason why a preset cannot be added.
+    package enum Invalid: Error, Sendable, Equatable {
+        /// The interface defines a preset of the same name.
+        case builtInName
+        /// An option is unknown or out of range, or options contradict each other.
+        case option(RenditionError)
+    }
+
     private var options: [String: [Option]] = [:]
 
     package init() {}
@@ -29,14 +37,17 @@ package struct RenditionPresets: Sendable, Equatable {
     private static let builtIn = TranscodeOptions.Preset.allCases.map(\.name)
 
     /// Adds a preset.
-    ///
-    /// - Throws: ``RenditionError/invalidOption(name:reason:)`` if the name is taken, an option is unknown or out of range, or if
-    ///   options contradict each other.
-    package mutating func add(_ name: String, _ new: [Option]) throws(RenditionError) {
-        guard !Self.builtIn.contains(name) else {
-            throw .invalidOption(
-                name: RenditionOption.preset.rawValue, reason: "has the value \(name) already, which has a meaning")
+    package mutating func add(_ name: String, _ new: [Option]) throws(Invalid) {
+        guard !Self.builtIn.contains(name) else { throw .builtInName }
+        do throws(RenditionError) {
+            try define(name, as: new)
+        } catch {
+            throw .option(error)
         }
+    }
+
+    /// Checks the options, also together and for every format, and defines a preset by them.
+    private mutating func define(_ name: String, as new: [Option]) throws(RenditionError) {
         guard Set(new.map(\.name)).count == new.count else {
             let twice = new.indices.first { index in new[..<index].contains { $0.name == new[index].name } }
             throw .invalidOption(name: twice.map { new[$0].name } ?? "", reason: "is given twice")

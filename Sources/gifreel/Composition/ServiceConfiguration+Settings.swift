@@ -374,13 +374,15 @@ extension RenditionPresets {
             guard name.utf8.allSatisfy(Route.isNameByte) else {
                 throw SettingsError("presets.\(name) cannot be used: a preset's name consists of a-z, 0-9, - and _.")
             }
-            guard !RenditionPresets().names.contains(name) else {
-                throw SettingsError("presets.\(name) cannot be used: “\(name)” is a built-in preset; choose another name.")
-            }
-            do throws(RenditionError) {
+            do throws(RenditionPresets.Invalid) {
                 try add(name, pairs.map { RenditionPresets.Option(name: $0.name, value: $0.value) })
             } catch {
-                throw SettingsError("presets.\(name) cannot be used: \(Problem(error).detail)")
+                let reason =
+                    switch error {
+                    case .builtInName: "“\(name)” is a built-in preset; choose another name."
+                    case .option(let error): Problem(error).detail
+                    }
+                throw SettingsError("presets.\(name) cannot be used: \(reason)")
             }
         }
     }

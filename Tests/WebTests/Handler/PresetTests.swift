@@ -131,15 +131,15 @@ import Testing
             ([("width", "1")], "width"), ([("nonsense", "1")], "nonsense"), ([("zoom", "2"), ("width", "20")], "zoom"),
             ([("width", "20"), ("width", "30")], "width"), ([("preset", "card")], "preset"),
         ] {
-            let error = #expect(throws: RenditionError.self) {
+            let error = #expect(throws: RenditionPresets.Invalid.self) {
                 try presets.add("x", options.map { .init(name: $0.0, value: $0.1) })
             }
-            guard case .invalidOption(name, _) = error else {
+            guard case .option(.invalidOption(name, _)) = error else {
                 Issue.record("\(options): \(String(describing: error))")
                 continue
             }
         }
-        #expect(throws: RenditionError.self) { try presets.add("sticker", []) }
+        #expect(throws: RenditionPresets.Invalid.builtInName) { try presets.add("sticker", []) }
         // A poster has no tuning.
         try presets.add("game", [.init(name: "tune", value: "pixel")])
         let defaults = RenditionDefaults(presets: presets)
