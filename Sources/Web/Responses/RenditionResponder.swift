@@ -228,7 +228,8 @@ struct RenditionResponder: Sendable {
         let (status, detail): (String, String?) =
             switch provenance {
             case .hit: ("gifreel; hit", nil)
-            case .stale(let age): ("gifreel; hit; ttl=-\(age)", nil)
+            // Only a negative integer means stale (section 2.5); the first second of it counts as a whole one.
+            case .stale(let age): ("gifreel; hit; ttl=\(-max(age, 1))", nil)
             case .stored: ("gifreel; fwd=miss; stored", nil)
             case .renewed: ("gifreel; fwd=stale; fwd-status=304; stored", nil)
             case .unstored(let reason): ("gifreel; fwd=miss", reason.token)
