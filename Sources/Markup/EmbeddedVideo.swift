@@ -43,7 +43,7 @@ package struct EmbeddedVideo: Equatable, Sendable {
         var names = Set<String>()
         let kept = image.attributes.filter { names.insert($0.name).inserted && !Self.dropped.contains($0.name) }
         var output = Array("<video autoplay=\"\"\(loops ? " loop=\"\"" : "") muted=\"\" playsinline=\"\"".utf8)
-        Self.append("poster", HTMLText.escape(poster), &output)
+        Self.append("poster", AttributeText.escape(poster), &output)
         for attribute in kept {
             output += [UInt8(ascii: " ")] + attribute.text
             if attribute.lacksValue { output += "\"\"".utf8 }
@@ -52,7 +52,7 @@ package struct EmbeddedVideo: Equatable, Sendable {
             Self.append("width", "\(size.width)".utf8, &output)
             Self.append("height", "\(size.height)".utf8, &output)
         }
-        let text = image["alt"].map { HTMLText.requote($0.rawValue) }
+        let text = image["alt"].map { AttributeText.requote($0.rawValue) }
         if let text, image["aria-label"] == nil, image["role"] == nil {
             if !text.isEmpty {
                 Self.append("role", "img".utf8, &output)
@@ -64,8 +64,8 @@ package struct EmbeddedVideo: Equatable, Sendable {
         output += ">".utf8
         for source in sources {
             output += "<source".utf8
-            Self.append("src", HTMLText.escape(source.url), &output)
-            Self.append("type", HTMLText.escape(source.type), &output)
+            Self.append("src", AttributeText.escape(source.url), &output)
+            Self.append("type", AttributeText.escape(source.type), &output)
             output += "/>".utf8
         }
         output += text ?? []
@@ -87,8 +87,9 @@ extension StartTag.Attribute {
     }
 }
 
-/// Text in HTML.
-private enum HTMLText {
+/// Values of attributes, and texts, for a page of another site. It has any encoding that extends ASCII, so these are bytes, and only
+/// bytes that have a meaning in HTML are replaced.
+private enum AttributeText {
     /// Escapes everything that could end an attribute in double quotes, begin an element or begin a character reference (HTML
     /// standard, section 13.1.2).
     static func escape(_ text: String) -> [UInt8] {

@@ -1,7 +1,3 @@
-internal import Digests
-internal import Foundation
-internal import SystemIO
-
 /// An HTML page with placeholders of the form `{{name}}`.
 struct PageTemplate: Sendable {
     private enum Piece: Sendable {
@@ -36,72 +32,5 @@ struct PageTemplate: Sendable {
             }
         }
         return page
-    }
-
-    /// The names of the placeholders, in order.
-    var placeholders: [String] {
-        pieces.compactMap { piece in
-            if case .placeholder(let name) = piece { return name }
-            return nil
-        }
-    }
-}
-
-/// Text in HTML.
-enum HTMLText {
-    /// Escapes everything that could end a quoted attribute or begin an element (HTML standard, section 13.1.2), and replaces
-    /// control characters.
-    static func escape(_ text: String) -> String {
-        var escaped = ""
-        escaped.reserveCapacity(text.utf8.count)
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "&": escaped += "&amp;"
-            case "<": escaped += "&lt;"
-            case ">": escaped += "&gt;"
-            case "\"": escaped += "&quot;"
-            case "'": escaped += "&#39;"
-            case _ where isControl(scalar): escaped += "\u{fffd}"
-            default: escaped.unicodeScalars.append(scalar)
-            }
-        }
-        return escaped
-    }
-
-    /// Terminal controls, and bidirectional controls, which would change the order of the text around them.
-    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.value {
-        case 0x202a...0x202e, 0x2066...0x2069, 0x200e, 0x200f, 0x061c: true
-        default: scalar.properties.generalCategory == .control
-        }
-    }
-}
-
-/// The value of `Content-Security-Policy` for a page (CSP level 3).
-///
-/// Styles and scripts are inline and allowed by their hashes, so injected ones never run.
-enum PagePolicy {
-    /// - Parameters:
-    ///   - style: The page's one style sheet.
-    ///   - script: The page's one script, or nil.
-    ///   - directives: Additional directives.
-    static func value(style: [UInt8], script: [UInt8]?, _ directives: [String]) -> String {
-        var all = ["default-src 'none'", "base-uri 'none'", "style-src \(hash(style))"]
-        if let script { all.append("script-src \(hash(script))") }
-        // No script of ours creates markup from text, so no trusted-types policy is needed.
-        all += ["require-trusted-types-for 'script'", "trusted-types 'none'"]
-        return (all + directives).joined(separator: "; ")
-    }
-
-    private static func hash(_ text: [UInt8]) -> String {
-        "'sha256-\(Data(SHA256.hash(text)).base64EncodedString())'"
-    }
-}
-
-/// Entity tags of pages.
-enum PageTag {
-    /// A strong tag: a hash of the page.
-    static func of(_ page: String) -> String {
-        "\"\(Hex.encode(SHA256.hash(page.utf8).prefix(16)))\""
     }
 }
