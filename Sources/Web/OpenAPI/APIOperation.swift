@@ -40,8 +40,6 @@ package struct APIOperation: Sendable {
     /// The method in lower case, as OpenAPI requires. `HEAD` follows from `get`; OpenAPI 3.1 cannot describe `PURGE`.
     package let method: String
     package let path: String
-    /// A target of the path, for tests.
-    package let example: String
     let id: String
     let summary: String
     var parameters: [Parameter] = []
@@ -51,12 +49,6 @@ package struct APIOperation: Sendable {
     var problems: [ProblemTable.Row] = []
     /// Whether the operation needs the admin token.
     var needsToken = false
-
-    /// The names of the parameters in the query.
-    package var queryNames: [String] { parameters.filter { $0.place == "query" }.map(\.name) }
-
-    /// The statuses of all responses, those of problems included.
-    package var statuses: Set<Int> { Set(answers.map(\.status) + (problems + ProblemTable.everywhere).map(\.status)) }
 
     // MARK: The table
 
@@ -71,8 +63,6 @@ package struct APIOperation: Sendable {
     private static let uploadProblems =
         ProblemTable.request + ProblemTable.access + ProblemTable.conversion + ProblemTable.rate + ProblemTable.load
     private static let adminProblems = ProblemTable.admin + ProblemTable.request + ProblemTable.load
-
-    private static let exampleURL = "https%3A%2F%2Fexample.com%2Fa.gif"
 
     /// Of requests for renditions: the client prefers a status to waiting.
     private static let prefer = Parameter(
@@ -90,11 +80,11 @@ package struct APIOperation: Sendable {
             let answers = self.answers(format)
             var all = [
                 APIOperation(
-                    method: "get", path: "/\(name)", example: "/\(name)?url=\(exampleURL)", id: "get_\(name)",
+                    method: "get", path: "/\(name)", id: "get_\(name)",
                     summary: "The rendition \(name) of a source.", parameters: [url] + options + [prefer], answers: answers,
                     problems: sourceProblems),
                 APIOperation(
-                    method: "get", path: "/\(name)/{source}", example: "/\(name)/\(exampleURL)", id: "get_\(name)_of",
+                    method: "get", path: "/\(name)/{source}", id: "get_\(name)_of",
                     summary:
                         "The same, with the source in the path. Options may also follow the format: /\(name),name=value/….",
                     parameters: [source] + options + [prefer], answers: answers, problems: sourceProblems),
@@ -102,7 +92,7 @@ package struct APIOperation: Sendable {
             if format != .html {
                 all.append(
                     APIOperation(
-                        method: "post", path: "/\(name)", example: "/\(name)", id: "post_\(name)",
+                        method: "post", path: "/\(name)", id: "post_\(name)",
                         summary: "The rendition \(name) of the animation in the body.", parameters: options + [prefer],
                         body: APISchemas.upload, answers: uploadAnswers(format), problems: uploadProblems))
             }
@@ -132,7 +122,7 @@ package struct APIOperation: Sendable {
 
     private static let mounts = [
         APIOperation(
-            method: "get", path: "/{mount}/{path}", example: "/example/a.mp4", id: "get_mounted",
+            method: "get", path: "/{mount}/{path}", id: "get_mounted",
             summary:
                 "A rendition of a source below a mount. The extension of the path names the format; options stand in the query.",
             parameters: [
@@ -149,8 +139,7 @@ package struct APIOperation: Sendable {
 
     private static let objects = [
         APIOperation(
-            method: "get", path: "/object/{name}", example: "/object/\(String(repeating: "0", count: 64)).mp4",
-            id: "get_object",
+            method: "get", path: "/object/{name}", id: "get_object",
             summary: "A stored rendition by its content id.",
             parameters: [
                 .path("name", ["type": "string", "pattern": "^[0-9a-f]{64}\\.[a-z0-9]+$"], "The id and the extension.")
@@ -164,25 +153,25 @@ package struct APIOperation: Sendable {
 
     private static let pages = [
         APIOperation(
-            method: "get", path: "/", example: "/", id: "get_home", summary: "A page on which to try the service.",
+            method: "get", path: "/", id: "get_home", summary: "A page on which to try the service.",
             answers: [
                 Answer(200, "The page.", ["text/html; charset=utf-8": APISchemas.text]), part("text/html; charset=utf-8"),
                 notModified,
             ], problems: [ProblemTable.Row(404, "not_found")]),
         APIOperation(
-            method: "get", path: "/gifreel.js", example: "/gifreel.js", id: "get_script",
+            method: "get", path: "/gifreel.js", id: "get_script",
             summary: "The script that plays a page's GIF images as videos.",
             answers: [
                 Answer(200, "The script.", ["text/javascript; charset=utf-8": APISchemas.text]),
                 part("text/javascript; charset=utf-8"), notModified,
             ]),
         APIOperation(
-            method: "get", path: "/openapi.json", example: "/openapi.json", id: "get_openapi", summary: "This document.",
+            method: "get", path: "/openapi.json", id: "get_openapi", summary: "This document.",
             answers: [
                 Answer(200, "The document.", ["application/json": ["type": "object"]]), part("application/json"), notModified,
             ]),
         APIOperation(
-            method: "get", path: "/oembed", example: "/oembed?url=\(exampleURL)", id: "get_oembed",
+            method: "get", path: "/oembed", id: "get_oembed",
             summary: "The oEmbed document of a page, a rendition or a source.",
             parameters: [
                 .query("url", APISchemas.url, "The address of a page, of a rendition or of a GIF.", isRequired: true),
@@ -198,11 +187,10 @@ package struct APIOperation: Sendable {
 
     private static let statusID = Parameter.path(
         "id", ["type": "string", "pattern": "^[0-9a-f]{32}$"], "The id that the answer with 202 has in Location.")
-    private static let statusExample = "/status/\(String(repeating: "0", count: 32))"
 
     private static let statusRoutes = [
         APIOperation(
-            method: "get", path: "/status/{id}", example: statusExample, id: "get_status",
+            method: "get", path: "/status/{id}", id: "get_status",
             summary: "The progress of a request that did not wait, as JSON or as events.", parameters: [statusID],
             answers: [
                 Answer(
@@ -211,7 +199,7 @@ package struct APIOperation: Sendable {
                 Answer(204, "The event stream has ended before."),
             ], problems: [ProblemTable.Row(404, "not_found")] + ProblemTable.load),
         APIOperation(
-            method: "delete", path: "/status/{id}", example: statusExample, id: "delete_status",
+            method: "delete", path: "/status/{id}", id: "delete_status",
             summary: "Leaves the work and forgets the status.", parameters: [statusID],
             answers: [Answer(204, "The status is forgotten.")], problems: [ProblemTable.Row(404, "not_found")]),
     ]
@@ -225,11 +213,11 @@ package struct APIOperation: Sendable {
 
     private static let operators = [
         APIOperation(
-            method: "get", path: "/cache", example: "/cache", id: "get_cache", summary: "Numbers of the cache.",
+            method: "get", path: "/cache", id: "get_cache", summary: "Numbers of the cache.",
             answers: [Answer(200, "The numbers.", ["application/json": APISchemas.reference("Cache")])],
             problems: adminProblems, needsToken: true),
         APIOperation(
-            method: "delete", path: "/cache", example: "/cache?all=true", id: "delete_cache",
+            method: "delete", path: "/cache", id: "delete_cache",
             summary: "Purges one source, all sources whose URL has a prefix, or everything: exactly one parameter.",
             parameters: [
                 .query("url", APISchemas.text, "The URL of a source."),
@@ -239,7 +227,7 @@ package struct APIOperation: Sendable {
             answers: [Answer(200, "What was removed.", ["application/json": APISchemas.reference("Purged")])],
             problems: adminProblems, needsToken: true),
         APIOperation(
-            method: "post", path: "/prewarm", example: "/prewarm", id: "post_prewarm",
+            method: "post", path: "/prewarm", id: "post_prewarm",
             summary: "Renditions to make ahead of requests.",
             parameters: [
                 .query("retries", ["type": "integer", "minimum": 0, "maximum": 20], "Attempts after a failure that may pass."),
@@ -256,7 +244,7 @@ package struct APIOperation: Sendable {
                 Answer(202, "The job.", ["application/json": APISchemas.reference("PrewarmAccepted")], fields: ["Location"])
             ], problems: adminProblems, needsToken: true),
         APIOperation(
-            method: "get", path: "/prewarm/{id}", example: "/prewarm/1", id: "get_prewarm", summary: "The progress of a job.",
+            method: "get", path: "/prewarm/{id}", id: "get_prewarm", summary: "The progress of a job.",
             parameters: [
                 .path("id", APISchemas.text, "The id of the job."),
                 .query("from", ["type": "integer", "minimum": 0, "maximum": 1_000_000_000], "The first outcome to list."),
@@ -264,7 +252,7 @@ package struct APIOperation: Sendable {
             answers: [Answer(200, "The progress.", ["application/json": APISchemas.reference("PrewarmReport")])],
             problems: adminProblems, needsToken: true),
         APIOperation(
-            method: "delete", path: "/prewarm/{id}", example: "/prewarm/1", id: "delete_prewarm",
+            method: "delete", path: "/prewarm/{id}", id: "delete_prewarm",
             summary: "Cancels what is left of a job.", parameters: [.path("id", APISchemas.text, "The id of the job.")],
             answers: [Answer(200, "The progress.", ["application/json": APISchemas.reference("PrewarmReport")])],
             problems: adminProblems, needsToken: true),
@@ -272,14 +260,14 @@ package struct APIOperation: Sendable {
 
     private static let service = [
         APIOperation(
-            method: "get", path: "/healthz", example: "/healthz", id: "get_healthz", summary: "Whether the process answers.",
+            method: "get", path: "/healthz", id: "get_healthz", summary: "Whether the process answers.",
             answers: [Answer(200, "It does.", ["text/plain": APISchemas.text])]),
         APIOperation(
-            method: "get", path: "/readyz", example: "/readyz", id: "get_readyz",
+            method: "get", path: "/readyz", id: "get_readyz",
             summary: "Whether the server takes requests.", answers: [Answer(200, "It does.", ["text/plain": APISchemas.text])],
             problems: ProblemTable.load),
         APIOperation(
-            method: "get", path: "/metrics", example: "/metrics", id: "get_metrics",
+            method: "get", path: "/metrics", id: "get_metrics",
             summary: "The metrics, for the clients in metrics.allow or with the admin token.",
             answers: [
                 Answer(
