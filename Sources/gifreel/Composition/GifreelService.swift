@@ -137,9 +137,6 @@ package final class GifreelService: Sendable {
     /// The TCP port, once started.
     package var port: Int? { server.port }
 
-    /// Conversions that run, and that wait for a worker.
-    package var load: (running: Int, waiting: Int) { core.pool.load }
-
     /// Starts to listen and to answer requests.
     package func start() throws {
         prewarm.load()
