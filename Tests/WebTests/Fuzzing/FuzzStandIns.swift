@@ -10,7 +10,7 @@
     }
 
     /// The errors of options, without those of the layers below.
-    package enum RenditionError: Error {
+    package enum RenditionError: Error, Equatable {
         case invalidOption(name: String, reason: String)
     }
 
