@@ -181,7 +181,7 @@ struct PageController: Sendable {
                     widths: page.isSigned ? WidthHints.steps : nil)
                 if page.isBounded, thumbnail != poster { thumbnail = nil }
                 let contents = contents(of: page, facts, poster: thumbnail ?? poster)
-                let maxAge = responder.lifetime(of: result, page.terms)
+                let maxAge = responder.caching.lifetime(of: result, page.terms)
                 let document = OEmbed(contents, query, hasThumbnail: thumbnail != nil, maxAge: maxAge)
                 return responder.pageResponse(result, page.terms) { fields in
                     let text = JSONText.encode(document)

@@ -33,18 +33,13 @@ struct RenditionResponder: Sendable {
         }
     }
 
+    /// The fields that instruct caches.
+    let caching: CachingFields
     private let common: HTTPHeaders
-    private let policy: HeadPolicy
     /// The same for equal policies, so that hits compare a number.
     private let policyNumber: Int
-    private var maxAge: Int { policy.maxAge }
-    private var staleFor: Int64 { policy.staleFor }
-    private let secondsLeft: @Sendable (Int64) -> Int64
     /// Seconds of `max-age` of responses that are composed for each request.
     private static let composedMaxAge = 60
-    /// Seconds of `max-age` of stale renditions: their renewal is under way. It is more than 0, because the clients of a shared cache
-    /// would all ask again while an origin fails.
-    private static let staleMaxAge = 5
 
     /// - Parameter secondsLeft: Returns the seconds until a time, which is in seconds since 1970.
     init(
@@ -53,9 +48,8 @@ struct RenditionResponder: Sendable {
         var common: HTTPHeaders = ["X-Content-Type-Options": "nosniff"]
         common.append(crossOrigin.fields)
         self.common = common
-        policy = settings.headPolicy
-        policyNumber = Self.number(of: policy)
-        self.secondsLeft = secondsLeft
+        caching = CachingFields(settings.headPolicy, secondsLeft: secondsLeft)
+        policyNumber = Self.number(of: settings.headPolicy)
     }
 
     /// Returns the response of a hit. For plain terms it builds no strings.
@@ -65,7 +59,7 @@ struct RenditionResponder: Sendable {
             return HTTPResponse(prepared.resource, headers: prepared.hit)
         }
         let isIncomplete = prepared.isOfIncompleteSource
-        let fields = fields(rendition.alias, address, terms, isIncomplete: isIncomplete)
+        let fields = caching.fields(ofStored: rendition.alias, address, terms, isIncomplete: isIncomplete)
         return HTTPResponse(prepared.resource, headers: Self.with(fields, .hit, isIncomplete: isIncomplete))
     }
 
@@ -76,11 +70,8 @@ struct RenditionResponder: Sendable {
     func response(_ result: RenditionResult, _ address: Address, _ terms: ResponseTerms = .plain) -> HTTPResponse {
         let prepared = prepared(result.rendition)
         let isIncomplete = prepared.isOfIncompleteSource
-        var headers =
-            result.isStorable
-            ? fields(result.rendition.alias, address, Self.limited(terms, result), isIncomplete: isIncomplete)
-            : Self.fields("no-store", vary: terms.vary)
-        headers = Self.with(headers, result.provenance, isIncomplete: isIncomplete)
+        let fields = caching.fields(of: result, address, terms, isIncomplete: isIncomplete)
+        var headers = Self.with(fields, result.provenance, isIncomplete: isIncomplete)
         switch result.provenance {
         case .stored, .unstored, .collapsed, .renewed, .shared, .followed:
             headers.append("Server-Timing", result.times.serverTiming)
@@ -93,8 +84,8 @@ struct RenditionResponder: Sendable {
     /// bytes, so conditions and ranges of the request do not apply.
     func originalResponse(_ source: FollowedSource, _ terms: ResponseTerms) -> HTTPResponse {
         // The next response is the rendition, so no cache may reuse this one without asking.
-        var headers = Self.fields(source.isStorable ? "no-cache" : "no-store", vary: terms.vary)
-        headers.append("Cache-Status", Self.followedCacheStatus)
+        var headers = CachingFields.constant(source.isStorable ? "no-cache" : "no-store", vary: terms.vary)
+        headers.append("Cache-Status", CacheStatusField.followed)
         headers.append("Content-Type", source.mediaType)
         headers.append("X-Content-Type-Options", "nosniff")
         return HTTPResponse(
@@ -117,7 +108,7 @@ struct RenditionResponder: Sendable {
 
     /// Returns the response with a document that was composed from a stored object and the current contents of the cache.
     func documentResponse(_ body: (bytes: [UInt8], lastModified: Int), _ contentType: String) -> HTTPResponse {
-        let headers = Self.fields("public, max-age=\(Self.composedMaxAge)", vary: nil)
+        let headers = CachingFields.constant("public, max-age=\(Self.composedMaxAge)", vary: nil)
         return HTTPResponse(document(body, contentType), headers: Self.with(headers, .hit))
     }
 
@@ -149,100 +140,20 @@ struct RenditionResponder: Sendable {
         var response = response(result, .source, terms)
         if lifetime == .temporary {
             response.headers = Self.with(
-                Self.fields(result.isStorable ? "no-cache" : "no-store", vary: terms.vary), result.provenance,
+                CachingFields.constant(result.isStorable ? "no-cache" : "no-store", vary: terms.vary), result.provenance,
                 isIncomplete: prepared(result.rendition).isOfIncompleteSource)
         }
         response.body = .resource(compose(common))
         return response
     }
 
-    /// The seconds for which a consumer may store what was composed from a result: as long as caches may.
-    func lifetime(of result: RenditionResult, _ terms: ResponseTerms) -> Int {
-        guard result.isStorable else { return 0 }
-        let terms = Self.limited(terms, result)
-        let age = Self.age(terms.maxAge ?? maxAge, result.rendition.alias, terms)
-        return Int(min(age, terms.expires.map(secondsLeft) ?? .max))
-    }
-
-    /// The terms of a response with a result: those of a stale one are limited.
-    private static func limited(_ terms: ResponseTerms, _ result: RenditionResult) -> ResponseTerms {
-        if case .stale = result.provenance { return terms.limited(to: staleMaxAge) }
-        return terms
-    }
-
-    /// The lifetime of a response in seconds.
-    ///
-    /// - Parameter configured: That of the settings.
-    private static func age(_ configured: Int, _ alias: AliasRecord?, _ terms: ResponseTerms) -> Int64 {
-        min(Int64(min(configured, terms.longest ?? .max)), alias?.freshFor ?? .max)
-    }
-
-    // MARK: Fields
-
     private static func with(
         _ fields: HTTPHeaders, _ provenance: RenditionResult.Provenance, isIncomplete: Bool = false
     ) -> HTTPHeaders {
         var fields = fields
-        fields.append("Cache-Status", cacheStatus(provenance, isIncomplete: isIncomplete))
+        fields.append("Cache-Status", CacheStatusField.value(provenance, isIncomplete: isIncomplete))
         return fields
     }
-
-    private static func fields(_ cacheControl: String, vary: String?) -> HTTPHeaders {
-        var fields: HTTPHeaders = ["Cache-Control": cacheControl]
-        if let vary { fields.append("Vary", vary) }
-        return fields
-    }
-
-    /// The fields that instruct HTTP caches. They may store the response for as long as the origin permits this cache to, and
-    /// no longer than the signature of the request is valid. The alias of a source that breaks off has a short lifetime, beyond which
-    /// they must not send the response.
-    private func fields(
-        _ alias: AliasRecord?, _ address: Address, _ terms: ResponseTerms, isIncomplete: Bool
-    ) -> HTTPHeaders {
-        if address == .object {
-            let year: Int64 = 31_536_000
-            // The signature of an upload may expire although the object never changes.
-            if let left = terms.expires.map(secondsLeft), left < year {
-                return Self.fields("public, max-age=\(left)", vary: terms.vary)
-            }
-            return Self.fields("public, max-age=\(year), immutable", vary: terms.vary)
-        }
-        let left = terms.expires.map(secondsLeft)
-        /// The directives for caches that may store the response for `age` seconds.
-        func directives(_ age: Int) -> String {
-            let age = Self.age(age, alias, terms)
-            if isIncomplete { return "public, max-age=\(min(age, left ?? age))" }
-            if let left, left < age + staleFor { return "public, max-age=\(min(age, left))" }
-            return "public, max-age=\(age), stale-while-revalidate=\(staleFor), stale-if-error=\(staleFor)"
-        }
-        var fields = Self.fields(directives(terms.maxAge ?? maxAge), vary: terms.vary)
-        if let cdnMaxAge = policy.cdnMaxAge {
-            fields.append("CDN-Cache-Control", directives(cdnMaxAge))
-            if let alias { fields.append(CDNTags(alias.sourceURL).fields) }
-        }
-        return fields
-    }
-
-    /// The value of `Cache-Status` (RFC 9211). It has one `detail`: that the source breaks off, or else what the provenance tells.
-    static func cacheStatus(_ provenance: RenditionResult.Provenance, isIncomplete: Bool = false) -> String {
-        let (status, detail): (String, String?) =
-            switch provenance {
-            case .hit: ("gifreel; hit", nil)
-            // Only a negative integer means stale (section 2.5); the first second of it counts as a whole one.
-            case .stale(let age): ("gifreel; hit; ttl=\(-max(age, 1))", nil)
-            case .stored: ("gifreel; fwd=miss; stored", nil)
-            case .renewed: ("gifreel; fwd=stale; fwd-status=304; stored", nil)
-            case .unstored(let reason): ("gifreel; fwd=miss", reason.token)
-            case .collapsed: ("gifreel; fwd=miss; collapsed", nil)
-            case .shared: ("gifreel; fwd=miss; stored", "shared")
-            case .followed: ("gifreel; fwd=miss; collapsed", "shared")
-            }
-        let shown = isIncomplete ? "incomplete-source" : detail
-        return shown.map { "\(status); detail=\($0)" } ?? status
-    }
-
-    /// The value of `Cache-Status` of a source that is passed on.
-    static let followedCacheStatus = "gifreel; fwd=miss; detail=original"
 
     /// The path of a stored rendition by its content.
     static func path(_ rendition: CachedRendition) -> String {
@@ -267,7 +178,7 @@ struct RenditionResponder: Sendable {
         let address = rendition.isOfSource ? Address.source : .object
         let facts = RenditionFacts(stored: rendition.facts)
         let isIncomplete = facts?.isOfIncompleteSource ?? false
-        let plain = fields(rendition.alias, address, .plain, isIncomplete: isIncomplete)
+        let plain = caching.fields(ofStored: rendition.alias, address, .plain, isIncomplete: isIncomplete)
         let prepared = Prepared(
             resource(rendition), hit: Self.with(plain, .hit, isIncomplete: isIncomplete), facts, policyNumber: policyNumber)
         // The attachment keeps its first value until the rendition leaves the cache's memory, which a reload causes. A request
@@ -288,43 +199,5 @@ struct RenditionResponder: Sendable {
         return HTTPResource(
             file: rendition.descriptor, length: Int(rendition.length), contentType: mediaType ?? "application/octet-stream",
             entityTag: Self.entityTag(rendition), lastModified: Int(rendition.created), headers: common)
-    }
-}
-
-extension UnstoredReason {
-    /// The reason as a token for `Cache-Status` (RFC 9211 section 2.8).
-    var token: String {
-        switch self {
-        case .unwanted: "origin-forbids"
-        case .purged: "purged"
-        case .tooLarge: "too-large"
-        case .diskFull: "disk-full"
-        case .lowSpace: "low-space"
-        case .readOnly: "read-only"
-        case .directoryLost: "directory-lost"
-        case .unavailable: "busy"
-        case .failed: "disk-error"
-        }
-    }
-}
-
-extension StageTimes {
-    /// The value of `Server-Timing`, in milliseconds: `queue;dur=0.1, fetch;dur=12.0, transcode;dur=204.5, cpu;dur=198.2`.
-    fileprivate var serverTiming: String {
-        stages.map { "\($0);dur=\(Self.milliseconds($1))" }.joined(separator: ", ")
-    }
-
-    /// `queue_ms`, `fetch_ms`, `transcode_ms` and `cpu_ms` with their values, for log lines.
-    var logged: [(String, String)] {
-        stages.map { ("\($0)_ms", Self.milliseconds($1)) }
-    }
-
-    private var stages: [(String, Duration)] {
-        [("queue", queue), ("fetch", fetch), ("transcode", transcode), ("cpu", cpu)]
-    }
-
-    private static func milliseconds(_ duration: Duration) -> String {
-        let tenths = Int(duration / .microseconds(100))
-        return "\(tenths / 10).\(tenths % 10)"
     }
 }

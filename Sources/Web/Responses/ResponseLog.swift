@@ -20,7 +20,7 @@ struct ResponseLog: Sendable {
         guard logger.logLevel <= .info else { return }
         var metadata: Logger.Metadata = [
             "rendition": "\(rendition.canonicalText)", "source_host": "\(host ?? "upload")",
-            "cache_status": "\(RenditionResponder.cacheStatus(result.provenance))",
+            "cache_status": "\(CacheStatusField.value(result.provenance))",
         ]
         for (name, value) in result.times.logged { metadata[name] = "\(value)" }
         logger.info("answered", metadata: metadata)
@@ -32,7 +32,7 @@ struct ResponseLog: Sendable {
             "answered",
             metadata: [
                 "rendition": "\(rendition.canonicalText)", "source_host": "\(host)",
-                "cache_status": "\(RenditionResponder.followedCacheStatus)",
+                "cache_status": "\(CacheStatusField.followed)",
             ])
     }
 

@@ -48,7 +48,7 @@ import Testing
 
     @Test(arguments: [(0, -1), (1, -1), (2, -2), (86_400, -86_400)] as [(Int64, Int)])
     func theTimeToLiveOfAStaleResponseIsNegative(_ age: Int64, _ timeToLive: Int) {
-        #expect(RenditionResponder.cacheStatus(.stale(age)) == "gifreel; hit; ttl=\(timeToLive)")
+        #expect(CacheStatusField.value(.stale(age)) == "gifreel; hit; ttl=\(timeToLive)")
     }
 
     @Test func theDateOfAPageChangesWithItsVideo() async throws {

@@ -24,7 +24,7 @@ import Testing
             .hit, .stale(5), .renewed, .stored, .unstored(.unwanted), .collapsed, .shared, .followed,
         ] as [RenditionResult.Provenance])
     func everyProvenanceIsCounted(_ provenance: RenditionResult.Provenance) {
-        let use = RequestClass.CacheUse(RenditionResponder.cacheStatus(provenance))
+        let use = RequestClass.CacheUse(CacheStatusField.value(provenance))
         switch provenance {
         case .hit: #expect(use == .hit)
         case .stale: #expect(use == .stale)
