@@ -10,49 +10,13 @@ internal import SystemIO
 
 /// Handles requests for pages: the home page, the player page, and the oEmbed document of the player page.
 struct PageController: Sendable {
-    /// A player page that a request names.
-    private struct Page: Sendable {
-        var rendition: Rendition
-        let source: SourceURL
-        /// The page's own target.
-        var target: String
-        /// The part of the page's absolute address before the target.
-        var base: String
-        var addresses: RenditionAddresses
-        var terms: ResponseTerms
-        /// The address of the GIF, if the page shows it until there is a video, or because there can be none.
-        var original: String?
-        let onMiss: Mount.OnMiss
-        var onError: Mount.OnError
-        /// Whether its addresses may have only the options that unsigned requests may have.
-        let isBounded: Bool
-        /// Whether its addresses are signed.
-        let isSigned: Bool
-        /// The stored video in H.264, and in AV1.
-        var video: CachedRendition?
-        var smallerVideo: CachedRendition?
-
-        /// The video that every browser can play.
-        var videoRendition: Rendition { rendition.inFormat(.mp4) }
-        /// The same in AV1; nil if the program has no encoder for it.
-        var smallerRendition: Rendition? { videoRendition.encoded(by: .av1) }
-
-        /// The time of the last change of what the page shows, in seconds since 1970. A page with the GIF changes when there is a video
-        /// or none can be produced, which has no such time.
-        func lastModified(_ facts: CachedRendition) -> Int? {
-            guard original == nil else { return nil }
-            return [facts, video, smallerVideo].compactMap { $0.map { Int($0.created) } }.max()
-        }
-    }
-
     private let pipeline: RenditionPipeline
     private let background: BackgroundRenditions
     private let responder: RenditionResponder
     private let asynchronous: AsyncResponder
     private let problems: ProblemResponder
     private let log: ResponseLog
-    private let parser: RouteParser
-    private let access: AccessControl
+    private let pages: PageResolver
     private let policy: WebPolicy
     private let tracer: OTLPTracer
     private let homePage: HomePage?
@@ -73,8 +37,7 @@ struct PageController: Sendable {
         self.problems = problems
         self.asynchronous = asynchronous
         self.log = log
-        self.parser = parser
-        self.access = access
+        pages = PageResolver(policy, parser: parser, access: access)
         homePage =
             policy.hasHomePage ? HomePage(policy, pipeline.defaults, crossOrigin: crossOrigin, startedAt: time(nil)) : nil
         openAPIDocument = OpenAPIDocument(policy, crossOrigin: crossOrigin, startedAt: time(nil))
@@ -104,7 +67,7 @@ struct PageController: Sendable {
     func player(
         _ target: ParsedTarget, _ client: ClientContext, _ form: ProblemForm, _ request: borrowing HTTPRequest
     ) throws(Problem) -> HTTPReply {
-        let page = try page(target, text: target.withoutCallback(request.target, keys: policy.signingKeys), client)
+        let page = try pages.page(target, sentAs: request.target, client)
         return .later(in: RequestSpan(of: request, tracer)) {
             // The page needs only the facts of its source.
             let facts = self.request(Rendition(format: .json), of: page, client)
@@ -114,7 +77,7 @@ struct PageController: Sendable {
             visitor.allowance = client.allowance.countedOnce
             let shown = await showing(page, visitor)
             return await compose(shown, visitor, form) { (facts, result) throws(Problem) in
-                let contents = contents(of: shown, facts, poster: try poster(of: shown, facts))
+                let contents = shown.contents(facts, poster: try shown.poster(facts))
                 let isComposed = shown.smallerVideo != nil || (result.isStorable && queueSmallerVideo(of: shown, client))
                 let lifetime: RenditionResponder.PageLifetime =
                     shown.original != nil ? .temporary : isComposed ? .composed : .source
@@ -127,7 +90,7 @@ struct PageController: Sendable {
 
     /// Looks up the stored videos, and decides whether the page shows the GIF: if there is no video, and its client does not wait
     /// or the video is known to fail. For a client that does not wait, the video is produced behind the response.
-    private func showing(_ page: Page, _ client: ClientContext) async -> Page {
+    private func showing(_ page: RequestedPage, _ client: ClientContext) async -> RequestedPage {
         let video = request(page.videoRendition, of: page, client)
         var page = page
         page.video = await pipeline.stored(video)
@@ -145,7 +108,7 @@ struct PageController: Sendable {
     /// Queues the video in AV1, if the settings say so and it is not stored.
     ///
     /// - Returns: Whether the page is about to change.
-    private func queueSmallerVideo(of page: Page, _ client: ClientContext) -> Bool {
+    private func queueSmallerVideo(of page: RequestedPage, _ client: ClientContext) -> Bool {
         guard policy.producesAV1InBackground, page.smallerVideo == nil, let smaller = page.smallerRendition else {
             return false
         }
@@ -158,7 +121,7 @@ struct PageController: Sendable {
         return true
     }
 
-    private func request(_ rendition: Rendition, of page: Page, _ client: ClientContext) -> RenditionRequest {
+    private func request(_ rendition: Rendition, of page: RequestedPage, _ client: ClientContext) -> RenditionRequest {
         RenditionRequest(rendition, of: page.source, urgency: client.urgency, allowance: client.allowance)
     }
 
@@ -170,17 +133,17 @@ struct PageController: Sendable {
     ) throws(Problem) -> HTTPReply {
         let query = try OEmbed.Query(items)
         var context = client
-        let page = try page(embedding: query.url, &context, request)
+        let page = try pages.page(embedding: query.url, &context, request)
         let client = context
         return .later(in: RequestSpan(of: request, tracer)) {
             await compose(page, client, .document) { (facts, result) throws(Problem) in
-                let poster = try poster(of: page, facts)
+                let poster = try page.poster(facts)
                 // The server signs the thumbnail itself, so a client may choose among a few widths only.
                 var thumbnail = try facts.bounded(
                     poster, maxWidth: query.maxWidth, maxHeight: query.maxHeight,
                     widths: page.isSigned ? WidthHints.steps : nil)
                 if page.isBounded, thumbnail != poster { thumbnail = nil }
-                let contents = contents(of: page, facts, poster: thumbnail ?? poster)
+                let contents = page.contents(facts, poster: thumbnail ?? poster)
                 let maxAge = responder.caching.lifetime(of: result, page.terms)
                 let document = OEmbed(contents, query, hasThumbnail: thumbnail != nil, maxAge: maxAge)
                 return responder.pageResponse(result, page.terms) { fields in
@@ -196,7 +159,7 @@ struct PageController: Sendable {
 
     /// Composes the response of a page from the facts of its source.
     private func compose(
-        _ page: Page, _ client: ClientContext, _ form: ProblemForm,
+        _ page: RequestedPage, _ client: ClientContext, _ form: ProblemForm,
         _ body: (PageFacts, RenditionResult) throws(Problem) -> HTTPResponse
     ) async -> HTTPResponse {
         let (facts, result): (PageFacts, RenditionResult)
@@ -215,7 +178,7 @@ struct PageController: Sendable {
     }
 
     private func errorResponse(
-        _ error: RenditionError, _ page: Page, _ client: ClientContext, _ form: ProblemForm
+        _ error: RenditionError, _ page: RequestedPage, _ client: ClientContext, _ form: ProblemForm
     ) async -> HTTPResponse {
         do throws(RenditionError) {
             let video = request(page.videoRendition, of: page, client)
@@ -229,111 +192,11 @@ struct PageController: Sendable {
     }
 
     /// Finds the facts of the page's source.
-    private func facts(of page: Page, _ client: ClientContext) async throws(RenditionError) -> (PageFacts, RenditionResult) {
+    private func facts(
+        of page: RequestedPage, _ client: ClientContext
+    ) async throws(RenditionError) -> (PageFacts, RenditionResult) {
         let result = try await pipeline.find(request(Rendition(format: .json), of: page, client))
         guard let facts = PageFacts(result.rendition) else { throw .overloaded(cause: nil) }
         return (facts, result)
-    }
-
-    // MARK: Pages
-
-    /// The poster of a page, in a frame whose address every client may have if the page is bounded.
-    private func poster(of page: Page, _ facts: PageFacts) throws(Problem) -> Rendition {
-        page.isBounded ? page.rendition.inFormat(.jpg) : try facts.poster(of: page.rendition)
-    }
-
-    /// The page that a target names.
-    ///
-    /// - Parameters:
-    ///   - parsed: The target after parsing.
-    ///   - target: The target as it was sent, without a callback.
-    ///   - base: The part of the absolute address before the target; nil for that of the server.
-    private func page(
-        _ parsed: ParsedTarget, text target: String, base: String? = nil, _ client: ClientContext
-    ) throws(Problem) -> Page {
-        guard case .rendition(let rendition, let source) = parsed.route else { throw Self.notAPage }
-        return Page(
-            rendition: rendition, source: source, target: target,
-            base: base ?? PageLinks.base(publicURL: policy.publicURL, scheme: client.scheme, host: client.host),
-            addresses: RenditionAddresses(parsed, of: source, keys: policy.signingKeys), terms: parsed.terms,
-            original: original(parsed, source), onMiss: parsed.onMiss, onError: parsed.onError,
-            isBounded: access.bounds(parsed), isSigned: parsed.key != nil)
-    }
-
-    /// The address of the GIF that a page may show: that of the mount, which negotiates, or that of its origin. A mount that does
-    /// not negotiate has no address of the GIF, and its origin is not shown to clients.
-    private func original(_ parsed: ParsedTarget, _ source: SourceURL) -> String? {
-        guard parsed.onMiss == .original || parsed.onError == .original else { return nil }
-        guard let mount = parsed.mount, let address = parsed.address else { return source.canonical }
-        let root = policy.publicURL.map(PageLinks.path) ?? ""
-        return mount.negotiates && parsed.credentials?.signature == nil ? root + address.source : nil
-    }
-
-    /// The page for the URL of an oEmbed request: the URL of a page, of a rendition of the same source, or of a GIF.
-    ///
-    /// - Throws: The problem that a request for the page would have.
-    private func page(
-        embedding url: String, _ client: inout ClientContext, _ request: borrowing HTTPRequest
-    ) throws(Problem) -> Page {
-        guard let (base, target) = ownTarget(url, client) else {
-            let target: String
-            do throws(SourceURLError) {
-                target = "/\(Rendition.Format.html.rawValue)/\(try SourceURL(url).canonical)"
-            } catch {
-                throw .badSourceURL(error.description)
-            }
-            let parsed = try granted(target, &client, request)
-            return try page(parsed, text: target, client)
-        }
-        let parsed = try granted(target, &client, request)
-        let text = parsed.withoutCallback(target, keys: policy.signingKeys)
-        var page = try page(parsed, text: text, base: base, client)
-        page.terms.varies = false
-        // A consumer of oEmbed expects a document.
-        page.onError = .problem
-        if page.rendition.format == .html { return page }
-        // A signature for a video or a picture permits no other rendition, and the addresses in a page are signed.
-        guard page.rendition.format.isSentAsStored, !page.isSigned else { throw Self.notAPage }
-        page.rendition = page.rendition.inFormat(.html)
-        page.target = page.addresses.target(page.rendition)
-        return page
-    }
-
-    /// Parses a target and checks access to it. Its key decides about the allowance of the client.
-    private func granted(
-        _ target: String, _ client: inout ClientContext, _ request: borrowing HTTPRequest
-    ) throws(Problem) -> ParsedTarget {
-        var parsed = try parser.parse(target)
-        try access.check(&parsed, request)
-        client.allowance = access.allowance(client.network, parsed.key)
-        return parsed
-    }
-
-    private static let notAPage = Problem.notFound(
-        "The address is neither a player page nor an unsigned video or picture of this server.")
-
-    /// Splits a URL on this server into its target and the part before it, which is the public URL or names the host that the
-    /// client used.
-    private func ownTarget(_ url: String, _ client: ClientContext) -> (base: String, target: String)? {
-        let bases = policy.publicURL.map { [$0] } ?? client.host.map { ["http://\($0)", "https://\($0)"] } ?? []
-        for base in bases where url.hasPrefix(base + "/") { return (base, String(url.dropFirst(base.count))) }
-        return nil
-    }
-
-    private func contents(of page: Page, _ facts: PageFacts, poster: Rendition) -> PlayerPage.Contents {
-        let links = PageLinks(
-            target: page.target, base: page.base, root: policy.publicURL.map(PageLinks.path) ?? "", page.addresses,
-            video: PageVideo(page.videoRendition, page.video),
-            smaller: page.smallerVideo.flatMap { stored in page.smallerRendition.map { PageVideo($0, stored) } },
-            poster: poster, original: page.original)
-        return facts.contents(of: page.rendition, poster: poster, name: page.source.name, links: links)
-    }
-}
-
-extension SourceURL {
-    /// The name of a source in titles: the last segment of its path, or its host if the path is empty.
-    fileprivate var name: String {
-        let last = path.split(separator: "/").last.map { PercentEncoding.decode($0) ?? String($0) }
-        return last ?? host
     }
 }

@@ -1,0 +1,98 @@
+internal import Fetch
+internal import HTTP
+internal import Renditions
+
+/// Finds the page that a request names: by its own target, or by the URL that a request for an oEmbed document contains.
+struct PageResolver: Sendable {
+    private let parser: RouteParser
+    private let access: AccessControl
+    private let keys: SigningKeys
+    private let publicURL: String?
+    /// The path of the public URL, or nothing.
+    private let root: String
+
+    init(_ policy: WebPolicy, parser: RouteParser, access: AccessControl) {
+        self.parser = parser
+        self.access = access
+        keys = policy.signingKeys
+        publicURL = policy.publicURL
+        root = policy.publicURL.map(PageLinks.path) ?? ""
+    }
+
+    /// The page that a target names.
+    ///
+    /// - Parameters:
+    ///   - parsed: The target after parsing.
+    ///   - text: The target as it was sent.
+    ///   - base: The part of the absolute address before the target; nil for that of the server.
+    func page(
+        _ parsed: ParsedTarget, sentAs text: String, base: String? = nil, _ client: ClientContext
+    ) throws(Problem) -> RequestedPage {
+        guard case .rendition(let rendition, let source) = parsed.route else { throw Self.notAPage }
+        return RequestedPage(
+            rendition: rendition, source: source, target: parsed.withoutCallback(text, keys: keys),
+            base: base ?? PageLinks.base(publicURL: publicURL, scheme: client.scheme, host: client.host), root: root,
+            addresses: RenditionAddresses(parsed, of: source, keys: keys), terms: parsed.terms,
+            original: original(parsed, source), onMiss: parsed.onMiss, onError: parsed.onError,
+            isBounded: access.bounds(parsed), isSigned: parsed.key != nil)
+    }
+
+    /// The address of the GIF that a page may show: that of the mount, which negotiates, or that of its origin. A mount that does
+    /// not negotiate has no address of the GIF, and its origin is not shown to clients.
+    private func original(_ parsed: ParsedTarget, _ source: SourceURL) -> String? {
+        guard parsed.onMiss == .original || parsed.onError == .original else { return nil }
+        guard let mount = parsed.mount, let address = parsed.address else { return source.canonical }
+        return mount.negotiates && parsed.credentials?.signature == nil ? root + address.source : nil
+    }
+
+    /// The page for the URL of an oEmbed request: the URL of a page, of a rendition of the same source, or of a GIF. The key of its
+    /// target decides about the allowance of the client.
+    ///
+    /// - Throws: The problem that a request for the page would have.
+    func page(
+        embedding url: String, _ client: inout ClientContext, _ request: borrowing HTTPRequest
+    ) throws(Problem) -> RequestedPage {
+        guard let (base, target) = ownTarget(url, client) else {
+            let target: String
+            do throws(SourceURLError) {
+                target = "/\(Rendition.Format.html.rawValue)/\(try SourceURL(url).canonical)"
+            } catch {
+                throw .badSourceURL(error.description)
+            }
+            let parsed = try granted(target, &client, request)
+            return try page(parsed, sentAs: target, client)
+        }
+        let parsed = try granted(target, &client, request)
+        var page = try page(parsed, sentAs: target, base: base, client)
+        page.terms.varies = false
+        // A consumer of oEmbed expects a document.
+        page.onError = .problem
+        if page.rendition.format == .html { return page }
+        // A signature for a video or a picture permits no other rendition, and the addresses in a page are signed.
+        guard page.rendition.format.isSentAsStored, !page.isSigned else { throw Self.notAPage }
+        page.rendition = page.rendition.inFormat(.html)
+        page.target = page.addresses.target(page.rendition)
+        return page
+    }
+
+    /// Parses a target and checks access to it.
+    private func granted(
+        _ target: String, _ client: inout ClientContext, _ request: borrowing HTTPRequest
+    ) throws(Problem) -> ParsedTarget {
+        var parsed = try parser.parse(target)
+        try access.check(&parsed, request)
+        client.allowance = access.allowance(client.network, parsed.key)
+        return parsed
+    }
+
+    private static let notAPage = Problem.notFound(
+        "The address is neither a player page nor an unsigned video or picture of this server.")
+
+    /// Splits a URL on this server into its target and the part before it, which is the public URL or names the host that the
+    /// client used.
+    private func ownTarget(_ url: String, _ client: ClientContext) -> (base: String, target: String)? {
+        let bases = publicURL.map { [$0] } ?? client.host.map { ["http://\($0)", "https://\($0)"] } ?? []
+        for base in bases where url.hasPrefix(base + "/") { return (base, String(url.dropFirst(base.count))) }
+        return nil
+    }
+}

@@ -1,0 +1,64 @@
+internal import Cache
+internal import Fetch
+internal import Media
+internal import Renditions
+internal import SystemIO
+
+/// A player page that a request names.
+struct RequestedPage: Sendable {
+    var rendition: Rendition
+    let source: SourceURL
+    /// The page's own target.
+    var target: String
+    /// The part of the page's absolute address before the target.
+    let base: String
+    /// The part of an address in the page before a target: the path of the public URL, or nothing.
+    let root: String
+    var addresses: RenditionAddresses
+    var terms: ResponseTerms
+    /// The address of the GIF, if the page shows it until there is a video, or because there can be none.
+    var original: String?
+    let onMiss: Mount.OnMiss
+    var onError: Mount.OnError
+    /// Whether its addresses may have only the options that unsigned requests may have.
+    let isBounded: Bool
+    /// Whether its addresses are signed.
+    let isSigned: Bool
+    /// The stored video in H.264, and in AV1.
+    var video: CachedRendition?
+    var smallerVideo: CachedRendition?
+
+    /// The video that every browser can play.
+    var videoRendition: Rendition { rendition.inFormat(.mp4) }
+    /// The same in AV1; nil if the program has no encoder for it.
+    var smallerRendition: Rendition? { videoRendition.encoded(by: .av1) }
+
+    /// The time of the last change of what the page shows, in seconds since 1970. A page with the GIF changes when there is a video
+    /// or none can be produced, which has no such time.
+    func lastModified(_ facts: CachedRendition) -> Int? {
+        guard original == nil else { return nil }
+        return [facts, video, smallerVideo].compactMap { $0.map { Int($0.created) } }.max()
+    }
+
+    /// The poster, in a frame whose address every client may have if the page is bounded.
+    func poster(_ facts: PageFacts) throws(Problem) -> Rendition {
+        isBounded ? rendition.inFormat(.jpg) : try facts.poster(of: rendition)
+    }
+
+    /// The contents of the page with a poster.
+    func contents(_ facts: PageFacts, poster: Rendition) -> PlayerPage.Contents {
+        let links = PageLinks(
+            target: target, base: base, root: root, addresses, video: PageVideo(videoRendition, video),
+            smaller: smallerVideo.flatMap { stored in smallerRendition.map { PageVideo($0, stored) } }, poster: poster,
+            original: original)
+        return facts.contents(of: rendition, poster: poster, name: source.name, links: links)
+    }
+}
+
+extension SourceURL {
+    /// The name of a source in titles: the last segment of its path, or its host if the path is empty.
+    fileprivate var name: String {
+        let last = path.split(separator: "/").last.map { PercentEncoding.decode($0) ?? String($0) }
+        return last ?? host
+    }
+}
