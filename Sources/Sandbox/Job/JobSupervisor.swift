@@ -44,7 +44,7 @@ package struct JobSupervisor: Sendable {
             counters.count(.finished)
             return outcome
         } catch {
-            counters.count(JobFate(error))
+            counters.count(JobOutcome(error))
             throw error
         }
     }

@@ -3,7 +3,7 @@ internal import Media
 internal import Synchronization
 
 /// The outcome of a job that had a worker, for statistics.
-package enum JobFate: String, Sendable, CaseIterable {
+package enum JobOutcome: String, Sendable, CaseIterable {
     /// The job produced its output.
     case finished
     /// The worker rejected the source.
@@ -37,7 +37,7 @@ package enum JobFate: String, Sendable, CaseIterable {
             case .cpuLimitExceeded: .cpuLimit
             case .wallClockTimeout: .wallClock
             case .killed: .killed
-            case .crashed(let exit): JobFate(exit)
+            case .crashed(let exit): JobOutcome(exit)
             case .misbehaved, .invalidOutput: .untrue
             case .cancelled: .cancelled
             case .queueFull, .unavailable, .zygoteUnresponsive: .unavailable
@@ -57,7 +57,7 @@ package enum JobFate: String, Sendable, CaseIterable {
 /// Counts since the start of the process.
 package struct SandboxStatistics: Sendable, Equatable {
     /// Jobs that had a worker, by outcome.
-    package var jobs: [JobFate: Int] = [:]
+    package var jobs: [JobOutcome: Int] = [:]
     /// Processor time of all workers, in microseconds.
     package var cpuMicroseconds = 0
     /// Zygotes that replaced another.
@@ -75,8 +75,8 @@ package final class SandboxCounters: Sendable {
     /// The counts so far.
     package var statistics: SandboxStatistics { state.withLock { $0 } }
 
-    func count(_ fate: JobFate) {
-        state.withLock { $0.jobs[fate, default: 0] += 1 }
+    func count(_ outcome: JobOutcome) {
+        state.withLock { $0.jobs[outcome, default: 0] += 1 }
     }
 
     func add(cpuMicroseconds: Int) {
