@@ -40,7 +40,7 @@ package final class Cluster: Sendable {
         let keys = ClusterKeys(name: configuration.name)
         let reporter = StateReporter(server: configuration.address.description, onChange: onEvent)
         let breaker = ClusterBreaker(time: time) { reporter.set(.breaker, $0) }
-        let relay = NodeRelay()
+        let nodeReference = WeakNodeReference()
         commandLink = RedisLink(
             configuration.address, name: "cluster-cmd", time: time,
             onEvent: { event in
@@ -63,14 +63,14 @@ package final class Cluster: Sendable {
                 // Callers poll, so that a lost subscription costs time only.
                 if event == .connected { meter.update { $0.connections += 1 } }
                 if case .lost(let error) = event { meter.count(error) }
-            }, onMessage: { relay.node?.received($0) })
+            }, onMessage: { nodeReference.node?.received($0) })
         streamLink = RedisLink(
             configuration.address, name: "cluster-purge", time: time,
             onEvent: { event in
                 switch event {
                 case .connected:
                     meter.update { $0.connections += 1 }
-                    relay.node?.streamConnected()
+                    nodeReference.node?.streamConnected()
                 case .lost(let error):
                     meter.count(error)
                     reporter.set(.stream, error)
@@ -90,7 +90,7 @@ package final class Cluster: Sendable {
                 if error == nil { onFollow() }
             },
             onRefusal: { [streamLink] in streamLink.drop($0) }, onGap: { reporter.report(.revalidating) })
-        relay.set(node)
+        nodeReference.set(node)
         self.configuration = configuration
         self.breaker = breaker
         self.meter = meter

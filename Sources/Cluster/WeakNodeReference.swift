@@ -1,7 +1,7 @@
 internal import Synchronization
 
 /// A weak reference from the connections to the node, which is created after them.
-final class NodeRelay: Sendable {
+final class WeakNodeReference: Sendable {
     private struct Reference {
         weak var node: ClusterNode?
     }
