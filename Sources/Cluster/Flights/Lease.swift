@@ -19,24 +19,24 @@ package final class Lease: Sendable {
     let key: String
     let value: [UInt8]
     let sourceURL: String
-    private let book: any LeaseBook
+    private let table: any LeaseTable
     private let isEnded = Mutex(false)
 
-    init(fence: Int64, position: StreamID, key: String, value: [UInt8], sourceURL: String, book: any LeaseBook) {
+    init(fence: Int64, position: StreamID, key: String, value: [UInt8], sourceURL: String, table: any LeaseTable) {
         self.fence = fence
         self.position = position
         self.key = key
         self.value = value
         self.sourceURL = sourceURL
-        self.book = book
+        self.table = table
     }
 
     deinit {
-        if end() { book.abandon(key: key, value: value) }
+        if end() { table.abandon(key: key, value: value) }
     }
 
     /// Whether no other node can have the lease yet, as far as this node knows.
-    package var isHeld: Bool { book.holds(value: value) }
+    package var isHeld: Bool { table.holds(value: value) }
 
     /// Ends the flight with a result for the callers on all nodes.
     ///
@@ -50,14 +50,14 @@ package final class Lease: Sendable {
         var record = record
         record.fence = fence
         record.position = position
-        let completion = await book.finish(self, record, lifetime: lifetime)
-        if isOfSource, completion == .published { await book.announce(record, of: sourceURL) }
+        let completion = await table.finish(self, record, lifetime: lifetime)
+        if isOfSource, completion == .published { await table.announce(record, of: sourceURL) }
         return completion
     }
 
     /// Ends the flight without a result: a caller on another node takes it over.
     package func release() async {
-        if end() { _ = await book.finish(self, nil, lifetime: .zero) }
+        if end() { _ = await table.finish(self, nil, lifetime: .zero) }
     }
 
     private func end() -> Bool {
@@ -68,8 +68,8 @@ package final class Lease: Sendable {
     }
 }
 
-/// What a lease needs of the book that lists it.
-protocol LeaseBook: Sendable {
+/// What a lease needs of the table that lists it.
+protocol LeaseTable: Sendable {
     func holds(value: [UInt8]) -> Bool
     func finish(_ lease: Lease, _ record: SharedRecord?, lifetime: Duration) async -> Lease.Completion
     /// Tells all nodes that a source fails.

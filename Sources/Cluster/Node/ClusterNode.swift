@@ -12,7 +12,7 @@ final class ClusterNode: Sendable {
     let registry: NodeRegistry
     let follower: PurgeFollower
     let purger: ClusterPurger
-    let flights: FlightBook
+    let flights: FlightTable
     let prewarm: SharedPrewarm
     let statuses: SharedStatuses
     private let commands: any RedisCommands
@@ -52,7 +52,7 @@ final class ClusterNode: Sendable {
         self.follower = follower
         purger = ClusterPurger(
             follower, PurgeStream(commands, keys, nodeName: name, timings, time), registry, timings, time)
-        flights = FlightBook(
+        flights = FlightTable(
             commands, keys, nodeName: name, follower.history, timings, time, meter, executor: executor
         ) { follower.isTakingPart }
         prewarm = SharedPrewarm(commands, keys, nodeName: name, timings, time, meter)

@@ -14,7 +14,7 @@ package enum FlightStart: Sendable {
 /// Flights that the nodes of a cluster share: one node leads, and the others wait for its record.
 ///
 /// Any thread. Callers suspend and can be cancelled.
-final class FlightBook: LeaseBook {
+final class FlightTable: LeaseTable {
     private struct Held {
         let key: String
         var renewed: Duration
@@ -191,9 +191,6 @@ final class FlightBook: LeaseBook {
         for wakeup in wakeups { wakeup.signal() }
     }
 
-    /// Callers that wait or look.
-    var waiterCount: Int { state.withLock { $0.waiters.values.reduce(0) { $0 + $1.count } } }
-
     private func addWaiter(_ key: String) -> (Int, AsyncSignal) {
         let wakeup = AsyncSignal()
         return state.withLock { state in
@@ -221,7 +218,7 @@ final class FlightBook: LeaseBook {
     ) -> Lease {
         state.withLock { $0.held[value] = Held(key: key, renewed: start) }
         meter.update { $0.leasesTaken += 1 }
-        return Lease(fence: fence, position: position, key: key, value: value, sourceURL: sourceURL, book: self)
+        return Lease(fence: fence, position: position, key: key, value: value, sourceURL: sourceURL, table: self)
     }
 
     func holds(value: [UInt8]) -> Bool {
