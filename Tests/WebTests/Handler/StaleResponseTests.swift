@@ -1,5 +1,6 @@
 import Fetch
 import SystemIO
+import Renditions
 import TestSupport
 import Testing
 
