@@ -1,0 +1,43 @@
+internal import Foundation
+internal import Settings
+internal import SharedStore
+
+extension S3Bucket {
+    /// The bucket of the shared store.
+    init(_ settings: Settings.Store.S3, name: String) throws(StoreConfigurationError) {
+        let endpoint = try S3Endpoint(url: settings.endpoint, region: settings.region, usesPathStyle: settings.pathStyle)
+        try self.init(endpoint: endpoint, name: name, credentials: try S3Credentials(settings))
+    }
+
+    /// The bucket of a mount. Keys are sent to no service but that for which they are configured.
+    init(
+        _ settings: Settings.Mount.S3, _ store: Settings.Store.S3, name: String
+    ) throws(StoreConfigurationError) {
+        let endpoint = try S3Endpoint(
+            url: settings.endpoint ?? store.endpoint, region: settings.region ?? store.region,
+            usesPathStyle: settings.pathStyle ?? store.pathStyle)
+        var credentials: S3Credentials?
+        if let access = settings.accessKey, let secret = settings.secretKey {
+            credentials = try S3Credentials(accessKey: access, secretKey: secret)
+        } else if settings.accessKey != nil || settings.secretKey != nil {
+            throw StoreConfigurationError("s3", "must have both access_key and secret_key, or none of them")
+        } else if settings.endpoint == nil {
+            credentials = try S3Credentials(store)
+        }
+        try self.init(endpoint: endpoint, name: name, credentials: credentials)
+    }
+}
+
+extension S3Credentials {
+    /// The keys of the shared store, from its settings or else from the environment; nil without keys.
+    fileprivate init?(_ settings: Settings.Store.S3) throws(StoreConfigurationError) {
+        let environment = ProcessInfo.processInfo.environment
+        if let access = settings.accessKey, let secret = settings.secretKey {
+            try self.init(accessKey: access, secretKey: secret)
+        } else if let access = environment["AWS_ACCESS_KEY_ID"], let secret = environment["AWS_SECRET_ACCESS_KEY"] {
+            try self.init(accessKey: access, secretKey: secret, sessionToken: environment["AWS_SESSION_TOKEN"])
+        } else {
+            return nil
+        }
+    }
+}
