@@ -1,0 +1,19 @@
+internal import ArgumentParser
+internal import Foundation
+
+/// The arguments of the commands that drive a running server.
+enum AdminServer {
+    static let missingToken = "The server needs its admin token; set GIFREEL_ADMIN_TOKEN or give --token."
+
+    static func validate(_ server: String) throws {
+        guard server.hasPrefix("http://") || server.hasPrefix("https://") else {
+            throw ValidationError("--server is “\(server)”; it must be an http or https URL, such as http://127.0.0.1:8080.")
+        }
+    }
+
+    /// The token of the argument or else of the environment; nil if both are missing or empty.
+    static func token(_ argument: String?) -> String? {
+        let token = argument ?? ProcessInfo.processInfo.environment["GIFREEL_ADMIN_TOKEN"]
+        return token.flatMap { $0.isEmpty ? nil : $0 }
+    }
+}
