@@ -3,14 +3,10 @@ internal import Cache
 internal import Fetch
 internal import Foundation
 internal import Glibc
-internal import Logging
-internal import Logs
 internal import Prewarm
-internal import PrometheusMetrics
 internal import Renditions
 internal import Sandbox
 internal import Settings
-internal import Synchronization
 internal import SystemIO
 
 /// `gifreel prewarm`: makes the renditions of lists of sources, in a cache directory or by a running server.
@@ -186,7 +182,7 @@ struct PrewarmCommand: ParsableCommand {
         let prewarmRun: PrewarmRun
         let journal: RunJournal
         let backend: any PrewarmBackend
-        var local: (core: RenditionCore, log: LogOutput)?
+        var local: LocalPipeline?
         let threads = WorkThreads(count: 1, limit: 8, name: "gifreel-client")
         do {
             journal = try RunJournal(path: self.journal ?? defaultJournal(entries))
@@ -197,10 +193,10 @@ struct PrewarmCommand: ParsableCommand {
                     server: server, concurrency: concurrency, retries: retries,
                     client: ServerClient(server: server, token: token), threads: threads)
             } else {
-                let (core, pipeline, log) = try localPipeline(zygote)
+                let opened = try openLocalPipeline(zygote)
                 backend = LocalBackend(
-                    pipeline: pipeline, describe: PrewarmFailure.init, concurrency: concurrency, retries: retries)
-                local = (core, log)
+                    pipeline: opened.pipeline, describe: PrewarmFailure.init, concurrency: concurrency, retries: retries)
+                local = opened
             }
         } catch {
             return Self.complain("\(error)", Code.failed)
@@ -210,19 +206,12 @@ struct PrewarmCommand: ParsableCommand {
         display.start()
         let (failure, wasInterrupted) = carryOut(prewarmRun, backend, signals)
         display.finish()
-        if let core = local?.core {
-            // Nothing is left to convert, or a conversion in progress would hold up the end for minutes.
-            core.pool.cancelAll()
-            let queuedWrites = Blocking.wait { await core.sendQueuedWrites(within: .seconds(60)) }
-            if queuedWrites > 0 {
-                _ = Self.complain("\(queuedWrites) writes to the shared store stay queued in the cache directory.", 0)
-            }
-            core.close()
+        if let queuedWrites = local?.close(), queuedWrites > 0 {
+            _ = Self.complain("\(queuedWrites) writes to the shared store stay queued in the cache directory.", 0)
         }
-        local?.log.close(within: .seconds(1))
         threads.close()
         let seconds = Int((ContinuousClock.now - began) / .seconds(1))
-        return close(prewarmRun, journal, seconds, failure, wasInterrupted: wasInterrupted)
+        return conclude(prewarmRun, journal, seconds, failure, wasInterrupted: wasInterrupted)
     }
 
     /// Makes the unfinished renditions, until all are done, the backend fails, or a signal arrives.
@@ -230,7 +219,9 @@ struct PrewarmCommand: ParsableCommand {
         _ prewarmRun: PrewarmRun, _ backend: any PrewarmBackend, _ signals: BlockedSignals
     ) -> (failure: PrewarmRunError?, wasInterrupted: Bool) {
         let open = prewarmRun.pending
-        let work = Task.detached { () -> PrewarmRunError? in
+        // After a second signal, the journal is complete too.
+        let (failure, wasInterrupted) = InterruptibleWork.wait(signals: signals, exitCode: Code.interrupted) {
+            () async -> PrewarmRunError? in
             do throws(PrewarmRunError) {
                 try await backend.run(open.map { prewarmRun.entries[$0] }) { prewarmRun.finish(open[$0], $1) }
                 return nil
@@ -238,21 +229,11 @@ struct PrewarmCommand: ParsableCommand {
                 return error
             }
         }
-        let wasInterrupted = InterruptFlag()
-        // The thread is not joined. A second signal ends the process at once, after which the journal is complete too.
-        _ = SystemThread.start(name: "gifreel-signals") {
-            signals.waitForOne()
-            wasInterrupted.set()
-            work.cancel()
-            signals.waitForOne()
-            _exit(Code.interrupted)
-        }
-        let failure = Blocking.wait { await work.value }
-        return (failure, wasInterrupted.isSet)
+        return (failure, wasInterrupted)
     }
 
-    /// Prints the outcome of the run.
-    private func close(
+    /// Prints the outcome of the run, and returns the exit code for it.
+    private func conclude(
         _ prewarmRun: PrewarmRun, _ journal: RunJournal, _ seconds: Int, _ failure: PrewarmRunError?, wasInterrupted: Bool
     ) -> Int32 {
         let (totals, results) = (prewarmRun.totals, prewarmRun.results)
@@ -287,26 +268,10 @@ struct PrewarmCommand: ParsableCommand {
         try ServiceConfiguration(settingsInForce())
     }
 
-    /// The pipeline on a cache directory that no server uses.
-    private func localPipeline(_ zygote: Zygote?) throws -> (RenditionCore, RenditionPipeline, LogOutput) {
+    private func openLocalPipeline(_ zygote: Zygote?) throws -> LocalPipeline {
         guard let zygote else { throw PrewarmRunError("There is no worker process.") }
-        var configuration = try serviceConfiguration()
-        if let warning = try ConfinementCheck.check(zygote.confinement(), isRequired: configuration.requiresSandbox) {
-            _ = Self.complain(warning, 0)
-        }
-        configuration.pool.queue = max(configuration.pool.queue, concurrency)
-        do {
-            let log = LogOutput(format: configuration.logFormat == .json ? .json : .text, level: .error)
-            let logger = log.makeLogger()
-            // A run on a directory of its own takes no part in a cluster, and misses its purges.
-            let holdsQueue = configuration.cluster != nil
-            configuration.cluster = nil
-            let core = try RenditionCore(
-                configuration, zygote: zygote, registry: PrometheusRegistry([]), holdsQueue: holdsQueue, logger: logger)
-            return (core, core.pipeline(configuration, logger: logger), log)
-        } catch let error as CacheError {
-            guard case .directoryInUse = error else { throw error }
-            throw PrewarmRunError("A server uses this cache directory; give its URL with --server. (\(error))")
+        return try LocalPipeline(try serviceConfiguration(), zygote: zygote, concurrency: concurrency) {
+            _ = Self.complain($0, 0)
         }
     }
 
@@ -336,12 +301,3 @@ struct PrewarmCommand: ParsableCommand {
 }
 
 extension PrewarmList.Format: ExpressibleByArgument {}
-
-/// Whether a signal has arrived.
-private final class InterruptFlag: Sendable {
-    private let flag = Atomic(false)
-
-    var isSet: Bool { flag.load(ordering: .acquiring) }
-
-    func set() { flag.store(true, ordering: .releasing) }
-}
