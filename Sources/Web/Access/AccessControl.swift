@@ -39,7 +39,7 @@ package struct AccessControl: Sendable {
     func check(_ target: inout ParsedTarget, _ request: borrowing HTTPRequest) throws(Problem) {
         guard target.credentials != nil else { return }
         try checkLoop(request)
-        try check(&target)
+        try authorize(&target)
     }
 
     /// Checks the signature, the options and the source of a target, and notes its key there.
@@ -48,9 +48,9 @@ package struct AccessControl: Sendable {
     /// them again, together with the addresses of the host.
     ///
     /// - Throws: `bad_signature`, `expired_signature`, `option_not_allowed` or `source_not_allowed`.
-    func check(_ target: inout ParsedTarget) throws(Problem) {
+    func authorize(_ target: inout ParsedTarget) throws(Problem) {
         guard let credentials = target.credentials else { return }
-        target.key = try signatures.check(credentials, of: target.source, mount: target.mount)
+        target.key = try signatures.verify(credentials, of: target.source, mount: target.mount)
         try options.check(
             credentials.options.map { ($0.name, $0.value) }, isSigned: target.key != nil, presets: presets)
         if let key = target.key, let name = key.name {
@@ -133,7 +133,7 @@ package struct SignatureCheck: Sendable {
     /// - Returns: The key that has verified a signature; nil for a request without one.
     /// - Throws: `bad_signature` or `expired_signature`.
     @discardableResult
-    func check(_ credentials: Credentials, of source: SourceURL?, mount: Mount?) throws(Problem) -> SigningKey? {
+    func verify(_ credentials: Credentials, of source: SourceURL?, mount: Mount?) throws(Problem) -> SigningKey? {
         var key: SigningKey?
         if !keys.isEmpty {
             if let signature = credentials.signature {

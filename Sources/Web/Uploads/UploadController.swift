@@ -42,7 +42,7 @@ struct UploadController: Sendable {
         let form = try MultipartParser(form: request.header("Content-Type"))
         try access.checkLoop(request)
         // The signature of a form covers its fields too, so it is checked at the end of the form.
-        if form == nil { try access.check(&target) }
+        if form == nil { try access.authorize(&target) }
         guard pipeline.hasCapacity, let reservation = admission.admit(client.network) else {
             throw .overloaded
         }
@@ -68,7 +68,7 @@ struct UploadController: Sendable {
         let text = request.target
         return FormSink(parser: form, limit: maxBytes, reservation: reservation) { fields throws(Problem) in
             var target = try parser.parse(text, hasBody: true, fields: fields)
-            try access.check(&target)
+            try access.authorize(&target)
             target = target.resolved(hints)
             guard case .upload(let rendition) = target.route else {
                 throw .badRequest("The target names a source, and the form has a file.")

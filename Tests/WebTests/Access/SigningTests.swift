@@ -15,7 +15,7 @@ import Testing
         let asked = try RouteParser(mounts: mounts).parse(target, hasBody: target.hasPrefix("/mp4,post"))
         let credentials = try #require(asked.credentials)
         try SignatureCheck(keys: SigningKeys(keys), isRequired: isRequired, clock: clock)
-            .check(credentials, of: asked.source, mount: asked.mount)
+            .verify(credentials, of: asked.source, mount: asked.mount)
     }
 
     private func code(_ target: String, keys: [String] = [key], isRequired: Bool = true, at time: Int64 = 1_000) -> String {
@@ -113,8 +113,8 @@ import Testing
             "/mp4,quality=80,sig=5npvdJMMoGP8G4UoZuNHoIgjaJx7CszaasvlT0V77OA", hasBody: true)
         let clock = CacheClock(unixSeconds: { 0 }, monotonicNanoseconds: { 0 })
         let check = SignatureCheck(keys: SigningKeys([Self.key]), isRequired: true, clock: clock)
-        try check.check(try #require(asked.credentials), of: nil, mount: nil)
-        #expect(throws: Problem.self) { try check.check(Credentials(format: .mp4), of: nil, mount: nil) }
+        try check.verify(try #require(asked.credentials), of: nil, mount: nil)
+        #expect(throws: Problem.self) { try check.verify(Credentials(format: .mp4), of: nil, mount: nil) }
     }
 
     /// Whatever is signed, the service that knows the key answers it, and reads of it what was meant.

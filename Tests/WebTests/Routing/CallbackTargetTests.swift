@@ -43,7 +43,7 @@ import Testing
         var asked = try parsed(target)
         let check = SignatureCheck(
             keys: keys, isRequired: true, clock: CacheClock(unixSeconds: { 1 }, monotonicNanoseconds: { 0 }))
-        asked.key = try check.check(try #require(asked.credentials), of: asked.source, mount: nil)
+        asked.key = try check.verify(try #require(asked.credentials), of: asked.source, mount: nil)
         let address = asked.withoutCallback(target, keys: keys)
         #expect(address == signer.target(format, [width], of: source, expires: 2_000_000_000))
     }
