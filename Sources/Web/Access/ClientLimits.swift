@@ -25,9 +25,9 @@ package final class ClientLimits: Sendable {
 
     /// Puts the rates of a policy into force. Used tokens stay used.
     package func apply(_ policy: WebPolicy) {
-        if let limit = policy.rateLimit { misses.apply(limit) }
-        if let limit = policy.uploadLimit { uploads.apply(limit) }
-        if let limit = policy.byteLimit { bytes.apply(limit) }
+        if let limit = policy.rateLimit { misses.setLimit(limit) }
+        if let limit = policy.uploadLimit { uploads.setLimit(limit) }
+        if let limit = policy.byteLimit { bytes.setLimit(limit) }
         countsBytes.store(policy.byteLimit != nil, ordering: .relaxed)
     }
 }

@@ -27,7 +27,7 @@ package final class RateLimiter: Sendable {
     private static let ways = 4
 
     /// - Parameters:
-    ///   - limit: Nil if requests are not limited yet; ``apply(_:)`` sets it before the first one is counted.
+    ///   - limit: Nil if requests are not limited yet; ``setLimit(_:)`` sets it before the first one is counted.
     ///   - sets: A power of two. A set has four buckets, of about 130 bytes together.
     package init(_ limit: RateLimit?, sets: Int = 16_384, clock: CacheClock = .system) {
         state = Mutex(State(rate: TokenBucket.Rate(limit ?? RateLimit(perMinute: 1, burst: 1))))
@@ -37,7 +37,7 @@ package final class RateLimiter: Sendable {
     }
 
     /// Changes the limit. Used tokens stay used; no bucket takes longer to fill than an empty one under the new limit.
-    package func apply(_ limit: RateLimit) {
+    package func setLimit(_ limit: RateLimit) {
         state.withLock { $0.rate = TokenBucket.Rate(limit) }
     }
 

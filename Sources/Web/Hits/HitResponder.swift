@@ -31,7 +31,7 @@ struct HitResponder: Sendable {
             return responder.hit(rendition, .source, entry.terms)
         }
         guard let object = entry.object else { return nil }
-        return self.object(object.id, object.fileExtension)
+        return objectResponse(object.id, object.fileExtension)
     }
 
     /// The key of the rendition that `Accept` selects, or of the GIF if that is smaller.
@@ -50,14 +50,14 @@ struct HitResponder: Sendable {
     /// The response with a rendition of a source, if it is in memory and fresh.
     ///
     /// - Parameter alternative: The rendition to send instead if this one is larger than its source. Nil is returned then.
-    func rendition(_ key: AliasKey, _ terms: ResponseTerms, unlessLargerFor alternative: Rendition?) -> HTTPResponse? {
+    func renditionResponse(_ key: AliasKey, _ terms: ResponseTerms, unlessLargerFor alternative: Rendition?) -> HTTPResponse? {
         guard let rendition = fresh(key) else { return nil }
         if alternative != nil, responder.isLargerThanSource(rendition) { return nil }
         return responder.hit(rendition, .source, terms)
     }
 
     /// The response with a stored object, if it is in memory. Facts are composed for each request.
-    func object(_ id: ObjectID, _ fileExtension: String) -> HTTPResponse? {
+    func objectResponse(_ id: ObjectID, _ fileExtension: String) -> HTTPResponse? {
         guard fileExtension != Rendition.Format.json.rawValue, let rendition = cache.hotObject(id),
             rendition.fileExtension == fileExtension
         else { return nil }

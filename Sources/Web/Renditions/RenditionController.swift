@@ -58,7 +58,7 @@ struct RenditionController: Sendable {
                 return await factsResponse(renditionRequest, addresses, terms)
             }
         }
-        if let hit = hits.rendition(renditionRequest.key, terms, unlessLargerFor: alternative) { return .now(hit) }
+        if let hit = hits.renditionResponse(renditionRequest.key, terms, unlessLargerFor: alternative) { return .now(hit) }
         let follows = target.negotiation != nil && target.onMiss == .original
         return .later(in: RequestSpan(of: request, tracer)) {
             if let accepted = await asynchronous.response(to: renditionRequest, client, url: url, terms) { return accepted }
@@ -128,7 +128,7 @@ struct RenditionController: Sendable {
     private func document(
         _ result: RenditionResult, _ addresses: RenditionAddresses?, host: String?, _ terms: ResponseTerms
     ) async -> HTTPResponse {
-        guard let document = await facts.document(result.rendition, addresses) else {
+        guard let document = await facts.compose(result.rendition, addresses) else {
             let problem = Problem(422, "transcode_failed", "The facts could not be read.")
             return problems.failure(problem, host: host, terms)
         }
@@ -158,7 +158,7 @@ struct RenditionController: Sendable {
     func object(
         _ id: ObjectID, _ fileExtension: String, _ client: ClientContext, _ request: borrowing HTTPRequest
     ) -> HTTPReply {
-        if let hit = hits.object(id, fileExtension) { return .now(hit) }
+        if let hit = hits.objectResponse(id, fileExtension) { return .now(hit) }
         return .later(in: RequestSpan(of: request, tracer)) {
             await objectResponse(id, fileExtension, client.allowance)
         }
@@ -183,7 +183,7 @@ struct RenditionController: Sendable {
             return responder.hit(found, .object)
         }
         // The facts of an upload, as the response to the upload had them.
-        guard let document = await facts.document(found, nil) else { return ProblemDocument.response(Self.noObject) }
+        guard let document = await facts.compose(found, nil) else { return ProblemDocument.response(Self.noObject) }
         return responder.documentResponse(document, Rendition.Format.json.contentType)
     }
 }

@@ -16,7 +16,7 @@ struct FactsComposer: Sendable {
     ///
     /// - Parameter addresses: The addresses of the source's renditions; nil for an upload.
     /// - Returns: The body and the time of its last change, in seconds since 1970; nil if the stored facts cannot be read.
-    func document(
+    func compose(
         _ file: CachedRendition, _ addresses: RenditionAddresses?
     ) async -> (bytes: [UInt8], lastModified: Int)? {
         guard var document = FactsFile.read(file), let digest = SourceDigest(hex: document.source.facts.sha256) else {

@@ -18,17 +18,17 @@ extension ParsedTarget {
         let query = text.dropFirst(path.count)
         let words = path.dropFirst().prefix { $0 != "/" }.split(separator: ",", omittingEmptySubsequences: false)
         let rest = path.dropFirst().drop { $0 != "/" }
-        let options = Self.withoutCallback(words.dropFirst(), signature)
+        let options = Self.rewritten(words.dropFirst(), signature)
         let first = ([String(words.first ?? "")] + options).joined(separator: ",")
         let start = "/\(first)\(rest)"
         // The query after a URL without encoding belongs to the source.
         if mount == nil, RouteParser.verbatimURL(rest.drop { $0 == "/" }) != nil { return start + query }
-        let pairs = Self.withoutCallback(query.dropFirst().split(separator: "&")[...], signature)
+        let pairs = Self.rewritten(query.dropFirst().split(separator: "&")[...], signature)
         return pairs.isEmpty ? start : start + "?" + pairs.joined(separator: "&")
     }
 
     /// Options as the client wrote them, without the callback and with another signature.
-    private static func withoutCallback(_ options: ArraySlice<Substring>, _ signature: String?) -> [String] {
+    private static func rewritten(_ options: ArraySlice<Substring>, _ signature: String?) -> [String] {
         options.compactMap { option -> String? in
             switch PercentEncoding.decode(option.prefix { $0 != "=" }) {
             case OptionReader.callback: nil
