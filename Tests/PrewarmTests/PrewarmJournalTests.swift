@@ -23,8 +23,8 @@ import Testing
 
     @Test func jobsAndTheirOutcomesAreReadBack() throws {
         let written = journal()
-        try written.add(order("b", entries))
-        try written.add(order("a", [entries[0]]))
+        try written.create(order("b", entries))
+        try written.create(order("a", [entries[0]]))
         try written.note(1, outcome, of: id("b"))
         try written.noteCancelled(id("a"))
         let (jobs, damages) = journal().load()
@@ -38,7 +38,7 @@ import Testing
 
     @Test func aCallbackIsReadBackAndWhetherItGotTheReport() throws {
         let callback = "https://hooks.test/a?b=c"
-        try journal().add(PrewarmJob.Order(id: id("a"), entries: entries, retries: 0, concurrency: 1, callback: callback))
+        try journal().create(PrewarmJob.Order(id: id("a"), entries: entries, retries: 0, concurrency: 1, callback: callback))
         for number in [0, 1] { try journal().note(number, outcome, of: id("a")) }
         let first = try #require(journal().load().jobs.first)
         #expect(first.order.callback == callback && first.takeReport() && !first.takeReport())
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test func outcomesAreAppendedAfterARestartToo() throws {
-        try journal().add(order("a", entries))
+        try journal().create(order("a", entries))
         try journal().note(0, outcome, of: id("a"))
         let again = journal()
         try again.note(1, outcome, of: id("a"))
@@ -58,7 +58,7 @@ import Testing
 
     @Test func aRemovedJobIsNotReadBackAndRemovingItAgainIsNoError() throws {
         let journal = journal()
-        try journal.add(order("a", entries))
+        try journal.create(order("a", entries))
         try journal.remove(id("a"))
         try journal.remove(id("a"))
         #expect(journal.load().jobs.isEmpty && directory.names(in: "prewarm").isEmpty)
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test func aJobInTheFileOfAnotherIsDropped() throws {
-        try journal().add(order("a", entries))
+        try journal().create(order("a", entries))
         try directory.write("prewarm/\(id("b")).ndjson", try directory.text("prewarm/\(id("a")).ndjson"))
         let (jobs, damages) = journal().load()
         #expect(jobs.map(\.order.id) == [id("a")])
@@ -84,7 +84,7 @@ import Testing
 
     @Test func aFileThatEndsWithinALineLosesThatLineOnly() throws {
         let written = journal()
-        try written.add(order("a", entries))
+        try written.create(order("a", entries))
         try written.note(0, outcome, of: id("a"))
         try written.note(1, outcome, of: id("a"))
         try written.close(id("a"))
@@ -133,7 +133,7 @@ import Testing
                         sourceBytes: Int.random(in: 0...1 << 40, using: &numbers))
             }
             let written = journal()
-            try written.add(order("d", entries))
+            try written.create(order("d", entries))
             for (number, outcome) in outcomes.enumerated() { try written.note(number, outcome, of: id("d")) }
             let (jobs, damages) = journal().load()
             #expect(damages.isEmpty && jobs.first?.order.entries == entries)

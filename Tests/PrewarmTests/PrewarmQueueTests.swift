@@ -85,13 +85,13 @@ import Testing
             id: String(repeating: "a", count: 32), entries: [PrewarmEntry(url: "https://a.test/0.gif")], retries: 0,
             concurrency: 1, callback: "https://hooks.test/")
         let journal = PrewarmJournal(cacheDirectory: directory.path)
-        try journal.add(order)
+        try journal.create(order)
         try journal.note(0, PrewarmOutcome(kind: .new), of: order.id)
         try journal.close(order.id)
         let file = "prewarm/\(order.id).ndjson"
         for isReported in [false, true] {
             let queue = queue()
-            queue.load()
+            queue.restore()
             let reported = Mutex<[String]>([])
             queue.start({ preconditionFailure("there is nothing to process") }, describe: { _ in .init(code: "", detail: "") })
             {
@@ -107,12 +107,12 @@ import Testing
     @Test func cancellingAJobThatHasEndedChangesNothing() throws {
         let order = order(1, 1)
         let journal = PrewarmJournal(cacheDirectory: directory.path)
-        try journal.add(order)
+        try journal.create(order)
         try journal.note(0, PrewarmOutcome(kind: .new), of: order.id)
         try journal.close(order.id)
         for _ in 0..<2 {
             let queue = queue()
-            queue.load()
+            queue.restore()
             let job = try #require(queue.job(order.id))
             #expect(job.progress.state == .done)
             queue.cancel(job)
@@ -125,7 +125,7 @@ import Testing
         first.cancel(try #require(first.job(order(1, 3).id)))
         try first.add(order(2, 4))
         let second = queue()
-        second.load()
+        second.restore()
         #expect(second.waiting == 4)
         #expect(second.job(order(1, 3).id)?.progress.state == .cancelled)
     }

@@ -71,7 +71,7 @@ package final class PrewarmJournal {
     }
 
     /// Writes a new job durably.
-    func add(_ order: PrewarmJob.Order) throws {
+    func create(_ order: PrewarmJob.Order) throws {
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         let head = Head(
             id: order.id, created: Date().timeIntervalSince1970, total: order.entries.count, retries: order.retries,

@@ -72,8 +72,8 @@ package final class PrewarmQueue: Sendable {
         self.logger = logger
     }
 
-    /// Loads the jobs of an earlier process from disk. Blocks; called before the server accepts requests.
-    package func load() {
+    /// Restores the jobs of an earlier process from disk. Blocks; called before the server accepts requests.
+    package func restore() {
         let (jobs, damages) = journal.withLock { $0.load() }
         for damage in damages {
             logger.warning(
@@ -142,7 +142,7 @@ package final class PrewarmQueue: Sendable {
         if let refusal { throw refusal }
         let failure: Refusal? = journal.withLock { journal in
             do {
-                try journal.add(order)
+                try journal.create(order)
                 return nil
             } catch {
                 return .notStored(cause: "\(error)")

@@ -58,7 +58,7 @@ package struct RemoteBackend: PrewarmBackend {
         while known < entries.count {
             if Task.isCancelled {
                 // The server finishes the entries in progress; the next run continues with the others.
-                _ = await send("DELETE", "/prewarm/\(accepted.id)", body: nil)
+                _ = await sendOnThread("DELETE", "/prewarm/\(accepted.id)", body: nil)
                 return
             }
             guard let report: PrewarmReport = try await exchange("GET", "/prewarm/\(accepted.id)?from=\(known)", body: nil)
@@ -82,7 +82,7 @@ package struct RemoteBackend: PrewarmBackend {
             var retryAfter: Int?
             var limit = Self.attempts
             let failure: String
-            switch await send(method, path, body: body) {
+            switch await sendOnThread(method, path, body: body) {
             case .success(let answer)? where (200..<300).contains(answer.status):
                 guard let document = try? JSONDecoder().decode(Document.self, from: Data(answer.body.utf8)) else {
                     throw PrewarmRunError("\(server) does not answer like a Gifreel server.")
@@ -110,7 +110,8 @@ package struct RemoteBackend: PrewarmBackend {
     /// The attempts to connect for the first request, about two seconds: probably no server runs there, or the URL is wrong.
     private static let firstAttempts = 4
 
-    private func send(_ method: String, _ path: String, body: String?) async -> Result<ServerClient.Answer, FetchError>? {
+    private func sendOnThread(_ method: String, _ path: String, body: String?) async -> Result<ServerClient.Answer, FetchError>?
+    {
         await threads.run { [client] in
             do throws(FetchError) {
                 return .success(try client.send(method, path, body: body.map { (text: $0, type: "application/x-ndjson") }))

@@ -125,14 +125,14 @@ struct ConvertCommand: ParsableCommand {
         let progress = Progress(total: files.count, isShown: directory != nil && isatty(STDERR_FILENO) == 1)
         let threads = (0..<workers).compactMap { _ in
             SystemThread.start(name: "gifreel-convert") {
-                while let index = progress.takeNext() { progress.count(isConverted: Self.convert(files[index])) }
+                while let index = progress.takeNext() { progress.count(isConverted: Self.convertOne(files[index])) }
             }
         }
         for thread in threads { thread.join() }
         return progress.finish()
     }
 
-    private static func convert(_ file: ConvertFile) -> Bool {
+    private static func convertOne(_ file: ConvertFile) -> Bool {
         do throws(ConvertFailure) {
             try file.run()
             return true

@@ -45,15 +45,15 @@ struct FramesCommand: ParsableCommand {
     private static func dump(_ source: [UInt8], to directory: String) throws -> [String: Any] {
         try source.withUnsafeBytes { bytes in
             switch SourceFormat(of: bytes) {
-            case .gif: try dump(bytes, by: GIFReader.self, to: directory)
-            case .apng: try dump(bytes, by: APNGReader.self, to: directory)
-            case .webp: try dump(bytes, by: WebPReader.self, to: directory)
+            case .gif: try dumpFrames(bytes, by: GIFReader.self, to: directory)
+            case .apng: try dumpFrames(bytes, by: APNGReader.self, to: directory)
+            case .webp: try dumpFrames(bytes, by: WebPReader.self, to: directory)
             case nil: throw TranscodeError.notAGIF
             }
         }
     }
 
-    private static func dump<Decoder: AnimationDecoder & ~Copyable>(
+    private static func dumpFrames<Decoder: AnimationDecoder & ~Copyable>(
         _ bytes: UnsafeRawBufferPointer, by _: Decoder.Type, to directory: String
     ) throws -> [String: Any] {
         let limits = MediaLimits(side: Int(UInt16.max), canvasPixels: 100_000_000, pixelsPerByte: .max)

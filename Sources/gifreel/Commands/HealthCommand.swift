@@ -43,7 +43,7 @@ struct HealthCommand: ParsableCommand {
             if let server {
                 address = HealthAddress(url: server)
             } else {
-                address = try HealthAddress(try read())
+                address = try HealthAddress(try readSettings())
             }
         } catch {
             throw Self.failure("\(error)")
@@ -65,7 +65,7 @@ struct HealthCommand: ParsableCommand {
         return .failure
     }
 
-    private func read() throws(SettingsError) -> Settings {
+    private func readSettings() throws(SettingsError) -> Settings {
         try SettingsReader.read(file: file, environment: ProcessInfo.processInfo.environment, flags: settings).settings
     }
 }

@@ -30,7 +30,7 @@ struct ServeCommand: ParsableCommand {
 
     /// Serves until SIGTERM or SIGINT. Blocks the calling thread. Exits with 1 if the service cannot start.
     func run() throws {
-        if checks { return try check() }
+        if checks { return try checkSettings() }
         let zygote: Zygote
         do throws(SystemError) {
             zygote = try Zygote.spawn()
@@ -83,7 +83,7 @@ struct ServeCommand: ParsableCommand {
     }
 
     private func start(_ zygote: Zygote) throws -> Running {
-        let (settings, ignoredVariables) = try read()
+        let (settings, ignoredVariables) = try readSettings()
         let configuration = try ServiceConfiguration(settings)
         let log = LogOutput(format: configuration.logFormat == .json ? .json : .text, level: configuration.logLevel)
         let logger = log.makeLogger(metadataProvider: .request)
@@ -109,7 +109,7 @@ struct ServeCommand: ParsableCommand {
     /// Reads the settings again and applies those that can change. If they are wrong, nothing changes.
     private func reload(_ running: Running) -> Running {
         do {
-            let plan = ReloadPlan(from: running.settings, to: try read().settings)
+            let plan = ReloadPlan(from: running.settings, to: try readSettings().settings)
             // A setting that keeps its old value may not fit the new value of another one.
             try plan.settings.validate()
             let configuration = try ServiceConfiguration(plan.settings)
@@ -128,16 +128,16 @@ struct ServeCommand: ParsableCommand {
         }
     }
 
-    private func read() throws(SettingsError) -> (settings: Settings, ignoredVariables: [String]) {
+    private func readSettings() throws(SettingsError) -> (settings: Settings, ignoredVariables: [String]) {
         let result = try SettingsReader.read(
             file: file, environment: ProcessInfo.processInfo.environment, flags: settings)
         return (result.settings, result.ignoredVariables)
     }
 
     /// Checks the settings, and prints each one in force with its secrets masked.
-    private func check() throws {
+    private func checkSettings() throws {
         do throws(SettingsError) {
-            let (settings, ignoredVariables) = try read()
+            let (settings, ignoredVariables) = try readSettings()
             try StartCheck.check(try ServiceConfiguration(settings))
             if !ignoredVariables.isEmpty {
                 StandardError.write("gifreel: ignored, set by Kubernetes: \(ignoredVariables.joined(separator: ", "))\n")

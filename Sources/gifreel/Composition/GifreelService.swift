@@ -139,7 +139,7 @@ package final class GifreelService: Sendable {
 
     /// Starts to listen and to answer requests.
     package func start() throws {
-        prewarm.load()
+        prewarm.restore()
         do throws(HTTPServerError) {
             try server.start()
         } catch {
