@@ -61,11 +61,6 @@ package final class NegativeCache<Failure: Sendable>: Sendable {
         }
     }
 
-    /// Forgets the failure remembered under `key`, after a success.
-    package func forget(_ key: AliasKey) {
-        entries.withLock { _ = $0.remove(key) }
-    }
-
     /// Forgets the failures that `scope` covers, and keeps those of requests under way from being remembered.
     ///
     /// - Returns: The number of failures forgotten.

@@ -76,7 +76,5 @@ import Testing
         for number in 0..<100 { remember(cache, .missing, url: "https://a/\(number)") }
         #expect(cache.count == 10)
         #expect(cache.failure(for: .test("https://a/99")) != nil)
-        cache.forget(.test("https://a/99"))
-        #expect(cache.failure(for: .test("https://a/99")) == nil)
     }
 }
