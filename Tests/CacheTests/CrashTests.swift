@@ -54,7 +54,7 @@ import Testing
                 #expect(version >= floors[source], "older than a purge that had returned")
                 found += 1
             }
-            try await waitUntil("the comparison of files and rows") { !cache.store.needsReconciliation }
+            try await waitUntil("the comparison of files and rows") { cache.store.reconciliation == nil }
             // Closed first, because eviction may be running.
             cache.close()
             let statistics = cache.statistics()

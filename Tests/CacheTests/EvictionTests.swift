@@ -22,7 +22,7 @@ import Testing
     /// Opens a cache and waits for the first comparison of files and rows: until then publishes evict nothing.
     private func open(maxBytes: Int64) async throws -> Cache {
         let cache = try Cache(configuration: configuration(maxBytes: maxBytes))
-        try await waitUntil("the comparison of files and rows") { !cache.store.needsReconciliation }
+        try await waitUntil("the comparison of files and rows") { cache.store.reconciliation == nil }
         return cache
     }
 

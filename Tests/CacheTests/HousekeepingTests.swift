@@ -215,7 +215,7 @@ struct HousekeepingTests {
                 .test("https://a/"), validators: Validators(), fetchedAt: Int64(number), freshFor: 0,
                 epoch: cache.epoch(for: "https://a/"))
         }
-        try await waitUntil("the comparison of files and rows") { !cache.store.needsReconciliation }
+        try await waitUntil("the comparison of files and rows") { cache.store.reconciliation == nil }
         let before = try directory.contents("journal").count
         // The condition is asked between two parts of the copy, while other changes go on.
         let store = cache.store
@@ -241,7 +241,7 @@ struct HousekeepingTests {
     @Test func rewriteThatIsInterruptedLeavesTheJournalAsItWas() async throws {
         let cache = try Cache.open(directory)
         for number in 0..<20 { try await cache.put([UInt8(number)], url: "https://a/\(number)") }
-        try await waitUntil("the comparison of files and rows") { !cache.store.needsReconciliation }
+        try await waitUntil("the comparison of files and rows") { cache.store.reconciliation == nil }
         let before = try directory.contents("journal")
         cache.store.compactJournal(floor: 0) { true }
         #expect(try directory.contents("journal") == before)

@@ -46,7 +46,7 @@ import Testing
         let again = try Cache.open(directory)
         defer { again.close() }
         try await waitUntil("the index") { !again.statistics().isRebuilding }
-        try await waitUntil("the comparison of files and rows") { !again.store.needsReconciliation }
+        try await waitUntil("the comparison of files and rows") { again.store.reconciliation == nil }
         #expect(try await again.bytes(url: "https://a/again") == [1])
         #expect(try await again.bytes(url: "https://b/") == [3])
         #expect(directory.files().count == 2)

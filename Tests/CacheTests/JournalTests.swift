@@ -59,7 +59,7 @@ import Testing
                 await cache.renew(
                     .test(url), validators: Validators(), fetchedAt: -1, freshFor: 0, epoch: cache.epoch(for: url)) != nil)
         }
-        try await waitUntil("the comparison of files and rows") { !cache.store.needsReconciliation }
+        try await waitUntil("the comparison of files and rows") { cache.store.reconciliation == nil }
         let aliasSequence = try #require(cache.store.aliasRow(.test(url))).sequence
 
         cache.store.compactJournal(floor: floor) { false }

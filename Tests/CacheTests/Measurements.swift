@@ -96,7 +96,7 @@ struct Measurements {
         }
         #expect(cache.statistics().objects == Int64(objectCount))
         try await measure("reconciled") {
-            try await waitUntil("end", within: .seconds(300)) { !cache.store.needsReconciliation }
+            try await waitUntil("end", within: .seconds(300)) { cache.store.reconciliation == nil }
         }
         #expect(cache.statistics().objects == Int64(objectCount))
         cache.close()
@@ -114,7 +114,7 @@ struct Measurements {
         index.close()
         cache = try await measure("start after a crash (returns)") { try Cache(configuration: configuration) }
         try await measure("reconciled after a crash") {
-            try await waitUntil("end", within: .seconds(300)) { !cache.store.needsReconciliation }
+            try await waitUntil("end", within: .seconds(300)) { cache.store.reconciliation == nil }
         }
         let length = try directory.contents("journal").count
         let indexLength = try directory.contents("index.sqlite").count

@@ -259,7 +259,7 @@ struct ChangeLog: ~Copyable, Sendable {
     // MARK: Reconciliation
 
     /// Whether files and rows may disagree and can be compared now.
-    var needsReconciliation: Bool { !isClosed && !isReconciled && !isBehind }
+    private var needsReconciliation: Bool { !isClosed && !isReconciled && !isBehind }
 
     /// Removes a file unless the index has a row for it or cannot tell.
     ///

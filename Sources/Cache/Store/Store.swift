@@ -263,16 +263,13 @@ final class Store: Sendable {
         change { $0.log.syncJournal() }
     }
 
-    /// Whether files and rows may disagree and can be compared now; see ``Reconciler``.
-    var needsReconciliation: Bool { change { $0.log.needsReconciliation } }
-
     /// Removes a file unless the index has a row for it. Returns whether it was removed.
     func removeOrphan(_ id: ObjectID, _ fileExtension: String) -> Bool {
         change { $0.log.removeOrphan(id, fileExtension) }
     }
 
-    /// Identifies a reconciliation that begins now; nil if there is nothing to do, or not yet: the index must have applied the whole
-    /// journal.
+    /// Identifies a reconciliation that begins now, see ``Reconciler``; nil if there is nothing to do, or not yet: the index must have
+    /// applied the whole journal.
     var reconciliation: Int? { change { $0.log.reconciliation } }
 
     /// Records that files and rows agree after a reconciliation, unless they may disagree again.
