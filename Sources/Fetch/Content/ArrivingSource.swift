@@ -58,16 +58,6 @@ package final class ArrivingSource: Sendable {
 
     package init() {}
 
-    /// A source that is complete already.
-    package init(file: SharedDescriptor, count: Int) {
-        state.withLock { state in
-            state.isClaimed = true
-            state.start = Start(file: file, length: count)
-            state.count = count
-            state.isComplete = true
-        }
-    }
-
     // MARK: The fetch
 
     /// Reserves this value for one fetch. Returns false if another fetch has it.

@@ -1,9 +1,20 @@
-import Fetch
 import Sandbox
 import SystemIO
 import Testing
 
+@testable import Fetch
 @testable import Renditions
+
+extension ArrivingSource {
+    /// A source whose bytes have all arrived.
+    fileprivate convenience init(file: SharedDescriptor, count: Int) {
+        self.init()
+        complete(
+            FetchedSource(
+                bytes: file, count: count, sha256: [], validators: SourceValidators(),
+                cacheDirectives: CacheDirectives(), duration: .zero))
+    }
+}
 
 @Suite("Admission bounds the misses in progress") struct AdmissionTests {
     private func origin(_ text: String = "https://a.test/") throws -> Admission.Origin {
