@@ -61,26 +61,3 @@ package protocol RenditionCache: Sendable {
         storing: Bool
     ) async throws(CacheError) -> PublishOutcome
 }
-
-/// The parameters that most callers leave out.
-extension RenditionCache {
-    package func alias(_ key: AliasKey) async -> CachedRendition? {
-        await alias(key, isFirstLook: true)
-    }
-
-    package func object(_ id: ObjectID) async -> CachedRendition? {
-        await object(id, isFirstLook: true)
-    }
-
-    package func stageInMemory() throws(CacheError) -> StagedFile {
-        try stageInMemory(because: .diskFull)
-    }
-
-    package func publish(
-        _ staged: StagedFile, as object: ObjectID, fileExtension: String, facts: [UInt8] = [], alias: AliasRecord?,
-        epoch: Epoch
-    ) async throws(CacheError) -> PublishOutcome {
-        try await publish(
-            staged, as: object, fileExtension: fileExtension, facts: facts, alias: alias, epoch: epoch, storing: true)
-    }
-}

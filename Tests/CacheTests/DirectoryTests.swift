@@ -220,7 +220,7 @@ import Testing
 
     private func publishInMemory(_ bytes: [UInt8], _ number: UInt64, _ cache: Cache) async throws -> PublishOutcome {
         let url = "https://a/\(number)"
-        let staged = try cache.stageInMemory()
+        let staged = try cache.stageInMemory(because: .diskFull)
         #expect(bytes.withUnsafeBytes { write(staged.number, $0.baseAddress, $0.count) } == bytes.count)
         return try await cache.publish(
             staged, as: .test(url), fileExtension: "mp4", alias: .test(url), epoch: cache.epoch(for: url))

@@ -232,7 +232,8 @@ package struct RenditionPipeline: Sendable {
 
     /// Returns what the cache can answer. Starts the renewal of a stale rendition in the background.
     private func lookUp(_ request: RenditionRequest) async -> RenditionResult? {
-        guard let stored = await usable(await cache.alias(request.key), request.rendition) else { return nil }
+        let found = await cache.alias(request.key, isFirstLook: true)
+        guard let stored = await usable(found, request.rendition) else { return nil }
         switch cache.freshness(of: stored) {
         case .fresh:
             return RenditionResult(stored, .hit)

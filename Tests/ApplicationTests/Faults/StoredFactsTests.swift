@@ -84,7 +84,7 @@ import Testing
             fetchedAt: Int64(Date().timeIntervalSince1970))
         let id = ObjectID(source: digest, rendition: rendition.canonicalText, encoderVersion: rendition.encoderVersion)
         let outcome = try await cache.publish(
-            staged, as: id, fileExtension: "json", alias: alias, epoch: cache.epoch(for: url))
+            staged, as: id, fileExtension: "json", facts: [], alias: alias, epoch: cache.epoch(for: url), storing: true)
         guard case .stored = outcome else { throw SystemError("publish", code: EIO) }
     }
 

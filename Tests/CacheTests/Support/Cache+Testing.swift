@@ -46,6 +46,25 @@ extension Cache {
     }
 }
 
+/// The parameters that most tests leave out.
+extension Cache {
+    func alias(_ key: AliasKey) async -> CachedRendition? {
+        await alias(key, isFirstLook: true)
+    }
+
+    func object(_ id: ObjectID) async -> CachedRendition? {
+        await object(id, isFirstLook: true)
+    }
+
+    func publish(
+        _ staged: StagedFile, as object: ObjectID, fileExtension: String, facts: [UInt8] = [], alias: AliasRecord?,
+        epoch: Epoch
+    ) async throws(CacheError) -> PublishOutcome {
+        try await publish(
+            staged, as: object, fileExtension: fileExtension, facts: facts, alias: alias, epoch: epoch, storing: true)
+    }
+}
+
 extension PublishOutcome {
     var isStored: Bool { if case .stored = self { true } else { false } }
     var isExisting: Bool { if case .existing = self { true } else { false } }

@@ -66,7 +66,9 @@ final class SimulatedWorkers: Sendable {
     private func write(_ bytes: [UInt8], into cache: Cache) async throws(RenditionError) -> StagedFile {
         for isInMemory in [false, true] {
             do {
-                let file = isInMemory ? try cache.stageInMemory() : try cache.stage(expecting: Int64(bytes.count))
+                let file =
+                    isInMemory
+                    ? try cache.stageInMemory(because: .diskFull) : try cache.stage(expecting: Int64(bytes.count))
                 try DescriptorIO.write(Array(bytes.prefix(bytes.count / 2)), to: file.number, at: 0)
                 await takeTime()
                 try DescriptorIO.write(Array(bytes.dropFirst(bytes.count / 2)), to: file.number, at: bytes.count / 2)
