@@ -127,14 +127,14 @@ package final class Cluster: Sendable {
     ///   - alias: The rendition's name before anything is fetched, as hexadecimal digits.
     ///   - sourceURL: The source's canonical URL, as purges compare it.
     ///   - outdated: A record that this function returned before and that the caller does not want again, such as a stale one.
-    package func join(_ alias: String, sourceURL: String, outdated: SharedRecord? = nil) async -> FlightStart {
-        await node.flights.join(alias, sourceURL: sourceURL, outdated: outdated)
+    package func joinFlight(_ alias: String, sourceURL: String, outdated: SharedRecord? = nil) async -> FlightStart {
+        await node.flights.findOrLead(alias, sourceURL: sourceURL, outdated: outdated)
     }
 
     /// Purges all nodes. Returns when every live node has applied the purge, or after two seconds; without the server as soon as
     /// this node has, and the others follow when the server is back.
-    package func purge(_ scope: ClusterPurge) async -> PurgeReport {
-        await node.purger.purge(scope)
+    package func broadcastPurge(_ scope: ClusterPurge) async -> PurgeReport {
+        await node.purger.broadcast(scope)
     }
 
     /// Whether the node shares its work now.

@@ -15,7 +15,7 @@ import Testing
         var longest: Duration = .zero
         for number in 0..<count {
             let start = ContinuousClock.now
-            let flight = await node.cluster.join("f\(number)", sourceURL: url)
+            let flight = await node.cluster.joinFlight("f\(number)", sourceURL: url)
             longest = max(longest, ContinuousClock.now - start)
             #expect(flight.error != nil)
         }
@@ -39,10 +39,10 @@ import Testing
         #expect(await longestWait(node) < limit)
         #expect(node.cluster.state.breaker != .closed)
         // The error shows that no command was sent.
-        #expect(await node.cluster.join("g", sourceURL: url).error == .breakerOpen)
+        #expect(await node.cluster.joinFlight("g", sourceURL: url).error == .breakerOpen)
         server.pause(false)
         try await node.joined()
-        try await waitUntil("flights are shared again") { await node.cluster.join("h", sourceURL: url).lease != nil }
+        try await waitUntil("flights are shared again") { await node.cluster.joinFlight("h", sourceURL: url).lease != nil }
     }
 
     @Test func aSlowServerCostsCallers250MillisecondsAtMost() async throws {
@@ -55,7 +55,7 @@ import Testing
         proxy.faults = .delay(.milliseconds(400))
         #expect(await longestWait(node) < limit)
         proxy.faults = .none
-        try await waitUntil("flights are shared again") { await node.cluster.join("h", sourceURL: url).lease != nil }
+        try await waitUntil("flights are shared again") { await node.cluster.joinFlight("h", sourceURL: url).lease != nil }
     }
 
     @Test func fiftyMillisecondsOfDelayAreTolerated() async throws {
@@ -68,11 +68,11 @@ import Testing
         try await one.joined()
         try await two.joined()
         for number in 0..<5 {
-            let lease = try #require(await one.cluster.join("f\(number)", sourceURL: url).lease)
+            let lease = try #require(await one.cluster.joinFlight("f\(number)", sourceURL: url).lease)
             #expect(await lease.complete(.test("object"), lifetime: .seconds(60)) == .published)
-            #expect(await two.cluster.join("f\(number)", sourceURL: url).record != nil)
+            #expect(await two.cluster.joinFlight("f\(number)", sourceURL: url).record != nil)
         }
-        let report = await one.cluster.purge(.all)
+        let report = await one.cluster.broadcastPurge(.all)
         #expect(report.nodes == 2 && report.acknowledged == 2)
     }
 
@@ -89,10 +89,10 @@ import Testing
         try await node.joined()
         proxy.faults = FaultProxy.Faults(responses: FaultProxy.Stream(failure: failure, after: 1))
         // Bytes that the proxy has read before are not affected.
-        try await waitUntil("the fault") { await node.cluster.join("first", sourceURL: url).error != nil }
+        try await waitUntil("the fault") { await node.cluster.joinFlight("first", sourceURL: url).error != nil }
         #expect(await longestWait(node) < limit)
         proxy.faults = .none
-        try await waitUntil("flights are shared again") { await node.cluster.join("h", sourceURL: url).lease != nil }
+        try await waitUntil("flights are shared again") { await node.cluster.joinFlight("h", sourceURL: url).lease != nil }
         #expect(node.cluster.metrics.errors.values.reduce(0, +) > 0)
     }
 
@@ -101,13 +101,13 @@ import Testing
         defer { server.stop() }
         let node = try TestNode("one", server.unixAddress)
         try await node.joined()
-        let lease = try #require(await node.cluster.join("a", sourceURL: url).lease)
+        let lease = try #require(await node.cluster.joinFlight("a", sourceURL: url).lease)
         _ = await lease.complete(.test("object"), lifetime: .seconds(60))
         try server.kill()
         #expect(await longestWait(node) < limit)
         try await server.start()
         let start = ContinuousClock.now
-        try await waitUntil("flights are shared again") { await node.cluster.join("a", sourceURL: url).record != nil }
+        try await waitUntil("flights are shared again") { await node.cluster.joinFlight("a", sourceURL: url).record != nil }
         #expect(ContinuousClock.now - start < .seconds(5))
         // One line per change.
         let kinds = node.events.map { event in
@@ -126,8 +126,8 @@ import Testing
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
         try await two.joined()
-        let lease = try #require(await one.cluster.join("a", sourceURL: url).lease)
-        async let follower = two.cluster.join("a", sourceURL: url)
+        let lease = try #require(await one.cluster.joinFlight("a", sourceURL: url).lease)
+        async let follower = two.cluster.joinFlight("a", sourceURL: url)
         try await waitUntil("the other node to wait") { try server.run("GET", "test:v1:flight:a:0-0").contains(":w") }
         try server.kill()
         let start = ContinuousClock.now
@@ -146,18 +146,18 @@ import Testing
         #expect(await longestWait(node, 3) < limit)
         // On a busy machine, the first calls may have ended by their time limit.
         try await waitUntil("the refusal is counted") {
-            _ = await node.cluster.join("g", sourceURL: url)
+            _ = await node.cluster.joinFlight("g", sourceURL: url)
             return node.cluster.metrics.errors["oom", default: 0] > 0
         }
         try await waitUntil("the state") {
-            _ = await node.cluster.join("g", sourceURL: url)
+            _ = await node.cluster.joinFlight("g", sourceURL: url)
             return node.cluster.state.breaker != .closed
         }
-        let report = await node.cluster.purge(.url(url))
+        let report = await node.cluster.broadcastPurge(.url(url))
         #expect(report.counts.purged >= 1)
         #expect(node.purges.contains(.url(url)))
         try server.run("CONFIG", "SET", "maxmemory", "0")
-        try await waitUntil("flights are shared again") { await node.cluster.join("h", sourceURL: url).lease != nil }
+        try await waitUntil("flights are shared again") { await node.cluster.joinFlight("h", sourceURL: url).lease != nil }
         try await waitUntil("the purge is in the stream") {
             try server.run("XRANGE", "test:v1:purges", "-", "+").contains(url)
         }
@@ -172,7 +172,7 @@ import Testing
         #expect(await longestWait(node, 4) < limit)
         try await waitUntil("the error is counted") { node.cluster.metrics.errors["readonly", default: 0] > 0 }
         try server.run("REPLICAOF", "NO", "ONE")
-        try await waitUntil("flights are shared again") { await node.cluster.join("h", sourceURL: url).lease != nil }
+        try await waitUntil("flights are shared again") { await node.cluster.joinFlight("h", sourceURL: url).lease != nil }
     }
 
     @Test func theStreamMovesFromAPrimaryThatWasDemoted() async throws {
@@ -189,8 +189,8 @@ import Testing
         try old.run("REPLICAOF", "127.0.0.1", "1")
         try await waitUntil("the refusal") { node.cluster.metrics.errors["readonly", default: 0] > 0 }
         proxy.target = new.port
-        try await waitUntil("flights are shared again") { await node.cluster.join("h", sourceURL: url).lease != nil }
-        #expect(await node.cluster.purge(.url(url)).acknowledged == 1)
+        try await waitUntil("flights are shared again") { await node.cluster.joinFlight("h", sourceURL: url).lease != nil }
+        #expect(await node.cluster.broadcastPurge(.url(url)).acknowledged == 1)
         #expect(try new.run("XRANGE", "test:v1:purges", "-", "+").contains(url))
     }
 
@@ -201,7 +201,7 @@ import Testing
         try await node.joined()
         for name in ["a", "b"] {
             try server.run("SCRIPT", "FLUSH")
-            let lease = try #require(await node.cluster.join(name, sourceURL: url).lease)
+            let lease = try #require(await node.cluster.joinFlight(name, sourceURL: url).lease)
             #expect(await lease.complete(.test("object"), lifetime: .seconds(60)) == .published)
         }
         #expect(node.cluster.state.breaker == .closed)
@@ -213,9 +213,9 @@ import Testing
         let node = try TestNode("one", server.unixAddress)
         try await node.joined()
         try server.run("SET", "test:v1:flight:a:0-0", "nonsense")
-        #expect(await node.cluster.join("a", sourceURL: url).lease != nil)
+        #expect(await node.cluster.joinFlight("a", sourceURL: url).lease != nil)
         try server.run("LPUSH", "test:v1:flight:b:0-0", "nonsense")
-        #expect(await node.cluster.join("b", sourceURL: url).error != nil)
+        #expect(await node.cluster.joinFlight("b", sourceURL: url).error != nil)
     }
 
     @Test func nonsenseInTheStreamRevalidatesEverything() async throws {
@@ -227,6 +227,6 @@ import Testing
         try server.run("XADD", "test:v1:purges", "*", "k", "x", "v", "y")
         try await waitUntil("everything is revalidated") { node.revalidations == before + 1 }
         try server.run("PUBLISH", "test:v1:events", "nonsense")
-        #expect(await node.cluster.purge(.all).acknowledged == 1)
+        #expect(await node.cluster.broadcastPurge(.all).acknowledged == 1)
     }
 }

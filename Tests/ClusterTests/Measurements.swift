@@ -23,7 +23,8 @@ private let count = ProcessInfo.processInfo.environment["GIFREEL_MEASURE"].flatM
         for number in 0..<(delay == 0 ? count : min(count, 100)) {
             let url = "https://origin.test/\(number)"
             var lease: Lease?
-            taken.append(await ContinuousClock().measure { lease = await one.cluster.join("m\(number)", sourceURL: url).lease })
+            taken.append(
+                await ContinuousClock().measure { lease = await one.cluster.joinFlight("m\(number)", sourceURL: url).lease })
             completed.append(
                 await ContinuousClock().measure { _ = await lease?.complete(.test("object"), lifetime: .seconds(600)) })
         }
@@ -32,11 +33,11 @@ private let count = ProcessInfo.processInfo.environment["GIFREEL_MEASURE"].flatM
         for number in 0..<taken.count {
             found.append(
                 await ContinuousClock().measure {
-                    _ = await two.cluster.join("m\(number)", sourceURL: "https://origin.test/\(number)")
+                    _ = await two.cluster.joinFlight("m\(number)", sourceURL: "https://origin.test/\(number)")
                 })
         }
         for _ in 0..<20 {
-            purged.append(await ContinuousClock().measure { _ = await one.cluster.purge(.url("https://other/")) })
+            purged.append(await ContinuousClock().measure { _ = await one.cluster.broadcastPurge(.url("https://other/")) })
         }
         func middle(_ times: [Duration]) -> Duration { times.sorted()[times.count / 2] }
         print(

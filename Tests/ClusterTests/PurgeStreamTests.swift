@@ -26,7 +26,7 @@ import Testing
         defer { server.stop() }
         let nodes = try (1...3).map { try TestNode("n\($0)", server.unixAddress) }
         for node in nodes { try await node.joined() }
-        let report = await nodes[0].cluster.purge(.url(url))
+        let report = await nodes[0].cluster.broadcastPurge(.url(url))
         #expect(report == PurgeReport(counts: PurgeCounts(purged: 3, bytes: 300), nodes: 3, acknowledged: 3))
         for node in nodes { #expect(node.purges == [.url(url)]) }
     }
@@ -37,13 +37,13 @@ import Testing
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
         try await two.joined()
-        let stored = try #require(await one.cluster.join("a1", sourceURL: url).lease)
+        let stored = try #require(await one.cluster.joinFlight("a1", sourceURL: url).lease)
         _ = await stored.complete(.test("old"), lifetime: .seconds(60))
-        let working = try #require(await one.cluster.join("a2", sourceURL: url).lease)
-        #expect(await two.cluster.purge(.url(url)).acknowledged == 2)
-        #expect(await two.cluster.join("a1", sourceURL: url).lease != nil)
+        let working = try #require(await one.cluster.joinFlight("a2", sourceURL: url).lease)
+        #expect(await two.cluster.broadcastPurge(.url(url)).acknowledged == 2)
+        #expect(await two.cluster.joinFlight("a1", sourceURL: url).lease != nil)
         // Work that began before the purge holds up no caller, and is not published.
-        #expect(await two.cluster.join("a2", sourceURL: url).lease != nil)
+        #expect(await two.cluster.joinFlight("a2", sourceURL: url).lease != nil)
         #expect(await working.complete(.test("old"), lifetime: .seconds(60)) == .lost)
     }
 
@@ -52,11 +52,11 @@ import Testing
         defer { server.stop() }
         let node = try TestNode("one", server.unixAddress)
         try await node.joined()
-        let lease = try #require(await node.cluster.join("a1", sourceURL: url).lease)
+        let lease = try #require(await node.cluster.joinFlight("a1", sourceURL: url).lease)
         _ = await lease.complete(.test("old"), lifetime: .seconds(60))
-        #expect(await node.cluster.join("a1", sourceURL: url).record != nil)
-        _ = await node.cluster.purge(.object("old"))
-        #expect(await node.cluster.join("a1", sourceURL: url).lease != nil)
+        #expect(await node.cluster.joinFlight("a1", sourceURL: url).record != nil)
+        _ = await node.cluster.broadcastPurge(.object("old"))
+        #expect(await node.cluster.joinFlight("a1", sourceURL: url).lease != nil)
     }
 
     @Test func aNodeThatWasAwayAppliesWhatItMissedBeforeItTakesPart() async throws {
@@ -65,10 +65,10 @@ import Testing
         let one = try TestNode("one", server.unixAddress)
         try await one.joined()
         let folder = try await folderOfAbsentNode(one, server) {
-            _ = await one.cluster.purge(.url("https://origin.test/first"))
+            _ = await one.cluster.broadcastPurge(.url("https://origin.test/first"))
         }
         #expect(
-            await one.cluster.purge(.url(url))
+            await one.cluster.broadcastPurge(.url(url))
                 == PurgeReport(counts: PurgeCounts(purged: 1, bytes: 100), nodes: 1, acknowledged: 1))
         let back = try TestNode("two", server.unixAddress, folder: folder)
         try await back.joined()
@@ -87,11 +87,11 @@ import Testing
             let two = try TestNode("two", server.unixAddress, folder: folder, volatile: object)
             try await two.joined()
             #expect(
-                await one.cluster.purge(object)
+                await one.cluster.broadcastPurge(object)
                     == PurgeReport(counts: PurgeCounts(purged: 1, bytes: 100), nodes: 2, acknowledged: 1))
             #expect(two.purges.allSatisfy { $0 == object })
             // It does not hold up later ones.
-            #expect(await one.cluster.purge(.url(url)).acknowledged == 2)
+            #expect(await one.cluster.broadcastPurge(.url(url)).acknowledged == 2)
             await two.cluster.leave()
         }
         let back = try TestNode("two", server.unixAddress, folder: folder)
@@ -110,9 +110,9 @@ import Testing
         do {
             let two = try TestNode("two", server.unixAddress, folder: folder, volatile: object, attempts: 2)
             try await two.joined()
-            #expect(await one.cluster.purge(object).nodes == 2)
+            #expect(await one.cluster.broadcastPurge(object).nodes == 2)
             try await waitUntil("the third attempt") { two.purges.count { $0 == object } == 3 }
-            #expect(await one.cluster.purge(.url(url)).acknowledged == 2)
+            #expect(await one.cluster.broadcastPurge(.url(url)).acknowledged == 2)
             await two.cluster.leave()
         }
         let back = try TestNode("two", server.unixAddress, folder: folder)
@@ -126,7 +126,7 @@ import Testing
         let node = try TestNode("one", server.unixAddress, volatile: .object("o"))
         try await node.joined()
         #expect(
-            await node.cluster.purge(.object("o"))
+            await node.cluster.broadcastPurge(.object("o"))
                 == PurgeReport(counts: PurgeCounts(purged: 0, bytes: 0), nodes: 1, acknowledged: 0))
     }
 
@@ -136,9 +136,9 @@ import Testing
         let one = try TestNode("one", server.unixAddress)
         try await one.joined()
         let folder = try await folderOfAbsentNode(one, server) {
-            _ = await one.cluster.purge(.url("https://origin.test/first"))
+            _ = await one.cluster.broadcastPurge(.url("https://origin.test/first"))
         }
-        for number in 1...3 { _ = await one.cluster.purge(.url("https://origin.test/\(number)")) }
+        for number in 1...3 { _ = await one.cluster.broadcastPurge(.url("https://origin.test/\(number)")) }
         try server.run("XTRIM", "test:v1:purges", "MAXLEN", "1")
         let back = try TestNode("two", server.unixAddress, folder: folder)
         try await back.joined()
@@ -154,7 +154,7 @@ import Testing
         // Two hours ago.
         let id = StreamID(UInt64(SystemTime().wallClock) - 7_200_000, 0)
         try server.run("XADD", "test:v1:purges", id.description, "k", "o", "v", "old", "n", "one")
-        _ = await one.cluster.purge(.url(url))
+        _ = await one.cluster.broadcastPurge(.url(url))
         try server.run("XTRIM", "test:v1:purges", "MAXLEN", "2")
         let back = try TestNode("two", server.unixAddress, folder: folder)
         try await back.joined()
@@ -169,7 +169,7 @@ import Testing
         defer { server.stop() }
         let one = try TestNode("one", server.unixAddress)
         try await one.joined()
-        _ = await one.cluster.purge(.url(url))
+        _ = await one.cluster.broadcastPurge(.url(url))
         try server.kill()
         try await server.start()
         try await waitUntil("the node to be back") { one.revalidations == 2 }
@@ -190,7 +190,7 @@ import Testing
         var saved = try #require(await file.load())
         saved.position = StreamID(UInt64(SystemTime().wallClock) + 60_000, 0)
         #expect(await file.save(saved))
-        _ = await one.cluster.purge(.url(url))
+        _ = await one.cluster.broadcastPurge(.url(url))
         let back = try TestNode("two", server.unixAddress, folder: folder)
         try await back.joined()
         #expect(back.purges == [.url(url)] && back.revalidations == 0)
@@ -202,11 +202,11 @@ import Testing
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
         try await two.joined()
-        _ = await one.cluster.purge(.url(url))
+        _ = await one.cluster.broadcastPurge(.url(url))
         let last = try server.run("XREVRANGE", "test:v1:purges", "+", "-", "COUNT", "1")
         let id = try #require(last.split(whereSeparator: \.isNewline).first { StreamID(String($0)) != nil })
         try server.run("XDEL", "test:v1:purges", String(id))
-        _ = await two.cluster.purge(.url("https://origin.test/later"))
+        _ = await two.cluster.broadcastPurge(.url("https://origin.test/later"))
         #expect(try !server.run("XRANGE", "test:v1:purges", "-", "+").contains(url))
         try server.run("CLIENT", "KILL", "TYPE", "normal")
         try await waitUntil("the purge is in the stream") {
@@ -220,7 +220,7 @@ import Testing
         defer { server.stop() }
         let node = try TestNode("one", server.unixAddress)
         try await node.joined()
-        for name in ["first", "second", "third"] { _ = await node.cluster.purge(.url("https://origin.test/\(name)")) }
+        for name in ["first", "second", "third"] { _ = await node.cluster.broadcastPurge(.url("https://origin.test/\(name)")) }
         try server.run("XTRIM", "test:v1:purges", "MAXLEN", "2")
         let before = try server.commandCalls()["xrevrange", default: 0]
         try server.run("CLIENT", "KILL", "TYPE", "normal")
@@ -237,11 +237,11 @@ import Testing
         let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
         try await one.joined()
         try await two.joined()
-        _ = await one.cluster.purge(.url("https://origin.test/first"))
+        _ = await one.cluster.broadcastPurge(.url("https://origin.test/first"))
         try server.kill()
         try await waitUntil("the loss is noticed") { !one.cluster.isSharing }
         let start = ContinuousClock.now
-        let report = await one.cluster.purge(.url(url))
+        let report = await one.cluster.broadcastPurge(.url(url))
         #expect(report.counts.purged == 1 && report.acknowledged == 0 && report.nodes == 2)
         // It does not wait two seconds for acknowledgements.
         #expect(ContinuousClock.now - start < .milliseconds(1900))
@@ -264,7 +264,7 @@ import Testing
             folder = one.folder
             try server.kill()
             try await waitUntil("the loss is noticed") { !one.cluster.isSharing }
-            _ = await one.cluster.purge(.url(url))
+            _ = await one.cluster.broadcastPurge(.url(url))
         }
         try await server.start()
         let again = try TestNode("one", server.unixAddress, folder: folder)
@@ -281,10 +281,10 @@ import Testing
         try server.run("SADD", "test:v1:nodes", "ghost")
         try server.run("SET", "test:v1:node:ghost", "ghost", "PX", "60000")
         let start = ContinuousClock.now
-        let report = await one.cluster.purge(.all)
+        let report = await one.cluster.broadcastPurge(.all)
         #expect(report.nodes == 2 && report.acknowledged == 1)
         #expect(ContinuousClock.now - start < .seconds(3))
         try server.run("DEL", "test:v1:node:ghost")
-        #expect(await one.cluster.purge(.all).nodes == 1)
+        #expect(await one.cluster.broadcastPurge(.all).nodes == 1)
     }
 }

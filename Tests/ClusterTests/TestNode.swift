@@ -30,7 +30,7 @@ final class TestNode: Sendable {
         cluster = Cluster(
             configuration,
             handlers: PurgeHandlers(
-                apply: { scope in
+                purgeLocalCache: { scope in
                     record.add(scope)
                     let isVolatile = scope == volatile && record.purges.count { $0 == scope } <= attempts
                     return isVolatile ? nil : PurgeCounts(purged: 1, bytes: 100)
@@ -61,7 +61,7 @@ extension PurgeFollower {
         _ stream: any RedisCommands, _ memory: any PurgeMemory, _ meter: ClusterMeter = ClusterMeter()
     ) -> PurgeFollower {
         let (keys, time) = (ClusterKeys(name: "test"), SystemTime())
-        let handlers = PurgeHandlers(apply: { _ in PurgeCounts(purged: 0, bytes: 0) }, revalidateEverything: {})
+        let handlers = PurgeHandlers(purgeLocalCache: { _ in PurgeCounts(purged: 0, bytes: 0) }, revalidateEverything: {})
         let registry = NodeRegistry(name: "one", keys: keys, timings: .patient, time: time)
         return PurgeFollower(
             PurgeStream(stream, keys, nodeName: registry.name, .patient, time), registry, memory, handlers, time, meter,

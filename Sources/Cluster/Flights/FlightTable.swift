@@ -73,7 +73,7 @@ final class FlightTable: LeaseTable {
     ///   - alias: The rendition's name before anything is fetched: a digest in hexadecimal.
     ///   - sourceURL: The source's canonical URL.
     ///   - outdated: A record that the caller has got before and does not want again, such as a stale one.
-    func join(_ alias: String, sourceURL: String, outdated: SharedRecord?) async -> FlightStart {
+    func findOrLead(_ alias: String, sourceURL: String, outdated: SharedRecord?) async -> FlightStart {
         guard isTakingPart() else { return alone(.unavailable("this node does not take part in the cluster")) }
         // Before the lease: purges that are applied from now on overtake the work.
         let position = history.position

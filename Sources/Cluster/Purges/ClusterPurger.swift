@@ -30,7 +30,7 @@ final class ClusterPurger: Sendable {
 
     /// Purges all nodes, and waits at most ``ClusterTimings/purgeLimit`` for them. Without the server it purges this node, and the
     /// others later.
-    func purge(_ scope: ClusterPurge) async -> PurgeReport {
+    func broadcast(_ scope: ClusterPurge) async -> PurgeReport {
         let end = time.now + timings.purgeLimit
         guard follower.isTakingPart, let id = await add(scope) else {
             let counts = await follower.applyAlone(scope)

@@ -92,7 +92,7 @@ final class PurgeFollower: Sendable {
     /// - Returns: Nil if the purge is not durable.
     func applyNow(_ id: StreamID, _ scope: ClusterPurge) async -> PurgeCounts? {
         history.insert(id, scope)
-        return await handlers.apply(scope)
+        return await handlers.purgeLocalCache(scope)
     }
 
     /// Applies a purge here, and remembers it until the stream has it.
@@ -100,7 +100,7 @@ final class PurgeFollower: Sendable {
         _ = await load()
         // Saved first: a crash between the two leaves a purge that is applied on return, not one that is forgotten.
         await remember(scope)
-        return await handlers.apply(scope) ?? PurgeCounts(purged: 0, bytes: 0)
+        return await handlers.purgeLocalCache(scope) ?? PurgeCounts(purged: 0, bytes: 0)
     }
 
     // MARK: Following
@@ -121,7 +121,7 @@ final class PurgeFollower: Sendable {
         onReady()
         defer { fallBehind() }
         while !Task.isCancelled, isTakingPart, state.withLock({ $0.connections == connection }) {
-            try await apply(try await stream.newEntries(after: history.position))
+            try await applyEntries(try await stream.newEntries(after: history.position))
             try await addPending()
         }
     }
@@ -165,7 +165,7 @@ final class PurgeFollower: Sendable {
         var position = isKnown ? history.position : nil
         while true {
             let page = try await stream.page(after: position)
-            try await apply(page, objectsAfter: reaches ? nil : firstObject)
+            try await applyEntries(page, objectsAfter: reaches ? nil : firstObject)
             guard page.count == PurgeStream.pageSize, let last = page.last else { break }
             position = last.id
         }
@@ -188,7 +188,7 @@ final class PurgeFollower: Sendable {
     /// Applies entries in order, acknowledges those that are durable, and saves the position.
     ///
     /// - Parameter objectsAfter: Purges of objects after this one are applied although the position is later.
-    private func apply(_ entries: [StreamEntry], objectsAfter: StreamID? = nil) async throws(RedisError) {
+    private func applyEntries(_ entries: [StreamEntry], objectsAfter: StreamID? = nil) async throws(RedisError) {
         var durable: [(id: StreamID, counts: PurgeCounts)] = []
         let hasRecovered = await retryVolatile()
         let start = history.position
@@ -202,10 +202,10 @@ final class PurgeFollower: Sendable {
             }
             history.insert(entry.id, scope)
             if entry.id <= start {
-                if case .object = scope, let objectsAfter, entry.id > objectsAfter { _ = await apply(scope, entry.id) }
+                if case .object = scope, let objectsAfter, entry.id > objectsAfter { _ = await applyPurge(scope, entry.id) }
                 continue
             }
-            let counts = await apply(scope, entry.id)
+            let counts = await applyPurge(scope, entry.id)
             history.advance(to: entry.id)
             meter.update { metrics in
                 metrics.purgesApplied += 1
@@ -223,8 +223,8 @@ final class PurgeFollower: Sendable {
     }
 
     /// Applies a purge of the stream. Returns nil if it is not durable.
-    private func apply(_ scope: ClusterPurge, _ id: StreamID) async -> PurgeCounts? {
-        let counts = await handlers.apply(scope)
+    private func applyPurge(_ scope: ClusterPurge, _ id: StreamID) async -> PurgeCounts? {
+        let counts = await handlers.purgeLocalCache(scope)
         if counts == nil { state.withLock { $0.volatile.append(id, scope) } }
         return counts
     }
@@ -235,7 +235,7 @@ final class PurgeFollower: Sendable {
     private func retryVolatile() async -> Bool {
         let volatile = state.withLock { $0.volatile.all }
         for (index, purge) in volatile.enumerated() {
-            guard await handlers.apply(purge.scope) != nil else { return index > 0 }
+            guard await handlers.purgeLocalCache(purge.scope) != nil else { return index > 0 }
             state.withLock { $0.volatile.remove(purge.id) }
         }
         return !volatile.isEmpty

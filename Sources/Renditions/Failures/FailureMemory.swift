@@ -54,7 +54,7 @@ struct FailureMemory: Sendable {
     }
 
     /// Forgets the failures that the purge covers, also those of work in progress.
-    func purge(_ scope: PurgeScope) {
+    func forget(_ scope: PurgeScope) {
         failures.purge(scope)
     }
 

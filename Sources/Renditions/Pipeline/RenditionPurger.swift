@@ -20,7 +20,7 @@ package struct LocalPurger: Sendable {
     /// returned gets anything of it.
     ///
     /// - Throws: ``CacheError`` if the purge is not durable; it is in force until the next start all the same.
-    package func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeResult {
+    package func purgeThisNode(_ scope: PurgeScope) async throws(CacheError) -> PurgeResult {
         // Before the cache forgets the object, so that it is not loaded again. Every node does this: one that cannot reach the tier
         // does not leave the object to the others, and an object that waits to be sent is withdrawn on the node that has it.
         if case .object(let id) = scope, let tier { _ = await tier.remove(id) }
@@ -30,7 +30,7 @@ package struct LocalPurger: Sendable {
         } catch {
             result = .failure(error)
         }
-        state.purge(scope)
+        state.invalidate(scope)
         // Again, because the cache had the object until now: it may have been found and saved behind the first deletion. A save
         // that is queued later finds the purge in the cache.
         var isTierDurable = true
@@ -47,7 +47,7 @@ package struct LocalPurger: Sendable {
     func revalidateAll() async {
         await tier?.dropHeldWrites()
         await cache.revalidateAll()
-        state.purge(.all)
+        state.invalidate(.all)
     }
 }
 
@@ -63,7 +63,7 @@ package struct RenditionPurger: Sendable {
         self.tier = tier
     }
 
-    /// Forgets what `scope` covers, as ``LocalPurger/purge(_:)`` does.
+    /// Forgets what `scope` covers, as ``LocalPurger/purgeThisNode(_:)`` does.
     ///
     /// Only the purge of an object removes it from the shared tier: an alias leads there through the source's bytes, which are
     /// fetched anew after a purge. The tier is waited for as long as it allows.
@@ -72,9 +72,9 @@ package struct RenditionPurger: Sendable {
     package func purge(_ scope: PurgeScope) async throws(CacheError) -> PurgeReport {
         let report: PurgeReport
         if let coordinator {
-            report = await coordinator.purge(scope)
+            report = await coordinator.purgeAllNodes(scope)
         } else {
-            let result = try await local.purge(scope)
+            let result = try await local.purgeThisNode(scope)
             report = PurgeReport(purged: result.purged, bytes: result.bytes)
         }
         if case .object(let id) = scope { await tier?.awaitRemoval(of: id) }
@@ -86,10 +86,10 @@ extension PurgeHandlers {
     /// The part of this node in purges of the cluster.
     package init(_ purger: LocalPurger) {
         self.init(
-            apply: { purge in
+            purgeLocalCache: { purge in
                 guard let scope = PurgeScope(purge) else { return PurgeCounts(purged: 0, bytes: 0) }
                 do throws(CacheError) {
-                    let result = try await purger.purge(scope)
+                    let result = try await purger.purgeThisNode(scope)
                     return PurgeCounts(purged: result.purged, bytes: result.bytes)
                 } catch {
                     // The purge is in force until the next start.

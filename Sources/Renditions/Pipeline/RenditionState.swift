@@ -62,7 +62,7 @@ package final class RenditionState: Sendable {
     }
 
     /// Detaches from later calls all work in progress that a purge covers, and forgets the failures that it covers.
-    func purge(_ scope: PurgeScope) {
+    func invalidate(_ scope: PurgeScope) {
         // Fetches first: a flight that starts after its table was closed must not join a fetch from before the purge.
         sources.close(scope)
         flights.close { scope.covers($0.source.canonical) }
@@ -74,7 +74,7 @@ package final class RenditionState: Sendable {
             uploadFlights.close { $0 == id }
         case .url, .prefix: break
         }
-        failures.purge(scope)
+        failures.forget(scope)
     }
 
     /// Remembers the failure of a source that another node has found.

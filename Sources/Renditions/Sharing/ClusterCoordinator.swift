@@ -23,7 +23,7 @@ package struct ClusterCoordinator: NodeCoordinator {
     ) async -> FlightRole {
         var outdated = rejected.map { SharedRecord($0) }
         while true {
-            switch await cluster.join(key.description, sourceURL: source.canonical, outdated: outdated) {
+            switch await cluster.joinFlight(key.description, sourceURL: source.canonical, outdated: outdated) {
             case .lead(let lease):
                 return .lead(
                     ClusterLease(lease, failureScope: failureScope) { freshFor, fetchedAt in
@@ -41,8 +41,8 @@ package struct ClusterCoordinator: NodeCoordinator {
         }
     }
 
-    package func purge(_ scope: PurgeScope) async -> PurgeReport {
-        let report = await cluster.purge(ClusterPurge(scope))
+    package func purgeAllNodes(_ scope: PurgeScope) async -> PurgeReport {
+        let report = await cluster.broadcastPurge(ClusterPurge(scope))
         return PurgeReport(
             purged: report.counts.purged, bytes: report.counts.bytes, nodes: (report.nodes, report.acknowledged))
     }

@@ -14,8 +14,8 @@ package protocol NodeCoordinator: Sendable {
         _ key: AliasKey, of source: SourceURL, rejecting rejected: SharedFinding?, failureScope: String
     ) async -> FlightRole
 
-    /// Purges all nodes, this one included: each applies ``LocalPurger/purge(_:)``.
-    func purge(_ scope: PurgeScope) async -> PurgeReport
+    /// Purges all nodes, this one included: each applies ``LocalPurger/purgeThisNode(_:)``.
+    func purgeAllNodes(_ scope: PurgeScope) async -> PurgeReport
 }
 
 /// The part that a node has in a miss.

@@ -47,7 +47,7 @@ final class SimulatedNode: @unchecked Sendable {
         links = [SimulatedLink(scheduler, server, lane), SimulatedLink(scheduler, server, lane)]
         let lane = lane
         let handlers = PurgeHandlers(
-            apply: { scope in
+            purgeLocalCache: { scope in
                 if missing == .acknowledgesBeforeApplying {
                     Task(executorPreference: lane) {
                         await Self.pause(scheduler, 4)

@@ -149,7 +149,7 @@ final class SimulatedWorld: @unchecked Sendable {
             return
         }
         let epoch = node.disk.epoch
-        switch await node.core.flights.join("aa", sourceURL: url, outdated: nil) {
+        switch await node.core.flights.findOrLead("aa", sourceURL: url, outdated: nil) {
         case .found(let record, let isFollowed):
             if isFollowed { outcome.followed += 1 } else { outcome.records += 1 }
             let text =
@@ -224,7 +224,7 @@ final class SimulatedWorld: @unchecked Sendable {
         let version = (versions[url] ?? 0) + 1
         versions[url] = version
         await SimulatedNode.pause(scheduler, 2)
-        let report = await node.core.purger.purge(.url(url))
+        let report = await node.core.purger.broadcast(.url(url))
         guard report.acknowledged == report.nodes, !node.isDead else { return }
         outcome.acknowledgedPurges += 1
         floors[url] = max(floors[url] ?? 0, version)

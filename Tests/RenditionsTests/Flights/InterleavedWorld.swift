@@ -189,7 +189,7 @@ final class InterleavedWorld: Sendable {
         }
         await Task.yield()
         do {
-            _ = try await purger.purge(scope)
+            _ = try await purger.purgeThisNode(scope)
         } catch {
             Issue.record(error)
         }

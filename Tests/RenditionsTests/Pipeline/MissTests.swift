@@ -63,7 +63,7 @@ import Testing
             switch end {
             case .none: break
             case .age: world.advance(100)
-            case .purge: _ = try await world.purger.purge(.url("https://a.test/a.gif"))
+            case .purge: _ = try await world.purger.purgeThisNode(.url("https://a.test/a.gif"))
             case .revalidation: await world.purger.revalidateAll()
             }
             async let poster = world.find("/a.gif", .jpg)

@@ -27,7 +27,7 @@ struct OvertakenByPurgeTests {
     }
 
     private func purge(_ world: PipelineFixture) async throws {
-        _ = try await world.purger.purge(.url(try world.url("/a.gif").canonical))
+        _ = try await world.purger.purgeThisNode(.url(try world.url("/a.gif").canonical))
     }
 
     @Test func aConversionIsNeitherStoredNorStorableForAnyOfItsCallers() async throws {

@@ -54,11 +54,11 @@ private final class RecordingTier: SharedTier {
 
     @Test func aDeletionThatIsNotDurableIsReportedAfterTheLocalPurge() async throws {
         try await run { world, id, purger async throws in
-            let error = await #expect(throws: CacheError.self) { try await purger.purge(.object(id)) }
+            let error = await #expect(throws: CacheError.self) { try await purger.purgeThisNode(.object(id)) }
             if case .purgeNotDurable = error {} else { Issue.record("\(String(describing: error))") }
-            #expect(try await world.purger.purge(.object(id)).purged == 0)
+            #expect(try await world.purger.purgeThisNode(.object(id)).purged == 0)
             // Other purges leave the tier alone.
-            _ = try await purger.purge(.all)
+            _ = try await purger.purgeThisNode(.all)
         }
     }
 
@@ -70,7 +70,8 @@ private final class RecordingTier: SharedTier {
             world.answer("/b.gif", .content([1]))
             let id = try await world.find("/a.gif").rendition.objectID
             try await waitUntil("the first save") { tier.changes == [.save] }
-            async let purge = LocalPurger(cache: world.cache, state: world.renditionState, tier: tier).purge(.object(id))
+            let purger = LocalPurger(cache: world.cache, state: world.renditionState, tier: tier)
+            async let purge = purger.purgeThisNode(.object(id))
             try await waitUntil("the purge to wait for the tier") { tier.removalGate.count == 1 }
             // The cache still has the object, which is linked to another URL with the same bytes.
             #expect(try await world.find("/b.gif").rendition.objectID == id)
@@ -88,7 +89,7 @@ private final class RecordingTier: SharedTier {
             world.answer("/a.gif", .content([1]))
             let id = try await world.find("/a.gif").rendition.objectID
             try await waitUntil("the save to begin") { tier.saveGate.count == 1 }
-            _ = try await LocalPurger(cache: world.cache, state: world.renditionState, tier: tier).purge(.object(id))
+            _ = try await LocalPurger(cache: world.cache, state: world.renditionState, tier: tier).purgeThisNode(.object(id))
             tier.saveGate.open()
             try await waitUntil("the save and its removal") { tier.changes == [.removal, .removal, .save, .removal] }
         }
@@ -105,10 +106,11 @@ private final class RecordingTier: SharedTier {
 
     @Test func inAClusterADeletionThatIsNotDurableHasNoCounts() async throws {
         try await run { world, id, purger async throws in
-            #expect(await PurgeHandlers(purger).apply(.object(id.description)) == nil)
+            #expect(await PurgeHandlers(purger).purgeLocalCache(.object(id.description)) == nil)
             // Without the tier there is nothing that could fail, and the rendition is gone.
-            #expect(await PurgeHandlers(world.purger).apply(.object(id.description)) == PurgeCounts(purged: 0, bytes: 0))
-            #expect(await PurgeHandlers(purger).apply(.all) == PurgeCounts(purged: 0, bytes: 0))
+            #expect(
+                await PurgeHandlers(world.purger).purgeLocalCache(.object(id.description)) == PurgeCounts(purged: 0, bytes: 0))
+            #expect(await PurgeHandlers(purger).purgeLocalCache(.all) == PurgeCounts(purged: 0, bytes: 0))
         }
     }
 }

@@ -15,7 +15,7 @@ struct OtherNodes: NodeCoordinator {
         return role
     }
 
-    func purge(_ scope: PurgeScope) async -> PurgeReport { PurgeReport(purged: 0, bytes: 0) }
+    func purgeAllNodes(_ scope: PurgeScope) async -> PurgeReport { PurgeReport(purged: 0, bytes: 0) }
 }
 
 /// A store that has no rendition and takes none.

@@ -88,7 +88,7 @@ final class SimulatedNode: Sendable {
     }
 
     func purge(_ scope: PurgeScope) async throws(CacheError) {
-        _ = try await purger.purge(scope)
+        _ = try await purger.purgeThisNode(scope)
     }
 
     /// Runs a round of housekeeping on a thread of the simulation, unless one is running. It rewrites the journal far more often
