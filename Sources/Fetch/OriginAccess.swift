@@ -1,0 +1,69 @@
+/// Header fields that belong to the sources below a URL.
+package struct OriginFields: Sendable, Equatable {
+    /// The beginning of the canonical URLs of the sources.
+    package let base: String
+    /// As `Name: value`.
+    package let fields: [String]
+
+    package init(base: String, fields: [String]) {
+        self.base = base
+        self.fields = fields
+    }
+
+    /// Whether the fields belong to a source.
+    package func apply(to source: SourceURL) -> Bool { source.canonical.hasPrefix(base) }
+
+    /// Fields that the fetcher sets itself, or that would change the meaning of a request.
+    private static let reserved: Set = [
+        "accept-encoding", "cdn-loop", "connection", "content-length", "expect", "host", "if-modified-since", "if-none-match",
+        "range",
+        "te", "trailer", "transfer-encoding", "upgrade", "user-agent",
+    ]
+
+    /// Whether a text is a field that may be sent (RFC 9110 section 5.1, 5.5).
+    package static func isField(_ text: String) -> Bool {
+        guard let colon = text.firstIndex(of: ":") else { return false }
+        let name = text[..<colon]
+        let value = text[text.index(after: colon)...].drop { $0 == " " }
+        let isToken = name.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"),
+                UInt8(ascii: "-"), UInt8(ascii: "_"):
+                true
+            default: false
+            }
+        }
+        return !name.isEmpty && isToken && !reserved.contains(name.lowercased()) && !value.isEmpty
+            && value.utf8.allSatisfy { (0x20...0x7e).contains($0) }
+    }
+}
+
+/// Where the objects of a bucket are, and how libcurl signs the requests for them (AWS Signature Version 4).
+package struct BucketAccess: Sendable, Equatable {
+    /// The values of `CURLOPT_AWS_SIGV4`, `CURLOPT_USERNAME` and `CURLOPT_PASSWORD`.
+    package struct Signature: Sendable, Equatable {
+        let scheme: String
+        let user: String
+        let password: String
+
+        package init(scheme: String, user: String, password: String) {
+            self.scheme = scheme
+            self.user = user
+            self.password = password
+        }
+    }
+
+    /// The URL of the bucket, with a slash at its end.
+    let root: String
+    /// Nil for a public bucket, whose objects are fetched without a signature.
+    let signature: Signature?
+    /// Header fields that belong to the signature, as `name: value`.
+    let fields: [String]
+
+    package init(root: String, _ signature: Signature?, fields: [String]) {
+        self.root = root
+        self.signature = signature
+        self.fields = fields
+    }
+}
