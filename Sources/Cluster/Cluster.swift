@@ -144,7 +144,7 @@ package final class Cluster: Sendable {
     package var state: ClusterState {
         ClusterState(
             sharing: reporter.sharing, node: node.registry.name, server: configuration.address.description,
-            breaker: breaker.phase, nodes: node.registry.knownNodes.count, leases: node.flights.heldCount,
+            breaker: breaker.phase, nodes: node.registry.knownNodes.count, leases: node.leases.count,
             pendingPurges: meter.snapshot.purgesPending, position: node.follower.history.position)
     }
 

@@ -14,20 +14,13 @@ package enum FlightStart: Sendable {
 /// Flights that the nodes of a cluster share: one node leads, and the others wait for its record.
 ///
 /// Any thread. Callers suspend and can be cancelled.
-final class FlightTable: LeaseTable {
-    private struct Held {
-        let key: String
-        var renewed: Duration
-    }
-
+final class FlightTable: Sendable {
     private struct Waiter {
         let wakeup: AsyncSignal
         var value: [UInt8]?
     }
 
     private struct State {
-        /// Leases of this node by their values.
-        var held: [[UInt8]: Held] = [:]
         /// Callers that wait, by key and number.
         var waiters: [String: [Int: Waiter]] = [:]
         var lastNumber = 0
@@ -35,7 +28,6 @@ final class FlightTable: LeaseTable {
 
     /// How often a caller looks again at once after the value has changed between two commands.
     private static let maxRaces = 4
-    private static let maxLifetime: Duration = .seconds(30 * 86_400)
 
     private let commands: any RedisCommands
     private let keys: ClusterKeys
@@ -44,14 +36,13 @@ final class FlightTable: LeaseTable {
     private let timings: ClusterTimings
     private let time: any ClusterTime
     private let meter: ClusterMeter
-    private let executor: (any TaskExecutor)?
+    private let leases: LeaseTable
     private let isTakingPart: @Sendable () -> Bool
     private let state = Mutex(State())
 
     init(
         _ commands: any RedisCommands, _ keys: ClusterKeys, nodeName: String, _ history: PurgeHistory,
-        _ timings: ClusterTimings,
-        _ time: any ClusterTime, _ meter: ClusterMeter, executor: (any TaskExecutor)?,
+        _ timings: ClusterTimings, _ time: any ClusterTime, _ meter: ClusterMeter, leases: LeaseTable,
         isTakingPart: @escaping @Sendable () -> Bool
     ) {
         self.commands = commands
@@ -61,7 +52,7 @@ final class FlightTable: LeaseTable {
         self.timings = timings
         self.time = time
         self.meter = meter
-        self.executor = executor
+        self.leases = leases
         self.isTakingPart = isTakingPart
     }
 
@@ -90,7 +81,7 @@ final class FlightTable: LeaseTable {
                 step = try await look(key, value, sourceURL, position, outdated)
             } catch {
                 // The server may have given the lease to this node.
-                if error == .timedOut || error == .cancelled { abandon(key: key, value: value) }
+                if error == .timedOut || error == .cancelled { leases.abandon(key: key, value: value) }
                 return alone(error)
             }
             switch step {
@@ -105,7 +96,7 @@ final class FlightTable: LeaseTable {
             isFollowed = true
             await wakeup.wait(for: timings.pollInterval, time)
             if Task.isCancelled { return alone(.cancelled) }
-            if let bytes = takeMessage(number, key), let record = SharedRecord(bytes), isValid(record, sourceURL) {
+            if let bytes = takeMessage(number, key), let record = SharedRecord(bytes), isValid(record, of: sourceURL) {
                 return found(record, true)
             }
         }
@@ -140,7 +131,7 @@ final class FlightTable: LeaseTable {
         var known = try replies[0].optionalBytes()
         let fence = try replies[1].integer(in: 1...Int64.max)
         func lease() -> Step {
-            .lead(take(key, value, fence, position, sourceURL, since: start))
+            .lead(leases.take(key, value, fence, position, sourceURL, since: start))
         }
         guard known != nil else { return lease() }
         if let bytes = known, FlightValue(bytes) == .lease(isAwaited: false) {
@@ -151,7 +142,7 @@ final class FlightTable: LeaseTable {
         guard let bytes = known else { return .again }
         switch FlightValue(bytes) {
         case .lease: return .wait
-        case .record(let record) where record != outdated && isValid(record, sourceURL): return .found(record)
+        case .record(let record) where record != outdated && isValid(record, of: sourceURL): return .found(record)
         case .record, nil:
             start = time.now
             let reply = try await commands.run(
@@ -164,7 +155,8 @@ final class FlightTable: LeaseTable {
         }
     }
 
-    private func isValid(_ record: SharedRecord, _ sourceURL: String) -> Bool {
+    /// Whether a record is in force: no purge that this node knows overtook it.
+    func isValid(_ record: SharedRecord, of sourceURL: String) -> Bool {
         history.isValid(since: record.position, sourceURL: sourceURL, object: record.objectID)
     }
 
@@ -209,102 +201,5 @@ final class FlightTable: LeaseTable {
 
     private func takeMessage(_ number: Int, _ key: String) -> [UInt8]? {
         state.withLock { $0.waiters[key]?[number]?.value.take() }
-    }
-
-    // MARK: Leases
-
-    private func take(
-        _ key: String, _ value: [UInt8], _ fence: Int64, _ position: StreamID, _ sourceURL: String, since start: Duration
-    ) -> Lease {
-        state.withLock { $0.held[value] = Held(key: key, renewed: start) }
-        meter.update { $0.leasesTaken += 1 }
-        return Lease(fence: fence, position: position, key: key, value: value, sourceURL: sourceURL, table: self)
-    }
-
-    func holds(value: [UInt8]) -> Bool {
-        state.withLock { state in state.held[value].map { time.now < $0.renewed + timings.leaseTime } ?? false }
-    }
-
-    /// Leases of this node.
-    var heldCount: Int { state.withLock { $0.held.count } }
-
-    /// Extends this node's leases that are due, in one pipeline. Counts those that are lost.
-    ///
-    /// Called once per renew interval. A lease younger than that is not due: most flights end before their first renewal.
-    func renew() async {
-        let start = time.now
-        let held = state.withLock { $0.held.filter { start >= $0.value.renewed + timings.renewInterval } }
-        if held.isEmpty { return }
-        let values = Array(held.keys)
-        let commands = values.map { value in
-            RedisCommand.script(
-                FlightScripts.renew, keys: [held[value]?.key ?? ""], [RedisArgument(value), RedisArgument(timings.leaseTime)])
-        }
-        let replies = (try? await self.commands.run(commands, within: timings.commandLimit, time)) ?? []
-        let now = time.now
-        let lost = state.withLock { state in
-            var lost = 0
-            for (value, reply) in zip(values, replies) {
-                if reply == .integer(1) {
-                    state.held[value]?.renewed = start
-                } else if reply == .integer(0), state.held.removeValue(forKey: value) != nil {
-                    lost += 1
-                }
-            }
-            for (value, lease) in state.held where now >= lease.renewed + timings.leaseTime {
-                state.held[value] = nil
-                lost += 1
-            }
-            return lost
-        }
-        if lost > 0 { meter.update { $0.leasesLost += Int64(lost) } }
-    }
-
-    func finish(_ lease: Lease, _ record: SharedRecord?, lifetime: Duration) async -> Lease.Completion {
-        let isKnown = state.withLock { $0.held.removeValue(forKey: lease.value) != nil }
-        var record = record
-        // Nodes that have applied the purge look under another key; the others must not see the record for long.
-        let isOvertaken = record.map { !isValid($0, lease.sourceURL) } ?? false
-        if isOvertaken { record = nil }
-        do throws(RedisError) {
-            let isEnded = try await complete(lease.key, lease.value, record, lifetime)
-            if !isEnded, isKnown { meter.update { $0.leasesLost += 1 } }
-            return isEnded && !isOvertaken ? .published : .lost
-        } catch {
-            return .unknown(error)
-        }
-    }
-
-    func announce(_ record: SharedRecord, of sourceURL: String) async {
-        let message = ClusterMessage.failure(sourceURL: sourceURL, record: record.bytes)
-        let command = RedisCommand(.integer, ["PUBLISH", RedisArgument(keys.channel), RedisArgument(message.bytes)])
-        // A node that does not get the message finds the failure by itself.
-        _ = try? await commands.run(command, within: timings.commandLimit, time)
-    }
-
-    /// Whether a record that was received is in force: no purge that this node knows overtook it.
-    func isCurrent(_ record: SharedRecord, of sourceURL: String) -> Bool { isValid(record, sourceURL) }
-
-    func abandon(key: String, value: [UInt8]) {
-        state.withLock { $0.held[value] = nil }
-        Task(executorPreference: executor) {
-            // A lease that cannot be released expires.
-            _ = try? await self.complete(key, value, nil, .zero)
-        }
-    }
-
-    /// Ends a flight on the server; false if the lease is lost.
-    private func complete(
-        _ key: String, _ value: [UInt8], _ record: SharedRecord?, _ lifetime: Duration
-    ) async throws(RedisError) -> Bool {
-        let bytes = record?.bytes ?? []
-        let milliseconds = record == nil ? 0 : max(.zero, min(lifetime, Self.maxLifetime)).milliseconds
-        let command = RedisCommand.script(
-            FlightScripts.complete, keys: [key],
-            [
-                RedisArgument(value), RedisArgument(bytes), RedisArgument(milliseconds), RedisArgument(keys.channel),
-                RedisArgument(ClusterMessage.flight(key: key, value: bytes).bytes),
-            ])
-        return try await commands.run(command, within: timings.commandLimit, time).integer(in: 0...1) == 1
     }
 }

@@ -19,10 +19,10 @@ package final class Lease: Sendable {
     let key: String
     let value: [UInt8]
     let sourceURL: String
-    private let table: any LeaseTable
+    private let table: LeaseTable
     private let isEnded = Mutex(false)
 
-    init(fence: Int64, position: StreamID, key: String, value: [UInt8], sourceURL: String, table: any LeaseTable) {
+    init(fence: Int64, position: StreamID, key: String, value: [UInt8], sourceURL: String, table: LeaseTable) {
         self.fence = fence
         self.position = position
         self.key = key
@@ -66,14 +66,4 @@ package final class Lease: Sendable {
             return !isEnded
         }
     }
-}
-
-/// What a lease needs of the table that lists it.
-protocol LeaseTable: Sendable {
-    func holds(value: [UInt8]) -> Bool
-    func finish(_ lease: Lease, _ record: SharedRecord?, lifetime: Duration) async -> Lease.Completion
-    /// Tells all nodes that a source fails.
-    func announce(_ record: SharedRecord, of sourceURL: String) async
-    /// Ends the lease in the background.
-    func abandon(key: String, value: [UInt8])
 }

@@ -13,6 +13,7 @@ final class ClusterNode: Sendable {
     let follower: PurgeFollower
     let purger: ClusterPurger
     let flights: FlightTable
+    let leases: LeaseTable
     let prewarm: SharedPrewarm
     let statuses: SharedStatuses
     private let commands: any RedisCommands
@@ -52,8 +53,9 @@ final class ClusterNode: Sendable {
         self.follower = follower
         purger = ClusterPurger(
             follower, PurgeStream(commands, keys, nodeName: name, timings, time), registry, timings, time)
+        leases = LeaseTable(commands, keys, follower.history, timings, time, meter, executor: executor)
         flights = FlightTable(
-            commands, keys, nodeName: name, follower.history, timings, time, meter, executor: executor
+            commands, keys, nodeName: name, follower.history, timings, time, meter, leases: leases
         ) { follower.isTakingPart }
         prewarm = SharedPrewarm(commands, keys, nodeName: name, timings, time, meter)
         statuses = SharedStatuses(commands, keys, timings, time)
@@ -95,7 +97,7 @@ final class ClusterNode: Sendable {
         case .flight(let key, let value): flights.received(key: key, value: value)
         case .failure(let sourceURL, let bytes):
             guard let record = SharedRecord(bytes), follower.isTakingPart else { return }
-            onFailure(sourceURL, record) { [flights] in flights.isCurrent(record, of: sourceURL) }
+            onFailure(sourceURL, record) { [flights] in flights.isValid(record, of: sourceURL) }
         case .acknowledged(let id): purger.received(id)
         case .prewarm: onPrewarm()
         case nil: meter.count(.nonsense("a message of an unknown form"))
@@ -148,7 +150,7 @@ final class ClusterNode: Sendable {
         let pause = AsyncSignal()
         while !Task.isCancelled {
             await pause.wait(for: timings.renewInterval, time)
-            await flights.renew()
+            await leases.renew()
         }
     }
 }
