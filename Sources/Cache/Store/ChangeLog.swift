@@ -13,15 +13,7 @@ struct ChangeLog: ~Copyable, Sendable {
     private var applied: Int64
     /// Purges in force that could not be recorded yet.
     private var unrecordedPurges: [PurgeScope] = []
-    /// Whether files and rows are known to agree, in spite of a crash.
-    private var isReconciled: Bool
-    /// The number of times that it became uncertain whether files and rows agree.
-    private var doubts = 0
-    /// Whether the index may have rows of evicted objects: it was built from the journal, which does not record evictions, and
-    /// files and rows have not been compared since. That may have been before a restart.
-    private(set) var hasEvictedRows: Bool
-    /// Whether a file without a row may be left, which the next start then removes.
-    private var hasOrphans = false
+    private var agreement: FileAgreement
     /// The end of the journal when it was last made durable.
     private var syncedEnd: Int64 = 0
     private(set) var isClosed = false
@@ -29,8 +21,7 @@ struct ChangeLog: ~Copyable, Sendable {
     /// - Parameter index: Opened for this journal.
     init(_ journal: consuming Journal, index: ServingIndex, files: ObjectFiles) {
         applied = index.openedState?.position.offset ?? journal.start
-        isReconciled = index.openedState?.isClean ?? false
-        hasEvictedRows = !(index.openedState?.isClean ?? false)
+        agreement = FileAgreement(isCertain: index.openedState?.isClean ?? false)
         self.journal = journal
         self.index = index
         self.files = files
@@ -164,13 +155,7 @@ struct ChangeLog: ~Copyable, Sendable {
         // If no index can be created now, hits from memory continue, other look-ups are misses, and housekeeping tries again.
         guard (try? index.replace(hidingRowsBefore: journal.nextSequence, because: error)) != nil else { return }
         applied = journal.start
-        hasEvictedRows = true
-        doubtFiles()
-    }
-
-    private mutating func doubtFiles() {
-        isReconciled = false
-        doubts += 1
+        agreement.indexWasReplaced()
     }
 
     // MARK: Removing objects
@@ -217,13 +202,13 @@ struct ChangeLog: ~Copyable, Sendable {
         guard !objects.isEmpty else { return }
         guard !isBehind else {
             // A line that the index lacks may say that an object was stored again. Reconciliation removes the other files.
-            return doubtFiles()
+            return agreement.doubt()
         }
         for object in objects {
             switch isKnown(object.record.id) {
             case true?: continue
             case false?: removeFile(object.record.id, object.record.fileExtension)
-            case nil: expectOrphans()
+            case nil: agreement.expectOrphans()
             }
         }
     }
@@ -236,14 +221,14 @@ struct ChangeLog: ~Copyable, Sendable {
         do throws(SystemError) {
             return try files.remove(id, fileExtension)
         } catch {
-            expectOrphans()
+            agreement.expectOrphans()
             return false
         }
     }
 
     /// Makes the next start look for files without rows.
     mutating func expectOrphans() {
-        hasOrphans = true
+        agreement.expectOrphans()
     }
 
     /// Whether the index has such an object; nil if the index cannot be read.
@@ -259,7 +244,10 @@ struct ChangeLog: ~Copyable, Sendable {
     // MARK: Reconciliation
 
     /// Whether files and rows may disagree and can be compared now.
-    private var needsReconciliation: Bool { !isClosed && !isReconciled && !isBehind }
+    private var needsReconciliation: Bool { !isClosed && !agreement.isCertain && !isBehind }
+
+    /// Whether the index may have rows of evicted objects; see ``FileAgreement/hasEvictedRows``.
+    var hasEvictedRows: Bool { agreement.hasEvictedRows }
 
     /// Removes a file unless the index has a row for it or cannot tell.
     ///
@@ -270,15 +258,14 @@ struct ChangeLog: ~Copyable, Sendable {
     }
 
     /// Identifies a reconciliation that begins now; nil if there is nothing to do, or not yet.
-    var reconciliation: Int? { needsReconciliation ? doubts : nil }
+    var reconciliation: Int? { needsReconciliation ? agreement.doubts : nil }
 
     /// Records that files and rows agree, and removes aliases that lead to no row.
     ///
     /// - Parameter begun: The reconciliation that has ended. It counts only if there is no newer doubt.
     mutating func finishReconciliation(_ begun: Int) {
         guard reconciliation == begun, (try? index.current.removeDanglingAliases()) != nil else { return }
-        isReconciled = true
-        hasEvictedRows = false
+        agreement.filesWereCompared()
     }
 
     // MARK: Compaction
@@ -288,7 +275,7 @@ struct ChangeLog: ~Copyable, Sendable {
     /// - Parameter floor: A journal of up to this many bytes is not rewritten.
     /// - Returns: The offset from which the current journal has to be copied, and the base of the new one.
     func compactionStart(floor: Int64) -> (offset: Int64, base: Int64)? {
-        guard !isClosed, !isBehind, isReconciled, unrecordedPurges.isEmpty else { return nil }
+        guard !isClosed, !isBehind, agreement.isCertain, unrecordedPurges.isEmpty else { return nil }
         guard journal.end > max(floor, index.totals.objects * Self.bytesPerObject) else { return nil }
         // Leaves numbers for all lines that are appended meanwhile, so that sequences increase.
         return (journal.end, journal.nextSequence + (1 << 40))
@@ -301,7 +288,7 @@ struct ChangeLog: ~Copyable, Sendable {
         by rewritten: consuming Journal, named name: String, copyingFrom offset: Int64, in directory: CacheDirectory
     ) throws(SystemError) -> Bool {
         // An index that was replaced during the rewrite had only some of the rows.
-        guard !isClosed, !isBehind, isReconciled else { return false }
+        guard !isClosed, !isBehind, agreement.isCertain else { return false }
         var offset = offset
         while offset < journal.end {
             let (lines, next) = try journal.read(from: offset, limit: Self.bytesPerTransaction)
@@ -337,7 +324,7 @@ struct ChangeLog: ~Copyable, Sendable {
         try? journal.sync()
         let index = index.current
         try? index.setHand(hand)
-        if !isBehind, self.index.removedSequences.isEmpty, isReconciled, !hasOrphans { try? index.setClean(true) }
+        if !isBehind, self.index.removedSequences.isEmpty, agreement.isComplete { try? index.setClean(true) }
         try? index.flush(emptyingLog: true)
         index.close()
         journal.unlock()

@@ -277,7 +277,7 @@ final class Store: Sendable {
         change { $0.log.finishReconciliation(begun) }
     }
 
-    /// Whether the index may have rows of evicted objects; see ``ChangeLog/hasEvictedRows``.
+    /// Whether the index may have rows of evicted objects; see ``FileAgreement/hasEvictedRows``.
     var hasEvictedRows: Bool { change { $0.log.hasEvictedRows } }
 
     /// Makes the next start look for files without rows.
