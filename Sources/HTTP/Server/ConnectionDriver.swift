@@ -3,7 +3,8 @@ internal import CLinux
 /// The state machine that moves a loop's connections through their phases. It belongs to one loop thread and never blocks.
 ///
 /// Collaborators do the work of a phase and report its result: ``RequestReader``, ``RequestDispatcher``, ``BodyReceiver``,
-/// ``ResponseWriter`` and ``ConnectionTimeouts``. The driver alone decides which phase follows, and when a connection is closed.
+/// ``ResponseWriter``, ``LingeringClose`` and ``ConnectionTimeouts``. The driver alone decides which phase follows, and when a
+/// connection is closed.
 ///
 /// The steps that return a Boolean return whether the connection can continue in its turn.
 final class ConnectionDriver {
@@ -11,13 +12,13 @@ final class ConnectionDriver {
     private let connections: ConnectionTable
     private let connectionLimit: ConnectionLimit
     private let parser: RequestHeadParser
-    private let input: InputBuffer
     private let clock: LoopClock
     private let timeouts: ConnectionTimeouts
     private let reader: RequestReader
     private let dispatcher: RequestDispatcher
     private let bodies: BodyReceiver
     private let writer: ResponseWriter
+    private let lingering: LingeringClose
     private let recorder: ExchangeRecorder?
     /// Connections whose turn ended before their work did.
     private var queue: [Connection] = []
@@ -34,11 +35,12 @@ final class ConnectionDriver {
         connectionLimit = settings.connectionLimit
         parser = settings.parser
         // Larger than the largest head, so that a head over the limit is recognized.
-        input = InputBuffer(capacity: max(64 * 1024, settings.parser.limits.head + 4096))
+        let input = InputBuffer(capacity: max(64 * 1024, settings.parser.limits.head + 4096))
         timeouts = ConnectionTimeouts(settings: settings, clock: clock)
         reader = RequestReader(parser: settings.parser, timeouts: timeouts, input: input)
         dispatcher = RequestDispatcher(settings: settings, clock: clock)
         bodies = BodyReceiver(settings: settings, clock: clock, timeouts: timeouts, input: input)
+        lingering = LingeringClose(timeouts: timeouts, input: input)
         recorder = log.map { ExchangeRecorder($0, settings: settings, clock: clock) }
         writer = ResponseWriter(settings: settings, clock: clock, recorder: recorder)
     }
@@ -335,7 +337,7 @@ final class ConnectionDriver {
             close(connection)
             return false
         case .complete: timeouts.becomeIdle(connection)
-        case .failed: startLingering(connection)
+        case .failed: lingering.start(connection)
         }
         return true
     }
@@ -387,32 +389,15 @@ final class ConnectionDriver {
         }
     }
 
-    /// Closes a connection after its last response. If the client has sent more than was read, closing at once would make
-    /// the kernel send a reset, which may destroy the response on its way (RFC 9112 section 9.6).
+    /// Closes a connection after its last response, once the rest of its input is read.
     private func end(_ connection: Connection) {
-        let hasInput = connection.hasPipelined || connection.isReadable || !connection.unread.isEmpty
-        if connection.body != nil || connection.hasUnusableInput || hasInput {
-            startLingering(connection)
-        } else {
-            close(connection)
-        }
-    }
-
-    private func startLingering(_ connection: Connection) {
-        _ = clinux_shutdown_send(connection.token.descriptor)
-        connection.phase = .lingering
-        connection.body = nil
-        connection.unread = []
-        timeouts.linger(connection)
+        if lingering.isNeeded(connection) { lingering.start(connection) } else { close(connection) }
     }
 
     /// Reads and drops what arrives after the last response.
     private func linger(_ connection: Connection) -> Bool {
-        connection.unread = []
-        switch connection.receive(into: input.freeSpace(after: 0)) {
-        case .bytes(let read):
-            connection.budget -= read
-            return true
+        switch lingering.discardInput(connection) {
+        case .bytes: return true
         case .nothing: return false
         case .end:
             close(connection)
