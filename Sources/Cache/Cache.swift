@@ -276,6 +276,11 @@ package final class Cache: RenditionCache {
         _ = await purgers.run { [context] in context.revalidateAll() }
     }
 
+    /// Does what ``revalidateAll()`` does, for callers outside of tasks. Blocks.
+    package func waitUntilAllRevalidate() {
+        context.revalidateAll()
+    }
+
     /// Whether a purge that covers the source came after `epoch`. Never waits for a disk.
     package func isPurged(_ sourceURL: String, since epoch: Epoch) -> Bool {
         context.purges.overtook(epoch, sourceURL: sourceURL)

@@ -61,7 +61,7 @@ extension Setting {
             "server.allow_origin", \.server.allowOrigin, .live,
             "Value of Access-Control-Allow-Origin in responses; empty sends none."),
         Setting(
-            "server.public_url", \.server.publicURL, .live, whenUnset: "http:// and the Host of the request",
+            "server.public_url", \.server.publicURL, .live, whenUnset: "the scheme and the Host of the request",
             example: "https://gifs.example.com",
             "URL at which clients reach the server, used for links in pages."),
     ]
@@ -162,7 +162,8 @@ extension Setting {
     private static let options = [
         Setting(
             "options.allow", \.options.allow, .live,
-            "Options that unsigned requests may have: any, or presets, which refuses all options but preset, codec and width=auto."
+            "Options that unsigned requests may have: any, or presets, which refuses all that change the rendition, except preset, "
+                + "codec and width=auto."
         )
     ]
 
@@ -199,7 +200,7 @@ extension Setting {
             "Conversions that run at the same time, each in its own process."),
         Setting(
             "transcode.queue", \.transcode.queue, in: 0...100_000, unit: "conversions", .restart,
-            "Conversions that may wait for a worker. Further requests get 503."),
+            "Conversions that may wait for a worker, including those whose source is being fetched. Further requests get 503."),
         Setting(
             "transcode.queue_timeout", \.transcode.queueTimeout, in: .zero...day, .live,
             "Time that a conversion may wait for a worker before the request gets 503."),
@@ -410,7 +411,8 @@ extension Setting {
     private static let webhooks = [
         Setting(
             "webhooks.allow", \.webhooks.allow, .live, whenUnset: "webhooks are off", example: "hooks.example.com",
-            "Patterns of the receivers that callback may name. Their addresses are checked like those of sources."),
+            "Patterns of the receivers that callback may name. Their addresses are checked like those of sources. "
+                + "Needs webhooks.key."),
         Setting(
             "webhooks.key", \.webhooks.key, isSecret: true, .live, example: "…",
             "Secret of 32 random bytes or more that signs webhooks."),

@@ -231,6 +231,19 @@ extension OperationsTests {
             #expect(before == after, "\(name) stays in effect: \(after)")
         }
 
+        /// Only a connection shows the addresses of a name.
+        @Test func aCachedSourceAtAPrivateNameIsRefusedOnceTheNameIsNotAllowed() async throws {
+            let server = try Server()
+            let target = "/mp4/http://localhost:\(server.origin.port)/a.gif"
+            var settings = server.base
+            for (name, status) in [("localhost", 200), ("other.test", 403)] {
+                settings.sources.allowPrivate = [name]
+                try server.apply(settings)
+                for _ in 0..<3 { #expect(try server.get(target).status == status) }
+            }
+            await server.stop()
+        }
+
         @Test func theLogNamesWhatNeedsARestart() throws {
             let directory = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString)")
             try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)

@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test func theCoreDoesNotKnowHTTP() {
-        #expect(sources.imports(of: "Renditions").isDisjoint(with: ["HTTP", "Web", "Prewarm", "Settings", "Service"]))
+        #expect(sources.imports(of: "Renditions").isDisjoint(with: ["HTTP", "Web", "Prewarm", "Settings", "gifreel"]))
     }
 
     @Test func settingsAreIndependentOfWhatTheyConfigure() {

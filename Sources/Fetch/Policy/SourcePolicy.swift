@@ -2,9 +2,8 @@
 /// `sources.allow_private`.
 ///
 /// ``refusal(of:)`` neither blocks nor looks anything up, so it also applies to sources whose renditions are cached: a source
-/// that a reload forbids is refused at once. The addresses behind a *name* are known only when a connection is opened. After
-/// `sources.allow_private` was narrowed, a rendition of a source at a private name is therefore still served until the origin
-/// has to be asked again; then it is refused like any other. A purge of the name's prefix removes it earlier.
+/// that a reload forbids is refused at once. The addresses behind a *name* are known only when a connection is opened. The caller
+/// therefore has every origin asked again after `sources.allow_private` was narrowed.
 package struct SourcePolicy: Sendable {
     /// One of these has to match. Without any, nothing may be fetched.
     private let patterns: [SourcePattern]

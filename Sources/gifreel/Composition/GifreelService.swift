@@ -187,6 +187,10 @@ package final class GifreelService: Sendable {
         webhooks.apply(configuration.webhooks)
         accessLog?.set(isOpen: configuration.logLevel <= .info)
         requestMeter.setMounts(configuration.mounts.keys)
+        // A cached source may have been fetched from an address that is not allowed any more, which only its origin's next fetch
+        // shows.
+        let isNarrower = !Set(current.value.configuration.fetch.allowPrivate).isSubset(of: configuration.fetch.allowPrivate)
+        if isNarrower { core.cache.waitUntilAllRevalidate() }
         let next = ServiceRevision(configuration, core, web, logger: logger)
         open(next)
         let previous = current.replace(with: next)
