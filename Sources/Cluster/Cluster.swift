@@ -1,3 +1,4 @@
+internal import Synchronization
 internal import SystemIO
 
 /// This node's part in a cluster of nodes that share a Redis or Valkey server (7.0 or later).
@@ -150,4 +151,19 @@ package final class Cluster: Sendable {
 
     /// Counters since the start.
     package var metrics: ClusterMetrics { meter.snapshot }
+}
+
+/// A weak reference from the connections to the node, which is created after them.
+private final class WeakNodeReference: Sendable {
+    private struct Reference {
+        weak var node: ClusterNode?
+    }
+
+    private let reference = Mutex(Reference())
+
+    var node: ClusterNode? { reference.withLock { $0.node } }
+
+    func set(_ node: ClusterNode) {
+        reference.withLock { $0.node = node }
+    }
 }

@@ -3,6 +3,7 @@ internal import Digests
 package import Fetch
 internal import Foundation
 package import Logging
+package import Prewarm
 package import PrometheusMetrics
 internal import Renditions
 internal import Synchronization
@@ -175,5 +176,16 @@ package final class Webhooks: Sendable {
             return state.tasks.values.compactMap { $0 }
         }
         for task in tasks { task.cancel() }
+    }
+}
+
+extension Webhooks {
+    /// Sends the report on a finished prewarm job to its callback. Once the receiver has accepted it, or it was given up, the queue
+    /// records that; until then, the next start of the server sends it again.
+    package func report(_ job: PrewarmJob, of queue: PrewarmQueue) {
+        guard let callback = job.order.callback, let url = try? SourceURL(callback) else { return }
+        deliver(JSONText.encode(PrewarmReport(job, from: nil)), of: "/prewarm/\(job.order.id)", to: url) {
+            queue.noteReported(job)
+        }
     }
 }

@@ -1,5 +1,14 @@
 internal import Digests
 internal import Foundation
+internal import SystemIO
+
+/// Entity tags of pages.
+enum PageTag {
+    /// A strong tag: a hash of the page.
+    static func of(_ page: String) -> String {
+        "\"\(Hex.encode(SHA256.hash(page.utf8).prefix(16)))\""
+    }
+}
 
 /// The value of `Content-Security-Policy` for a page (CSP level 3).
 ///
