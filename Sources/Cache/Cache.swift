@@ -276,8 +276,8 @@ package final class Cache: RenditionCache {
         _ = await purgers.run { [context] in context.revalidateAll() }
     }
 
-    /// Does what ``revalidateAll()`` does, for callers outside of tasks. Blocks.
-    package func waitUntilAllRevalidate() {
+    /// Expires every alias as ``revalidateAll()`` does. Blocks.
+    package func expireAliases() {
         context.revalidateAll()
     }
 

@@ -190,7 +190,7 @@ package final class GifreelService: Sendable {
         // A cached source may have been fetched from an address that is not allowed any more, which only its origin's next fetch
         // shows.
         let isNarrower = !Set(current.value.configuration.fetch.allowPrivate).isSubset(of: configuration.fetch.allowPrivate)
-        if isNarrower { core.cache.waitUntilAllRevalidate() }
+        if isNarrower { core.cache.expireAliases() }
         let next = ServiceRevision(configuration, core, web, logger: logger)
         open(next)
         let previous = current.replace(with: next)
