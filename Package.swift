@@ -173,7 +173,7 @@ let package = Package(
         .testTarget(name: "ClusterTests", dependencies: ["Cluster", "SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "SharedStoreTests",
-            dependencies: ["SharedStore", "Digests", "SystemIO", "TestSupport"], swiftSettings: strict),
+            dependencies: ["SharedStore", "Curl", "Digests", "SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "DigestsTests", dependencies: ["Digests", "SystemIO"], swiftSettings: strict),
         .testTarget(name: "HTTPTests", dependencies: ["CLinux", "HTTP", "TestSupport"], swiftSettings: strict),
         .testTarget(

@@ -65,16 +65,11 @@ package struct EasyHandle<Failure: CurlError>: ~Copyable {
         try check(ccurl_set_headers(raw, fields), CURLOPT_HTTPHEADER)
     }
 
-    /// Sets the parameters with which libcurl signs the request by AWS Signature Version 4.
-    ///
-    /// - Parameters:
-    ///   - scheme: The value of `CURLOPT_AWS_SIGV4`.
-    ///   - user: The access key.
-    ///   - password: The secret key.
-    package func setSignature(scheme: String, user: String, password: String) throws(Failure) {
-        try set(CURLOPT_AWS_SIGV4, scheme)
-        try set(CURLOPT_USERNAME, user)
-        try set(CURLOPT_PASSWORD, password)
+    /// Has libcurl sign the request.
+    package func setSignature(_ signature: RequestSignature) throws(Failure) {
+        try set(CURLOPT_AWS_SIGV4, signature.scheme)
+        try set(CURLOPT_USERNAME, signature.user)
+        try set(CURLOPT_PASSWORD, signature.password)
     }
 
     /// Sets the options that all requests share: nothing comes from the environment or the home directory, certificates are

@@ -1,3 +1,5 @@
+package import Curl
+
 /// Header fields that belong to the sources below a URL.
 package struct OriginFields: Sendable, Equatable {
     /// The beginning of the canonical URLs of the sources.
@@ -41,27 +43,14 @@ package struct OriginFields: Sendable, Equatable {
 
 /// Where the objects of a bucket are, and how libcurl signs the requests for them (AWS Signature Version 4).
 package struct BucketAccess: Sendable, Equatable {
-    /// The values of `CURLOPT_AWS_SIGV4`, `CURLOPT_USERNAME` and `CURLOPT_PASSWORD`.
-    package struct Signature: Sendable, Equatable {
-        let scheme: String
-        let user: String
-        let password: String
-
-        package init(scheme: String, user: String, password: String) {
-            self.scheme = scheme
-            self.user = user
-            self.password = password
-        }
-    }
-
     /// The URL of the bucket, with a slash at its end.
     let root: String
     /// Nil for a public bucket, whose objects are fetched without a signature.
-    let signature: Signature?
+    let signature: RequestSignature?
     /// Header fields that belong to the signature, as `name: value`.
     let fields: [String]
 
-    package init(root: String, _ signature: Signature?, fields: [String]) {
+    package init(root: String, _ signature: RequestSignature?, fields: [String]) {
         self.root = root
         self.signature = signature
         self.fields = fields

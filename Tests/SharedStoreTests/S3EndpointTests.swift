@@ -1,3 +1,4 @@
+import Curl
 import Testing
 
 @testable import SharedStore
@@ -78,7 +79,7 @@ import Testing
         let credentials = try S3Credentials(accessKey: "AK", secretKey: "SK", sessionToken: "TOKEN")
         let signing = S3Signer(region: "eu-west-1", credentials: credentials).sign(digest: "ab", fields: ["x-amz-meta-a: 1"])
         #expect(signing.fields == ["x-amz-meta-a: 1", "x-amz-content-sha256: ab", "x-amz-security-token: TOKEN"])
-        #expect(signing.signature == S3Signature(scheme: "aws:amz:eu-west-1:s3", user: "AK", password: "SK"))
+        #expect(signing.signature == RequestSignature(scheme: "aws:amz:eu-west-1:s3", user: "AK", password: "SK"))
         #expect(S3Signer(region: "eu-west-1", credentials: nil).sign() == S3Signing(signature: nil, fields: []))
     }
 

@@ -81,7 +81,7 @@ final class Transfer {
         // HTTP/2 if TLS negotiates it, else HTTP/1.1. What libcurl signs are requests of HTTP/1.1.
         try easy.set(CURLOPT_HTTP_VERSION, Int(signing == nil ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1))
         if let signature = signing?.signature {
-            try easy.setSignature(scheme: signature.scheme, user: signature.user, password: signature.password)
+            try easy.setSignature(signature)
         }
         try easy.set(CURLOPT_BUFFERSIZE, 64 << 10)
         try easy.setCommonOptions(

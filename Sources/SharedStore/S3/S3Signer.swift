@@ -1,3 +1,4 @@
+package import Curl
 internal import Digests
 internal import SystemIO
 
@@ -8,20 +9,20 @@ internal import SystemIO
 /// without a value (`accept:`, which removes libcurl's own).
 package struct S3Signing: Sendable, Equatable {
     /// The values for libcurl's own signature; nil for a request without credentials.
-    package let signature: S3Signature?
+    package let signature: RequestSignature?
     /// Header fields as `name: value`.
     package let fields: [String]
 }
 
 /// Signs requests by AWS Signature Version 4, through libcurl.
 package struct S3Signer: Sendable, Equatable {
-    private let signature: S3Signature?
+    private let signature: RequestSignature?
     private let sessionToken: String?
 
     /// - Parameter credentials: Nil for requests that are not signed, which a public bucket allows.
     package init(region: String, credentials: S3Credentials?) {
         signature = credentials.map {
-            S3Signature(scheme: "aws:amz:\(region):s3", user: $0.accessKey, password: $0.secretKey)
+            RequestSignature(scheme: "aws:amz:\(region):s3", user: $0.accessKey, password: $0.secretKey)
         }
         sessionToken = credentials?.sessionToken
     }

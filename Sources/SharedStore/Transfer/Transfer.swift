@@ -50,7 +50,7 @@ final class Transfer {
         try easy.setCommonOptions(userAgent: "gifreel", certificateAuthorities: request.certificateAuthorities)
         try easy.setTimeouts(connect: request.timeout, total: request.timeout)
         if let signature = request.signature {
-            try easy.setSignature(scheme: signature.scheme, user: signature.user, password: signature.password)
+            try easy.setSignature(signature)
         }
         switch request.method {
         case .get: try easy.set(CURLOPT_HTTPGET, 1)

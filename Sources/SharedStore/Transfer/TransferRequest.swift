@@ -1,3 +1,4 @@
+internal import Curl
 internal import SystemIO
 
 /// One HTTP request, as ``TransferClient`` sends it.
@@ -32,7 +33,7 @@ struct TransferRequest: Sendable {
     var url: String
     /// Header fields as `name: value`.
     var fields: [String] = []
-    var signature: S3Signature?
+    var signature: RequestSignature?
     var body: Body?
     var destination = Destination.memory
     /// The largest body of a response with the status 200, in bytes.
@@ -40,16 +41,6 @@ struct TransferRequest: Sendable {
     /// The time limit of the whole request.
     var timeout: Duration
     var certificateAuthorities: String?
-}
-
-/// The parameters with which libcurl signs a request by AWS Signature Version 4.
-package struct S3Signature: Sendable, Equatable {
-    /// The value of `CURLOPT_AWS_SIGV4`.
-    package let scheme: String
-    /// The value of `CURLOPT_USERNAME`: the access key.
-    package let user: String
-    /// The value of `CURLOPT_PASSWORD`: the secret key.
-    package let password: String
 }
 
 /// A complete response.

@@ -106,9 +106,7 @@ struct ConfiguredMounts {
             throw SettingsError("\(name): \(error)")
         }
         let (root, signing) = bucket.source
-        let access = BucketAccess(
-            root: root, signing.signature.map { .init(scheme: $0.scheme, user: $0.user, password: $0.password) },
-            fields: signing.fields)
+        let access = BucketAccess(root: root, signing.signature, fields: signing.fields)
         let mount: Mount
         do throws(SourceURLError) {
             // The prefix is written as it is, and not encoded.
