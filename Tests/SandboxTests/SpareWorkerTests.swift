@@ -66,20 +66,24 @@ extension SerialTests {
         }
 
         @Test func theProcessorTimeOfWarmingUpDoesNotCountForTheJob() throws {
-            let zygote = try SandboxFixture.zygote()
-            let waiting = try spare(of: zygote)
-            var before = 0
-            try blockUntil("the end of warming up") {
-                before = Int(clinux_cpu_time(waiting))
-                return (try? SandboxFixture.descriptors(of: waiting))?.count == 4
+            // A busy machine may slow a job down. If warming up counted, no job could take less time than that.
+            let isShorter = try (0..<10).contains { _ in
+                let zygote = try SandboxFixture.zygote()
+                let waiting = try spare(of: zygote)
+                var before = 0
+                try blockUntil("the end of warming up") {
+                    before = Int(clinux_cpu_time(waiting))
+                    return (try? SandboxFixture.descriptors(of: waiting))?.count == 4
+                }
+                // Facts need no encoder.
+                var job = SandboxFixture.job()
+                job.transcoder.output = .facts
+                let outcome = try JobSupervisor(zygote: zygote).run(
+                    job, input: SandboxFixture.input(GIFBuilder.animation(frames: 2)), output: SandboxFixture.output())
+                #expect(outcome.exit.cpuMicroseconds > 0)
+                return outcome.exit.cpuMicroseconds < before
             }
-            // Facts need no encoder.
-            var job = SandboxFixture.job()
-            job.transcoder.output = .facts
-            let outcome = try JobSupervisor(zygote: zygote).run(
-                job, input: SandboxFixture.input(GIFBuilder.animation(frames: 2)), output: SandboxFixture.output())
-            #expect(outcome.exit.cpuMicroseconds > 0)
-            #expect(outcome.exit.cpuMicroseconds < before)
+            #expect(isShorter)
         }
     }
 }
