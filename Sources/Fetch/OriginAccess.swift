@@ -1,4 +1,5 @@
 package import Curl
+internal import SystemIO
 
 /// Header fields that belong to the sources below a URL.
 package struct OriginFields: Sendable, Equatable {
@@ -27,15 +28,7 @@ package struct OriginFields: Sendable, Equatable {
         guard let colon = text.firstIndex(of: ":") else { return false }
         let name = text[..<colon]
         let value = text[text.index(after: colon)...].drop { $0 == " " }
-        let isToken = name.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"),
-                UInt8(ascii: "-"), UInt8(ascii: "_"):
-                true
-            default: false
-            }
-        }
+        let isToken = name.utf8.allSatisfy { $0.isLetterOrDigit || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }
         return !name.isEmpty && isToken && !reserved.contains(name.lowercased()) && !value.isEmpty
             && value.utf8.allSatisfy { (0x20...0x7e).contains($0) }
     }

@@ -37,7 +37,7 @@ package enum CharacterReferences {
 
     /// Whether an attribute's value from ``decode(_:)`` still has references that are characters to browsers (HTML standard, sections
     /// 13.2.5.72 to 13.2.5.80), such as `&eacute;`, `&eacute` before a dot, and `&#128;`. It may err on the side of true.
-    static func remain(in decoded: String) -> Bool {
+    fileprivate static func remain(in decoded: String) -> Bool {
         decoded.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false).dropFirst().contains { rest in
             if rest.first == UInt8(ascii: "#") { return true }
             let name = rest.prefix { isLetter($0) || (0x30...0x39).contains($0) }
@@ -59,5 +59,31 @@ package enum CharacterReferences {
         // Integers may have a plus sign, references may not. HTML has other characters for 0 and for 0x80 to 0x9F.
         guard let number, number != 0, !(0x80...0x9F).contains(number), !digits.contains("+") else { return nil }
         return Unicode.Scalar(number).map { String($0) }
+    }
+}
+
+/// The text of links in pages.
+package enum LinkText {
+    /// Brings the decoded value of an attribute to the text that browsers resolve (URL standard, section 4.4): without surrounding
+    /// spaces, tabs and line breaks, and with slashes in place of the backslashes before a query.
+    ///
+    /// - Returns: Nil if browsers may see another link: the value has bytes of another encoding than UTF-8, or a character reference
+    ///   that was not decoded.
+    package static func normalize(_ value: String) -> String? {
+        guard !value.unicodeScalars.contains("\u{FFFD}"), !CharacterReferences.remain(in: value) else { return nil }
+        var link = String.UnicodeScalarView()
+        var isBeforeQuery = true
+        for scalar in trimmed(value.unicodeScalars) where !["\t", "\n", "\r"].contains(scalar) {
+            if scalar == "?" || scalar == "#" { isBeforeQuery = false }
+            link.append(isBeforeQuery && scalar == "\\" ? "/" : scalar)
+        }
+        return String(link)
+    }
+
+    /// The text without surrounding spaces and control characters.
+    private static func trimmed(_ text: String.UnicodeScalarView) -> Substring.UnicodeScalarView {
+        let rest = text.drop { $0.value <= 0x20 }
+        guard let last = rest.lastIndex(where: { $0.value > 0x20 }) else { return rest }
+        return rest[...last]
     }
 }

@@ -30,7 +30,8 @@ final class PurgeFollower: Sendable {
     /// The number of attempts to read the state, after which it counts as lost.
     private static let maxLoads = 10
     private static let recentMilliseconds: UInt64 = 60_000
-    /// How far back a node that has never followed a stream applies purges of objects, which revalidation does not replace: an hour.
+    /// An hour. A node that has never followed a stream applies purges of objects that are younger, which revalidation does not replace.
+    /// After a server has lost entries, a node applies those again that are younger than this before its position.
     private static let objectMilliseconds: UInt64 = 3_600_000
 
     let history = PurgeHistory()

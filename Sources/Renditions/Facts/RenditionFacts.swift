@@ -1,6 +1,7 @@
 package import Cache
 internal import Foundation
 internal import Media
+internal import SystemIO
 
 /// The facts that are stored with a rendition.
 package struct RenditionFacts: Codable, Equatable {
@@ -54,15 +55,7 @@ package struct RenditionFacts: Codable, Equatable {
     /// Whether a text consists of names and numbers, as those of RFC 6381 section 3.3 do.
     private static func isCodecs(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count)
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"),
-                    UInt8(ascii: "."), UInt8(ascii: ","):
-                    true
-                default: false
-                }
-            }
+            && text.utf8.allSatisfy { $0.isLetterOrDigit || $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: ",") }
     }
 
     /// The stored form: JSON.
