@@ -60,12 +60,17 @@ extension PurgeFollower {
     static func test(
         _ stream: any RedisCommands, _ memory: any PurgeMemory, _ meter: ClusterMeter = ClusterMeter()
     ) -> PurgeFollower {
-        let (keys, time) = (ClusterKeys(name: "test"), SystemTime())
+        let time = SystemTime()
         let handlers = PurgeHandlers(purgeLocalCache: { _ in PurgeCounts(purged: 0, bytes: 0) }, revalidateEverything: {})
-        let registry = NodeRegistry(name: "one", keys: keys, timings: .patient, time: time)
-        return PurgeFollower(
-            PurgeStream(stream, keys, nodeName: registry.name, .patient, time), registry, memory, handlers, time, meter,
-            onGap: {})
+        let registry = NodeRegistry(name: "one", keys: ClusterKeys(name: "test"), timings: .patient, time: time)
+        return PurgeFollower(.test(stream), registry, memory, handlers, time, meter, onGap: {})
+    }
+}
+
+extension PurgeStream {
+    /// The stream of node `one`.
+    static func test(_ commands: any RedisCommands) -> PurgeStream {
+        PurgeStream(commands, ClusterKeys(name: "test"), nodeName: "one", .patient, SystemTime())
     }
 }
 

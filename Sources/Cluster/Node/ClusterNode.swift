@@ -84,9 +84,12 @@ final class ClusterNode: Sendable {
         for task in tasks.withLock({ $0 }) { task.cancel() }
     }
 
-    /// Takes this node off the list of live nodes. Leases that it holds expire.
+    /// Ends the loops, and takes this node off the list of live nodes. The position in the purge stream is saved then. Leases that
+    /// this node holds expire.
     func leave() async {
+        stop()
         follower.fallBehind()
+        for task in tasks.withLock({ $0 }) { await task.value }
         await registry.leave(commands)
     }
 

@@ -186,7 +186,7 @@ final class PurgeFollower: Sendable {
         }
     }
 
-    /// Applies entries in order, acknowledges those that are durable, and saves the position.
+    /// Applies entries in order, acknowledges those that are durable, and saves the position, also if the acknowledgement fails.
     ///
     /// - Parameter objectsAfter: Purges of objects after this one are applied although the position is later.
     private func applyEntries(_ entries: [StreamEntry], objectsAfter: StreamID? = nil) async throws(RedisError) {
@@ -215,12 +215,18 @@ final class PurgeFollower: Sendable {
             if let counts { durable.append((entry.id, counts)) }
         }
         if let last = entries.last { history.advance(to: last.id) }
-        // Only recent purges can have a caller that waits.
-        try await stream.acknowledge(durable.suffix(100))
+        var failure: RedisError?
+        do throws(RedisError) {
+            // Before the write to disk, for which no caller has to wait. Only recent purges can have a caller.
+            try await stream.acknowledge(durable.suffix(100))
+        } catch {
+            failure = error
+        }
         if history.position != start || hasRecovered {
             let position = history.position
             await save { $0.position = position }
         }
+        if let failure { throw failure }
     }
 
     /// Applies a purge of the stream. Returns nil if it is not durable.
