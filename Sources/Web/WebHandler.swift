@@ -176,9 +176,9 @@ package final class WebHandler: HTTPHandler {
         let method = request.method
         // The problem of an upload is in its target, also if another method has a use for that.
         if ![.get, .head, .post].contains(method) {
-            let allowed = routeMethods(of: request.target)
-            if !allowed.isEmpty && !allowed.contains(method) {
-                return Self.methodNotAllowed(method, allowed, varies: false)
+            let methods = routeMethods(of: request.target)
+            if !methods.isEmpty && !methods.contains(method) {
+                return methodNotAllowed(method, methods, varies: false)
             }
         }
         return problems.response(problem, ProblemForm(request, parser))
@@ -193,9 +193,8 @@ package final class WebHandler: HTTPHandler {
 
     private func dispatch(_ request: borrowing HTTPRequest, _ target: ParsedTarget) throws(Problem) -> HTTPReply {
         let method = request.method
-        let allowed = target.route.methods(isAdminOn: admin.isOn)
-        guard allowed.contains(method) else {
-            return .now(Self.methodNotAllowed(method, allowed, varies: target.negotiation != nil))
+        guard target.route.methods.contains(method) else {
+            return .now(methodNotAllowed(method, target.route.methods, varies: target.negotiation != nil))
         }
         switch target.route {
         case .health:
@@ -242,7 +241,7 @@ package final class WebHandler: HTTPHandler {
     /// target has all methods.
     private func methods(of target: String) -> [HTTPMethod] {
         let methods = routeMethods(of: target)
-        return methods.isEmpty ? [.get, .head, .post, .delete, .purge, .options] : methods
+        return methods.isEmpty ? [.get, .head, .post, .delete, .purge, .options] : allowed(methods)
     }
 
     /// The methods of the routes of a target, with a body and without one; empty for an invalid target.
@@ -250,12 +249,18 @@ package final class WebHandler: HTTPHandler {
         var methods: [HTTPMethod] = []
         for hasBody in [false, true] {
             guard let parsed = try? parser.parse(target, hasBody: hasBody) else { continue }
-            methods += parsed.route.methods(isAdminOn: admin.isOn).filter { !methods.contains($0) }
+            methods += parsed.route.methods.filter { !methods.contains($0) }
         }
         return methods
     }
 
-    private static func methodNotAllowed(_ method: HTTPMethod, _ allowed: [HTTPMethod], varies: Bool) -> HTTPResponse {
+    /// The methods of a route that responses name. `PURGE` is not among them while the admin interface is off: it answers 404 then.
+    private func allowed(_ methods: [HTTPMethod]) -> [HTTPMethod] {
+        methods.filter { $0 != .purge || admin.isOn }
+    }
+
+    private func methodNotAllowed(_ method: HTTPMethod, _ methods: [HTTPMethod], varies: Bool) -> HTTPResponse {
+        let allowed = allowed(methods)
         let detail =
             "\(method.description.prefix(32)) is not allowed for this route. The allowed methods are \(allowed.allowValue)."
         var headers: HTTPHeaders = ["Allow": allowed.allowValue]

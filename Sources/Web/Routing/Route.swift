@@ -36,12 +36,10 @@ package enum Route: Sendable, Equatable {
         "status",
     ])
 
-    /// The methods of the route.
-    ///
-    /// - Parameter isAdminOn: Whether there is an admin interface.
-    func methods(isAdminOn: Bool) -> [HTTPMethod] {
+    /// The methods of the route, with those of the admin interface.
+    var methods: [HTTPMethod] {
         switch self {
-        case .rendition, .object: [.get, .head, .options] + (isAdminOn ? [.purge] : [])
+        case .rendition, .object: [.get, .head, .options, .purge]
         case .metrics, .health, .readiness, .home, .script, .openAPI, .oembed: [.get, .head, .options]
         case .prewarm(let id, _): id == nil ? [.post, .options] : [.get, .head, .delete, .options]
         case .status: [.get, .head, .delete, .options]
