@@ -89,9 +89,9 @@ package enum Families {
 
     package static let backgroundRenditions = MetricFamily(
         "gifreel_background_renditions_total", .counter,
-        "Renditions that pages queued because of renditions.av1, by result.")
+        "Renditions produced in the background, by result.")
     package static let backgroundWaiting = MetricFamily(
-        "gifreel_background_renditions_waiting", .gauge, "Renditions that pages queued and that wait.")
+        "gifreel_background_renditions_waiting", .gauge, "Queued renditions that wait.")
 
     // MARK: Shared store
 

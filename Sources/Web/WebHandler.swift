@@ -102,8 +102,9 @@ package final class WebHandler: HTTPHandler {
             sharing: dependencies.sharedStatuses.map { StatusSharing(book: $0, registry: dependencies.statuses) },
             webhooks: dependencies.webhooks, log: log)
         renditions = RenditionController(
-            pipeline: pipeline, cache: dependencies.cache, hits: hits, responder: responder, problems: problems,
-            asynchronous: asynchronous, keys: policy.signingKeys, tracer: dependencies.tracer, log: log)
+            pipeline: pipeline, background: dependencies.background, cache: dependencies.cache, hits: hits,
+            responder: responder, problems: problems, asynchronous: asynchronous, keys: policy.signingKeys,
+            tracer: dependencies.tracer, log: log)
         uploads = UploadController(
             pipeline: pipeline, renditions: renditions, asynchronous: asynchronous, access: access, parser: parser,
             admission: dependencies.uploads, meter: dependencies.meter, maxBytes: policy.maxUploadBytes,

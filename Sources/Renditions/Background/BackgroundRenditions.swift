@@ -1,8 +1,7 @@
 internal import Sandbox
 internal import Synchronization
 
-/// Produces renditions that no client has asked for yet: each after the one that present clients ask for, and at the priority of
-/// prewarming.
+/// Produces renditions that no client waits for: each after the one that present clients wait for, and at the priority of prewarming.
 ///
 /// The numbers of waiting and of concurrent entries are bounded. An entry beyond the bound is dropped, and a rendition that waits
 /// already is not added again. Any thread.
@@ -13,6 +12,7 @@ package final class BackgroundRenditions: Sendable {
         case made
         /// The rendition was stored already.
         case hit
+        /// It could not be produced, or its origin forbids to store it.
         case failed
         /// Too many entries were waiting.
         case dropped
@@ -32,7 +32,7 @@ package final class BackgroundRenditions: Sendable {
 
     private struct Entry: Sendable {
         let rendition: RenditionRequest
-        let predecessor: RenditionRequest
+        let predecessor: RenditionRequest?
     }
 
     private struct State {
@@ -81,11 +81,13 @@ package final class BackgroundRenditions: Sendable {
         state.withLock { $0.known.contains(FlightKey(rendition)) }
     }
 
-    /// Adds a rendition, unless it waits or is in progress already.
+    /// Adds a rendition, unless it waits or is in progress already. It counts as a miss of the client, as any other conversion.
+    /// Without an allowance, it is left to a later client.
     ///
-    /// - Parameter predecessor: The rendition that clients ask for. It is produced first, if it is not stored.
-    package func add(_ rendition: RenditionRequest, after predecessor: RenditionRequest) {
-        let entry = Entry(rendition: Self.inBackground(rendition), predecessor: Self.inBackground(predecessor))
+    /// - Parameter predecessor: The rendition that clients wait for. It is produced first, if it is not stored.
+    package func add(_ rendition: RenditionRequest, after predecessor: RenditionRequest? = nil) {
+        guard !contains(rendition), rendition.allowance.useIfAvailable() else { return }
+        let entry = Entry(rendition: Self.inBackground(rendition), predecessor: predecessor.map(Self.inBackground))
         let isDropped = state.withLock { state in
             guard state.pipeline != nil, !state.known.contains(FlightKey(rendition)) else { return false }
             guard state.waiting.count < limits.waiting else { return true }
@@ -131,7 +133,7 @@ package final class BackgroundRenditions: Sendable {
     private static func outcome(_ entry: Entry, _ pipeline: RenditionPipeline) async -> Outcome? {
         do throws(RenditionError) {
             // Joins the flight of a client that has asked for it meanwhile, which then keeps that client's urgency.
-            _ = try await pipeline.find(entry.predecessor)
+            if let predecessor = entry.predecessor, !(try await pipeline.find(predecessor).isStorable) { return .failed }
             switch try await pipeline.find(entry.rendition).provenance {
             case .hit, .stale: return .hit
             default: return .made

@@ -75,6 +75,7 @@ package struct APIOperation: Sendable {
         Rendition.Format.offered.flatMap { format -> [APIOperation] in
             let name = format.rawValue
             let options = APIParameters.options(of: format, presets)
+            let problems = sourceProblems + (format.isSentAsStored ? ProblemTable.waiting : [])
             let url = Parameter.query("url", APISchemas.url, "The URL of the source.", isRequired: true)
             let source = Parameter.path("source", APISchemas.url, "The URL of the source, percent-encoded as one segment.")
             let answers = self.answers(format)
@@ -82,19 +83,21 @@ package struct APIOperation: Sendable {
                 APIOperation(
                     method: "get", path: "/\(name)", id: "get_\(name)",
                     summary: "The rendition \(name) of a source.", parameters: [url] + options + [prefer], answers: answers,
-                    problems: sourceProblems),
+                    problems: problems),
                 APIOperation(
                     method: "get", path: "/\(name)/{source}", id: "get_\(name)_of",
                     summary:
                         "The same, with the source in the path. Options may also follow the format: /\(name),name=value/….",
-                    parameters: [source] + options + [prefer], answers: answers, problems: sourceProblems),
+                    parameters: [source] + options + [prefer], answers: answers, problems: problems),
             ]
             if format != .html {
                 all.append(
                     APIOperation(
                         method: "post", path: "/\(name)", id: "post_\(name)",
-                        summary: "The rendition \(name) of the animation in the body.", parameters: options + [prefer],
-                        body: APISchemas.upload, answers: uploadAnswers(format), problems: uploadProblems))
+                        summary: "The rendition \(name) of the animation in the body.",
+                        parameters: APIParameters.options(of: format, presets, isUploaded: true) + [prefer],
+                        body: APISchemas.upload,
+                        answers: uploadAnswers(format), problems: uploadProblems))
             }
             return all
         }
@@ -134,7 +137,7 @@ package struct APIOperation: Sendable {
                 Answer(200, "The rendition.", APISchemas.anyRendition, fields: ["ETag", "Cache-Control", "Cache-Status"]),
                 Answer(206, "A part of it.", APISchemas.anyRendition, fields: ["Content-Range"]),
                 Answer(304, "The client has it already."),
-            ], problems: sourceProblems)
+            ], problems: sourceProblems + ProblemTable.waiting)
     ]
 
     private static let objects = [

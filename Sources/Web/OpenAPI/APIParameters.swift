@@ -2,12 +2,15 @@ internal import Renditions
 
 /// The parameters of renditions in the query.
 enum APIParameters {
-    /// The options of a format, with those that concern access, webhooks and the answers of pages.
-    static func options(of format: Rendition.Format, _ presets: RenditionPresets) -> [APIOperation.Parameter] {
+    /// The options of a format, with those that concern access, webhooks and answers without a rendition.
+    ///
+    /// - Parameter isUploaded: Whether the request has the source in its body.
+    static func options(
+        of format: Rendition.Format, _ presets: RenditionPresets, isUploaded: Bool = false
+    ) -> [APIOperation.Parameter] {
         let options = RenditionOption.allCases.filter { $0 != .preset && $0.applies(to: format) }
-        return options.map(parameter) + preset(of: format, presets, hasOptions: !options.isEmpty) + pageOptions(format) + [
-            callback
-        ] + access
+        return options.map(parameter) + preset(of: format, presets, hasOptions: !options.isEmpty)
+            + (isUploaded ? [] : choices(of: format)) + [callback] + access
     }
 
     private static func parameter(_ option: RenditionOption) -> APIOperation.Parameter {
@@ -60,10 +63,14 @@ enum APIParameters {
         return [.query("preset", schema(.words(names)), "A name that stands for options.")]
     }
 
-    private static func pageOptions(_ format: Rendition.Format) -> [APIOperation.Parameter] {
-        guard format == .html else { return [] }
+    private static func choices(of format: Rendition.Format) -> [APIOperation.Parameter] {
+        let choices = Mount.OnMiss.choices(for: format)
+        if choices.isEmpty { return [] }
+        let onMiss = APIOperation.Parameter.query(
+            "on_miss", schema(.words(choices.map(\.rawValue))), "The answer while the rendition is not stored.")
+        guard format == .html else { return [onMiss] }
         return [
-            .query("on_miss", schema(.words(Mount.OnMiss.allCases.map(\.rawValue))), "What the page shows without a video."),
+            onMiss,
             .query("on_error", schema(.words(Mount.OnError.allCases.map(\.rawValue))), "The answer if there can be no video."),
         ]
     }

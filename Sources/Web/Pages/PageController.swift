@@ -96,7 +96,7 @@ struct PageController: Sendable {
         page.video = await pipeline.stored(video)
         if let smaller = page.smallerRendition { page.smallerVideo = await pipeline.stored(request(smaller, of: page, client)) }
         guard page.original != nil else { return page }
-        if page.video != nil || (page.onMiss == .wait && !pipeline.isKnownToFail(video)) {
+        if page.video != nil || (page.onMiss != .original && !pipeline.isKnownToFail(video)) {
             page.original = nil
         } else if page.onMiss == .original {
             // Without an allowance, the page is the same and the video is not produced.
@@ -114,9 +114,6 @@ struct PageController: Sendable {
         }
         let entry = request(smaller, of: page, client)
         guard !pipeline.isKnownToFail(entry) else { return false }
-        if background.contains(entry) { return true }
-        // It counts as a miss of the client, as any other conversion. Without an allowance, it is left to a later visitor.
-        guard entry.allowance.useIfAvailable() else { return true }
         background.add(entry, after: request(page.videoRendition, of: page, client))
         return true
     }

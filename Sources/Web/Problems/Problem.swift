@@ -41,6 +41,14 @@ package struct Problem: Error, Sendable, Equatable {
         Problem(404, notFoundCode, detail)
     }
 
+    /// A rendition that a client does not wait for is not stored.
+    static let notReady: Problem = {
+        var problem = Problem(404, "not_ready", "The rendition is not stored yet. It is produced in the background.")
+        problem.cacheStatus = "gifreel; fwd=miss; detail=queued"
+        problem.isLogged = false
+        return problem
+    }()
+
     package static func badSignature(_ detail: String) -> Problem {
         Problem(403, "bad_signature", detail)
     }

@@ -25,7 +25,8 @@ package enum ProblemDocument {
 
     /// Shared caches may store errors that the source causes, for a minute and no longer than the request is valid, and no others.
     private static func cacheControl(_ problem: Problem, _ secondsLeft: Int64?) -> String {
-        let isOfSource = [404, 410, 415, 422].contains(problem.status) && problem.code != Problem.notFoundCode
+        let isOfService = [Problem.notFoundCode, Problem.notReady.code].contains(problem.code)
+        let isOfSource = [404, 410, 415, 422].contains(problem.status) && !isOfService
         return isOfSource ? "public, max-age=\(min(60, secondsLeft ?? 60))" : "no-store"
     }
 

@@ -18,6 +18,8 @@ package enum ProblemTable {
     static let request = [
         Row(400, "bad_request"), Row(400, "bad_option"), Row(400, "bad_source_url"), Row(404, "not_found"),
     ]
+    /// The problem of renditions that a client does not wait for.
+    static let waiting = [Row(404, "not_ready")]
     /// Problems of requests that are not permitted.
     static let access = [
         Row(403, "bad_signature"), Row(403, "expired_signature"), Row(403, "option_not_allowed"),
@@ -46,5 +48,5 @@ package enum ProblemTable {
         + [Row(405, "method_not_allowed")]
 
     package static let all =
-        request + access + source + conversion + rate + load + admin + format + everywhere
+        request + waiting + access + source + conversion + rate + load + admin + format + everywhere
 }

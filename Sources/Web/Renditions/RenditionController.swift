@@ -1,12 +1,14 @@
 internal import Cache
 internal import Fetch
 internal import HTTP
+internal import Media
 internal import OTLP
 internal import Renditions
 
 /// Answers requests for renditions of sources, for their facts, and for stored objects.
 struct RenditionController: Sendable {
     private let pipeline: RenditionPipeline
+    private let background: BackgroundRenditions
     private let cache: Cache
     private let hits: HitResponder
     private let responder: RenditionResponder
@@ -18,10 +20,12 @@ struct RenditionController: Sendable {
     private let log: ResponseLog
 
     init(
-        pipeline: RenditionPipeline, cache: Cache, hits: HitResponder, responder: RenditionResponder,
-        problems: ProblemResponder, asynchronous: AsyncResponder, keys: SigningKeys, tracer: OTLPTracer, log: ResponseLog
+        pipeline: RenditionPipeline, background: BackgroundRenditions, cache: Cache, hits: HitResponder,
+        responder: RenditionResponder, problems: ProblemResponder, asynchronous: AsyncResponder, keys: SigningKeys,
+        tracer: OTLPTracer, log: ResponseLog
     ) {
         self.pipeline = pipeline
+        self.background = background
         self.cache = cache
         self.hits = hits
         self.responder = responder
@@ -59,14 +63,27 @@ struct RenditionController: Sendable {
             }
         }
         if let hit = hits.renditionResponse(renditionRequest.key, terms, unlessLargerFor: alternative) { return .now(hit) }
+        let queues = target.onMiss == .queue
         let follows = target.negotiation != nil && target.onMiss == .original
         return .later(in: RequestSpan(of: request, tracer)) {
             if let accepted = await asynchronous.response(to: renditionRequest, client, url: url, terms) { return accepted }
+            if queues, await queue(renditionRequest) { return problems.failure(.notReady, host: source.host, terms) }
             var request = renditionRequest
             // The alternative, and the source instead of the rendition, take no other fetch.
             request.allowance = client.allowance.countedOnce
             return await missResponse(request, follows: follows, onError: target.onError, terms)
         }
+    }
+
+    /// Queues a rendition that is not stored.
+    ///
+    /// - Returns: False if there is an answer: the rendition is stored, or is known to fail.
+    private func queue(_ request: RenditionRequest) async -> Bool {
+        guard await pipeline.stored(request) == nil, !pipeline.isKnownToFail(request) else { return false }
+        // A page offers both encodings, so its visitors wait for this one.
+        let encodedAsH264 = request.rendition.encoded(by: .h264).map(request.with)
+        background.add(request, after: encodedAsH264?.key == request.key ? nil : encodedAsH264)
+        return true
     }
 
     /// Responds with the rendition, which the pipeline finds in the cache or produces, or with its alternative if that is smaller.

@@ -1,5 +1,6 @@
 package import Fetch
 package import Media
+internal import Renditions
 
 /// An origin that targets address by a name of the configuration.
 package struct Mount: Sendable, Equatable {
@@ -11,12 +12,20 @@ package struct Mount: Sendable, Equatable {
         case forward
     }
 
-    /// The answer of a mount that negotiates while a rendition is being produced.
+    /// The answer to a request whose rendition is not stored.
     package enum OnMiss: String, Sendable, CaseIterable {
         /// The rendition, as soon as it is produced.
         case wait
-        /// The GIF, as it arrives from the origin.
+        /// The GIF, as it arrives from the origin. For negotiated responses and pages.
         case original
+        /// A problem, at once. The rendition is produced in the background. For requests that name a rendition.
+        case queue
+
+        /// What a request for the format may choose; empty if the format has no such option.
+        static func choices(for format: Rendition.Format) -> [OnMiss] {
+            if format == .html { return [.wait, .original] }
+            return format.isSentAsStored ? [.wait, .queue] : []
+        }
     }
 
     /// The answer to a request whose rendition cannot be produced.

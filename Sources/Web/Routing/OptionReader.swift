@@ -7,7 +7,7 @@ package struct OptionReader {
     private var rendition: Rendition
     /// The signature and what it has to cover. The caller sets the source.
     package var credentials: Credentials
-    /// `on_miss` of a page; nil if it is not given.
+    /// `on_miss`; nil if it is not given.
     private(set) var onMiss: Mount.OnMiss?
     /// `on_error` of a page; nil if it is not given.
     private(set) var onError: Mount.OnError?
@@ -94,9 +94,9 @@ package struct OptionReader {
         case Self.callback:
             callback = value
         case "on_miss":
-            onMiss = try choice(name, value)
+            onMiss = try choice(name, value, of: Mount.OnMiss.choices(for: rendition.format))
         case "on_error":
-            onError = try choice(name, value)
+            onError = try choice(name, value, of: rendition.format == .html ? Mount.OnError.allCases : [])
         default:
             do throws(RenditionError) {
                 try readOption(name, value)
@@ -125,13 +125,13 @@ package struct OptionReader {
     /// The value of `width` that leaves it to the client.
     static let automatic = "auto"
 
-    /// Reads an option that only pages have.
-    private func choice<Choice: RawRepresentable & CaseIterable>(
-        _ name: String, _ value: String
-    ) throws(Problem) -> Choice where Choice.RawValue == String {
-        guard rendition.format == .html else { throw .badOption(name, "has no effect on \(rendition.format.rawValue)") }
-        guard let choice = Choice(rawValue: value) else {
-            throw .badOption(name, "must be \(Choice.allCases.map(\.rawValue).joined(separator: " or "))")
+    /// Reads an option whose choices depend on the format.
+    private func choice<Choice: RawRepresentable<String>>(
+        _ name: String, _ value: String, of choices: [Choice]
+    ) throws(Problem) -> Choice {
+        guard !choices.isEmpty else { throw .badOption(name, "has no effect on \(rendition.format.rawValue)") }
+        guard let choice = choices.first(where: { $0.rawValue == value }) else {
+            throw .badOption(name, "must be \(choices.map(\.rawValue).joined(separator: " or "))")
         }
         return choice
     }

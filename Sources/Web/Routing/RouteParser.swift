@@ -117,6 +117,7 @@ package struct RouteParser: Sendable {
             let url = try reader.readQuery(try Self.items(query.dropFirst()) + (fields ?? []))
             if hasBody {
                 guard url == nil else { throw .badOption("url", "cannot be combined with a body") }
+                guard reader.onMiss == nil else { throw .badOption("on_miss", "has no effect on uploads") }
                 var target = ParsedTarget(
                     .upload(try reader.finish(awaitsFields: fields == nil)), credentials: reader.credentials)
                 target.hasAutomaticWidth = reader.hasAutomaticWidth
@@ -200,11 +201,15 @@ package struct RouteParser: Sendable {
             mount.patterns.contains(where: { $0.matches(source) })
         else { throw .notFound("The mount “\(name)” does not serve this path.") }
         let rendition = try reader.finish()
+        let isNegotiated = mount.negotiates && named.isSource
+        guard !isNegotiated || reader.onMiss != .queue else {
+            throw .badOption("on_miss", "cannot be queue where Accept selects the rendition")
+        }
         var target = ParsedTarget(
             .rendition(rendition, source), credentials: reader.credentials, mount: mount,
             address: MountAddress(
                 stem: "/\(name)\(named.stem)", isSourcePath: named.stem == named.source, forwarded: forwarded),
-            negotiation: mount.negotiates && named.isSource ? Negotiation(rendition) : nil)
+            negotiation: isNegotiated ? Negotiation(rendition) : nil)
         target.callback = reader.callback
         target.onMiss = reader.onMiss ?? mount.onMiss
         target.defaults = defaults

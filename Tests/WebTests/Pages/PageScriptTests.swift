@@ -61,7 +61,7 @@ import Testing
 
     @Test func theAV1HasOneCodec() throws {
         let page = ScriptHost.Page(settings: ["options": "codec=h264,frame=1", "av1": ""], width: nil)
-        let names = ["jpg,frame=1", "mp4,codec=av1", "mp4,codec=h264"]
+        let names = ["jpg,frame=1", "mp4,codec=av1,on_miss=queue", "mp4,codec=h264"]
         let expected = names.map { "\(ScriptHost.server)\($0)/\(Self.origin)a.gif" }
         #expect(try ScriptHost.addresses([page]) == [expected])
     }

@@ -86,7 +86,7 @@ import Testing
         #expect(try reader.finish().canonicalText == "mp4,fit=cover,height=10,width=10")
     }
 
-    @Test func onlyAPageHasAnAnswerToAMiss() throws {
+    @Test func theAnswersToAMissDependOnTheFormat() throws {
         var page = OptionReader(format: .html)
         try page.read("on_miss", "original")
         #expect(page.onMiss == .original && page.credentials.options == [QueryItem(name: "on_miss", value: "original")])
@@ -96,7 +96,16 @@ import Testing
         #expect(unknown == .badOption("on_miss", "must be wait or original"))
         var video = OptionReader(format: .mp4)
         let misplaced = problem { () throws(Problem) in try video.read("on_miss", "original") }
-        #expect(misplaced == .badOption("on_miss", "has no effect on mp4"))
+        #expect(misplaced == .badOption("on_miss", "must be wait or queue"))
+        var poster = OptionReader(format: .jpg)
+        try poster.read("on_miss", "queue")
+        #expect(poster.onMiss == .queue)
+        #expect(try poster.finish().canonicalText == "jpg")
+        for name in ["on_miss", "on_error"] {
+            var facts = OptionReader(format: .json)
+            let unused = problem { () throws(Problem) in try facts.read(name, "wait") }
+            #expect(unused == .badOption(name, "has no effect on json"))
+        }
     }
 
     @Test func namesOfOptionsAreKnown() {

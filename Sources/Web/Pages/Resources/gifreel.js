@@ -1,6 +1,6 @@
 "use strict";
 // Plays the GIFs of a page, or the formats in data-sources, as videos of this server. Where anything fails, the image stays.
-// Attributes of its tag, and limits: docs/pages.md.
+// Its attributes and limits: docs/pages.md.
 (() => {
   const { src, dataset: settings } = document.currentScript;
   const root = src.slice(0, src.lastIndexOf("/") + 1);
@@ -35,7 +35,7 @@
     const without = (names) => options.filter((option) => !names.test(option));
     return {
       mp4: address(source, "mp4", without(/^frame=/)),
-      av1: "av1" in settings && address(source, "mp4", ["codec=av1", ...without(/^(frame|codec)=/)]),
+      av1: "av1" in settings && address(source, "mp4", ["codec=av1", "on_miss=queue", ...without(/^(frame|codec)=/)]),
       jpg: address(source, "jpg", without(/^(speed|fps|start|end|loops|tune|codec)=/)),
     };
   }
@@ -116,7 +116,7 @@
       poster = img.src;
     }
     if (/\.gif([?]|$)/i.test(source)) {
-      // The browser then does not load the GIF.
+      // The GIF is not loaded then.
       if (urls.jpg && (stays || !img.complete)) showPoster();
     } else if (urls.jpg && stays) {
       // A still picture has no poster.
@@ -139,16 +139,16 @@
 
   function consider(img) {
     if (known.get(img)?.shows()) return;
-    // A script has changed the picture, as lazy loaders do.
+    // A script, such as a lazy loader, has changed the picture.
     known.get(img)?.release();
     known.delete(img);
     if (img.tagName !== "IMG" || !img.matches(selector) || img.dataset.gifreel === "off") return;
-    // Browsers show another picture.
+    // Another picture is shown.
     if (img.srcset && !img.srcset.split(/,?\s+/).includes(img.getAttribute("src"))) return;
     if (!isSource.test(img.src) || img.useMap || img.isMap || img.closest("picture")) return;
     // A rendition of this server.
     if (img.src.startsWith(root) && /^[^/]+\/https?[:%]/.test(img.src.slice(root.length))) return;
-    // A server that requires signatures answers only what the page states.
+    // Addresses that the page does not state have no signature.
     if ("signed" in settings && !img.dataset.gifreelMp4) return;
     known.set(img, takeOver(img));
     approach.observe(img);
