@@ -105,8 +105,8 @@ package final class Cluster: Sendable {
         node.start()
     }
 
-    /// Leaves the cluster, so that purges do not wait for this node, after the purge that is being applied. To be called after the
-    /// last flight has ended: leases are no longer renewed.
+    /// Finishes the purge that is being applied, and leaves the cluster, so that later purges do not wait for this node. To be called
+    /// after the last flight has ended: leases are no longer renewed.
     package func leave() async {
         await node.leave()
     }

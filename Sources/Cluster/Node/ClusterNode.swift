@@ -84,8 +84,8 @@ final class ClusterNode: Sendable {
         for task in tasks.withLock({ $0 }) { task.cancel() }
     }
 
-    /// Ends the loops, and takes this node off the list of live nodes. The position in the purge stream is saved then. Leases that
-    /// this node holds expire.
+    /// Ends the loops, waits until the position in the purge stream is saved, and takes this node off the list of live nodes. Leases
+    /// that it holds expire.
     func leave() async {
         stop()
         follower.fallBehind()

@@ -1,7 +1,8 @@
 internal import Sandbox
 internal import Synchronization
 
-/// Produces renditions that no client waits for: each after the one that present clients wait for, and at the priority of prewarming.
+/// Produces renditions that no client waits for, at the priority of prewarming. An entry may name a rendition that is produced first,
+/// because clients wait for it.
 ///
 /// The numbers of waiting and of concurrent entries are bounded. An entry beyond the bound is dropped, and a rendition that waits
 /// already is not added again. Any thread.
@@ -12,7 +13,7 @@ package final class BackgroundRenditions: Sendable {
         case made
         /// The rendition was stored already.
         case hit
-        /// It could not be produced, or its origin forbids to store it.
+        /// It could not be produced, or the origin forbids storing it.
         case failed
         /// Too many entries were waiting.
         case dropped
@@ -81,8 +82,8 @@ package final class BackgroundRenditions: Sendable {
         state.withLock { $0.known.contains(FlightKey(rendition)) }
     }
 
-    /// Adds a rendition, unless it waits or is in progress already. It counts as a miss of the client, as any other conversion.
-    /// Without an allowance, it is left to a later client.
+    /// Adds a rendition, unless it waits or is in progress already. It counts as a miss of the client. A client that has
+    /// used up its allowance adds nothing.
     ///
     /// - Parameter predecessor: The rendition that clients wait for. It is produced first, if it is not stored.
     package func add(_ rendition: RenditionRequest, after predecessor: RenditionRequest? = nil) {

@@ -96,8 +96,7 @@ package struct APIOperation: Sendable {
                         method: "post", path: "/\(name)", id: "post_\(name)",
                         summary: "The rendition \(name) of the animation in the body.",
                         parameters: APIParameters.options(of: format, presets, isUploaded: true) + [prefer],
-                        body: APISchemas.upload,
-                        answers: uploadAnswers(format), problems: uploadProblems))
+                        body: APISchemas.upload, answers: uploadAnswers(format), problems: uploadProblems))
             }
             return all
         }
