@@ -41,10 +41,10 @@ package struct Problem: Error, Sendable, Equatable {
         Problem(404, notFoundCode, detail)
     }
 
-    /// A rendition that a client does not wait for is not stored.
+    /// The rendition is not stored, and the request does not wait for it.
     static let notReady: Problem = {
-        var problem = Problem(404, "not_ready", "The rendition is not stored yet. It is produced in the background.")
-        problem.cacheStatus = "gifreel; fwd=miss; detail=queued"
+        var problem = Problem(404, "not_ready", "The rendition is not stored yet, and the request does not wait for it.")
+        problem.cacheStatus = "gifreel; fwd=miss; detail=not-ready"
         problem.isLogged = false
         return problem
     }()

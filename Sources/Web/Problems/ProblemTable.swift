@@ -18,7 +18,7 @@ package enum ProblemTable {
     static let request = [
         Row(400, "bad_request"), Row(400, "bad_option"), Row(400, "bad_source_url"), Row(404, "not_found"),
     ]
-    /// The problem of renditions that a client does not wait for.
+    /// The problem of a request that does not wait for its rendition.
     static let waiting = [Row(404, "not_ready")]
     /// Problems of requests that are not permitted.
     static let access = [
