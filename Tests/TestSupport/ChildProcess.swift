@@ -37,9 +37,15 @@ package final class ChildProcess: Sendable {
         process.executableURL = executable
         process.arguments = arguments
         if let environment { process.environment = environment }
-        process.standardInput = try FileHandle(forReadingFrom: folder.appendingPathComponent("input"))
-        process.standardOutput = try FileHandle(forWritingTo: folder.appendingPathComponent("output"))
-        process.standardError = try FileHandle(forWritingTo: folder.appendingPathComponent("log"))
+        let input = try FileHandle(forReadingFrom: folder.appendingPathComponent("input"))
+        let output = try FileHandle(forWritingTo: folder.appendingPathComponent("output"))
+        let log = try FileHandle(forWritingTo: folder.appendingPathComponent("log"))
+        // Foundation keeps them open after the end of the process. With some 1,350 open descriptors, `run()` can read past the end of a
+        // list of them and crash (swift-corelibs-foundation, pull request 5472).
+        defer { for handle in [input, output, log] { try? handle.close() } }
+        process.standardInput = input
+        process.standardOutput = output
+        process.standardError = log
         try process.start()
     }
 

@@ -45,7 +45,10 @@ package final class GifreelProcess: Sendable {
         process.executableURL = Self.executable
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.arguments = ["serve"] + (configuration.map { ["--config", $0] } ?? []) + all.flatMap { ["--set", $0] }
-        process.standardError = try standardError ?? FileHandle(forWritingTo: log)
+        let logHandle = try FileHandle(forWritingTo: log)
+        // Foundation keeps it open after the end of the process.
+        defer { try? logHandle.close() }
+        process.standardError = standardError ?? logHandle
         process.standardOutput = standardOutput
         try process.start()
         var found: Int?
