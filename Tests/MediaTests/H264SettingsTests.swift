@@ -6,7 +6,7 @@ import Testing
     /// The settings that x264 writes into the first picture of a video.
     private func settings(_ content: PictureContent, changedShare: Double = 1) throws -> String {
         let settings = H264Settings(Transcoder(threads: 1), content, changedShare: changedShare)
-        let encoder = try VideoEncoder(width: 64, height: 64, shortestFrame: 10, settings: settings)
+        let encoder = try VideoEncoder(width: 64, height: 64, settings: settings)
         let planes = try encoder.planes()
         for y in 0..<64 { (planes.luma + y * planes.lumaStride).update(repeating: 90, count: 64) }
         for y in 0..<32 {
@@ -14,7 +14,7 @@ import Testing
             (planes.cr + y * planes.crStride).update(repeating: 128, count: 32)
         }
         var packets: [String] = []
-        try encoder.encode(at: 0) { packet throws(TranscodeError) in
+        try encoder.encode { packet throws(TranscodeError) in
             packets.append(String(decoding: packet.pointee.bytes, as: UTF8.self))
         }
         try encoder.finish { packet throws(TranscodeError) in

@@ -49,16 +49,19 @@ struct PixelTests {
         #expect(clock.now == 65564)
     }
 
-    @Test func timesComeOutInTheirOrderHoweverManyWait() {
-        var queue = TimeQueue()
-        var next: Int64 = 0
+    @Test func timesAreFoundByTheirIndexHoweverManyWait() {
+        var times = TimeWindow()
+        var next = 0
         for count in [3, 64, 65, 300] {
+            let first = next
             for _ in 0..<count {
-                queue.append(next)
+                times.append(Int64(next) * 7)
                 next += 1
             }
-            let first = next - Int64(count)
-            for offset in 0..<count { #expect(queue.popFirst() == first + Int64(offset)) }
+            for index in first..<next { #expect(times[index] == Int64(index) * 7) }
+            times.removeFirst(upTo: next - 1)
+            #expect(times[next - 1] == Int64(next - 1) * 7)
+            times.removeFirst(upTo: -3)
         }
     }
 
@@ -81,10 +84,10 @@ struct PixelTests {
     @Test func qualityMapsToTheRateFactorItsDocumentationSays() {
         let film = PictureContent(isScreen: false)
         let undithered = PictureContent(isScreen: false, isUndithered: true)
-        for (content, middle) in [(film, 22.3), (PictureContent(isScreen: true), 22.6), (undithered, 23.4)] {
+        for (content, middle) in [(film, 19.1), (PictureContent(isScreen: true), 19.4), (undithered, 20.2)] {
             #expect(H264Settings.rateFactor(quality: 60, content) == middle)
-            #expect(abs(H264Settings.rateFactor(quality: 100, content) - 10.3) < 1e-9)
-            #expect(abs(H264Settings.rateFactor(quality: 1, content) - 45.9) < 1e-9)
+            #expect(abs(H264Settings.rateFactor(quality: 100, content) - 7.1) < 1e-9)
+            #expect(abs(H264Settings.rateFactor(quality: 1, content) - 42.7) < 1e-9)
         }
     }
 }

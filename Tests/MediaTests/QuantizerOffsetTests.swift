@@ -9,7 +9,7 @@ import Testing
     /// The bytes of frames of noise.
     private func bytes(offsets: [Double]) throws -> Int {
         let settings = H264Settings(Transcoder(threads: 1), PictureContent(isScreen: false), changedShare: 1)
-        let encoder = try VideoEncoder(width: Self.side, height: Self.side, shortestFrame: 10, settings: settings)
+        let encoder = try VideoEncoder(width: Self.side, height: Self.side, settings: settings)
         var random = SeededNumbers(seed: 3)
         var sum = 0
         for (frame, offset) in offsets.enumerated() {
@@ -23,7 +23,7 @@ import Testing
                 (planes.cb + y * planes.cbStride).update(repeating: 128, count: Self.side / 2)
                 (planes.cr + y * planes.crStride).update(repeating: 128, count: Self.side / 2)
             }
-            try encoder.encode(at: frame * 10, coarserBy: offset) { packet throws(TranscodeError) in
+            try encoder.encode(coarserBy: offset) { packet throws(TranscodeError) in
                 sum += packet.pointee.bytes.count
             }
         }

@@ -19,7 +19,7 @@ enum AVIFOutput: OutputMaker {
             try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: options, hasAlpha: hasAlpha)
         } encoder: { isAlpha, source throws(TranscodeError) in
             try VideoEncoder(
-                width: source.geometry.width, height: source.geometry.height, shortestFrame: 1,
+                width: source.geometry.width, height: source.geometry.height,
                 settings: AVIFSettings(isAlpha: isAlpha, quality: options.quality, tools: tools))
         }
         let (width, height) = (source.geometry.width, source.geometry.height)

@@ -20,7 +20,7 @@ struct AVIFSettings: EncoderSettings {
         self.quality = quality
     }
 
-    func configure(_ context: UnsafeMutablePointer<AVCodecContext>, shortestFrame: Int) {
+    func configure(_ context: UnsafeMutablePointer<AVCodecContext>, highestRate: AVRational) {
         // Pictures are counted, not timed.
         context.pointee.time_base = AVRational(num: 1, den: 30)
         context.pointee.framerate = AVRational(num: 30, den: 1)

@@ -94,11 +94,11 @@ struct PictureStreams: ~Copyable {
             guard let sample else { break }
             if color != nil { times.append(sample.time) }
             progress.enter(frame: sample.frame)
-            try color?.encode(at: sample.time) { packet throws(TranscodeError) in
+            try color?.encode { packet throws(TranscodeError) in
                 try colorQueue.append(payload(packet.pointee.bytes), packet.pointee.isKey)
                 progress.leave()
             }
-            try alpha?.encode(at: sample.time) { packet throws(TranscodeError) in
+            try alpha?.encode { packet throws(TranscodeError) in
                 try receiveAlpha(payload(packet.pointee.bytes), packet.pointee.isKey, isAlone: color == nil)
                 if color == nil { progress.leave() }
             }

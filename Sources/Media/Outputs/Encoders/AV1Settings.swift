@@ -9,24 +9,26 @@ struct AV1Settings: MP4EncoderSettings, Equatable {
     static let temporalMeanOffset = 0.0
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    static let version = "aom-11"
+    static let version = "aom-12"
 
     /// 0…63: lower is better and larger.
     var quantizer: Int
     let tools: AV1Tools
-    var timescale = FrameClock.timescale
 
     init(_ transcoder: Transcoder, _ tools: AV1Tools) {
         self.tools = tools
         quantizer = tools.quantizer(quality: transcoder.options.quality)
     }
 
-    func configure(_ context: UnsafeMutablePointer<AVCodecContext>, shortestFrame: Int) {
-        // Frames are counted, not timed: the level follows from the shortest one, and the bytes depend on pictures alone. libaom
-        // takes no time base of more than a second, and takes a higher rate than 180 frames per second for 30.
-        let shortestUnit = (timescale + Self.highestRate - 1) / Self.highestRate
-        let unit = min(max(shortestUnit, shortestFrame), timescale)
-        context.pointee.time_base = AVRational(num: Int32(unit), den: Int32(timescale))
+    func configure(_ context: UnsafeMutablePointer<AVCodecContext>, highestRate: AVRational) {
+        // The level follows from the rate. libaom takes no time base of more than a second, and takes a higher rate than 180 frames
+        // per second for 30.
+        let isSlow = highestRate.num < highestRate.den
+        let isFast = Int(highestRate.num) > Self.highestRate * Int(highestRate.den)
+        context.pointee.time_base =
+            isSlow
+            ? AVRational(num: 1, den: 1)
+            : isFast ? AVRational(num: 1, den: Int32(Self.highestRate)) : AVRational(num: highestRate.den, den: highestRate.num)
         tools.configure(context, quantizer: quantizer)
     }
 

@@ -6,17 +6,23 @@ protocol EncoderSettings: Sendable {
     static var encoder: String { get }
     /// The error where libavcodec lacks the encoder.
     static var missing: TranscodeError { get }
-    /// Whether frames may leave the encoder in another order than the one in which they are shown. If so, the encoder needs their
-    /// times. Otherwise it numbers them, so that nothing that it computes from times can be wrong or overflow.
+    /// Whether frames may leave the encoder in another order than the one in which they are shown.
     static var reordersFrames: Bool { get }
+    /// Units of the encoder's time base from one frame to the next. Frames are counted, not timed, so that neither rate control nor
+    /// arithmetic within an encoder depends on the delays.
+    static var unitsPerFrame: Int64 { get }
 
     /// What the frames contain.
     var plane: EncodedPlane { get }
 
     /// Sets everything that is the encoder's own. Size, pixel format and colours are set already.
     ///
-    /// - Parameter shortestFrame: The shortest time a frame is shown, in units of the video's timescale; the level follows from it.
-    func configure(_ context: UnsafeMutablePointer<AVCodecContext>, shortestFrame: Int)
+    /// - Parameter highestRate: Frames per second where they follow each other fastest; the level may follow from it.
+    func configure(_ context: UnsafeMutablePointer<AVCodecContext>, highestRate: AVRational)
+}
+
+extension EncoderSettings {
+    static var unitsPerFrame: Int64 { 1 }
 }
 
 /// The settings of an encoder whose video becomes an MP4.
@@ -26,9 +32,6 @@ protocol MP4EncoderSettings: EncoderSettings {
     /// The number of steps by which a picture is quantized more coarsely if all of it is a mean of pictures with different dither
     /// (``TemporalFilter``). 0 where libavcodec passes the encoder no offsets.
     static var temporalMeanOffset: Double { get }
-
-    /// Units a second of the times that frames are given.
-    var timescale: Int { get set }
 
     /// The settings for another attempt at a file that is larger than its source by the factor `excess`; nil for none.
     func coarser(excess: Double) -> Self?

@@ -10,8 +10,6 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
 
     /// x264's constant rate factor: lower is better and larger.
     package var rateFactor: Double
-    /// Units a second of the times that frames are given.
-    package var timescale = FrameClock.timescale
     /// What the pictures show.
     private let content: PictureContent
     /// ``AnimationSummary/changedShare`` of the source.
@@ -28,7 +26,12 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     }
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    package static let version = "x264-18"
+    package static let version = "x264-19"
+
+    /// The frames of rate control last 4/100 s each, whatever their delays are: x264 spends more on a frame the longer it is shown,
+    /// and takes this duration as neutral (`BASE_FRAME_DURATION`). So the bytes depend on the pictures alone.
+    static let unitsPerFrame: Int64 = 4
+    private static let unitsPerSecond: Int32 = 100
 
     /// The named preset that the options start from.
     static let preset = "medium"
@@ -64,21 +67,21 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
         return list
     }
 
-    /// The rate factor for `quality` 1…100: two straight lines that meet at the default, 60 ↦ 22.3, or more where the options give a
-    /// better picture at the same factor: 22.6 for drawings, 23.4 for films without their dither. 100 ↦ 10.3 (no loss to be seen),
-    /// 1 ↦ 45.9.
+    /// The rate factor for `quality` 1…100: two straight lines that meet at the default, 60 ↦ 19.1, or more where the options give a
+    /// better picture at the same factor: 19.4 for drawings, 20.2 for films without their dither. 100 ↦ 7.1 (no loss to be seen),
+    /// 1 ↦ 42.7.
     static func rateFactor(quality: Int, _ content: PictureContent) -> Double {
-        let middle = content.isScreen ? 22.6 : content.isUndithered ? 23.4 : 22.3
+        let middle = content.isScreen ? 19.4 : content.isUndithered ? 20.2 : 19.1
         let distance = Double(quality - 60)
-        return distance >= 0 ? middle - distance * (middle - 10.3) / 40 : middle - distance * (45.9 - middle) / 59
+        return distance >= 0 ? middle - distance * (middle - 7.1) / 40 : middle - distance * (42.7 - middle) / 59
     }
 
-    func configure(_ context: UnsafeMutablePointer<AVCodecContext>, shortestFrame: Int) {
+    func configure(_ context: UnsafeMutablePointer<AVCodecContext>, highestRate: AVRational) {
         let (width, height) = (Int(context.pointee.width), Int(context.pointee.height))
         let budget = EncoderBudget(pixels: width * height)
-        context.pointee.time_base = AVRational(num: 1, den: Int32(timescale))
+        context.pointee.time_base = AVRational(num: 1, den: Self.unitsPerSecond)
         // x264 takes the level from this rate, not from the time base.
-        context.pointee.framerate = AVRational(num: Int32(timescale), den: Int32(max(1, shortestFrame)))
+        context.pointee.framerate = highestRate
         context.pointee.profile = 100  // High; the constant's name changed with FFmpeg 6.1
         context.pointee.thread_count = Int32(budget.threads)
         av_opt_set(context.pointee.priv_data, "preset", Self.preset, 0)

@@ -1,6 +1,7 @@
 internal import CAV
 
-/// Encodes pictures of 8 bits by an encoder of libavcodec. Packets come out in decoding order.
+/// Encodes pictures of 8 bits by an encoder of libavcodec. Packets come out in decoding order; their `pts` and `dts` are indices of
+/// frames, the latter negative for packets that are decoded before the first frame is shown.
 ///
 /// The planes of ``planes()`` persist from frame to frame, so only what changed needs to be written.
 /// Not thread-safe; the encoder may start threads of its own.
@@ -17,9 +18,11 @@ final class VideoEncoder<Settings: EncoderSettings> {
     /// - Parameters:
     ///   - width: In pixels; H.264 and MP4 need an even number.
     ///   - height: As `width`.
-    ///   - shortestFrame: The shortest time a frame is shown, in units of the video's timescale; the level follows from it.
+    ///   - highestRate: Frames per second where they follow each other fastest; the level may follow from it.
     /// - Throws: ``EncoderSettings/missing``, ``TranscodeError/failed(_:code:)`` or `outOfMemory`.
-    init(width: Int, height: Int, shortestFrame: Int, settings: Settings) throws(TranscodeError) {
+    init(
+        width: Int, height: Int, highestRate: AVRational = AVRational(num: 25, den: 1), settings: Settings
+    ) throws(TranscodeError) {
         guard let codec = avcodec_find_encoder_by_name(Settings.encoder) else { throw Settings.missing }
         context = avcodec_alloc_context3(codec)
         frame = av_frame_alloc()
@@ -31,7 +34,7 @@ final class VideoEncoder<Settings: EncoderSettings> {
         context.pointee.sample_aspect_ratio = AVRational(num: 1, den: 1)
         context.pointee.flags |= AV_CODEC_FLAG_GLOBAL_HEADER
         settings.plane.tag(context)
-        settings.configure(context, shortestFrame: shortestFrame)
+        settings.configure(context, highestRate: highestRate)
         let opened = avcodec_open2(context, codec, nil)
         guard opened >= 0 else { throw .library(.openEncoder, code: opened) }
 
@@ -79,17 +82,17 @@ final class VideoEncoder<Settings: EncoderSettings> {
         return frame
     }
 
-    /// Encodes the planes as the frame shown at `time`, and passes finished packets to `sink`.
+    /// Encodes the planes as the next frame, and passes finished packets to `sink`.
     ///
     /// - Parameters:
     ///   - decodedInOrder: Whether the frame is decoded before all later ones. Has no effect on the first frame.
     ///   - steps: How much coarser than usual the frame is quantized, in steps of the encoder.
     func encode(
-        at time: Int, decodedInOrder: Bool = false, coarserBy steps: Double = 0,
+        decodedInOrder: Bool = false, coarserBy steps: Double = 0,
         _ sink: (UnsafeMutablePointer<AVPacket>) throws(TranscodeError) -> Void
     ) throws(TranscodeError) {
         guard let frame else { throw .outOfMemory }
-        frame.pointee.pts = Settings.reordersFrames ? Int64(time) : index
+        frame.pointee.pts = index * Settings.unitsPerFrame
         // The first frame is a key frame in any case. Where it is requested, libaom without lookahead makes another of the second.
         let isPredicted = Settings.reordersFrames && decodedInOrder && index > 0
         frame.pointee.pict_type = isPredicted ? AV_PICTURE_TYPE_P : AV_PICTURE_TYPE_NONE
@@ -128,6 +131,8 @@ final class VideoEncoder<Settings: EncoderSettings> {
             if received == gifreel_averror_again || received == gifreel_averror_eof { return }
             guard received >= 0 else { throw .library(.encode, code: received) }
             defer { av_packet_unref(packet) }
+            packet.pointee.pts /= Settings.unitsPerFrame
+            packet.pointee.dts /= Settings.unitsPerFrame
             try sink(packet)
         }
     }

@@ -31,8 +31,8 @@ struct MP4Muxer: ~Copyable {
     private var isFirst = true
     /// The time of the frame that was announced last.
     private var newest: Int64 = 0
-    /// Times of the frames whose packets have not come out of the encoder yet, oldest first. Only used if these come in the same order.
-    private var times = TimeQueue()
+    /// The times of the announced frames, by index.
+    private var times = TimeWindow()
     /// The decoding time of the packet that was taken last, before ``decodingLead``.
     private var decoding: Int64 = -1
     /// Whether the track is H.264, whose packets are byte streams with start codes, in another order than they are shown.
@@ -119,25 +119,22 @@ struct MP4Muxer: ~Copyable {
     /// Announces a frame, in the order of showing, before its packet can come.
     mutating func expect(time: Int) {
         newest = Int64(time)
-        if !isH264 { times.append(newest) }
+        times.append(newest)
     }
 
-    /// Takes the next packet in decoding order. Its contents are moved away.
+    /// Takes the next packet in decoding order, with indices of frames for times. Its contents are moved away.
     mutating func append(_ packet: UnsafeMutablePointer<AVPacket>) throws(TranscodeError) {
         if isFirst && isH264 { dropUserData(packet) }
         isFirst = false
         guard let copy = av_packet_alloc() else { throw .outOfMemory }
         av_packet_move_ref(copy, packet)
-        if isH264 {
-            // The encoder's times of the packets before the second frame are negative.
-            decoding = max(decoding + 1, copy.pointee.dts)
-            copy.pointee.dts = decoding - Self.decodingLead
-        } else {
-            // Temporal units are decoded and shown in the same order. Without composition offsets, libavformat writes no `ctts`.
-            let time = times.popFirst()
-            copy.pointee.pts = time
-            copy.pointee.dts = time
-        }
+        copy.pointee.pts = times[Int(copy.pointee.pts)]
+        // The indices of the packets before the second frame are negative.
+        let index = Int(copy.pointee.dts)
+        decoding = index < 0 ? decoding + 1 : max(decoding + 1, times[index])
+        times.removeFirst(upTo: index)
+        // Temporal units of AV1 are decoded and shown in the same order. Without composition offsets, libavformat writes no `ctts`.
+        copy.pointee.dts = isH264 ? decoding - Self.decodingLead : copy.pointee.pts
         copy.pointee.stream_index = 0
         waiting.append(copy)
         while waiting.count > 1 && waiting[0].pointee.pts < newest {
@@ -229,27 +226,33 @@ struct StoredPacket {
     var flags: Int32
 }
 
-/// A first-in first-out queue of times in a ring that only grows to the most it ever held at once.
-struct TimeQueue {
+/// The times of consecutive frames by index, in a ring that grows to the largest number of frames between two removals.
+struct TimeWindow {
     private var ring: [Int64] = Array(repeating: 0, count: 64)
-    private var head = 0
+    /// The index of the oldest frame.
+    private var first = 0
     private var count = 0
 
     mutating func append(_ time: Int64) {
         if count == ring.count {
-            ring = (0..<count).map { ring[(head + $0) % ring.count] } + Array(repeating: 0, count: count)
-            head = 0
+            var larger = Array(repeating: Int64(0), count: 2 * count)
+            for index in first..<first + count { larger[index % larger.count] = ring[index % count] }
+            ring = larger
         }
-        ring[(head + count) % ring.count] = time
+        ring[(first + count) % ring.count] = time
         count += 1
     }
 
-    /// Takes the oldest time. There must be one: every packet was a frame first.
-    mutating func popFirst() -> Int64 {
-        precondition(count > 0, "a packet without a frame")
-        let time = ring[head]
-        head = (head + 1) % ring.count
-        count -= 1
-        return time
+    /// The time of a frame that was appended and not removed.
+    subscript(index: Int) -> Int64 {
+        precondition((first..<first + count).contains(index), "a packet without a frame")
+        return ring[index % ring.count]
+    }
+
+    /// Removes the frames before `index`.
+    mutating func removeFirst(upTo index: Int) {
+        let removed = min(count, max(0, index - first))
+        first += removed
+        count -= removed
     }
 }

@@ -47,11 +47,11 @@ enum VideoOutput: OutputMaker {
         let source = try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: options)
         meter.worked(at: .compose)
         let timeline = Timeline(options.time, of: summary)
-        var settings = settings
-        settings.timescale = timeline.timescale
         let shortest = summary.delays.map { FrameClock.shownDelay($0, timescale: summary.timescale) }.min() ?? 1
         let encoder = try VideoEncoder(
-            width: source.width, height: source.height, shortestFrame: timeline.shortestSample(shortest), settings: settings)
+            width: source.width, height: source.height,
+            highestRate: AVRational(num: Int32(timeline.timescale), den: Int32(max(1, timeline.shortestSample(shortest)))),
+            settings: settings)
         meter.worked(at: .encode)
         var muxer = try MP4Muxer(
             descriptor: descriptor, timescale: timeline.timescale, repeats: options.time.loops > 1
@@ -70,7 +70,7 @@ enum VideoOutput: OutputMaker {
             // So the last frame is decoded last. If the last frames look alike, the last sample is an earlier one; the muxer allows it.
             let isNearEnd = sample.frame >= lastButOne
             let steps = sample.gain * Settings.temporalMeanOffset
-            try encoder.encode(at: sample.time, decodedInOrder: isNearEnd, coarserBy: steps) { packet throws(TranscodeError) in
+            try encoder.encode(decodedInOrder: isNearEnd, coarserBy: steps) { packet throws(TranscodeError) in
                 meter.worked(at: .encode)
                 try muxer.append(packet)
                 progress.leave()
@@ -109,7 +109,7 @@ enum VideoOutput: OutputMaker {
     ) throws(TranscodeError) {
         for number in 1..<rounds {
             muxer.expect(time: number * round)
-            try encoder.encode(at: number * round, decodedInOrder: true) { packet throws(TranscodeError) in
+            try encoder.encode(decodedInOrder: true) { packet throws(TranscodeError) in
                 try muxer.append(packet)
             }
         }

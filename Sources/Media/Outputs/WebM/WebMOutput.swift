@@ -40,7 +40,7 @@ enum WebMOutput: OutputMaker {
         } encoder: { isAlpha, source throws(TranscodeError) in
             let speed = VP9Settings.Speed(content, pixels: source.width * source.height * summary.delays.count)
             return try VideoEncoder(
-                width: source.width, height: source.height, shortestFrame: 1,
+                width: source.width, height: source.height,
                 settings: VP9Settings(plane: isAlpha ? .alpha : .color(.bt709), level: level, speed: speed))
         }
         let timeline = Timeline(options.time, of: summary)
