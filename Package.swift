@@ -44,11 +44,11 @@ let package = Package(
         // File descriptors and buffers, for all targets that move bytes.
         .target(name: "SystemIO", dependencies: ["CLinux"], swiftSettings: strict),
 
-        // libcurl's handles and the thread that drives them, shared by the HTTP clients.
-        .target(name: "Curl", dependencies: ["CCurl", "SystemIO"], swiftSettings: strict),
-
         // SHA-256 and its message authentication codes, by OpenSSL.
         .target(name: "Digests", dependencies: ["COpenSSL"], swiftSettings: strict),
+
+        // libcurl's handles, the thread that drives them, and signatures for S3, shared by the HTTP clients.
+        .target(name: "Curl", dependencies: ["CCurl", "Digests", "SystemIO"], swiftSettings: strict),
 
         // Connections to a database, by the system's SQLite.
         .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: strict),
@@ -167,7 +167,7 @@ let package = Package(
             exclude: ["Fuzzing/Corpus", "Fuzzing/gif.dict", "Fuzzing/apng.dict", "Fuzzing/webp.dict"],
             swiftSettings: strict),
         .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "CLinux", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "FetchTests", dependencies: ["Fetch", "SystemIO", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "FetchTests", dependencies: ["Fetch", "Curl", "SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "SQLiteTests", dependencies: ["SQLite", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "CacheTests", dependencies: ["Cache", "SQLite", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "ClusterTests", dependencies: ["Cluster", "SystemIO", "TestSupport"], swiftSettings: strict),
@@ -226,9 +226,8 @@ let package = Package(
         .testTarget(
             name: "ApplicationTests",
             dependencies: [
-                "gifreel", "Renditions", "Web", "Prewarm", "Cache", "Fetch", "HTTP", "Media", "OTLP", "Sandbox", "Digests",
-                "SystemIO",
-                "TestSupport",
+                "gifreel", "Renditions", "Web", "Prewarm", "Cache", "Fetch", "HTTP", "Media", "OTLP", "Sandbox", "Curl",
+                "Digests", "SystemIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),

@@ -65,13 +65,6 @@ package struct EasyHandle<Failure: CurlError>: ~Copyable {
         try check(ccurl_set_headers(raw, fields), CURLOPT_HTTPHEADER)
     }
 
-    /// Has libcurl sign the request.
-    package func setSignature(_ signature: RequestSignature) throws(Failure) {
-        try set(CURLOPT_AWS_SIGV4, signature.scheme)
-        try set(CURLOPT_USERNAME, signature.user)
-        try set(CURLOPT_PASSWORD, signature.password)
-    }
-
     /// Sets the options that all requests share: nothing comes from the environment or the home directory, certificates are
     /// verified, bodies are left as they are, and no signal is used.
     package func setCommonOptions(userAgent: String, certificateAuthorities: String?) throws(Failure) {

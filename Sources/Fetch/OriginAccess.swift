@@ -34,18 +34,15 @@ package struct OriginFields: Sendable, Equatable {
     }
 }
 
-/// Where the objects of a bucket are, and how libcurl signs the requests for them (AWS Signature Version 4).
+/// Where the objects of a bucket are, and how requests for them are signed.
 package struct BucketAccess: Sendable, Equatable {
     /// The URL of the bucket, with a slash at its end.
     let root: String
     /// Nil for a public bucket, whose objects are fetched without a signature.
-    let signature: RequestSignature?
-    /// Header fields that belong to the signature, as `name: value`.
-    let fields: [String]
+    let signer: SignatureV4?
 
-    package init(root: String, _ signature: RequestSignature?, fields: [String]) {
+    package init(root: String, signer: SignatureV4?) {
         self.root = root
-        self.signature = signature
-        self.fields = fields
+        self.signer = signer
     }
 }

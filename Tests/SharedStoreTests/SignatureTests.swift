@@ -1,3 +1,4 @@
+import Curl
 import Digests
 import TestSupport
 import Testing
@@ -48,11 +49,59 @@ import Testing
             // The answer is no list.
             _ = await storeError { _ = try await client.list(prefix: "a b+/é&=", token: "t/+= &", timeout: Self.limit) }
         }
-        expectValid(requests.filter { $0.method != "PUT" }, count: 4)
+        expectValid(requests, count: 5)
         #expect(requests.map(\.method) == ["GET", "HEAD", "DELETE", "PUT", "GET"])
         #expect(
             requests.last?.query
-                == "continuation-token=t%2F%2B%3D%20%26&list-type=2&max-keys=1000&prefix=a%20b%2B%2F%C3%A9%26%3D")
+                == "list-type=2&max-keys=1000&prefix=a%20b%2B%2F%C3%A9%26%3D&continuation-token=t%2F%2B%3D%20%26")
+    }
+
+    /// The examples of Amazon's documentation, «Authenticating Requests: Using the Authorization Header».
+    @Test(arguments: [
+        ("?lifecycle", "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543"),
+        ("?prefix=J&max-keys=2", "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"),
+    ])
+    func theExamplesOfTheDefinitionHaveTheirSignatures(_ query: String, _ expected: String) {
+        let signer = SignatureV4(
+            region: "us-east-1", accessKey: "AKIAIOSFODNN7EXAMPLE", secretKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
+        let fields = signer.sign(
+            "GET", "https://examplebucket.s3.amazonaws.com:443/\(query)", fields: ["Accept: a"], unixSeconds: 1_369_353_600)
+        #expect(
+            fields.last
+                == "Authorization: AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request, "
+                + "SignedHeaders=host;x-amz-content-sha256;x-amz-date, Signature=\(expected)")
+    }
+
+    /// Parameters are sorted by name, and a text with an equals sign sorts differently.
+    @Test func aNameThatBeginsAsAnotherIsSortedBehindIt() async throws {
+        let origin = try LoopbackOrigin(["/b": { _ in .ok([]) }])
+        defer { origin.stop() }
+        let transfers = try TransferClient(connections: 1)
+        defer { transfers.stop() }
+        _ = try await transfers.perform(
+            TransferRequest(
+                method: .get, url: origin.url("/b?a-b=2&a=3&a=1"),
+                signer: SignatureV4(region: Self.region, accessKey: "A", secretKey: "S"), maxLength: 9, timeout: Self.limit))
+        let request = try #require(origin.requests.first)
+        #expect(request.query == "a-b=2&a=3&a=1")
+        #expect(
+            SignatureCheck.isValid(request, secretKey: "S", region: Self.region, query: "a=1&a=3&a-b=2"))
+    }
+
+    @Test(arguments: ["/b/a/../c", "/b/./c", "/b/a%2Fc", "/b//c//", "/b/%2e%2E/c", "/b/a+%20~"])
+    func aPathIsSignedAndSentAsItIs(_ path: String) async throws {
+        let origin = try LoopbackOrigin([path: { _ in .ok([7]) }])
+        defer { origin.stop() }
+        let transfers = try TransferClient(connections: 1)
+        defer { transfers.stop() }
+        let response = try await transfers.perform(
+            TransferRequest(
+                method: .get, url: origin.url(path),
+                signer: SignatureV4(region: Self.region, accessKey: "A", secretKey: "S"), maxLength: 9, timeout: Self.limit))
+        #expect(response.body == [7])
+        let request = try #require(origin.requests.first)
+        #expect(request.target == path)
+        #expect(SignatureCheck.isValid(request, secretKey: "S", region: Self.region))
     }
 
     @Test func metadataOfAnObjectIsSigned() async throws {

@@ -11,7 +11,7 @@ final class Transfer {
     private let ownEndpoints: OwnEndpoints
     private let sockets: SocketTable
     /// Set for an object in S3.
-    private let signing: BucketAccess?
+    private let bucket: BucketAccess?
     private let arriving: ArrivingSource
     private let redirects: RedirectDirectives
     private let isConditional: Bool
@@ -49,7 +49,7 @@ final class Transfer {
         self.settings = settings
         self.ownEndpoints = ownEndpoints
         self.sockets = sockets
-        signing = url.bucket.flatMap { settings.configuration.buckets[$0] }
+        bucket = url.bucket.flatMap { settings.configuration.buckets[$0] }
         self.arriving = arriving
         self.redirects = redirects
         isConditional = !validators.isEmpty
@@ -65,11 +65,9 @@ final class Transfer {
             try easy.set(CURLOPT_COPYPOSTFIELDS, String(decoding: document, as: UTF8.self))
             // The document is small, so libcurl need not ask first whether the receiver wants it (Expect: 100-continue).
             try easy.setFields(settings.deliveryHeaders + ["Expect:"] + fields)
-        } else if let signing {
-            // libcurl 7.88 signs all fields, and wrongly if the name of one is the beginning of another's: no `Accept`.
-            try easy.setFields(["Accept-Encoding: identity"] + Self.conditions(validators) + signing.fields)
         } else {
-            try easy.setFields(settings.headers + Self.conditions(validators) + fields)
+            let fields = settings.headers + Self.conditions(validators) + fields
+            try easy.setFields(bucket?.signer?.sign("GET", url.requestText, fields: fields) ?? fields)
         }
     }
 
@@ -78,11 +76,8 @@ final class Transfer {
         // Exactly the text that was checked.
         try easy.set(CURLOPT_URL, url.requestText)
         try easy.set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
-        // HTTP/2 if TLS negotiates it, else HTTP/1.1. What libcurl signs are requests of HTTP/1.1.
-        try easy.set(CURLOPT_HTTP_VERSION, Int(signing == nil ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1))
-        if let signature = signing?.signature {
-            try easy.setSignature(signature)
-        }
+        // HTTP/2 if TLS negotiates it, else HTTP/1.1.
+        try easy.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
         try easy.set(CURLOPT_BUFFERSIZE, 64 << 10)
         try easy.setCommonOptions(
             userAgent: configuration.userAgent, certificateAuthorities: configuration.certificateAuthorities)
@@ -241,7 +236,7 @@ final class Transfer {
         case 301, 302, 303, 307, 308:
             if isDelivery { return .failure(.failed(.status(head.status, retryAfter: nil))) }
             // A signature holds for one host. S3 redirects to another region, which is an error of the configuration.
-            if signing != nil { return .failure(.failed(.status(head.status, retryAfter: nil))) }
+            if bucket != nil { return .failure(.failed(.status(head.status, retryAfter: nil))) }
             guard let location = head.location else { return .failure(.failed(.redirectToNowhere)) }
             return .redirect(location: location)
         case 304 where isConditional:

@@ -39,7 +39,7 @@ extension StoredRecord {
     /// The largest metadata in bytes: S3 allows 2 KB for all names and values, of which some servers count `x-amz-meta-` as well.
     private static let maxMetadataLength = 1600
 
-    /// Names in lower case, none of which is the beginning of another: see ``S3Signing``.
+    /// Names in lower case.
     var fields: [String: String] {
         var fields = [
             "gifreel-format": Self.format,

@@ -1,3 +1,4 @@
+package import Curl
 internal import SystemIO
 
 /// The operations of S3 on one bucket: each is one request, without retries.
@@ -7,14 +8,14 @@ struct S3Client: Sendable {
     private let transfers: TransferClient
     private let endpoint: S3Endpoint
     private let bucket: String
-    private let signer: S3Signer
+    private let signer: SignatureV4?
     private let certificateAuthorities: String?
 
     init(transfers: TransferClient, bucket: S3Bucket) {
         self.transfers = transfers
         endpoint = bucket.endpoint
         self.bucket = bucket.name
-        signer = S3Signer(region: bucket.endpoint.region, credentials: bucket.credentials)
+        signer = bucket.signer
         certificateAuthorities = bucket.certificateAuthorities
     }
 
@@ -120,10 +121,9 @@ struct S3Client: Sendable {
         _ method: TransferRequest.Method, _ key: String, query: [(name: String, value: String)] = [], digest: String? = nil,
         fields: [String] = [], timeout: Duration
     ) -> TransferRequest {
-        let signing = signer.sign(digest: digest, fields: fields)
-        return TransferRequest(
-            method: method, url: endpoint.url(bucket: bucket, key: key, query: query), fields: signing.fields,
-            signature: signing.signature, timeout: timeout, certificateAuthorities: certificateAuthorities)
+        TransferRequest(
+            method: method, url: endpoint.url(bucket: bucket, key: key, query: query), fields: fields, digest: digest,
+            signer: signer, timeout: timeout, certificateAuthorities: certificateAuthorities)
     }
 
     private static func head(_ response: TransferResponse, length: Int) -> ObjectHead {
@@ -160,12 +160,18 @@ package struct S3Bucket: Sendable, Equatable {
         self.certificateAuthorities = certificateAuthorities
     }
 
-    /// The URL of the bucket, with a slash at its end, and the signing part of a GET, for another HTTP client. That client has to
-    /// encode a key as ``PercentEncoding/encode(_:keepsSlashes:)`` does, and to send the path as it is (`CURLOPT_PATH_AS_IS`).
-    package var source: (url: String, signing: S3Signing) {
+    /// The URL of the bucket, with a slash at its end, for another HTTP client. That client has to encode a key as
+    /// ``PercentEncoding/encode(_:keepsSlashes:)`` does, and to send the path as it is (`CURLOPT_PATH_AS_IS`).
+    package var url: String {
         let url = endpoint.url(bucket: name, key: "")
-        return (
-            url.hasSuffix("/") ? url : url + "/", S3Signer(region: endpoint.region, credentials: credentials).sign()
-        )
+        return url.hasSuffix("/") ? url : url + "/"
+    }
+
+    /// Signs requests to the bucket; nil if they are not signed.
+    package var signer: SignatureV4? {
+        credentials.map {
+            SignatureV4(
+                region: endpoint.region, accessKey: $0.accessKey, secretKey: $0.secretKey, sessionToken: $0.sessionToken)
+        }
     }
 }

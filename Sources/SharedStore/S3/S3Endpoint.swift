@@ -50,7 +50,7 @@ package struct S3Endpoint: Sendable, Equatable {
     ///   - usesPathStyle: Whether the bucket is part of the path.
     /// - Throws: ``StoreConfigurationError`` for anything else.
     package init(url: String?, region: String, usesPathStyle: Bool) throws(StoreConfigurationError) {
-        // The region is part of a host's name and of libcurl's option, in which a colon separates fields.
+        // The region is part of a host's name, and of the signature's scope, in which a slash separates the parts.
         guard (1...63).contains(region.utf8.count), region.utf8.allSatisfy({ Self.isLabel($0) }) else {
             throw StoreConfigurationError("region", "must be a name such as us-east-1")
         }
@@ -88,7 +88,7 @@ package struct S3Endpoint: Sendable, Equatable {
 
     /// The URL of an object, or of the bucket for an empty key. The path is encoded as it is signed.
     ///
-    /// - Parameter query: Names and values. They are encoded and sorted, because libcurl 7.88 signs a query as it stands.
+    /// - Parameter query: Names and values, which are encoded.
     package func url(bucket: String, key: String, query: [(name: String, value: String)] = []) -> String {
         let path = PercentEncoding.encode(key, keepsSlashes: true)
         var url =
@@ -98,7 +98,7 @@ package struct S3Endpoint: Sendable, Equatable {
         let pairs = query.map { name, value in
             PercentEncoding.encode(name, keepsSlashes: false) + "=" + PercentEncoding.encode(value, keepsSlashes: false)
         }
-        if !pairs.isEmpty { url += "?" + pairs.sorted().joined(separator: "&") }
+        if !pairs.isEmpty { url += "?" + pairs.joined(separator: "&") }
         return url
     }
 

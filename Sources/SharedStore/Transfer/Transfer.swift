@@ -49,18 +49,17 @@ final class Transfer {
         try easy.set(CURLOPT_EXPECT_100_TIMEOUT_MS, 100)
         try easy.setCommonOptions(userAgent: "gifreel", certificateAuthorities: request.certificateAuthorities)
         try easy.setTimeouts(connect: request.timeout, total: request.timeout)
-        if let signature = request.signature {
-            try easy.setSignature(signature)
-        }
         switch request.method {
         case .get: try easy.set(CURLOPT_HTTPGET, 1)
         case .head: try easy.set(CURLOPT_NOBODY, 1)
-        case .delete: try easy.set(CURLOPT_CUSTOMREQUEST, "DELETE")
+        case .delete: try easy.set(CURLOPT_CUSTOMREQUEST, request.method.rawValue)
         case .put:
             try easy.set(CURLOPT_UPLOAD, 1)
             try easy.setSize(CURLOPT_INFILESIZE_LARGE, request.body?.length ?? 0)
         }
-        try easy.setFields(request.fields)
+        let signed = request.signer?.sign(
+            request.method.rawValue, request.url, fields: request.fields, digest: request.digest)
+        try easy.setFields(signed ?? request.fields)
     }
 
     // MARK: Callbacks of libcurl

@@ -3,8 +3,11 @@ internal import SystemIO
 
 /// One HTTP request, as ``TransferClient`` sends it.
 struct TransferRequest: Sendable {
-    enum Method: Sendable, Equatable {
-        case get, head, put, delete
+    enum Method: String, Sendable {
+        case get = "GET"
+        case head = "HEAD"
+        case put = "PUT"
+        case delete = "DELETE"
     }
 
     /// The bytes of a PUT.
@@ -33,7 +36,10 @@ struct TransferRequest: Sendable {
     var url: String
     /// Header fields as `name: value`.
     var fields: [String] = []
-    var signature: RequestSignature?
+    /// SHA-256 of the body in hexadecimal; nil for an empty body.
+    var digest: String?
+    /// Nil for a request that is not signed.
+    var signer: SignatureV4?
     var body: Body?
     var destination = Destination.memory
     /// The largest body of a response with the status 200, in bytes.

@@ -105,8 +105,8 @@ struct ConfiguredMounts {
         } catch {
             throw SettingsError("\(name): \(error)")
         }
-        let (root, signing) = bucket.source
-        let access = BucketAccess(root: root, signing.signature, fields: signing.fields)
+        let root = bucket.url
+        let access = BucketAccess(root: root, signer: bucket.signer)
         let mount: Mount
         do throws(SourceURLError) {
             // The prefix is written as it is, and not encoded.
