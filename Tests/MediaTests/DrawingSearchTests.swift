@@ -8,9 +8,9 @@ import Testing
         DrawingSearch(width: width, height: height, changedShare: changedShare)
     }
 
-    @Test func aDrawingThatChangesLittleIsSearchedFartherAndInMorePictures() {
-        #expect(search(640, 480, changedShare: 0.3).options == ":me=umh:merange=112:ref=6")
-        #expect(search(640, 480, changedShare: 0.31).options == ":me=umh:merange=72:ref=3")
+    @Test func aDrawingThatChangesLittleIsSearchedInMorePictures() {
+        #expect(search(640, 480, changedShare: 0.3).options == ":me=umh:merange=64:ref=6")
+        #expect(search(640, 480, changedShare: 0.31).options == ":me=umh:merange=64:ref=3")
     }
 
     @Test func moreReferencesNeverTakeMoreThanLevel4() {

@@ -36,8 +36,8 @@ import Testing
 
     @Test func aDrawingIsSearchedFarther() throws {
         let drawing = PictureContent(isScreen: true)
-        expect(["ref=6", "me=umh", "me_range=112", "deblock=1:-1:-1"], in: try settings(drawing, changedShare: 0.1))
-        expect(["ref=3", "me=umh", "me_range=72", "aq=1:1.00"], in: try settings(drawing))
+        expect(["ref=6", "me=umh", "me_range=64", "deblock=1:-1:-1"], in: try settings(drawing, changedShare: 0.1))
+        expect(["ref=3", "me=umh", "me_range=64", "aq=1:1.00"], in: try settings(drawing))
     }
 
     @Test func aFilmWithoutItsDitherSpendsLessOnSmoothAreas() throws {

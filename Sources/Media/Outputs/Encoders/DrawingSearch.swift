@@ -4,8 +4,8 @@
 /// x264 pays for each pixel of the range and each picture wherever a block has changed. Where frames change little of the
 /// canvas, a wide search in many pictures is cheap. `docs/benchmarks.md` has the measurements.
 struct DrawingSearch: Equatable {
-    /// The distance to each side, in pixels.
-    let range: Int
+    /// The distance to each side, in pixels. Farther searches find little more, and a shorter one misses panels that slide in.
+    static let range = 64
     /// Pictures that a block may be copied from. More of them raise the level of the stream and the memory of its decoder.
     let references: Int
 
@@ -24,12 +24,11 @@ struct DrawingSearch: Equatable {
     init(width: Int, height: Int, changedShare: Double) {
         let changesLittle = changedShare <= Self.littleChange
         let macroblocks = (width + 15) / 16 * ((height + 15) / 16)
-        range = changesLittle ? 112 : 72
         references =
             changesLittle && macroblocks * Self.manyReferences <= Self.mostReferenceMacroblocks
             ? Self.manyReferences : Self.fewReferences
     }
 
     /// In x264's syntax, with a leading colon.
-    var options: String { ":me=umh:merange=\(range):ref=\(references)" }
+    var options: String { ":me=umh:merange=\(Self.range):ref=\(references)" }
 }

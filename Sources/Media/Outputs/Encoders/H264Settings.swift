@@ -38,19 +38,17 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
 
     /// Options in addition to the preset, in x264's syntax.
     ///
-    /// GIFs are drawings, screens and dithered film: mode decision by rate and distortion (`subme` above 2) and 8×8
-    /// transforms cost a third of the time there and save next to nothing. Frames come in a fixed pattern of B-frames
-    /// (`b-adapt=0`): the search for a better one costs more than anything else and finds a worse one. Psychovisual
-    /// optimisation is off: it adds grain to what has none.
+    /// Frames come in a fixed pattern of B-frames (`b-adapt=0`): the search for a better one costs more than anything else and
+    /// finds a worse one for most GIFs. Psychovisual optimisation is off: it adds grain to what has none.
+    static let options = "psy=0:weightp=0:scenecut=0:b-adapt=0:subme=6:trellis=1"
+
+    /// Options for drawings, in addition to those of ``DrawingSearch``. Less deblocking keeps edges sharp. 8×8 transforms make them
+    /// larger.
     ///
     /// An explicit flat scaling matrix changes no sample. With it, x264 declares High profile; without 8×8 transforms, x264
     /// would otherwise declare Main.
-    static let options =
-        "psy=0:weightp=0:scenecut=0:b-adapt=0:subme=2:trellis=1:8x8dct=0:"
-        + "cqm4=16,16,16,16,16,16,16,16,16,16,16,16,16,16,16,16"
-
-    /// Options for drawings, in addition to those of ``DrawingSearch``. Less deblocking keeps edges sharp.
-    private static let drawingOptions = ":deblock=-1,-1"
+    private static let drawingOptions =
+        ":deblock=-1,-1:bframes=4:8x8dct=0:cqm4=16,16,16,16,16,16,16,16,16,16,16,16,16,16,16,16"
 
     /// Options for films without the dither that they had. What is left of it lies in smooth areas, on which adaptive quantization
     /// would spend most of the bytes.
@@ -67,11 +65,11 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
         return list
     }
 
-    /// The rate factor for `quality` 1…100: two straight lines that meet at the default, 60 ↦ 19.1, or more where the options give a
-    /// better picture at the same factor: 19.4 for drawings, 20.2 for films without their dither. 100 ↦ 7.1 (no loss to be seen),
+    /// The rate factor for `quality` 1…100: two straight lines that meet at the default, 60 ↦ 19.4, or more where the options give a
+    /// better picture at the same factor: 19.6 for drawings, 20.5 for films without their dither. 100 ↦ 7.1 (no loss to be seen),
     /// 1 ↦ 42.7.
     static func rateFactor(quality: Int, _ content: PictureContent) -> Double {
-        let middle = content.isScreen ? 19.4 : content.isUndithered ? 20.2 : 19.1
+        let middle = content.isScreen ? 19.6 : content.isUndithered ? 20.5 : 19.4
         let distance = Double(quality - 60)
         return distance >= 0 ? middle - distance * (middle - 7.1) / 40 : middle - distance * (42.7 - middle) / 59
     }
