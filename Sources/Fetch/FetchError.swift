@@ -74,7 +74,8 @@ package enum FetchError: Error, Equatable, Sendable {
         case .notAllowed(.address(.address)):
             "The address of the source is private; the setting sources.allow_private allows it."
         case .notAllowed(.address(.itself)): "The source is this service itself."
-        case .notAllowed(.address(.port)): "The port of the source is not one of those in the setting sources.ports."
+        case .notAllowed(.address(.port(let port, let allowed))):
+            "The port \(port) of the source is not one of those in the setting sources.ports: \(allowed)."
         case .notFound: "The source was not found."
         case .gone: "The source is gone."
         case .unreachable: "The source cannot be reached."
@@ -101,7 +102,8 @@ extension FetchError: CustomStringConvertible {
         switch self {
         case .notAllowed(.address(.address(let purpose))):
             "address not allowed: \(purpose) (sources.allow_private allows private addresses)"
-        case .notAllowed(.address(.port(let port))): "port not allowed: \(port) (sources.ports lists the allowed ports)"
+        case .notAllowed(.address(.port(let port, let allowed))):
+            "port not allowed: \(port) (sources.ports has \(allowed))"
         case .unreachable(let cause): "unreachable: \(cause)"
         case .timeout(let phase): "timeout: \(phase.rawValue)"
         case .failed(.redirect(let error)): "bad redirect: \(error)"

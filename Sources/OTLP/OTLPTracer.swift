@@ -3,8 +3,8 @@ package import Tracing
 
 /// The tracer of requests, for swift-distributed-tracing.
 ///
-/// A request with a `traceparent` continues the caller's trace, and its spans are exported if the caller's are (`sampled`). A
-/// request without one begins a trace for the configured share of requests, otherwise none. Any thread.
+/// A request with a `traceparent` continues the caller's trace, and its spans are exported if it is `sampled`. A request without one
+/// begins a trace for the configured share of requests, otherwise none. Any thread.
 package struct OTLPTracer: Tracer {
     private let exporter: SpanExporter?
     /// From 0 to 1.
@@ -18,6 +18,9 @@ package struct OTLPTracer: Tracer {
         self.share = share
     }
 
+    /// Decides whether the next request is among the configured share.
+    package var isNextSampled: Bool { exporter != nil && Double.random(in: 0..<1) < share }
+
     /// Starts a span below that of the context. Only a span of the kind `server` begins a trace, and it also becomes the position
     /// of this service in a trace that is not recorded.
     package func startSpan<Instant: TracerInstant>(
@@ -26,7 +29,7 @@ package struct OTLPTracer: Tracer {
     ) -> OTLPSpan {
         var context = context()
         let parent = context.trace
-        if parent == nil, kind == .server, exporter != nil, Double.random(in: 0..<1) < share {
+        if parent == nil, kind == .server, isNextSampled {
             context.trace = .root()
         } else if let parent, kind == .server || (exporter != nil && parent.isSampled) {
             context.trace = parent.child()

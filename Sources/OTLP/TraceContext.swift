@@ -29,7 +29,7 @@ extension ServiceContext {
 /// Reads the trace of incoming requests and writes that of outgoing ones (W3C Trace Context, level 1).
 package struct TraceContextPropagator: Instrument {
     /// The length of `tracestate` in bytes that every participant must propagate (section 3.3.1.5).
-    private static let maxStateLength = 512
+    package static let maxStateLength = 512
 
     package init() {}
 

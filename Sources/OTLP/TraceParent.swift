@@ -10,14 +10,25 @@ package struct TraceParent: Sendable, Hashable, CustomStringConvertible {
     private let flags: String
 
     /// Parses the value of the field (section 3.2.2). A version newer than 00 may append values, which are ignored.
-    package init?(_ text: some StringProtocol) {
-        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
-        guard parts.count >= 4, Self.isHex(parts[0], 2), parts[0] != "ff", parts[0] != "00" || parts.count == 4,
-            Self.isHex(parts[1], 32), parts[1].contains(where: { $0 != "0" }),
-            Self.isHex(parts[2], 16), parts[2].contains(where: { $0 != "0" }), Self.isHex(parts[3], 2)
+    package init?(_ text: String) {
+        let start = text.utf8.prefix(Self.length)
+        // Whatever follows is not looked at: clients choose its length.
+        guard start.count == Self.length else { return nil }
+        let parts = start.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false).map {
+            String(decoding: $0, as: UTF8.self)
+        }
+        guard parts.count == 4, parts.map(\.utf8.count) == [2, 32, 16, 2], parts.allSatisfy(Self.isHex), parts[0] != "ff",
+            parts[1].utf8.contains(where: { $0 != UInt8(ascii: "0") }),
+            parts[2].utf8.contains(where: { $0 != UInt8(ascii: "0") })
         else { return nil }
-        (traceID, spanID, flags) = (String(parts[1]), String(parts[2]), String(parts[3]))
+        if let next = text.utf8.dropFirst(Self.length).first {
+            guard parts[0] != "00", next == UInt8(ascii: "-") else { return nil }
+        }
+        (traceID, spanID, flags) = (parts[1], parts[2], parts[3])
     }
+
+    /// The length of a value of version 00 in bytes.
+    private static let length = 55
 
     private init(traceID: String, spanID: String, flags: String) {
         (self.traceID, self.spanID, self.flags) = (traceID, spanID, flags)
@@ -33,6 +44,12 @@ package struct TraceParent: Sendable, Hashable, CustomStringConvertible {
         TraceParent(traceID: traceID, spanID: Self.newSpanID(), flags: flags)
     }
 
+    /// Returns the same position with another decision about recording.
+    package func sampled(_ isSampled: Bool) -> TraceParent {
+        let other = (UInt8(flags, radix: 16) ?? 0) & ~1
+        return TraceParent(traceID: traceID, spanID: spanID, flags: Hex.encode(isSampled ? other | 1 : other))
+    }
+
     /// Whether the caller may have recorded its part of the trace (section 3.2.2.3.1).
     package var isSampled: Bool { UInt8(flags, radix: 16).map { $0 & 1 == 1 } ?? false }
 
@@ -41,10 +58,9 @@ package struct TraceParent: Sendable, Hashable, CustomStringConvertible {
     private static func newSpanID() -> String { Hex.encode(UInt64.random(in: 1 ... .max)) }
 
     /// Accepts lower case only: upper case is malformed.
-    private static func isHex(_ text: some StringProtocol, _ count: Int) -> Bool {
-        text.utf8.count == count
-            && text.utf8.allSatisfy {
-                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
-            }
+    private static func isHex(_ text: String) -> Bool {
+        text.utf8.allSatisfy {
+            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
+        }
     }
 }

@@ -435,7 +435,7 @@ extension Setting {
             "Fields of requests to the collector, without commas."),
         Setting(
             "tracing.sample", \.tracing.sample, in: 0...100, unit: "percent", .restart,
-            "Share of the requests without a traceparent that are traced. Others are traced if their callers are."),
+            "Share of the requests that are traced. For those of trusted proxies with a traceparent, that decides."),
         Setting(
             "tracing.queue", \.tracing.queue, in: 1...1_000_000, unit: "spans", .restart,
             "Spans that may wait for the collector. Further ones are dropped and counted."),

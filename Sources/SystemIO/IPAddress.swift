@@ -9,6 +9,10 @@ package enum IPAddress: Hashable, Sendable {
 
     /// Parses four decimal numbers with dots, or an IPv6 address without brackets and zone.
     package init?(_ text: String) {
+        self.init(terminated: text)
+    }
+
+    private init?(terminated text: UnsafePointer<CChar>) {
         var four = in_addr()
         var six = in6_addr()
         if inet_pton(AF_INET, text, &four) == 1 {
@@ -18,6 +22,20 @@ package enum IPAddress: Hashable, Sendable {
         } else {
             return nil
         }
+    }
+
+    /// Parses text as ``init(_:)-(String)`` does, without creating a string.
+    package init?(_ text: UnsafeRawBufferPointer) {
+        // With the zero byte that inet_pton(3) needs. A zero byte in the text would end it early.
+        guard text.count < Self.longestText, !text.contains(0) else { return nil }
+        let address = withUnsafeTemporaryAllocation(byteCount: Self.longestText, alignment: 1) { buffer -> IPAddress? in
+            buffer.copyMemory(from: text)
+            buffer[text.count] = 0
+            guard let base = buffer.baseAddress else { return nil }
+            return IPAddress(terminated: base.assumingMemoryBound(to: CChar.self))
+        }
+        guard let address else { return nil }
+        self = address
     }
 
     /// The address in a socket address of `length` bytes; nil for families other than IPv4 and IPv6.

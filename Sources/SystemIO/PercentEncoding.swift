@@ -25,6 +25,7 @@ package enum PercentEncoding {
     package static func decode(_ text: Substring) -> String? {
         guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
         var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.utf8.count)
         var rest = text.utf8.makeIterator()
         while let byte = rest.next() {
             guard byte == UInt8(ascii: "%") else {
@@ -35,6 +36,20 @@ package enum PercentEncoding {
             bytes.append(high << 4 | low)
         }
         return String(validating: bytes, as: UTF8.self)
+    }
+
+    /// Whether two hexadecimal digits follow each `%`.
+    package static func isValid(_ text: some Sequence<UInt8>) -> Bool {
+        var missing = 0
+        for byte in text {
+            if missing > 0 {
+                guard hexadecimal(byte) != nil else { return false }
+                missing -= 1
+            } else if byte == UInt8(ascii: "%") {
+                missing = 2
+            }
+        }
+        return missing == 0
     }
 
     /// The byte that the `%` and two digits at `index` stand for; nil if there are none.

@@ -188,7 +188,7 @@ package final class WebHandler: HTTPHandler {
     /// Parses the target of a request. That of a form may lack options that the form has.
     private func parse(_ request: borrowing HTTPRequest) throws(Problem) -> ParsedTarget {
         let hasBody = request.method == .post
-        let isForm = hasBody && MultipartParser.isForm(request.header("Content-Type"))
+        let isForm = hasBody && MultipartParser.isForm(request.headerBytes("Content-Type"))
         return try parser.parse(request.target, hasBody: hasBody, fields: isForm ? nil : [])
     }
 

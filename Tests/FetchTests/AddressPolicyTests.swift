@@ -61,7 +61,7 @@ import Testing
 
     @Test func otherPortsAreRefused() throws {
         #expect(try refusal(policy, "8.8.8.8", port: 443) == nil)
-        #expect(try refusal(policy, "8.8.8.8", port: 22) == .port(22))
+        #expect(try refusal(policy, "8.8.8.8", port: 22) == .port(22, allowed: [80, 443]))
     }
 
     @Test(arguments: [
@@ -102,10 +102,10 @@ import Testing
     @Test func urlWithAnAddressIsJudgedWithoutALookup() throws {
         let policy = AddressPolicy(ports: [80, 9000], exceptions: [try #require(AddressException("10.0.0.1:9000"))])
         #expect(policy.refusal(of: try SourceURL("http://example.com/")) == nil)
-        #expect(policy.refusal(of: try SourceURL("http://example.com:81/")) == .port(81))
+        #expect(policy.refusal(of: try SourceURL("http://example.com:81/")) == .port(81, allowed: [80, 9000]))
         #expect(policy.refusal(of: try SourceURL("http://example.com:9000/")) == nil)
         #expect(policy.refusal(of: try SourceURL("http://10.0.0.1:9000/")) == nil)
-        #expect(policy.refusal(of: try SourceURL("http://10.0.0.1:22/")) == .port(22))
+        #expect(policy.refusal(of: try SourceURL("http://10.0.0.1:22/")) == .port(22, allowed: [80, 9000]))
         #expect(policy.refusal(of: try SourceURL("http://10.0.0.2/")) == .address(purpose: "private use"))
     }
 

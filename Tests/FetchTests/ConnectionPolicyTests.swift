@@ -33,7 +33,7 @@ import Testing
 
     @Test func exceptionDoesNotAllowOtherPorts() async throws {
         try await withOrigin({ $0.ports = [80] }) { origin, fetcher in
-            let refusal = FetchError.notAllowed(.address(.port(origin.port)))
+            let refusal = FetchError.notAllowed(.address(.port(origin.port, allowed: [80])))
             await #expect(throws: refusal) { try await fetcher.source(origin.url("/a.gif")) }
             await #expect(throws: refusal) { try await fetcher.source(origin.url("/a.gif", host: "localhost")) }
             #expect(origin.connections == 0)

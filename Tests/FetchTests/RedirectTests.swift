@@ -51,14 +51,21 @@ import Testing
         ("http://[::ffff:127.0.0.1]:PORT/a.gif", .address(.address(purpose: "IPv4-mapped"))),
         ("http://10.0.0.1/a.gif", .address(.address(purpose: "private use"))),
         ("//169.254.169.254/latest/meta-data/", .address(.address(purpose: "link-local"))),
-        ("http://93.184.215.14:22/a.gif", .address(.port(22))),
-        ("http://127.0.0.1:22/a.gif", .address(.port(22))),
     ])
     func everyHopIsCheckedAgainstTheAllowedAddresses(location: String, refusal: FetchError.Refusal) async throws {
         try await withOrigin(onlyItsPort: true) { origin, fetcher in
             origin.on("/a.gif", .redirect(to: location.replacing("PORT", with: "\(origin.port)")))
             await #expect(throws: FetchError.notAllowed(refusal)) { try await fetcher.source(origin.url("/a.gif")) }
             #expect(origin.connections == 1)
+        }
+    }
+
+    @Test(arguments: ["http://93.184.215.14:22/a.gif", "http://127.0.0.1:22/a.gif"])
+    func everyHopIsCheckedAgainstTheAllowedPorts(location: String) async throws {
+        try await withOrigin(onlyItsPort: true) { origin, fetcher in
+            origin.on("/a.gif", .redirect(to: location))
+            let refusal = FetchError.Refusal.address(.port(22, allowed: [80, 443, origin.port]))
+            await #expect(throws: FetchError.notAllowed(refusal)) { try await fetcher.source(origin.url("/a.gif")) }
         }
     }
 

@@ -17,6 +17,8 @@ import Testing
         ("http://example.com/f/ima", "http://example.com/f/ima"),
         ("http://example.com/f/..?v=", "http://example.com/?v="),
         ("http://example.com/a?q=é%2", "http://example.com/a?q=%C3%A9%2"),
+        ("http://example.com/a?q=%c3%a", "http://example.com/a?q=%C3%A"),
+        ("http://b%C3%BCcher.example/a", "http://xn--bcher-kva.example/a"),
         ("http://example.com?v", "http://example.com/?v"),
         ("HTTP://EXAMPLE.com:80/A", "http://example.com/A"),
         ("http://EXAMPLE.com", "http://example.com"),

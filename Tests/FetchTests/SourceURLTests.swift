@@ -26,7 +26,7 @@ import Testing
         ("http://example.com/a%2Fb.gif", "http://example.com/a%2Fb.gif"),
         (
             "http://example.com/a.gif?sig=%2d%7e&u=http://127.0.0.1/&a[]=1",
-            "http://example.com/a.gif?sig=%2d%7e&u=http://127.0.0.1/&a[]=1"
+            "http://example.com/a.gif?sig=%2D%7E&u=http://127.0.0.1/&a[]=1"
         ),
         ("http://example.com/a.gif?q=é", "http://example.com/a.gif?q=%C3%A9"),
         ("http://example.com/a?b?c#d?e", "http://example.com/a?b?c"),
@@ -34,6 +34,10 @@ import Testing
         ("http://a_b.example.com/a.gif", "http://a_b.example.com/a.gif"),
         ("http://redis/a.gif", "http://redis/a.gif"),
         ("http://bücher.example/a.gif", "http://xn--bcher-kva.example/a.gif"),
+        ("http://b%C3%BCcher.example:8080/%C3%A9?%C3", "http://xn--bcher-kva.example:8080/%C3%A9?%C3"),
+        ("http://b%c3%bccher%E3%80%82example", "http://xn--bcher-kva.example/"),
+        ("http://%EF%BC%91%EF%BC%92%EF%BC%97.0.0.1/", "http://127.0.0.1/"),
+        ("http://example.com/?a=%c3%a9%zz%c", "http://example.com/?a=%C3%A9%zz%c"),
         ("http://１２７.0.0.1/", "http://127.0.0.1/"),
         ("http://①②⑦.0.0.1/", "http://127.0.0.1/"),
         ("http://example。com/", "http://example.com/"),
@@ -119,6 +123,21 @@ import Testing
         #expect(url.query == "b=c")
     }
 
+    /// Some origins sign the exact text of a query.
+    @Test func aQueryIsFetchedAsItWasGiven() throws {
+        let url = try SourceURL("http://example.com/%c3%a9?x=%c3%a9")
+        #expect(url.text == "http://example.com/%C3%A9?x=%c3%a9" && url.requestText == url.text)
+        #expect(url.query == "x=%c3%a9")
+        #expect(try url == SourceURL("http://example.com/%C3%A9?x=%C3%A9"))
+    }
+
+    @Test(arguments: [
+        "http://b%FC.example/", "http://b%C3.example/", "http://b%2Eexample/", "http://b%C3%BC%2E.example/", "http://b%.x/",
+    ])
+    func anEncodedHostIsANameInUTF8(_ text: String) {
+        #expect(throws: SourceURLError.badHost) { try SourceURL(text) }
+    }
+
     @Test func canonicalFormOfAnyTextIsItsOwnCanonicalForm() throws {
         var random = SeededNumbers(seed: 1)
         let pieces = [
@@ -137,9 +156,8 @@ import Testing
             accepted += 1
             let again = try SourceURL(url.canonical)
             #expect(again.canonical == url.canonical, "\(text)")
-            #expect(
-                again.host == url.host && again.port == url.port && again.path == url.path && again.query == url.query,
-                "\(text)")
+            #expect(again.host == url.host && again.port == url.port && again.path == url.path, "\(text)")
+            #expect(url.query.map(URLNormalization.withUpperCaseTriplets) == again.query, "\(text)")
         }
         #expect(accepted > 1_000)
     }

@@ -19,6 +19,19 @@ import Testing
         #expect(request.headers["content-type"] == "application/x-ndjson" && request.headers["content-length"] == "3")
     }
 
+    /// `https://example.com/sitemaps/` and `https://example.com/sitemaps` are two resources.
+    @Test func aURLWithoutATargetIsRequestedAsItIs() throws {
+        let origin = try LoopbackOrigin(["/maps/": { _ in .ok([0x61]) }])
+        defer { origin.stop() }
+        #expect(try ServerClient(server: origin.url("/maps/"), token: nil).send("GET", "").body == "a")
+        #expect(try ServerClient(server: origin.url("/"), token: nil).send("GET", "/maps/").body == "a")
+    }
+
+    @Test func theAddressOfASocketIsUnixAndItsPath() {
+        #expect(ServerClient.socketPath("unix:/run/gifreel.sock") == "/run/gifreel.sock")
+        #expect(ServerClient.socketPath("unix:") == nil && ServerClient.socketPath("http://a.test") == nil)
+    }
+
     @Test func aRefusalCarriesTheTimeToWait() throws {
         let origin = try LoopbackOrigin(["/a": { _ in .status(503, ["Retry-After: 12"]) }])
         defer { origin.stop() }

@@ -61,16 +61,4 @@ import Testing
     @Test func familiesWithoutSeriesAreLeftOut() {
         #expect(PrometheusRegistry([Self.requests, Self.times]).text(.prometheus).isEmpty)
     }
-
-    @Test(
-        arguments: [
-            (nil, ExpositionFormat.prometheus), ("*/*", .prometheus), ("text/plain", .prometheus),
-            ("application/openmetrics-text", .openMetrics),
-            ("application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.1", .openMetrics),
-            ("application/openmetrics-text;q=0, text/plain", .prometheus),
-            ("application/openmetrics-text;q=0.2, text/plain;q=0.9", .prometheus),
-        ] as [(String?, ExpositionFormat)])
-    func acceptChoosesTheFormat(_ accept: String?, _ format: ExpositionFormat) {
-        #expect(ExpositionFormat.preferred(accept: accept) == format)
-    }
 }

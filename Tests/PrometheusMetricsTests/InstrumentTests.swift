@@ -65,11 +65,6 @@ import Testing
         #expect(lines.hasSuffix("\nvalue \(expected)\n"))
     }
 
-    @Test func openMetricsWinsATieAndIsNotChosenWhereItIsRefused() {
-        #expect(ExpositionFormat.preferred(accept: "text/plain;q=0.5,application/openmetrics-text;q=0.5") == .openMetrics)
-        #expect(ExpositionFormat.preferred(accept: "application/openmetrics-text;q=0") == .prometheus)
-    }
-
     @Test func theProcessCountsItsDescriptors() throws {
         func open() -> Int { (0..<4096).count { fcntl($0, F_GETFD) >= 0 } }
         let before = open()

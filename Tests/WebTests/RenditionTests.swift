@@ -69,7 +69,7 @@ import Testing
     @Test func anObjectIsNamedForTheVersionOfItsCodec() throws {
         let (plain, explicit) = (try made(.mp4, ""), try made(.mp4, "codec=h264"))
         #expect(plain == explicit && plain.encoderVersion == explicit.encoderVersion)
-        #expect(plain.encoderVersion == "x264-18")
+        #expect(plain.encoderVersion == "x264-19")
         #expect(try made(.mp4, "codec=av1").encoderVersion.hasPrefix("aom-"))
     }
 
@@ -112,7 +112,7 @@ import Testing
     }
 
     @Test func unknownAndRepeatedOptionsAreRefusedByName() {
-        #expect(refusal(.mp4, "with=3")?.detail == "The option “with” is not known.")
+        #expect(refusal(.mp4, "with=3")?.detail == "The option “with” is not known (did you mean “width”?).")
         #expect(refusal(.mp4, "width=30,width=30")?.detail == "The option “width” is given twice.")
         #expect(refusal(.mp4, "width")?.code == "bad_option")
     }

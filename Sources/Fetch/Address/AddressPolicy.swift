@@ -5,7 +5,7 @@ package enum AddressRefusal: Hashable, Sendable {
     /// The address is not an ordinary public one: loopback, private, link-local and so on. The purpose is for the log.
     case address(purpose: String)
     /// The port is not one of the allowed ports.
-    case port(Int)
+    case port(Int, allowed: PortSet)
     /// This process listens on that address and port.
     case itself
 }
@@ -31,7 +31,7 @@ package struct AddressPolicy: Sendable {
 
     /// Returns why `address` at `port` may not be connected to for `url`, or nil if it may.
     package func refusal(of address: IPAddress, port: Int, for url: SourceURL) -> AddressRefusal? {
-        guard ports.contains(port) else { return .port(port) }
+        guard ports.contains(port) else { return .port(port, allowed: ports) }
         let address = translationPrefixes.lazy.compactMap { $0.translated(address) }.first ?? address
         if exceptions.contains(where: { $0.covers(address, port: port, host: url.hostName) }) { return nil }
         return SpecialPurposeAddresses.purpose(of: address).map { .address(purpose: $0) }
@@ -39,7 +39,9 @@ package struct AddressPolicy: Sendable {
 
     /// Returns why `url` may not be fetched whatever addresses its host has, or nil if that depends on the addresses.
     package func refusal(of url: SourceURL) -> AddressRefusal? {
-        guard let address = url.hostName.address else { return ports.contains(url.port) ? nil : .port(url.port) }
+        guard let address = url.hostName.address else {
+            return ports.contains(url.port) ? nil : .port(url.port, allowed: ports)
+        }
         return refusal(of: address, port: url.port, for: url)
     }
 }

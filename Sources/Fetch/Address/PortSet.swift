@@ -19,3 +19,10 @@ package struct PortSet: Hashable, Sendable, ExpressibleByArrayLiteral {
         ranges.contains { $0.contains(port) }
     }
 }
+
+extension PortSet: CustomStringConvertible {
+    /// The ports and ranges in the order of the setting, such as `80, 8000–8080`.
+    package var description: String {
+        ranges.map { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)–\($0.upperBound)" }.joined(separator: ", ")
+    }
+}

@@ -15,7 +15,7 @@ package struct SourceURL: Sendable {
     package static let maxLength = 8192
 
     /// `scheme://host[:port]/path[?query]`: scheme and host in lower case, no default port, no dot segments, no fragment, no
-    /// empty query, an international name as `xn--…`, an address in its canonical form.
+    /// empty query, an international name as `xn--…`, an address in its canonical form, percent-encoding in upper case.
     package let canonical: String
     package let scheme: Scheme
     /// The port to connect to: the given one or the scheme's default.
@@ -29,8 +29,12 @@ package struct SourceURL: Sendable {
     package let bucket: String?
 
     let hostName: HostName
-    /// The URL to fetch.
+    /// The URL to fetch: ``canonical`` with the query as given, because some origins sign its exact text. An object in S3 has the URL
+    /// of its service.
     let requestText: String
+
+    /// The text for addresses that clients use: it leads to an equal source, and is fetched as this one is.
+    package var text: String { bucket == nil ? requestText : canonical }
 
     /// The host in lower case; an IPv6 address without brackets.
     package var host: String { hostName.text }
@@ -42,9 +46,7 @@ package struct SourceURL: Sendable {
     package init(_ text: String) throws(SourceURLError) {
         guard text.utf8.count <= Self.maxLength else { throw .tooLong(limit: Self.maxLength) }
         guard text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f && $0 != UInt8(ascii: "\\") }) else { throw .badCharacter }
-        try Self.checkShape(text)
-
-        let parsed = try CurlURL(text)
+        let parsed = try CurlURL(try Self.decodingHost(of: text))
         guard let scheme = parsed.scheme().flatMap({ Scheme(rawValue: $0.lowercased()) }) else { throw .unsupportedScheme }
         guard parsed.zone() == nil, let host = parsed.host().flatMap(HostName.init) else { throw .badHost }
         guard let port = parsed.port().flatMap({ Int($0) }), (1...65535).contains(port) else { throw .badPort }
@@ -52,17 +54,18 @@ package struct SourceURL: Sendable {
         let query = parsed.query().flatMap { $0.isEmpty ? nil : URLNormalization.normalizedQuery($0) }
 
         let authority = port == scheme.defaultPort ? host.inURL : "\(host.inURL):\(port)"
-        canonical = "\(scheme.rawValue)://\(authority)\(path)" + (query.map { "?\($0)" } ?? "")
+        let start = "\(scheme.rawValue)://\(authority)\(path)"
+        requestText = start + (query.map { "?\($0)" } ?? "")
+        canonical = query.map { "\(start)?\(URLNormalization.withUpperCaseTriplets($0))" } ?? requestText
         self.scheme = scheme
         self.hostName = host
         self.port = port
         self.path = path
         self.query = query
         bucket = nil
-        requestText = canonical
         guard canonical.utf8.count <= Self.maxLength else { throw .tooLong(limit: Self.maxLength) }
-        // libcurl fetches the canonical text, so it has to parse it to the same URL.
-        guard try CurlURL(canonical).text() == canonical else { throw .malformed }
+        // libcurl fetches this text, so it has to parse it to the same URL.
+        guard try CurlURL(requestText).text() == requestText else { throw .malformed }
     }
 
     /// The scheme of objects in S3, with its slashes.
@@ -123,8 +126,10 @@ package struct SourceURL: Sendable {
         return try SourceURL(text)
     }
 
-    /// Refuses what libcurl would accept: one or three slashes after the scheme, and a percent-encoded host.
-    private static func checkShape(_ text: String) throws(SourceURLError) {
+    /// Refuses what libcurl would accept: one or three slashes after the scheme, and a host with percent-encoded ASCII.
+    ///
+    /// - Returns: The URL with the bytes outside ASCII that its host encodes: browsers encode an international name in a path.
+    private static func decodingHost(of text: String) throws(SourceURLError) -> String {
         let prefixes = ["http://", "https://"]
         let start = text.prefix(8).lowercased()
         guard let prefix = prefixes.first(where: start.hasPrefix) else { throw .unsupportedScheme }
@@ -132,7 +137,13 @@ package struct SourceURL: Sendable {
         guard rest.first != UInt8(ascii: "/") else { throw .badHost }
         let authority = rest.prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
         if authority.contains(UInt8(ascii: "@")) { throw .credentials }
-        guard !authority.isEmpty, !authority.contains(UInt8(ascii: "%")) else { throw .badHost }
+        guard !authority.isEmpty else { throw .badHost }
+        guard authority.contains(UInt8(ascii: "%")) else { return text }
+        let escapes = authority.split(separator: UInt8(ascii: "%"), omittingEmptySubsequences: false).dropFirst()
+        guard escapes.allSatisfy({ $0.first.map { "89abcdefABCDEF".utf8.contains($0) } ?? false }),
+            let decoded = PercentEncoding.decode(Substring(authority))
+        else { throw .badHost }
+        return prefix + decoded + String(Substring(rest[authority.endIndex...]))
     }
 }
 

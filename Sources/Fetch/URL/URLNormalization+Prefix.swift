@@ -28,7 +28,7 @@ extension SourceURL {
             return try root + URLNormalization.normalizedPathPrefix(String(Substring(path)))
         }
         return root + URLNormalization.normalizedPath(path.isEmpty ? "/" : String(Substring(path)))
-            + "?" + URLNormalization.normalizedQuery(String(Substring(tail.dropFirst(path.count + 1))))
+            + "?" + URLNormalization.normalizedQueryPrefix(String(Substring(tail.dropFirst(path.count + 1))))
     }
 
     private static let prefixSchemes = ["http://", "https://", s3Scheme]
@@ -84,6 +84,13 @@ extension SourceURL {
 }
 
 extension URLNormalization {
+    /// Normalizes the beginning of a query as that of a canonical URL. An escape at its end may be cut.
+    fileprivate static func normalizedQueryPrefix(_ query: String) -> String {
+        let text = normalizedQuery(query)
+        // Completed, so that the digit of a cut escape is written in upper case too.
+        return String(Substring(withUpperCaseTriplets(text + "0").utf8.dropLast()))
+    }
+
     /// Normalizes the beginning of a path as ``normalizedPath(_:)`` does the whole. Its last segment may continue, so it is not taken
     /// for a dot segment.
     ///

@@ -32,6 +32,9 @@ struct TrustedProxies: Sendable {
         fileprivate let field: ForwardedField
         /// The list elements, counted from the end, that trusted proxies added; nil if the peer is not trusted.
         fileprivate let trustedElements: Int?
+
+        /// Whether the peer is a trusted proxy.
+        var isTrusted: Bool { trustedElements != nil }
     }
 
     /// The address of a client that trusted proxies do not name: the unspecified address, which indicates the absence of an
@@ -46,34 +49,28 @@ struct TrustedProxies: Sendable {
         guard !proxies.isEmpty, proxies.contains(peer) else {
             return Origin(client: peer, field: field, trustedElements: nil)
         }
-        var hops: [IPAddress?] = []
-        switch field {
-        case .xForwardedFor: head.forEachPart(of: .forwardedFor) { hops.append(Self.address($0)) }
-        case .forwarded: head.forEachForwarded { hops.append($0?.parameter("for=").flatMap(Self.address)) }
-        }
         var client = peer
         var count = 0
-        for hop in hops.reversed() {
+        head.forEachHop(in: field, .address) { hop in
             count += 1
-            guard let hop else {
-                client = Self.unknownClient
-                break
-            }
-            client = hop
-            if !proxies.contains(hop) { break }
+            let address = hop.flatMap(Self.address)
+            client = address ?? Self.unknownClient
+            return address.map { proxies.contains($0) } ?? false
         }
         return Origin(client: client, field: field, trustedElements: count)
     }
 
     /// An address with or without quotes, brackets and port.
-    private static func address(_ bytes: UnsafeRawBufferPointer) -> IPAddress? {
-        var text = Substring(String(decoding: bytes.unquoted, as: UTF8.self))
-        if text.hasPrefix("[") {
-            guard let close = text.firstIndex(of: "]") else { return nil }
-            return IPAddress(String(text[text.index(after: text.startIndex)..<close]))?.unmapped
+    private static func address(_ quoted: UnsafeRawBufferPointer) -> IPAddress? {
+        let bytes = quoted.withoutQuotes
+        if bytes.first == UInt8(ascii: "[") {
+            guard let close = bytes.firstIndex(of: UInt8(ascii: "]")) else { return nil }
+            return IPAddress(bytes.slice(1..<close))?.unmapped
         }
-        if let colon = text.firstIndex(of: ":"), colon == text.lastIndex(of: ":") { text = text[..<colon] }
-        return IPAddress(String(text))?.unmapped
+        if let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon == bytes.lastIndex(of: UInt8(ascii: ":")) {
+            return IPAddress(bytes.slice(0..<colon))?.unmapped
+        }
+        return IPAddress(bytes)?.unmapped
     }
 }
 
@@ -84,14 +81,15 @@ extension TrustedProxies.Origin {
     /// - Parameter head: The head in which the origin was found.
     func scheme(_ head: RequestHead) -> HTTPScheme? {
         guard let trustedElements else { return nil }
-        var schemes: [HTTPScheme?] = []
-        switch field {
-        case .xForwardedFor: head.forEachPart(of: .forwardedProto) { schemes.append(HTTPScheme($0)) }
-        case .forwarded: head.forEachForwarded { schemes.append($0?.parameter("proto=").flatMap(HTTPScheme.init)) }
-        }
+        var scheme: HTTPScheme?
+        var count = 0
         // Some proxies pass on a single value instead of a list. At least one element is trusted if the peer is.
-        let index = max(0, schemes.count - max(1, trustedElements))
-        return schemes.indices.contains(index) ? schemes[index] : nil
+        head.forEachHop(in: field, .scheme) { hop in
+            count += 1
+            scheme = hop.flatMap { HTTPScheme($0.withoutQuotes) }
+            return count < trustedElements
+        }
+        return scheme
     }
 }
 
@@ -110,73 +108,71 @@ package enum HTTPScheme: String, Sendable {
     }
 }
 
-/// The pairs in one element of `Forwarded`.
-private struct ForwardedElement {
-    let pairs: [UnsafeRawBufferPointer]
+/// A property of a request that proxies report.
+private enum ForwardedProperty {
+    case address, scheme
 
-    /// The value of a parameter without its quotes.
-    ///
-    /// - Parameter name: With the equals sign.
-    func parameter(_ name: StaticString) -> UnsafeRawBufferPointer? {
-        let length = name.utf8CodeUnitCount
-        for pair in pairs where pair.count > length && pair.slice(0..<length).equalsIgnoringCase(name) {
-            return pair.slice(length..<pair.count).unquoted
+    /// The field of `X-Forwarded-…` with the property.
+    var field: KnownField {
+        switch self {
+        case .address: .forwardedFor
+        case .scheme: .forwardedProto
         }
-        return nil
+    }
+
+    /// The name of the parameter of `Forwarded`.
+    var parameter: StaticString {
+        switch self {
+        case .address: "for"
+        case .scheme: "proto"
+        }
     }
 }
 
 extension RequestHead {
-    /// Calls `body` with each part between commas in all fields of that kind, in order. These fields have no quoted strings: a
-    /// quote that a client sends must not join the element of a proxy to its own.
-    fileprivate func forEachPart(of known: KnownField, _ body: (UnsafeRawBufferPointer) -> Void) {
-        forEach(known) { value in
-            var start = 0
-            for end in 0...value.count where end == value.count || value[end] == UInt8(ascii: ",") {
-                let part = value.slice(start..<end).trimmed
-                if !part.isEmpty { body(part) }
-                start = end + 1
+    /// Calls `body` with the property that each proxy has reported, from the last proxy to the first, until it returns false. Nil
+    /// is passed for a proxy that has reported none, and for a line of `Forwarded` whose elements cannot be told apart.
+    fileprivate func forEachHop(
+        in field: ForwardedField, _ property: ForwardedProperty, _ body: (UnsafeRawBufferPointer?) -> Bool
+    ) {
+        guard field == .forwarded else { return forEachPartFromEnd(of: property.field, body) }
+        guard has(.forwarded) else { return }
+        for field in fields.reversed() where field.known == .forwarded {
+            for element in bytes.slice(field.value).forwardedElements.reversed() {
+                let value = element.flatMap { FieldElement(parameters: $0).parameter(property.parameter) }
+                guard body(value) else { return }
             }
         }
     }
 
-    /// Calls `body` with each element of `Forwarded`, in order; with nil for a field line whose elements cannot be told apart.
-    fileprivate func forEachForwarded(_ body: (ForwardedElement?) -> Void) {
-        forEach(.forwarded) { value in
-            guard let elements = value.parts(separatedBy: UInt8(ascii: ",")) else { return body(nil) }
-            for element in elements { body(element.parts(separatedBy: UInt8(ascii: ";")).map(ForwardedElement.init)) }
+    /// Calls `body` with each part between commas in all fields of that kind, from the last to the first, until it returns false.
+    /// These fields have no quoted strings: a quote that a client sends must not join the element of a proxy to its own.
+    private func forEachPartFromEnd(of known: KnownField, _ body: (UnsafeRawBufferPointer) -> Bool) {
+        guard has(known) else { return }
+        for field in fields.reversed() where field.known == known {
+            var rest = bytes.slice(field.value)
+            while !rest.isEmpty {
+                let comma = rest.lastIndex(of: UInt8(ascii: ","))
+                let part = rest.slice((comma.map { $0 + 1 } ?? 0)..<rest.count).trimmed
+                rest = rest.slice(0..<(comma ?? 0))
+                if !part.isEmpty, !body(part) { return }
+            }
         }
     }
 }
 
 extension UnsafeRawBufferPointer {
-    /// These bytes without the quotes around them.
-    fileprivate var unquoted: UnsafeRawBufferPointer {
-        let quote = UInt8(ascii: "\"")
-        return count >= 2 && first == quote && last == quote ? slice(1..<count - 1) : self
+    /// The elements of a line of `Forwarded`, in order; one nil if a quoted string does not end, because it may contain elements.
+    fileprivate var forwardedElements: [UnsafeRawBufferPointer?] {
+        var list = FieldList(self)
+        var elements: [UnsafeRawBufferPointer?] = []
+        while let element = list.next() { elements.append(element) }
+        return list.isUnterminated ? [nil] : elements
     }
 
-    /// The trimmed parts between separators outside quoted strings (RFC 9110 section 5.6.4), except empty ones; nil if a quoted
-    /// string does not end.
-    fileprivate func parts(separatedBy separator: UInt8) -> [UnsafeRawBufferPointer]? {
-        var parts: [UnsafeRawBufferPointer] = []
-        var start = 0
-        var isQuoted = false
-        var isEscaped = false
-        for (index, byte) in enumerated() {
-            if isEscaped {
-                isEscaped = false
-            } else if isQuoted && byte == UInt8(ascii: "\\") {
-                isEscaped = true
-            } else if byte == UInt8(ascii: "\"") {
-                isQuoted.toggle()
-            } else if byte == separator && !isQuoted {
-                parts.append(slice(start..<index).trimmed)
-                start = index + 1
-            }
-        }
-        guard !isQuoted else { return nil }
-        parts.append(slice(start..<count).trimmed)
-        return parts.filter { !$0.isEmpty }
+    /// These bytes without the quotes around them.
+    fileprivate var withoutQuotes: UnsafeRawBufferPointer {
+        let quote = UInt8(ascii: "\"")
+        return count >= 2 && first == quote && last == quote ? slice(1..<count - 1) : self
     }
 }

@@ -25,6 +25,9 @@ package enum HTTPDate {
         return ((seconds - second) / 86400, time)
     }
 
+    /// The length in bytes beyond which no text is a date. The longest form, that of RFC 850, has up to 33.
+    static let maxLength = 64
+
     /// The Unix seconds of a date in any of the three forms (IMF-fixdate, RFC 850, asctime); nil for other text.
     ///
     /// - Parameter now: Unix seconds. A two-digit year that is more than 50 years ahead of it is in the past.

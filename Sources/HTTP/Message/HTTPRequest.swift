@@ -21,8 +21,8 @@ package struct HTTPRequest: ~Copyable {
 
     package var method: HTTPMethod { head.pointee.method }
 
-    /// The origin-form of the target: path and query as sent, neither decoded nor normalized; visible ASCII only. It starts with
-    /// `/`, except for `OPTIONS *`.
+    /// The origin-form of the target: path and query as sent, neither decoded nor normalized; visible ASCII only, in which a
+    /// percent sign may lack its two digits. It starts with `/`, except for `OPTIONS *`.
     package var target: String { String(decoding: targetBytes, as: UTF8.self) }
 
     /// The bytes of ``target``, valid as long as the request.
@@ -32,6 +32,9 @@ package struct HTTPRequest: ~Copyable {
     package var host: String? {
         head.pointee.authority.isEmpty ? nil : String(decoding: head.pointee.authorityBytes, as: UTF8.self)
     }
+
+    /// Whether the peer is a trusted proxy, whose fields about the request are believed.
+    package var isFromTrustedProxy: Bool { origin.isTrusted }
 
     /// The scheme that the client used, as reported by a trusted proxy (`Forwarded` or `X-Forwarded-Proto`); `http` otherwise.
     package var scheme: HTTPScheme { origin.scheme(head.pointee) ?? .http }
@@ -53,11 +56,8 @@ package struct HTTPRequest: ~Copyable {
         head.pointee.first(named: name)
     }
 
-    /// The values of all fields with that name, in order.
-    package func headers(_ name: HTTPFieldName) -> [String] {
-        head.pointee.fields.compactMap { field in
-            guard head.pointee.bytes.slice(field.name).equalsIgnoringCase(name.bytes) else { return nil }
-            return String(decoding: head.pointee.bytes.slice(field.value), as: UTF8.self)
-        }
+    /// Calls `body` with the bytes of the values of all fields with that name, in order. They are valid as long as the request.
+    package func forEachValue(of name: HTTPFieldName, _ body: (UnsafeRawBufferPointer) -> Void) {
+        head.pointee.forEachValue(of: name, body)
     }
 }

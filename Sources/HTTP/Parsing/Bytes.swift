@@ -10,10 +10,10 @@ extension UnsafeRawBufferPointer {
     }
 
     /// Whether these bytes equal `other`.
-    func equals(_ other: StaticString) -> Bool { equals(other.bytes) }
+    package func equals(_ other: StaticString) -> Bool { equals(other.bytes) }
 
     /// Whether these bytes equal `other`, ignoring the case of ASCII letters.
-    func equalsIgnoringCase(_ other: UnsafeRawBufferPointer) -> Bool {
+    package func equalsIgnoringCase(_ other: UnsafeRawBufferPointer) -> Bool {
         guard count == other.count else { return false }
         guard count >= 8 else {
             for index in 0..<count where self[index].lowercased != other[index].lowercased { return false }
@@ -29,13 +29,13 @@ extension UnsafeRawBufferPointer {
     }
 
     /// Whether these bytes equal `other`, ignoring the case of ASCII letters.
-    func equalsIgnoringCase(_ other: StaticString) -> Bool { equalsIgnoringCase(other.bytes) }
+    package func equalsIgnoringCase(_ other: StaticString) -> Bool { equalsIgnoringCase(other.bytes) }
 
     /// The bytes in `range`, as a buffer whose indices start at 0.
-    func slice(_ range: Range<Int>) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: self[range]) }
+    package func slice(_ range: Range<Int>) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: self[range]) }
 
     /// These bytes without spaces and tabs at either end (OWS, RFC 9110 section 5.6.3).
-    var trimmed: UnsafeRawBufferPointer {
+    package var trimmed: UnsafeRawBufferPointer {
         var start = 0
         var end = count
         while start < end, self[start].isBlank { start += 1 }
@@ -43,26 +43,8 @@ extension UnsafeRawBufferPointer {
         return slice(start..<end)
     }
 
-    /// Calls `body` with each trimmed element of a comma-separated list, except empty ones (RFC 9110 section 5.6.1.2). Commas in
-    /// quoted strings do not separate elements. `body` returns false to stop.
-    func forEachListElement(_ body: (UnsafeRawBufferPointer) -> Bool) {
-        var start = 0
-        var quoted = false
-        var index = 0
-        while index <= count {
-            let atEnd = index == count
-            if !atEnd, self[index] == UInt8(ascii: "\"") { quoted.toggle() }
-            if atEnd || (self[index] == UInt8(ascii: ",") && !quoted) {
-                let element = slice(start..<index).trimmed
-                if !element.isEmpty, !body(element) { return }
-                start = index + 1
-            }
-            index += 1
-        }
-    }
-
     /// The decimal number in these bytes; nil without digits, with other characters, or for a number beyond `Int`.
-    var decimal: Int? {
+    package var decimal: Int? {
         guard !isEmpty, count <= 19 else { return nil }
         var value = 0
         for byte in self {

@@ -51,10 +51,9 @@ enum HeadSemantics {
     private static func endsWithChunked(_ value: UnsafeRawBufferPointer) -> Bool {
         var count = 0
         var last = false
-        value.forEachListElement { coding in
+        for coding in FieldList(value) {
             last = coding.equalsIgnoringCase("chunked")
             if last { count += 1 }
-            return true
         }
         return last && count == 1
     }
@@ -64,10 +63,9 @@ enum HeadSemantics {
         guard head.has(.connection) else { return }
         var closes = false
         for field in head.fields where field.known == .connection {
-            head.bytes.slice(field.value).forEachListElement { option in
+            for option in FieldList(head.bytes.slice(field.value)) {
                 if option.equalsIgnoringCase("close") { closes = true }
                 if option.equalsIgnoringCase("keep-alive") { head.keepsAlive = true }
-                return true
             }
         }
         if closes { head.keepsAlive = false }

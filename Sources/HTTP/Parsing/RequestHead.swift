@@ -83,6 +83,14 @@ struct RequestHead {
         return nil
     }
 
+    /// Calls `body` with the value of every field of that name, in order.
+    func forEachValue(of name: HTTPFieldName, _ body: (UnsafeRawBufferPointer) -> Void) {
+        let wanted = name.bytes
+        for field in fields where field.name.count == wanted.count {
+            if bytes.slice(field.name).equalsIgnoringCase(wanted) { body(bytes.slice(field.value)) }
+        }
+    }
+
     /// Calls `body` with the value of every field of that kind, in order.
     func forEach(_ known: KnownField, _ body: (UnsafeRawBufferPointer) -> Void) {
         guard has(known) else { return }

@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// The four forms of a request target (RFC 9112 section 3.2).
 enum RequestTarget {
     /// Checks the target and reduces an absolute-form to what follows its authority, which then replaces `host`.
@@ -14,7 +16,7 @@ enum RequestTarget {
             guard target.count == 1, head.method == .options else { throw .malformedTarget }
         default: try reduceAbsoluteForm(&head, target)
         }
-        guard isURI(head.bytes.slice(head.target)) else { throw .malformedTarget }
+        guard isAcceptable(head.bytes.slice(head.target)) else { throw .malformedTarget }
     }
 
     private static func reduceAbsoluteForm(
@@ -40,24 +42,11 @@ enum RequestTarget {
         head.hasEmptyPath = head.target.isEmpty
     }
 
-    /// Whether the target, which is visible ASCII, has no fragment and two hexadecimal digits behind each percent sign.
-    private static func isURI(_ target: UnsafeRawBufferPointer) -> Bool {
-        var index = 0
-        while index < target.count {
-            index = ByteWord.firstMark(in: target, from: index) {
-                $0.equal(to: UInt8(ascii: "#")) | $0.equal(to: UInt8(ascii: "%"))
-            }
-            guard index < target.count else { return true }
-            switch target[index] {
-            case UInt8(ascii: "#"): return false
-            case UInt8(ascii: "%"):
-                guard index + 2 < target.count, target[index + 1].hexDigit != nil, target[index + 2].hexDigit != nil
-                else { return false }
-                index += 3
-            default: index += 1
-            }
-        }
-        return true
+    /// Whether the target, which is visible ASCII, has no fragment. A percent sign without two hexadecimal digits is left to the
+    /// handler: browsers send those in a typed address unchanged.
+    private static func isAcceptable(_ target: UnsafeRawBufferPointer) -> Bool {
+        guard let base = target.baseAddress else { return true }
+        return memchr(base, Int32(UInt8(ascii: "#")), target.count) == nil
     }
 }
 

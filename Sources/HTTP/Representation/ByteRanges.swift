@@ -28,14 +28,14 @@ enum ByteRanges: Equatable, Sendable {
         var ranges: [Range<Int>] = []
         var count = 0
         var malformed = false
-        set.forEachListElement { element in
+        for element in FieldList(set) {
             count += 1
             switch Self.parse(element, length: length) {
             case .ignored: malformed = true
             case .single(let range): Self.merge(range, into: &ranges)
             default: break
             }
-            return !malformed && count <= Self.limit
+            if malformed || count > Self.limit { break }
         }
         if malformed || count == 0 || count > Self.limit {
             self = .ignored

@@ -99,6 +99,7 @@ final class Validators: Sendable {
     /// The date in a field's value; nil if that is not a date.
     func date(_ value: UnsafeRawBufferPointer, now: Int) -> Int? {
         if let lastModified, lastModifiedText.withUnsafeBytes({ value.equals($0) }) { return lastModified }
+        guard value.count <= HTTPDate.maxLength else { return nil }
         return HTTPDate.parse(String(decoding: value, as: UTF8.self), now: now)
     }
 }
@@ -118,15 +119,13 @@ enum EntityTag {
     static func list(_ list: UnsafeRawBufferPointer, names tag: UnsafeRawBufferPointer, weakly: Bool) -> Bool {
         // The usual case: the tag of an earlier response.
         if list.equals(tag) || list.equals("*") { return true }
-        var found = false
-        list.forEachListElement { element in
+        for element in FieldList(list, hasEscapes: false) {
             var candidate = element
             if weakly, element.count > 2, element[0] == UInt8(ascii: "W"), element[1] == UInt8(ascii: "/") {
                 candidate = element.slice(2..<element.count)
             }
-            found = candidate.equals(tag)
-            return !found
+            if candidate.equals(tag) { return true }
         }
-        return found
+        return false
     }
 }

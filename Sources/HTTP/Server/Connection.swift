@@ -122,6 +122,8 @@ final class Connection {
 struct Exchange {
     /// When the head was complete, in nanoseconds of the loop's clock; 0 while no exchange is in progress.
     var started: UInt64 = 0
+    /// The client, from a trusted proxy or from the connection.
+    var client: IPAddress?
     /// The generated id of the request; 0 if the client's own is used.
     var generatedID: UInt64 = 0
     /// Status of the response; 0 until it is known.

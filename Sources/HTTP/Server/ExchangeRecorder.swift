@@ -3,7 +3,6 @@ internal import SystemIO
 /// A recorder of a loop's exchanges, from which it creates entries of the access log. It belongs to one loop thread.
 final class ExchangeRecorder {
     private let batches: AccessRecorder
-    private let proxies: TrustedProxies
     private let clock: LoopClock
     private let parser: RequestHeadParser
     private let recordsClientFields: Bool
@@ -18,7 +17,6 @@ final class ExchangeRecorder {
 
     init(_ log: AccessLog, settings: LoopSettings, clock: LoopClock) {
         batches = AccessRecorder(log)
-        proxies = settings.proxies
         parser = settings.parser
         recordsClientFields = settings.recordsClientFields
         self.clock = clock
@@ -32,14 +30,14 @@ final class ExchangeRecorder {
 
     /// Records an exchange whose response was sent at once.
     func record(_ connection: Connection, _ headers: HTTPHeaders, _ head: RequestHead, isComplete: Bool) {
-        var entry = AccessEntry(client: client(connection, head))
+        var entry = AccessEntry(client: connection.exchange.client)
         complete(&entry, connection, isComplete: isComplete)
         withTexts(connection, headers, head) { batches.record(entry, $0) }
     }
 
     /// The entry of a response that is still being sent.
     func draft(_ connection: Connection, _ headers: HTTPHeaders, _ head: RequestHead) -> AccessDraft {
-        var draft = AccessDraft(entry: AccessEntry(client: client(connection, head)), text: [])
+        var draft = AccessDraft(entry: AccessEntry(client: connection.exchange.client), text: [])
         withTexts(connection, headers, head) { $0.forEach(lengthsIn: &draft.entry) { draft.text += $0 } }
         return draft
     }
@@ -57,7 +55,7 @@ final class ExchangeRecorder {
 
     /// Starts the entry of a response that is staged.
     func stage(_ connection: Connection, _ headers: HTTPHeaders, _ head: RequestHead) -> StagedEntry {
-        var entry = AccessEntry(client: client(connection, head))
+        var entry = AccessEntry(client: connection.exchange.client)
         withTexts(connection, headers, head) { $0.forEach(lengthsIn: &entry, stagedTexts.append) }
         return StagedEntry(entry: entry, texts: stagedTexts.keep())
     }
@@ -76,10 +74,6 @@ final class ExchangeRecorder {
 
     /// Discards the texts of staged entries.
     func removeStaged() { stagedTexts.removeAll() }
-
-    private func client(_ connection: Connection, _ head: RequestHead) -> IPAddress? {
-        proxies.origin(peer: connection.peer, head: head).client
-    }
 
     /// Adds what is known at the end of the exchange.
     private func complete(_ entry: inout AccessEntry, _ connection: Connection, isComplete: Bool) {

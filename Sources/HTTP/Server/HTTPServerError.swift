@@ -27,7 +27,7 @@ package enum HTTPServerError: Error, Sendable, Equatable, CustomStringConvertibl
 
     package var description: String {
         switch self {
-        case .invalidSetting(let name, let problem): "\(name) \(problem)."
+        case .invalidSetting(let name, let problem): "server.\(name) \(problem)."
         case .unknownHost(let host): "The host \(host) cannot be resolved to an address."
         case .unknownGroup(let group): "The group \(group) does not exist."
         case .addressInUse(let endpoint): "Another process already listens on \(endpoint)."

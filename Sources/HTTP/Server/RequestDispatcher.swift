@@ -14,13 +14,12 @@ final class RequestDispatcher {
     /// Starts the exchange of a complete head, and asks the handler for its reply.
     @inline(__always)
     func dispatch(_ connection: Connection, _ head: RequestHead) -> HTTPReply {
-        startExchange(connection)
+        let origin = startExchange(connection, head)
         connection.exchange.closes = !head.keepsAlive
         connection.exchange.awaitsContinue = head.expectsContinue
         connection.exchange.allowsInterim = head.minorVersion > 0
         connection.exchange.generatedID = hasUsableID(head) ? 0 : requestIDs.next()
         connection.body = head.framing == .none ? nil : BodyDecoder(head.framing)
-        let origin = proxies.origin(peer: connection.peer, head: head)
         return withUnsafePointer(to: head) {
             handler.respond(to: HTTPRequest(head: $0, generatedID: connection.exchange.generatedID, origin: origin))
         }
@@ -28,14 +27,16 @@ final class RequestDispatcher {
 
     /// Prepares the exchange of a request that the engine refuses, which may have started already.
     func startRefusal(_ connection: Connection, _ head: RequestHead) {
-        if connection.exchange.started == 0 { startExchange(connection) }
+        if connection.exchange.started == 0 { _ = startExchange(connection, head) }
         if connection.exchange.generatedID == 0, !hasUsableID(head) { connection.exchange.generatedID = requestIDs.next() }
         connection.exchange.closes = true
     }
 
-    private func startExchange(_ connection: Connection) {
-        connection.exchange = Exchange(started: clock.now)
+    private func startExchange(_ connection: Connection, _ head: RequestHead) -> TrustedProxies.Origin {
+        let origin = proxies.origin(peer: connection.peer, head: head)
+        connection.exchange = Exchange(started: clock.now, client: origin.client)
         connection.deadline = .max
+        return origin
     }
 
     private func hasUsableID(_ head: RequestHead) -> Bool {

@@ -24,23 +24,32 @@ package struct ServerClient: Sendable {
     private let usesProxies: Bool
 
     /// - Parameters:
-    ///   - server: The base URL, such as `http://127.0.0.1:8080`. It may have a path, for a server behind a proxy.
+    ///   - server: The base URL, such as `http://127.0.0.1:8080`, or `unix:` and the path of a socket. A URL may have a path, for a
+    ///     server behind a proxy.
     ///   - token: The admin token.
     ///   - timeout: The limit for a whole request, in seconds.
     ///   - unixPath: A socket that is connected to in place of the URL's host and port.
     ///   - usesProxies: Whether variables such as `http_proxy` apply.
     package init(server: String, token: String?, timeout: Int = 60, unixPath: String? = nil, usesProxies: Bool = true) {
-        self.server = server.hasSuffix("/") ? String(server.dropLast()) : server
+        let socket = Self.socketPath(server)
+        self.server = socket == nil ? server : "http://localhost"
         self.token = token
         self.timeout = timeout
-        self.unixPath = unixPath
+        self.unixPath = unixPath ?? socket
         self.usesProxies = usesProxies
+    }
+
+    /// The path in an address of the form `unix:PATH`; nil for another one.
+    package static func socketPath(_ server: String) -> String? {
+        let scheme = "unix:"
+        guard server.hasPrefix(scheme), server.utf8.count > scheme.utf8.count else { return nil }
+        return String(server.dropFirst(scheme.count))
     }
 
     /// Sends a request and waits for its answer.
     ///
     /// - Parameters:
-    ///   - target: The encoded path and query.
+    ///   - target: The encoded path and query, which follow the base URL; empty for that URL itself.
     ///   - body: A text and its media type.
     ///   - followsRedirects: Whether up to five redirects are followed.
     /// - Throws: ``FetchError`` if no answer arrives.
@@ -49,7 +58,8 @@ package struct ServerClient: Sendable {
     ) throws(FetchError) -> Answer {
         guard CurlLibrary.prepare() else { throw .exhausted(cause: "curl_global_init") }
         var easy = try EasyHandle<FetchError>()
-        try easy.set(CURLOPT_URL, server + target)
+        let base = server.hasSuffix("/") && !target.isEmpty ? String(server.dropLast()) : server
+        try easy.set(CURLOPT_URL, base + target)
         try easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
         try easy.set(CURLOPT_FOLLOWLOCATION, followsRedirects ? 1 : 0)
         try easy.set(CURLOPT_MAXREDIRS, 5)

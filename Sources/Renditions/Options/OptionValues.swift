@@ -8,18 +8,18 @@ package enum DecimalText {
     /// Parses a whole number of up to nine digits.
     package static func whole(_ text: some StringProtocol) -> Int? {
         // The product of a number of nine digits and a scale fits in an Int.
-        isDigits(text) && text.utf8.count <= 9 ? Int(text) : nil
+        text.utf8.count <= 9 && isDigits(text.utf8) ? Int(text) : nil
     }
 
     /// Parses a number and multiplies it by `scale`, a power of ten. The result is rounded to the nearest whole number.
     package static func scaled(_ text: String, by scale: Int) -> Int? {
-        let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let first = parts.first, let whole = whole(first) else { return nil }
+        let parts = text.utf8.split(separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
+        guard let first = parts.first, let whole = whole(Substring(first)) else { return nil }
         if parts.count == 1 { return whole * scale }
         guard isDigits(parts[1]) else { return nil }
         var value = whole * scale
         var unit = scale
-        for digit in parts[1].utf8.map({ Int($0 - UInt8(ascii: "0")) }) {
+        for digit in parts[1].lazy.map({ Int($0 - UInt8(ascii: "0")) }) {
             if unit == 1 {
                 // The first digit after the last one that counts decides.
                 return digit >= 5 ? value + 1 : value
@@ -37,8 +37,8 @@ package enum DecimalText {
         return digits.isEmpty ? String(value / scale) : "\(value / scale).\(digits)"
     }
 
-    private static func isDigits(_ text: some StringProtocol) -> Bool {
-        !text.isEmpty && text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+    private static func isDigits(_ text: some Collection<UInt8>) -> Bool {
+        !text.isEmpty && text.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
     }
 }
 

@@ -38,7 +38,9 @@ package struct Rendition: Sendable, Hashable {
     /// - Throws: ``RenditionError/invalidOption(name:reason:)`` if the option is unknown, has no effect on the format, or is out
     ///   of range.
     package mutating func set(_ name: String, to value: String) throws(RenditionError) {
-        guard let option = RenditionOption(rawValue: name) else { throw .invalidOption(name: name, reason: "is not known") }
+        guard let option = RenditionOption(rawValue: name) else {
+            throw .invalidOption(name: name, reason: RenditionOption.isUnknown(name))
+        }
         guard option.applies(to: format) else {
             throw .invalidOption(name: name, reason: "has no effect on \(format.rawValue)")
         }

@@ -54,7 +54,7 @@ package struct RenditionPresets: Sendable, Equatable {
         }
         for option in new {
             guard let known = RenditionOption(rawValue: option.name) else {
-                throw .invalidOption(name: option.name, reason: "is not known")
+                throw .invalidOption(name: option.name, reason: RenditionOption.isUnknown(option.name))
             }
             var values = TranscodeOptions()
             try known.read(option.value, into: &values)

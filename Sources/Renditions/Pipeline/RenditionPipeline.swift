@@ -210,7 +210,7 @@ package struct RenditionPipeline: Sendable {
     ///
     /// - Parameter allowance: Used before the shared tier is asked, because ids without an object cost a request each.
     /// - Throws: ``RenditionError/rateLimited(retryAfter:)`` if the client has used up its allowance,
-    ///   ``RenditionError/overloaded(cause:)`` if the shared tier cannot tell.
+    ///   ``RenditionError/storageFailed(cause:)`` if the shared tier cannot tell.
     package func object(
         _ id: ObjectID, fileExtension: String, allowance: MissAllowance
     ) async throws(RenditionError) -> CachedRendition? {

@@ -114,12 +114,12 @@ struct SharedRenditions: Sendable {
 
     /// Publishes an object from the shared tier in the local cache; nil if the tier does not have it.
     ///
-    /// - Throws: ``RenditionError/overloaded(cause:)`` if the tier cannot tell, or the cache takes no file at the moment.
+    /// - Throws: ``RenditionError/storageFailed(cause:)`` if the tier cannot tell, or the cache takes no file at the moment.
     func load(_ id: ObjectID, fileExtension: String) async throws(RenditionError) -> CachedRendition? {
         switch await receive(id, fileExtension, cache.epoch(for: nil), alias: { _ in nil }) {
         case .published(let outcome): return outcome.rendition
         case .absent: return nil
-        case .unavailable(let cause): throw .overloaded(cause: cause)
+        case .unavailable(let cause): throw .storageFailed(cause: cause)
         }
     }
 

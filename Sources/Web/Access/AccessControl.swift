@@ -73,7 +73,7 @@ package struct AccessControl: Sendable {
 
     /// Refuses a request that a fetch of this service has caused. Hits skip the check: without a fetch there is no loop.
     func checkLoop(_ request: borrowing HTTPRequest) throws(Problem) {
-        if loop.occurs(in: request.headers("CDN-Loop")) { throw .loop }
+        if loop.occurs(in: request) { throw .loop }
     }
 
     /// The permission to cause a miss.
@@ -178,9 +178,9 @@ struct ClientContext: Sendable {
     init(_ request: borrowing HTTPRequest, _ access: AccessControl, _ key: SigningKey? = nil) {
         host = request.host
         scheme = request.scheme
-        urgency = PriorityField.urgency(request.header("Priority"))
+        urgency = PriorityField.urgency(request)
         network = request.clientAddress.map(ClientNetwork.init)
         allowance = access.allowance(network, key)
-        prefersAsync = PreferField.namesAsync(request.headers("Prefer"))
+        prefersAsync = PreferField.namesAsync(request)
     }
 }

@@ -21,7 +21,7 @@ package struct TargetSigner: Sendable {
     ) -> String? {
         guard let options = signed(format, options, of: source, expires: expires) else { return nil }
         let words = [format.rawValue] + options.map { "\($0.name)=\($0.value)" }
-        return "/" + words.joined(separator: ",") + (source.map { "/\($0.canonical)" } ?? "")
+        return "/" + words.joined(separator: ",") + (source.map { "/\($0.text)" } ?? "")
     }
 
     /// Returns the options with `expires` and `sig`, for a target of another form: a mount's query. The parameters are those of

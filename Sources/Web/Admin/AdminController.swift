@@ -78,9 +78,9 @@ struct AdminController: Sendable {
     /// - Throws: `not_found` if the admin interface is off, or `unauthorized`.
     func authorize(_ authorization: String?) throws(Problem) {
         guard let token else { throw .notFound("The admin interface is off: no admin token is configured.") }
-        let words = (authorization ?? "").split(separator: " ", maxSplits: 1)
-        guard words.count == 2, words[0].lowercased() == "bearer",
-            ConstantTime.areEqual(SHA256.hash(words[1].utf8), token)
+        let words = (authorization ?? "").utf8.split(separator: UInt8(ascii: " "), maxSplits: 1)
+        guard words.count == 2, Substring(words[0]).lowercased() == "bearer",
+            ConstantTime.areEqual(SHA256.hash(words[1]), token)
         else { throw .unauthorized }
     }
 

@@ -1,20 +1,54 @@
-internal import Renditions
+internal import HTTP
 
-/// The media ranges of a request's `Accept` fields (RFC 9110 section 12.5.1).
+/// The media ranges of a request's `Accept` fields (RFC 9110 section 12.5.1) that decide about a response.
+///
+/// Reads the bytes of the fields once and allocates nothing, because the path of a negotiated hit uses it.
 struct AcceptField {
-    /// A media range with its weight in thousandths.
-    private struct Range {
-        var name: String
-        var weight: Int
+    /// A media range on which some response depends.
+    private enum MediaRange: Int {
+        case mp4, anyVideo, avif, gif, anyImage, any, html, anyText, plain, events, problem, json, anyApplication, openMetrics
+
+        init?(_ name: UnsafeRawBufferPointer) {
+            func named(_ ranges: (MediaRange, StaticString)...) -> MediaRange? {
+                for (range, text) in ranges where name.equalsIgnoringCase(text) { return range }
+                return nil
+            }
+            let range: MediaRange? =
+                switch name.count {
+                case 3: named((.any, "*/*"))
+                case 6: named((.anyText, "text/*"))
+                case 7: named((.anyImage, "image/*"), (.anyVideo, "video/*"))
+                case 9: named((.mp4, "video/mp4"), (.gif, "image/gif"), (.html, "text/html"))
+                case 10: named((.avif, "image/avif"), (.plain, "text/plain"))
+                case 13: named((.anyApplication, "application/*"))
+                case 16: named((.json, "application/json"))
+                case 17: named((.events, "text/event-stream"))
+                case 24: named((.problem, "application/problem+json"))
+                case 28: named((.openMetrics, "application/openmetrics-text"))
+                default: nil
+                }
+            guard let range else { return nil }
+            self = range
+        }
     }
 
-    private let ranges: [Range]
+    /// By range, its weight in thousandths; -1 if the field does not have it.
+    private var weights = InlineArray<14, Int16>(repeating: -1)
 
-    /// - Parameter values: The values of all `Accept` fields of the request.
-    init(_ values: [String]) {
-        ranges = ListField.elements(values).map { element in
-            let weights = element.parameters.filter { $0.hasPrefix("q=") }.map { Self.weight($0.dropFirst(2)) }
-            return Range(name: element.name, weight: weights.first ?? 1000)
+    init(_ request: borrowing HTTPRequest) {
+        request.forEachValue(of: "Accept") { add($0) }
+    }
+
+    /// A field without elements.
+    init() {}
+
+    /// Adds the elements of one field. Of repeated ranges, the one with the highest weight counts.
+    mutating func add(_ value: UnsafeRawBufferPointer) {
+        for bytes in FieldList(value) {
+            let element = FieldElement(bytes)
+            guard let range = MediaRange(element.value) else { continue }
+            let weight = element.parameter("q").map(Self.weight) ?? 1000
+            weights[range.rawValue] = max(weights[range.rawValue], weight)
         }
     }
 
@@ -35,40 +69,49 @@ struct AcceptField {
     ///
     /// - Parameter offersSequence: Whether there is an image sequence to send.
     func preference(offersSequence: Bool) -> Preference {
-        let original = weight(of: "image/gif", "image/*", "*/*") ?? 0
-        let sequence = offersSequence ? weight(of: "image/avif") ?? 0 : 0
+        let original = weight(.gif) ?? weight(.anyImage) ?? weight(.any) ?? 0
+        let sequence = offersSequence ? weight(.avif) ?? 0 : 0
         let isSequenceAcceptable = sequence > 0 && sequence >= original
-        if let video = weight(of: "video/mp4", "video/*"), video > 0, video >= original {
-            let isWeighed = weight(of: "video/mp4") != nil
+        if let video = weight(.mp4) ?? weight(.anyVideo), video > 0, video >= original {
+            let isWeighed = weight(.mp4) != nil
             if !isWeighed || !isSequenceAcceptable || video >= sequence { return .video }
         }
         return isSequenceAcceptable ? .sequence : .original
     }
 
     /// Whether the field names a stream of events. Wildcards do not name it: programs send them.
-    var namesEvents: Bool { weight(of: "text/event-stream") ?? 0 > 0 }
+    var namesEvents: Bool { weight(.events) ?? 0 > 0 }
 
     /// Whether the error of a page is sent as HTML instead of JSON. `*/*` does not name HTML: programs send it.
     var prefersPage: Bool {
-        guard let page = weight(of: "text/html", "text/*"), page > 0 else { return false }
-        let json = ["application/problem+json", "application/json"].compactMap { weight(of: $0, "application/*") }
-        return page >= json.max() ?? 0
+        guard let page = weight(.html) ?? weight(.anyText), page > 0 else { return false }
+        let application = weight(.anyApplication) ?? 0
+        return page >= max(weight(.problem) ?? application, weight(.json) ?? application)
     }
 
-    /// The weight of the most specific range in the field.
-    ///
-    /// - Parameter names: A media type and the wildcards that include it, the most specific first.
-    /// - Returns: Thousandths; nil if the field has none of them.
-    private func weight(of names: String...) -> Int? {
-        for name in names {
-            if let weight = ranges.filter({ $0.name == name }).map(\.weight).max() { return weight }
+    /// Whether the metrics are sent as OpenMetrics: only if the client names it with at least the weight of plain text.
+    var prefersOpenMetrics: Bool {
+        guard let openMetrics = weight(.openMetrics), openMetrics > 0 else { return false }
+        return openMetrics >= max(weight(.plain) ?? 0, weight(.anyText) ?? 0, weight(.any) ?? 0)
+    }
+
+    /// The weight of a range in thousandths; nil if the field does not have it.
+    private func weight(_ range: MediaRange) -> Int16? {
+        let weight = weights[range.rawValue]
+        return weight < 0 ? nil : weight
+    }
+
+    /// A weight (RFC 9110 section 12.4.2) in thousandths. A malformed weight counts as 1, because the client names the range. Decimals
+    /// after the third are ignored.
+    private static func weight(_ text: UnsafeRawBufferPointer) -> Int16 {
+        guard text.first == UInt8(ascii: "0"), text.count == 1 || text[1] == UInt8(ascii: ".") else { return 1000 }
+        var weight: Int16 = 0
+        var unit: Int16 = 100
+        for byte in text.dropFirst(2) {
+            guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else { return 1000 }
+            weight += Int16(byte - UInt8(ascii: "0")) * unit
+            unit /= 10
         }
-        return nil
-    }
-
-    /// A weight with up to three decimals (RFC 9110 section 12.4.2) in thousandths. A malformed weight counts as 1, because the
-    /// client names the range.
-    private static func weight(_ text: Substring) -> Int {
-        DecimalText.scaled(String(text), by: 1000).map { min($0, 1000) } ?? 1000
+        return weight
     }
 }

@@ -1,3 +1,4 @@
+internal import HTTP
 internal import Sandbox
 
 // What a request prefers: how soon it is answered, and whether it waits for the result.
@@ -7,11 +8,20 @@ enum PriorityField {
     /// The urgency of the field's parameter `u`; a visitor's if the field has none, or only malformed ones.
     ///
     /// Reads the part of a structured dictionary (RFC 9651) that is needed: the last `u` that is a whole number from 0 to 7.
-    static func urgency(_ value: String?) -> Urgency {
+    static func urgency(_ request: borrowing HTTPRequest) -> Urgency {
         var urgency = Urgency.visitor
-        for member in (value ?? "").split(separator: ",") {
-            let item = member.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }
-            guard item.hasPrefix("u="), let level = Int(item.dropFirst(2)), (0...7).contains(level) else { continue }
+        request.forEachValue(of: "Priority") { urgency = Self.urgency($0) ?? urgency }
+        return urgency
+    }
+
+    /// The same of one field; nil if it has none.
+    static func urgency(_ value: UnsafeRawBufferPointer) -> Urgency? {
+        var urgency: Urgency?
+        for member in FieldList(value) {
+            let item = FieldElement(member).value
+            guard item.count > 2, item[0] == UInt8(ascii: "u"), item[1] == UInt8(ascii: "="),
+                let level = item.slice(2..<item.count).decimal, level <= 7
+            else { continue }
             urgency = Urgency(level: level)
         }
         return urgency
@@ -21,7 +31,37 @@ enum PriorityField {
 /// The request field `Prefer` (RFC 7240).
 enum PreferField {
     /// Whether the client prefers an answer at once to one with the result.
-    static func namesAsync(_ values: [String]) -> Bool {
-        ListField.elements(values).contains { $0.name == "respond-async" }
+    static func namesAsync(_ request: borrowing HTTPRequest) -> Bool {
+        var isNamed = false
+        request.forEachValue(of: "Prefer") { if !isNamed { isNamed = namesAsync($0) } }
+        return isNamed
+    }
+
+    /// The same of one field.
+    static func namesAsync(_ value: UnsafeRawBufferPointer) -> Bool {
+        FieldList(value).contains { FieldElement($0).value.equalsIgnoringCase("respond-async") }
+    }
+}
+
+/// This service's name in `CDN-Loop` (RFC 8586). Fetches carry it, so a request that carries it was caused by a fetch of this
+/// service.
+struct LoopToken: Sendable {
+    private let name: [UInt8]
+
+    /// - Parameter name: A token or a host.
+    init(_ name: String) {
+        self.name = Array(name.utf8)
+    }
+
+    /// Whether an element of the request's fields has the name.
+    func occurs(in request: borrowing HTTPRequest) -> Bool {
+        var occurs = false
+        request.forEachValue(of: "CDN-Loop") { if !occurs { occurs = self.occurs(in: $0) } }
+        return occurs
+    }
+
+    /// The same of one field.
+    func occurs(in value: UnsafeRawBufferPointer) -> Bool {
+        name.withUnsafeBytes { name in FieldList(value).contains { FieldElement($0).value.equalsIgnoringCase(name) } }
     }
 }

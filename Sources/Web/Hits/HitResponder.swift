@@ -25,8 +25,8 @@ struct HitResponder: Sendable {
         guard method == .get || method == .head, let entry = memo.entry(for: request.targetBytes) else { return nil }
         if let expires = entry.expires, access.signatures.hasExpired(expires) { return nil }
         if let alias = entry.alias {
-            let key = entry.negotiated.map { negotiatedKey(alias, $0.sequence, $0.original, request) } ?? alias
-            guard let rendition = fresh(key) else { return nil }
+            let found = entry.negotiated.map { negotiated(alias, $0.sequence, $0.original, request) } ?? fresh(alias)
+            guard let rendition = found else { return nil }
             if let key = entry.key { access.countHit(key) }
             return responder.hit(rendition, .source, entry.terms)
         }
@@ -34,17 +34,19 @@ struct HitResponder: Sendable {
         return objectResponse(object.id, object.fileExtension)
     }
 
-    /// The key of the rendition that `Accept` selects, or of the GIF if that is smaller.
-    private func negotiatedKey(
+    /// The rendition that `Accept` selects, or the GIF if that is smaller; nil if it is not in memory or not fresh.
+    private func negotiated(
         _ video: AliasKey, _ sequence: AliasKey?, _ original: AliasKey, _ request: borrowing HTTPRequest
-    ) -> AliasKey {
-        let key =
-            switch AcceptField(request.headers("Accept")).preference(offersSequence: sequence != nil) {
+    ) -> CachedRendition? {
+        let key: AliasKey? =
+            switch AcceptField(request).preference(offersSequence: sequence != nil) {
             case .video: video
-            case .sequence: sequence ?? original
-            case .original: original
+            case .sequence: sequence
+            case .original: nil
             }
-        return key != original && fresh(key).map(responder.isLargerThanSource) == true ? original : key
+        guard let key else { return fresh(original) }
+        guard let rendition = fresh(key) else { return nil }
+        return responder.isLargerThanSource(rendition) ? fresh(original) : rendition
     }
 
     /// The response with a rendition of a source, if it is in memory and fresh.

@@ -28,7 +28,7 @@ struct MetricsController: Sendable {
 
     func answer(_ request: borrowing HTTPRequest) throws(Problem) -> HTTPReply {
         if !allowed.contains(request.clientAddress) { try admin.authorize(request.header("Authorization")) }
-        let format = ExpositionFormat.preferred(accept: request.header("Accept"))
+        let format: ExpositionFormat = AcceptField(request).prefersOpenMetrics ? .openMetrics : .prometheus
         return .later { [registry, threads] in
             guard let text = await threads.run({ registry.text(format) }) else {
                 return ProblemDocument.response(.draining)

@@ -93,8 +93,10 @@ struct RouteNames {
     }
 
     /// The index of the name of a target's route.
+    ///
+    /// - Parameter target: Empty if the request could not be parsed.
     mutating func index(of target: UnsafeRawBufferPointer) -> Int {
-        guard let word = Word(target: target) else { return Self.other }
+        guard !target.isEmpty, let word = Word(target: target) else { return Self.other }
         if word != latest.word { latest = (word, indices[word] ?? Self.other) }
         return latest.index
     }

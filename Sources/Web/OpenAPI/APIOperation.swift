@@ -49,6 +49,8 @@ package struct APIOperation: Sendable {
     var problems: [ProblemTable.Row] = []
     /// Whether the operation needs the admin token.
     var needsToken = false
+    /// Whether browsers get its problems as pages.
+    var hasErrorPages = false
 
     // MARK: The table
 
@@ -83,12 +85,13 @@ package struct APIOperation: Sendable {
                 APIOperation(
                     method: "get", path: "/\(name)", id: "get_\(name)",
                     summary: "The rendition \(name) of a source.", parameters: [url] + options + [prefer], answers: answers,
-                    problems: problems),
+                    problems: problems, hasErrorPages: format == .html),
                 APIOperation(
                     method: "get", path: "/\(name)/{source}", id: "get_\(name)_of",
                     summary:
                         "The same, with the source in the path. Options may also follow the format: /\(name),name=value/….",
-                    parameters: [source] + options + [prefer], answers: answers, problems: problems),
+                    parameters: [source] + options + [prefer], answers: answers, problems: problems,
+                    hasErrorPages: format == .html),
             ]
             if format != .html {
                 all.append(
@@ -136,7 +139,7 @@ package struct APIOperation: Sendable {
                 Answer(200, "The rendition.", APISchemas.anyRendition, fields: ["ETag", "Cache-Control", "Cache-Status"]),
                 Answer(206, "A part of it.", APISchemas.anyRendition, fields: ["Content-Range"]),
                 Answer(304, "The client has it already."),
-            ], problems: sourceProblems + ProblemTable.waiting)
+            ], problems: sourceProblems + ProblemTable.waiting, hasErrorPages: true)
     ]
 
     private static let objects = [
@@ -193,7 +196,13 @@ package struct APIOperation: Sendable {
     private static let statusRoutes = [
         APIOperation(
             method: "get", path: "/status/{id}", id: "get_status",
-            summary: "The progress of a request that did not wait, as JSON or as events.", parameters: [statusID],
+            summary: "The progress of a request that did not wait: as events if Accept names text/event-stream, else as JSON.",
+            parameters: [
+                statusID,
+                Parameter(
+                    name: "Last-Event-ID", place: "header", schema: APISchemas.text,
+                    summary: "The id of the last event that a client has received; after the final one, the answer is 204."),
+            ],
             answers: [
                 Answer(
                     200, "The progress.",

@@ -1,5 +1,5 @@
 /// A JSON value (RFC 8259).
-package indirect enum JSONValue: Sendable, Equatable {
+package indirect enum JSONValue: Sendable, Hashable {
     case null
     case bool(Bool)
     case number(Double)

@@ -24,6 +24,7 @@ package struct OpenAPIDocument: Sendable {
     ///
     /// - Parameter publicURL: The address at which clients reach the service; nil for that of the document.
     package static func document(_ presets: RenditionPresets, version: String, publicURL: String?) -> JSONValue {
+        var shared = SharedComponents()
         var paths: [String: [String: JSONValue]] = [:]
         for operation in APIOperation.table(presets) {
             let value = self.operation(operation)
@@ -32,6 +33,16 @@ package struct OpenAPIDocument: Sendable {
                 paths[operation.path]?["head"] = head(value, operation.id)
             }
         }
+        let places = paths.keys.sorted().flatMap { path in (paths[path] ?? [:]).keys.sorted().map { (path, $0) } }
+        for (path, method) in places {
+            if let operation = paths[path]?[method] { shared.count(operation) }
+        }
+        for (path, method) in places {
+            if let operation = paths[path]?[method] { paths[path]?[method] = shared.referring(operation) }
+        }
+        var components: [String: JSONValue] = shared.components.mapValues { .object($0) }
+        components["schemas"] = .object(APISchemas.named)
+        components["securitySchemes"] = ["token": ["type": "http", "scheme": "bearer"]]
         return [
             "openapi": "3.1.0",
             "info": [
@@ -42,10 +53,7 @@ package struct OpenAPIDocument: Sendable {
             ],
             "servers": [["url": .text(publicURL ?? "/")]],
             "paths": .object(paths.mapValues(JSONValue.object)),
-            "components": [
-                "schemas": .object(APISchemas.named),
-                "securitySchemes": ["token": ["type": "http", "scheme": "bearer"]],
-            ],
+            "components": .object(components),
         ]
     }
 
@@ -100,7 +108,7 @@ package struct OpenAPIDocument: Sendable {
         for (status, rows) in problems {
             var content: [String: JSONValue] = [ProblemDocument.contentType: APISchemas.problem(rows)]
             // Errors of pages are pages for browsers.
-            if operation.answers.contains(where: { $0.content.keys.contains { $0.hasPrefix("text/html") } }) {
+            if operation.hasErrorPages {
                 content["text/html; charset=utf-8"] = APISchemas.text
             }
             responses[String(status)] = [

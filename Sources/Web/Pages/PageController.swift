@@ -44,6 +44,10 @@ struct PageController: Sendable {
         pageScript = PageScript(crossOrigin: crossOrigin, startedAt: time(nil))
     }
 
+    /// Whether pages have addresses from the settings. Otherwise they repeat the host and the scheme of the request, so that caches must
+    /// compare them before each use: a client could have stored a page that sends others to a host of its own.
+    private var hasOwnAddress: Bool { policy.publicURL != nil }
+
     /// The script for pages with GIFs.
     func script() -> HTTPResponse { pageScript.response }
 
@@ -80,7 +84,7 @@ struct PageController: Sendable {
                 let contents = shown.contents(facts, poster: try shown.poster(facts))
                 let isComposed = shown.smallerVideo != nil || (result.isStorable && queueSmallerVideo(of: shown, client))
                 let lifetime: RenditionResponder.PageLifetime =
-                    shown.original != nil ? .temporary : isComposed ? .composed : .source
+                    shown.original != nil || !hasOwnAddress ? .temporary : isComposed ? .composed : .source
                 return responder.pageResponse(result, shown.terms, lifetime) {
                     playerPage.resource(contents, fields: $0, lastModified: shown.lastModified(result.rendition))
                 }
@@ -143,7 +147,7 @@ struct PageController: Sendable {
                 let contents = page.contents(facts, poster: thumbnail ?? poster)
                 let maxAge = responder.caching.lifetime(of: result, page.terms)
                 let document = OEmbed(contents, query, hasThumbnail: thumbnail != nil, maxAge: maxAge)
-                return responder.pageResponse(result, page.terms) { fields in
+                return responder.pageResponse(result, page.terms, hasOwnAddress ? .source : .temporary) { fields in
                     let text = JSONText.encode(document)
                     return HTTPResource(
                         bytes: text, contentType: Rendition.Format.json.contentType,

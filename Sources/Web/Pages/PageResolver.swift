@@ -41,7 +41,7 @@ struct PageResolver: Sendable {
     /// not negotiate has no address of the GIF, and its origin is not shown to clients.
     private func original(_ parsed: ParsedTarget, _ source: SourceURL) -> String? {
         guard parsed.onMiss == .original || parsed.onError == .original else { return nil }
-        guard let mount = parsed.mount, let address = parsed.address else { return source.canonical }
+        guard let mount = parsed.mount, let address = parsed.address else { return source.text }
         return mount.negotiates && parsed.credentials?.signature == nil ? root + address.source : nil
     }
 
@@ -92,7 +92,9 @@ struct PageResolver: Sendable {
     /// client used.
     private func ownTarget(_ url: String, _ client: ClientContext) -> (base: String, target: String)? {
         let bases = publicURL.map { [$0] } ?? client.host.map { ["http://\($0)", "https://\($0)"] } ?? []
-        for base in bases where url.hasPrefix(base + "/") { return (base, String(url.dropFirst(base.count))) }
+        for base in bases where url.utf8.starts(with: "\(base)/".utf8) {
+            return (base, String(url[...].droppingBytes(base.utf8.count)))
+        }
         return nil
     }
 }

@@ -58,7 +58,7 @@ struct RequestedPage: Sendable {
 extension SourceURL {
     /// The name of a source in titles: the last segment of its path, or its host if the path is empty.
     fileprivate var name: String {
-        let last = path.split(separator: "/").last.map { PercentEncoding.decode($0) ?? String($0) }
+        let last = path[...].parts(at: UInt8(ascii: "/")).last.map { PercentEncoding.decode($0) ?? String($0) }
         return last ?? host
     }
 }

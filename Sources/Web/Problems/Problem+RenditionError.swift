@@ -20,12 +20,11 @@ extension Problem {
             describeFirst(error)
         case .factsUnusable(let cause):
             self = .interrupted("The server could not write the facts. Try again later.", cause: cause)
-        case .overloaded(let cause):
-            self = .overloaded
-            self.cause = cause
+        case .overloaded(nil): self = .overloaded
+        case .overloaded(let cause?):
+            self = .interrupted("The server cannot make the rendition now. Try again later.", cause: cause, retryAfter: 2)
         case .storageFailed(let cause):
-            self = .overloaded
-            self.cause = cause
+            self = .interrupted("The server cannot use its storage now. Try again later.", cause: cause, retryAfter: 2)
         case .cancelled:
             // The client has left, so the response is not sent.
             self = .overloaded
@@ -127,8 +126,8 @@ extension Problem {
         }
     }
 
-    /// A conversion that failed for a reason unrelated to the source.
-    private static func interrupted(_ detail: String, cause: String) -> Problem {
-        Problem(503, "overloaded", detail, retryAfter: 5, cause: cause)
+    /// A failure for a reason unrelated to the source.
+    private static func interrupted(_ detail: String, cause: String, retryAfter seconds: Int = 5) -> Problem {
+        Problem(503, "overloaded", detail, retryAfter: seconds, cause: cause)
     }
 }

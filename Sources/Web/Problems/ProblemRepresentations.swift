@@ -10,13 +10,14 @@ package enum ProblemDocument {
     /// - Parameters:
     ///   - headers: Additional fields, such as `Allow`.
     ///   - secondsLeft: The seconds for which the request is valid; nil for no limit.
+    ///   - isStorable: Whether caches may store responses to the request at all. Those to uploads they may not.
     ///   - contentType: The media type, if the caller replaces the body.
     package static func response(
-        _ problem: Problem, headers: HTTPHeaders = HTTPHeaders(), secondsLeft: Int64? = nil,
+        _ problem: Problem, headers: HTTPHeaders = HTTPHeaders(), secondsLeft: Int64? = nil, isStorable: Bool = true,
         contentType: String = contentType
     ) -> HTTPResponse {
         var headers = headers
-        headers.append("Cache-Control", cacheControl(problem, secondsLeft))
+        headers.append("Cache-Control", isStorable ? cacheControl(problem, secondsLeft) : "no-store")
         if let seconds = problem.retryAfter { headers.append("Retry-After", String(seconds)) }
         if problem.status == 401 { headers.append("WWW-Authenticate", "Bearer") }
         headers.append("Content-Type", contentType)

@@ -48,7 +48,7 @@ struct RenditionController: Sendable {
         _ target: ParsedTarget, _ named: Rendition, of source: SourceURL, _ client: ClientContext,
         _ request: borrowing HTTPRequest
     ) -> HTTPReply {
-        let rendition = target.negotiation?.rendition(for: AcceptField(request.headers("Accept"))) ?? named
+        let rendition = target.negotiation?.rendition(for: AcceptField(request)) ?? named
         // If the rendition is larger than the GIF, the GIF is the negotiated response.
         let alternative = rendition.format == .gif ? nil : target.negotiation?.original
         let renditionRequest = RenditionRequest(
@@ -165,7 +165,7 @@ struct RenditionController: Sendable {
             if result.isStored { response.headers.append("Content-Location", RenditionResponder.path(result.rendition)) }
             return response
         } catch {
-            return problems.failure(Problem(error), host: nil, terms)
+            return problems.failure(Problem(error), host: nil, terms, form: .unstored)
         }
     }
 

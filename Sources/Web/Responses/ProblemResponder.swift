@@ -26,7 +26,7 @@ struct ProblemResponder: Sendable {
         let left = expires.map(secondsLeft)
         return form.isPage
             ? errorPage.page(problem, headers: headers, secondsLeft: left)
-            : ProblemDocument.response(problem, headers: headers, secondsLeft: left)
+            : ProblemDocument.response(problem, headers: headers, secondsLeft: left, isStorable: form.isStorable)
     }
 
     /// Returns the response for a failed rendition, and logs the problem, unless it was remembered or the client has left.
@@ -49,17 +49,22 @@ struct ProblemForm: Sendable {
     var isPage = false
     /// Whether the representation depends on `Accept`.
     var varies = false
+    /// Whether caches may store it, if the problem permits that.
+    var isStorable = true
 
     static let document = ProblemForm()
+    /// The form of an upload's problems.
+    static let unstored = ProblemForm(isStorable: false)
 }
 
 extension ProblemForm {
     init(_ request: borrowing HTTPRequest, _ parser: RouteParser) {
+        isStorable = request.method == .get || request.method == .head
         guard parser.namesPage(request.target) else {
             varies = parser.namesNegotiation(request.target)
             return
         }
         varies = true
-        isPage = AcceptField(request.headers("Accept")).prefersPage
+        isPage = AcceptField(request).prefersPage
     }
 }

@@ -23,6 +23,9 @@ struct RenditionResponder: Sendable {
         let isLargerThanSource: Bool
         /// Whether the source breaks off.
         let isOfIncompleteSource: Bool
+        /// The same as ``hit`` for the latest other terms. Nearly all requests for a rendition have the same terms, such as those of a
+        /// mount that negotiates.
+        private let latest = Mutex<(terms: ResponseTerms, fields: HTTPHeaders)?>(nil)
 
         init(_ resource: HTTPResource, hit: HTTPHeaders, _ facts: RenditionFacts?, policyNumber: Int) {
             self.policyNumber = policyNumber
@@ -30,6 +33,14 @@ struct RenditionResponder: Sendable {
             self.hit = hit
             isLargerThanSource = facts.map { resource.length > $0.sourceBytes } ?? false
             isOfIncompleteSource = facts?.isOfIncompleteSource ?? false
+        }
+
+        /// The fields of a hit for terms that do not depend on the time.
+        func hit(_ terms: ResponseTerms, composing compose: () -> HTTPHeaders) -> HTTPHeaders {
+            if let fields = latest.withLock({ $0.flatMap { $0.terms == terms ? $0.fields : nil } }) { return fields }
+            let fields = compose()
+            latest.withLock { $0 = (terms, fields) }
+            return fields
         }
     }
 
@@ -58,9 +69,15 @@ struct RenditionResponder: Sendable {
         if terms.isPlain, rendition.isOfSource == (address == .source) {
             return HTTPResponse(prepared.resource, headers: prepared.hit)
         }
-        let isIncomplete = prepared.isOfIncompleteSource
-        let fields = caching.fields(ofStored: rendition.alias, address, terms, isIncomplete: isIncomplete)
-        return HTTPResponse(prepared.resource, headers: Self.with(fields, .hit, isIncomplete: isIncomplete))
+        func compose() -> HTTPHeaders {
+            let isIncomplete = prepared.isOfIncompleteSource
+            let fields = caching.fields(ofStored: rendition.alias, address, terms, isIncomplete: isIncomplete)
+            return Self.with(fields, .hit, isIncomplete: isIncomplete)
+        }
+        // An object may also be requested by the address of its source, and the other way round.
+        let isLasting = terms.expires == nil && rendition.isOfSource == (address == .source)
+        let headers = isLasting ? prepared.hit(terms, composing: compose) : compose()
+        return HTTPResponse(prepared.resource, headers: headers)
     }
 
     /// Whether a rendition has more bytes than its GIF.
@@ -124,7 +141,7 @@ struct RenditionResponder: Sendable {
         case source
         /// A short time, because it depends on the contents of the cache.
         case composed
-        /// Until its video is stored, so that caches have to ask before each use.
+        /// Caches have to ask before each use: it will change soon, or depends on more of the request than they know.
         case temporary
     }
 

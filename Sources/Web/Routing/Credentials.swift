@@ -39,10 +39,11 @@ package struct SignedText: Sendable, Equatable {
     ///   the same text.
     init?(format: Rendition.Format, options: [QueryItem], source: String) {
         let pairs = options.sorted { $0.name < $1.name }
-        let separators: Set<UInt8> = [UInt8(ascii: ","), UInt8(ascii: "="), 10]
-        guard pairs.allSatisfy({ $0.name.utf8.allSatisfy { !separators.contains($0) } }),
-            pairs.allSatisfy({ $0.value.utf8.allSatisfy { !separators.contains($0) } })
-        else { return nil }
+        guard pairs.allSatisfy({ !Self.hasSeparator($0.name) && !Self.hasSeparator($0.value) }) else { return nil }
         text = "\(format.rawValue)\n" + pairs.map { "\($0.name)=\($0.value)" }.joined(separator: ",") + "\n\(source)"
+    }
+
+    private static func hasSeparator(_ text: String) -> Bool {
+        text.utf8.contains { $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: "=") || $0 == 10 }
     }
 }

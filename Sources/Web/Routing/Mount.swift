@@ -126,13 +126,13 @@ package struct MountAddress: Sendable, Equatable {
     /// - Parameter source: A source that the mount serves.
     init?(of source: SourceURL, below mount: Mount, called name: String) {
         guard mount.serves(source) else { return nil }
-        let path = "/" + source.canonical.dropFirst(mount.base.count).prefix { $0 != "?" }
+        let path = "/" + source.canonical[...].droppingBytes(mount.base.utf8.count).before(UInt8(ascii: "?"))
         guard let named = MountPath(path[...], sources: mount.sources) else { return nil }
         stem = "/\(name)\(named.stem)"
         isSourcePath = named.stem == named.source
-        forwarded = source.query?.split(separator: "&").map(String.init) ?? []
+        forwarded = source.query?[...].parts(at: UInt8(ascii: "&")).map(String.init) ?? []
         // An option's name would be taken for an option of the rendition.
-        if forwarded.contains(where: { OptionReader.isOption(String($0.prefix { $0 != "=" })) }) { return nil }
+        if forwarded.contains(where: { OptionReader.isOption(String($0[...].before(UInt8(ascii: "=")))) }) { return nil }
     }
 
     /// The target of a rendition of the source.

@@ -18,12 +18,12 @@ struct MountPath: Equatable {
     ///
     /// - Returns: Nil if the path ends in no extension of a source and in no format's name, or names no source.
     init?(_ path: Substring, sources: [SourceFormat]) {
-        guard let (name, last) = Self.split(path) else { return nil }
+        guard let (name, last) = path.splitAtExtension else { return nil }
         let extensions = sources.flatMap(\.fileExtensions)
         let hasOnlyGIFs = sources == [.gif]
         let format = Rendition.Format.named(last)
         // First, because png and webp are extensions of sources and of posters.
-        if !hasOnlyGIFs, let format, let (_, inner) = Self.split(name), extensions.contains(inner) {
+        if !hasOnlyGIFs, let format, let (_, inner) = name.splitAtExtension, extensions.contains(inner) {
             self.init(source: String(name), stem: String(name), format: format, isSource: false)
             return
         }
@@ -45,13 +45,7 @@ struct MountPath: Equatable {
 
     /// Whether a path ends in the extension of a source.
     static func isSource(_ path: String, _ sources: [SourceFormat]) -> Bool {
-        guard let (_, last) = split(path[...]) else { return false }
+        guard let (_, last) = path[...].splitAtExtension else { return false }
         return sources.contains { $0.fileExtensions.contains(last) }
-    }
-
-    /// The path up to the last dot of its last part, and what follows the dot in lower case.
-    private static func split(_ path: Substring) -> (name: Substring, fileExtension: String)? {
-        guard let dot = path.lastIndex(of: "."), !path[dot...].contains("/") else { return nil }
-        return (path[..<dot], path[dot...].dropFirst().lowercased())
     }
 }

@@ -43,7 +43,11 @@ package struct OptionReader {
         guard !text.isEmpty else {
             throw .badRequest("The path has a comma without an option after it: options are written “,name=value”.")
         }
-        let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        var parts = text.parts(at: UInt8(ascii: "="), maxSplits: 1, keepingEmpty: true)
+        // Some clients encode the equals sign.
+        if parts.count == 1, let decoded = PercentEncoding.decode(text) {
+            parts = decoded[...].parts(at: UInt8(ascii: "="), maxSplits: 1, keepingEmpty: true)
+        }
         guard parts.count == 2, let name = PercentEncoding.decode(parts[0]), let value = PercentEncoding.decode(parts[1]) else {
             throw .badOption(String(text), "is not of the form name=value")
         }

@@ -14,25 +14,26 @@ extension ParsedTarget {
         let signed = SignedText(format: credentials.format, options: credentials.options, source: credentials.source)
         // A request that needs no signature must not obtain one.
         let signature = signed.flatMap { keys.only(key).signature(of: $0.text) }
-        let path = text.prefix { $0 != "?" }
-        let query = text.dropFirst(path.count)
-        let words = path.dropFirst().prefix { $0 != "/" }.split(separator: ",", omittingEmptySubsequences: false)
-        let rest = path.dropFirst().drop { $0 != "/" }
+        let (path, query) = text.pathAndQuery
+        let segment = path.droppingBytes(1).before(UInt8(ascii: "/"))
+        let words = RouteParser.words(segment)
+        let rest = path[segment.endIndex...]
         let options = Self.rewritten(words.dropFirst(), signature)
         let first = ([String(words.first ?? "")] + options).joined(separator: ",")
         let start = "/\(first)\(rest)"
         // The query after a URL without encoding belongs to the source.
-        if mount == nil, RouteParser.verbatimURL(rest.drop { $0 == "/" }) != nil { return start + query }
-        let pairs = Self.rewritten(query.dropFirst().split(separator: "&")[...], signature)
+        if mount == nil, RouteParser.verbatimURL(rest.withoutLeadingSlashes) != nil { return start + query }
+        let pairs = Self.rewritten(query.droppingBytes(1).parts(at: UInt8(ascii: "&"))[...], signature)
         return pairs.isEmpty ? start : start + "?" + pairs.joined(separator: "&")
     }
 
     /// Options as the client wrote them, without the callback and with another signature.
     private static func rewritten(_ options: ArraySlice<Substring>, _ signature: String?) -> [String] {
         options.compactMap { option -> String? in
-            switch PercentEncoding.decode(option.prefix { $0 != "=" }) {
-            case OptionReader.callback: nil
-            case OptionReader.signature: signature.map { "\(OptionReader.signature)=\($0)" } ?? String(option)
+            // The equals sign may be encoded too.
+            switch PercentEncoding.decode(option)?[...].before(UInt8(ascii: "=")) {
+            case OptionReader.callback[...]: nil
+            case OptionReader.signature[...]: signature.map { "\(OptionReader.signature)=\($0)" } ?? String(option)
             default: String(option)
             }
         }

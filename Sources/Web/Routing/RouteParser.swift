@@ -35,28 +35,26 @@ package struct RouteParser: Sendable {
         guard target.utf8.allSatisfy({ $0 < 0x80 }) else {
             throw .badRequest("The request target has characters outside ASCII.")
         }
-        let path = target.prefix { $0 != "?" }
-        let query = target.dropFirst(path.count)
-        let segments = path.dropFirst()
-        let first = segments.prefix { $0 != "/" }
-        let rest = segments.dropFirst(first.count)
+        let (path, query) = target.pathAndQuery
+        let first = path.droppingBytes(1).before(UInt8(ascii: "/"))
+        let rest = path[first.endIndex...]
         switch first {
         case "" where path == "/": return ParsedTarget(.home)
         case "gifreel.js" where rest.isEmpty: return ParsedTarget(.script)
         case "openapi.json" where rest.isEmpty: return ParsedTarget(.openAPI)
-        case "oembed" where rest.isEmpty: return ParsedTarget(.oembed(try Self.items(query.dropFirst())))
+        case "oembed" where rest.isEmpty: return ParsedTarget(.oembed(try Self.items(query)))
         case "healthz" where rest.isEmpty: return ParsedTarget(.health)
         case "readyz" where rest.isEmpty: return ParsedTarget(.readiness)
-        case "prewarm" where !rest.dropFirst().contains("/"):
-            let id = rest.count > 1 ? String(rest.dropFirst()) : nil
-            return ParsedTarget(.prewarm(id, try Self.items(query.dropFirst())))
-        case "status": return ParsedTarget(.status(try status(rest.dropFirst())))
+        case "prewarm" where !rest.droppingBytes(1).utf8.contains(UInt8(ascii: "/")):
+            let id = rest.utf8.count > 1 ? String(rest.droppingBytes(1)) : nil
+            return ParsedTarget(.prewarm(id, try Self.items(query)))
+        case "status": return ParsedTarget(.status(try status(rest.droppingBytes(1))))
         case "metrics" where rest.isEmpty: return ParsedTarget(.metrics)
-        case "cache" where rest.isEmpty: return ParsedTarget(.cache(try Self.items(query.dropFirst())))
-        case "object": return ParsedTarget(try object(rest.dropFirst()))
+        case "cache" where rest.isEmpty: return ParsedTarget(.cache(try Self.items(query)))
+        case "object": return ParsedTarget(try object(rest.droppingBytes(1)))
         default: break
         }
-        let words = first.split(separator: ",", omittingEmptySubsequences: false)
+        let words = Self.words(first)
         if let word = words.first, let format = Rendition.Format.named(word) {
             try checkOffer(format)
             return try rendition(format, options: words.dropFirst(), rest: rest, query: query, hasBody: hasBody, fields: fields)
@@ -64,30 +62,45 @@ package struct RouteParser: Sendable {
         if let mount = mounts[String(first)] {
             return try mounted(mount, called: String(first), path: rest, query: query)
         }
-        throw Self.unknownPath(first, rest)
+        guard PercentEncoding.isValid(target.utf8) else {
+            throw .badRequest("The request target has a percent sign that two hexadecimal digits do not follow.")
+        }
+        throw Self.unknownPath(words, rest)
+    }
+
+    /// The format and the options in the first segment of a path. Some clients encode the commas.
+    static func words(_ segment: Substring) -> [Substring] {
+        let separator = UInt8(ascii: ",")
+        let words = segment.parts(at: separator, keepingEmpty: true)
+        guard words.count == 1, segment.utf8.contains(UInt8(ascii: "%")),
+            let decoded = PercentEncoding.decode(segment), decoded.utf8.allSatisfy({ $0 < 0x80 })
+        else { return words }
+        return decoded[...].parts(at: separator, keepingEmpty: true)
     }
 
     /// Whether the target has the form of a player page's address, valid or not.
     func namesPage(_ target: String) -> Bool {
-        let path = target.prefix { $0 != "?" }
-        let first = path.dropFirst().prefix { $0 != "/" }
+        let path = target.pathAndQuery.path
+        let first = path.droppingBytes(1).before(UInt8(ascii: "/"))
         let page = Rendition.Format.html.rawValue
-        return first.prefix { $0 != "," } == page || (mounts[String(first)] != nil && path.lowercased().hasSuffix(".\(page)"))
+        if mounts[String(first)] != nil { return path.splitAtExtension?.fileExtension == page }
+        return Self.words(first).first == page[...]
     }
 
     /// Whether the target has the form of a path that a mount negotiates, valid or not.
     func namesNegotiation(_ target: String) -> Bool {
-        let path = target.prefix { $0 != "?" }
-        guard let mount = mounts[String(path.dropFirst().prefix { $0 != "/" })], mount.negotiates else { return false }
+        let path = target.pathAndQuery.path
+        let first = path.droppingBytes(1).before(UInt8(ascii: "/"))
+        guard let mount = mounts[String(first)], mount.negotiates else { return false }
         return MountPath(path, sources: mount.sources)?.isSource ?? false
     }
 
     /// The problem of an unknown path, which names the valid forms.
-    private static func unknownPath(_ first: Substring, _ rest: Substring) -> Problem {
-        let name = first.prefix { $0 != "," }.prefix(64)
+    private static func unknownPath(_ words: [Substring], _ rest: Substring) -> Problem {
+        let name = words.first?.prefix(64) ?? ""
         // The response repeats only text that could be a name: never markup.
         if name.utf8.allSatisfy(Route.isNameByte) {
-            if first.contains(",") || verbatimURL(rest.drop { $0 == "/" }) != nil {
+            if words.count > 1 || verbatimURL(rest.withoutLeadingSlashes) != nil {
                 return .notFound("There is no format “\(name)”. The formats are \(formatNames).")
             }
             if !rest.isEmpty { return .notFound("There is no mount “\(name)”, and no format of that name: \(formatNames).") }
@@ -112,9 +125,9 @@ package struct RouteParser: Sendable {
     ) throws(Problem) -> ParsedTarget {
         var reader = OptionReader(format: format, defaults: defaults)
         for option in options { try reader.readPair(option) }
-        let source = rest.drop { $0 == "/" }
+        let source = rest.withoutLeadingSlashes
         if source.isEmpty {
-            let url = try reader.readQuery(try Self.items(query.dropFirst()) + (fields ?? []))
+            let url = try reader.readQuery(try Self.items(query) + (fields ?? []))
             if hasBody {
                 guard url == nil else { throw .badOption("url", "cannot be combined with a body") }
                 guard reader.onMiss == nil else { throw .badOption("on_miss", "has no effect on uploads") }
@@ -138,7 +151,7 @@ package struct RouteParser: Sendable {
         guard let decoded = PercentEncoding.decode(source) else {
             throw .badSourceURL("The source URL is not percent-encoded correctly.")
         }
-        guard try reader.readQuery(try Self.items(query.dropFirst())) == nil else {
+        guard try reader.readQuery(try Self.items(query)) == nil else {
             throw .badOption("url", "is given twice")
         }
         return try parsed(&reader, decoded)
@@ -158,12 +171,11 @@ package struct RouteParser: Sendable {
 
     /// The URL in a path that contains it without encoding. A single slash after the scheme means two that a proxy merged.
     static func verbatimURL(_ text: Substring) -> String? {
-        for scheme in ["http:/", "https:/"] where text.lowercased().hasPrefix(scheme) {
-            let address = text.dropFirst(scheme.count)
-            let slash = address.hasPrefix("/") ? "" : "/"
-            return "\(text.prefix(scheme.count))\(slash)\(address)"
-        }
-        return nil
+        let start = text.prefix(8).lowercased()
+        guard let scheme = ["http:/", "https:/"].first(where: start.hasPrefix) else { return nil }
+        let address = text.droppingBytes(scheme.utf8.count)
+        let slash = address.utf8.first == UInt8(ascii: "/") ? "" : "/"
+        return "\(text[..<address.startIndex])\(slash)\(address)"
     }
 
     private static func source(_ text: String) throws(Problem) -> SourceURL {
@@ -186,9 +198,9 @@ package struct RouteParser: Sendable {
         }
         try checkOffer(named.format)
         var reader = OptionReader(format: named.format, defaults: defaults)
-        let forwarded = try Self.readQuery(query.dropFirst(), of: mount, called: name, into: &reader)
+        let forwarded = try Self.readQuery(query, of: mount, called: name, into: &reader)
         reader.credentials.source =
-            mount.base + named.source.dropFirst()
+            mount.base + named.source[...].droppingBytes(1)
             + (forwarded.isEmpty ? "" : "?" + forwarded.joined(separator: "&"))
         let source: SourceURL
         do throws(SourceURLError) {
@@ -226,7 +238,7 @@ package struct RouteParser: Sendable {
         _ query: Substring, of mount: Mount, called name: String, into reader: inout OptionReader
     ) throws(Problem) -> [String] {
         var forwarded: [String] = []
-        for pair in query.split(separator: "&") {
+        for pair in try pairs(query) {
             let item = try item(pair)
             if OptionReader.isOption(item.name) {
                 try reader.read(item.name, item.value)
@@ -236,7 +248,9 @@ package struct RouteParser: Sendable {
                 throw .badOption("url", "cannot be combined with a mount")
             } else {
                 throw .badOption(
-                    item.name, "is not known; with mounts.\(name).query: forward it would be sent to the origin")
+                    item.name,
+                    "\(RenditionOption.isUnknown(item.name)); with mounts.\(name).query: forward it would be sent to the origin"
+                )
             }
         }
         return forwarded
@@ -245,7 +259,7 @@ package struct RouteParser: Sendable {
     // MARK: Objects
 
     private func object(_ name: Substring) throws(Problem) -> Route {
-        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        let parts = name.parts(at: UInt8(ascii: "."), keepingEmpty: true)
         guard parts.count == 2, let id = ObjectID(hex: parts[0]), Rendition.Format(rawValue: String(parts[1])) != nil else {
             throw .notFound("The address of an object is /object/{id}.{extension}, with an id of 64 hexadecimal digits.")
         }
@@ -263,12 +277,26 @@ package struct RouteParser: Sendable {
 
     private static func items(_ query: Substring) throws(Problem) -> [QueryItem] {
         var items: [QueryItem] = []
-        for pair in query.split(separator: "&") { items.append(try item(pair)) }
+        for pair in try pairs(query) { items.append(try item(pair)) }
         return items
     }
 
+    /// The maximum number of parameters in a query, which bounds the time that reading them takes.
+    private static let maxParameters = 256
+
+    /// The parameters of a query.
+    ///
+    /// - Parameter query: With its question mark.
+    private static func pairs(_ query: Substring) throws(Problem) -> [Substring] {
+        let pairs = query.droppingBytes(1).parts(at: UInt8(ascii: "&"), maxSplits: maxParameters)
+        guard pairs.count <= maxParameters else {
+            throw .badRequest("The query has more than \(maxParameters) parameters.")
+        }
+        return pairs
+    }
+
     private static func item(_ pair: Substring) throws(Problem) -> QueryItem {
-        let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let parts = pair.parts(at: UInt8(ascii: "="), maxSplits: 1, keepingEmpty: true)
         guard let name = PercentEncoding.decode(parts[0]), let value = PercentEncoding.decode(parts.count > 1 ? parts[1] : "")
         else {
             throw .badRequest("The query is not percent-encoded correctly.")

@@ -18,24 +18,25 @@ struct StatusController: Sendable {
     ///
     /// - Throws: `not_found` for an unknown id, or `overloaded` for too many streams.
     func answer(_ method: HTTPMethod, _ id: UInt128, _ request: borrowing HTTPRequest) throws(Problem) -> HTTPReply {
-        let wantsEvents = AcceptField(request.headers("Accept")).namesEvents
+        let wantsEvents = AcceptField(request).namesEvents
         // A browser that reconnects after the last event stops when it gets 204.
-        let isOver = wantsEvents && method != .delete && request.header("Last-Event-ID") == EventStream.lastID
+        let isOver =
+            wantsEvents && method != .delete && request.headerBytes("Last-Event-ID")?.equals(EventStream.lastID) == true
         guard let status = registry.find(id) else {
             guard let book else { throw .noStatus }
             return .later { await sharedAnswer(method, id, book, wantsEvents: wantsEvents, isOver: isOver) }
         }
         if method == .delete {
             registry.remove(status)
-            guard let book else { return .now(Self.left) }
+            guard let book else { return .now(Self.noContent) }
             // The other nodes know the status for as long as this one would have kept it.
             return .later {
                 await book.remove(id)
-                return Self.left
+                return Self.noContent
             }
         }
         guard wantsEvents else { return .now(Self.document(JSONText.encode(StatusDocument(status)))) }
-        if isOver { return .now(HTTPResponse(status: 204)) }
+        if isOver { return .now(Self.noContent) }
         guard let permit = status.openStream() else { throw .tooManyStreams }
         let stream = EventStream(request: status, timings: registry.timings)
         return .now(
@@ -49,10 +50,10 @@ struct StatusController: Sendable {
     private func sharedAnswer(
         _ method: HTTPMethod, _ id: UInt128, _ book: any SharedStatusBook, wantsEvents: Bool, isOver: Bool
     ) async -> HTTPResponse {
-        if method == .delete { return await book.leave(id) ? Self.left : ProblemDocument.response(.noStatus) }
+        if method == .delete { return await book.leave(id) ? Self.noContent : ProblemDocument.response(.noStatus) }
         guard let document = try? await book.read(id) else { return ProblemDocument.response(.noStatus) }
         guard wantsEvents else { return Self.document(document) }
-        if isOver { return HTTPResponse(status: 204) }
+        if isOver { return Self.noContent }
         guard let permit = registry.openSharedStream(of: id) else {
             return ProblemDocument.response(registry.isClosed ? .draining : .tooManyStreams)
         }
@@ -63,7 +64,7 @@ struct StatusController: Sendable {
         }
     }
 
-    private static let left = HTTPResponse(status: 204, headers: ["Cache-Control": "no-store"])
+    private static let noContent = HTTPResponse(status: 204, headers: ["Cache-Control": "no-store"])
 
     private static func document(_ document: [UInt8]) -> HTTPResponse {
         HTTPResponse(
@@ -86,7 +87,7 @@ struct StatusController: Sendable {
 /// The events of one status (HTML standard, section 9.2): its document whenever it has changed, and the final one at the end.
 struct EventStream: Sendable {
     /// The id of the event after which none follows.
-    static let lastID = "end"
+    static let lastID: StaticString = "end"
 
     let request: AsyncRequest
     let timings: StatusRegistry.Timings

@@ -17,13 +17,28 @@ extension ServiceContext {
         set { self[RequestIDKey.self] = newValue }
     }
 
-    /// The id of a request, and the trace of its caller.
-    init(_ request: borrowing HTTPRequest) {
+    /// The id of a request, and the trace of its caller. Only a trusted proxy decides that a trace is recorded: otherwise any client
+    /// could have all of its requests recorded.
+    init(_ request: borrowing HTTPRequest, _ tracer: OTLPTracer) {
         self = .topLevel
         requestID = request.id
         guard let parent = request.header("traceparent") else { return }
-        let fields = ["traceparent": parent, "tracestate": request.header("tracestate")].compactMapValues { $0 }
+        var fields = ["traceparent": parent]
+        fields["tracestate"] = Self.traceState(of: request)
         TraceContextPropagator().extract(fields, into: &self, using: FieldDictionary())
+        if !request.isFromTrustedProxy { trace = trace?.sampled(tracer.isNextSampled) }
+    }
+
+    /// The fields `tracestate` as one list (W3C Trace Context section 3.3.1.1); nil for one that is not passed on, and without one.
+    private static func traceState(of request: borrowing HTTPRequest) -> String? {
+        var state: [UInt8] = []
+        request.forEachValue(of: "tracestate") { value in
+            // One byte beyond the limit, for the propagator to notice.
+            let rest = TraceContextPropagator.maxStateLength + 1 - state.count
+            guard rest > 0, !value.isEmpty else { return }
+            state += (state.isEmpty ? [] : [UInt8(ascii: ",")]) + value.prefix(rest)
+        }
+        return state.isEmpty ? nil : String(decoding: state, as: UTF8.self)
     }
 }
 

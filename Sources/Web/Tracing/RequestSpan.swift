@@ -10,7 +10,7 @@ struct RequestSpan: Sendable {
     /// Starts the span of a request. It is recorded if the request is sampled; see ``OTLPTracer``.
     init(of request: borrowing HTTPRequest, _ tracer: OTLPTracer) {
         self.tracer = tracer
-        let context = ServiceContext(request)
+        let context = ServiceContext(request, tracer)
         span = tracer.startSpan("request", context: context, ofKind: .server)
         guard span.isRecording else { return }
         let method = request.method.description
@@ -37,7 +37,7 @@ struct RequestSpan: Sendable {
     /// The route as the metrics name it: the first segment of the target, or one name for all mounts. A target itself has a
     /// signature and the address of its source, which the log has.
     private static func route(of target: String) -> String {
-        let segment = target.dropFirst().prefix { $0 != "/" && $0 != "?" && $0 != "," }
+        let segment = target[...].droppingBytes(1).before(UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: ","))
         return Route.reservedNames.contains(String(segment)) ? "/\(segment)" : "/{mount}"
     }
 }

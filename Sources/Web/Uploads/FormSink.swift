@@ -1,3 +1,4 @@
+internal import Fetch
 package import HTTP
 internal import Renditions
 
@@ -20,6 +21,8 @@ package final class FormSink: HTTPBodySink {
     private var hasFile = false
     private var fields: [QueryItem] = []
     private var part: MultipartPart?
+    /// Whether the bytes of the current part are those of the file.
+    private var isFile = false
     private var value: [UInt8] = []
 
     /// - Parameters:
@@ -42,7 +45,7 @@ package final class FormSink: HTTPBodySink {
         do throws(Problem) {
             try read(bytes)
         } catch {
-            throw HTTPBodyRefusal(ProblemDocument.response(error))
+            throw HTTPBodyRefusal(ProblemDocument.response(error, isStorable: false))
         }
     }
 
@@ -54,7 +57,7 @@ package final class FormSink: HTTPBodySink {
             let source = try file.finish()
             return .later { await respond(source) }
         } catch {
-            return .now(ProblemDocument.response(error))
+            return .now(ProblemDocument.response(error, isStorable: false))
         }
     }
 
@@ -79,27 +82,43 @@ package final class FormSink: HTTPBodySink {
 
     private func begin(_ next: MultipartPart) throws(Problem) {
         part = next
+        isFile = false
         if next.isFile {
-            guard !hasFile else { throw .badRequest("The form has more than one file.") }
-            hasFile = true
+            try beginFile()
         } else if fields.count == Self.maxFields {
             throw .badRequest("The form has too many fields.")
         }
     }
 
+    private func beginFile() throws(Problem) {
+        guard !hasFile else { throw .badRequest("The form has more than one file.") }
+        hasFile = true
+        isFile = true
+    }
+
     private func take(_ bytes: UnsafeRawBufferPointer) throws(Problem) {
         guard let part else { return }
-        if part.isFile {
-            guard file.count + bytes.count <= fileLimit else {
-                let error = HTTPProtocolError.contentTooLarge
-                throw Problem(error.status, error.code, error.sentence)
-            }
-            return try file.append(bytes)
+        if isFile { return try appendToFile(bytes) }
+        // A part without a file name that begins as an animation is the file all the same (RFC 7578 section 4.2: the name is optional).
+        let start = value.prefix(ContentSniffer.sufficient) + bytes.prefix(max(0, ContentSniffer.sufficient - value.count))
+        if case .source = ContentSniffer.judge(start, isWhole: false) {
+            try beginFile()
+            defer { value = [] }
+            try value.withUnsafeBytes { kept in Result { () throws(Problem) in try appendToFile(kept) } }.get()
+            return try appendToFile(bytes)
         }
         guard value.count + bytes.count <= Self.maxValueLength else {
             throw .badOption(part.name, "is too long")
         }
         value.append(contentsOf: bytes)
+    }
+
+    private func appendToFile(_ bytes: UnsafeRawBufferPointer) throws(Problem) {
+        guard file.count + bytes.count <= fileLimit else {
+            let error = HTTPProtocolError.contentTooLarge
+            throw Problem(error.status, error.code, error.sentence)
+        }
+        try file.append(bytes)
     }
 
     /// Takes bytes that matched the beginning of a delimiter and are content.
@@ -120,9 +139,9 @@ package final class FormSink: HTTPBodySink {
         guard let ended = part else { return }
         part = nil
         defer { value = [] }
-        guard !ended.isFile, !value.isEmpty, ended.name != "_charset_" else { return }
+        guard !isFile, !value.isEmpty, ended.name != "_charset_" else { return }
         guard let text = String(validating: value, as: UTF8.self) else {
-            throw .badOption(ended.name, "is not UTF-8 text")
+            throw .badOption(ended.name, "is neither text nor a file, which has a file name")
         }
         fields.append(QueryItem(name: ended.name, value: text))
     }

@@ -39,7 +39,7 @@ struct UploadController: Sendable {
         guard rendition.format != .html else { throw .badRequest("A page needs the URL of a GIF; uploads have no pages.") }
         try access.countUpload(client.network)
         var target = unchecked
-        let form = try MultipartParser(form: request.header("Content-Type"))
+        let form = try MultipartParser(form: request.headerBytes("Content-Type"))
         try access.checkLoop(request)
         // The signature of a form covers its fields too, so it is checked at the end of the form.
         if form == nil { try access.authorize(&target) }

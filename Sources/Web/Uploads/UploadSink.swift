@@ -27,7 +27,7 @@ final class UploadSink: HTTPBodySink {
         do throws(Problem) {
             try file.append(bytes)
         } catch {
-            throw HTTPBodyRefusal(ProblemDocument.response(error))
+            throw HTTPBodyRefusal(ProblemDocument.response(error, isStorable: false))
         }
     }
 
@@ -37,7 +37,7 @@ final class UploadSink: HTTPBodySink {
             let respond = respond
             return .later { await respond(source) }
         } catch {
-            return .now(ProblemDocument.response(error))
+            return .now(ProblemDocument.response(error, isStorable: false))
         }
     }
 

@@ -1,15 +1,28 @@
 internal import ArgumentParser
 internal import Foundation
+internal import Prewarm
 
 /// The arguments of the commands that drive a running server.
 enum AdminServer {
     static let missingToken = "The server needs its admin token; set GIFREEL_ADMIN_TOKEN or give --token."
 
     static func validate(_ server: String) throws {
-        guard server.hasPrefix("http://") || server.hasPrefix("https://") else {
-            throw ValidationError("--server is “\(server)”; it must be an http or https URL, such as http://127.0.0.1:8080.")
+        if ServerClient.socketPath(server) != nil { return }
+        guard isURL(server) else {
+            throw ValidationError(
+                "--server is “\(server)”; it must be an http or https URL, such as http://127.0.0.1:8080, or unix: and the path of a socket."
+            )
         }
     }
+
+    /// Checks the address of a server that pages name too, which must be a URL.
+    static func validatePublic(_ server: String) throws {
+        guard isURL(server) else {
+            throw ValidationError("--server is “\(server)”; it must be an http or https URL, such as https://gifs.example.com.")
+        }
+    }
+
+    private static func isURL(_ server: String) -> Bool { server.hasPrefix("http://") || server.hasPrefix("https://") }
 
     /// The token of the argument or else of the environment; nil if both are missing or empty.
     static func token(_ argument: String?) -> String? {

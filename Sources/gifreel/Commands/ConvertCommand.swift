@@ -57,7 +57,9 @@ struct ConvertCommand: ParsableCommand {
         do throws(Problem) {
             (rendition, output) = try request(plan)
         } catch {
-            throw Self.failure("gifreel", error.code, error.detail)
+            // The mistake is in the arguments, which no program looks up by a code.
+            StandardError.write("gifreel: \(error.detail)\n")
+            throw ExitCode.failure
         }
         do throws(FileError) {
             for directory in plan.directories { try Files.createDirectory(directory) }

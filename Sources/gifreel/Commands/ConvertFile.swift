@@ -21,6 +21,13 @@ struct ConvertFailure: Error {
         sentence = problem.detail
     }
 
+    /// The input has no bytes.
+    fileprivate init(emptyInput input: String) {
+        path = input
+        code = "not_a_gif"
+        sentence = "The file is empty."
+    }
+
     /// A file cannot be read or written.
     fileprivate init(_ path: String, _ action: String, _ error: SystemError) {
         self.path = path
@@ -97,13 +104,16 @@ struct ConvertFile: Sendable {
         let number = input == "-" ? dup(0) : clinux_openat(AT_FDCWD, input, O_RDONLY, 0)
         guard number >= 0 else { throw ConvertFailure(input, "read", .last("open")) }
         let source = OwnedDescriptor(taking: number)
+        let (bytes, count): (SharedDescriptor, Int)
         do throws(SystemError) {
             var file = try MemoryFile(name: "gifreel-input")
             try DescriptorIO.readToEnd(of: source.number) { chunk throws(SystemError) in try file.append(chunk) }
-            let count = file.count
-            return (try file.seal(), count)
+            count = file.count
+            bytes = try file.seal()
         } catch {
             throw ConvertFailure(input, "read", error)
         }
+        guard count > 0 else { throw ConvertFailure(emptyInput: input) }
+        return (bytes, count)
     }
 }

@@ -20,7 +20,7 @@ struct PurgeCommand: ParsableCommand {
     @Flag(help: "Removes all renditions.")
     var all = false
 
-    @Option(help: "The URL of the server.")
+    @Option(help: "The URL of the server, or unix: and the path of its socket.")
     var server = "http://127.0.0.1:8080"
 
     @Option(help: "The admin token. Prefer GIFREEL_ADMIN_TOKEN: other users of the machine can see command lines.")

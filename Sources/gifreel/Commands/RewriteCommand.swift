@@ -56,7 +56,7 @@ struct RewriteCommand: ParsableCommand {
     func validate() throws {
         if inPlace && (files.isEmpty || files.contains("-")) { throw ValidationError("--in-place needs files.") }
         do throws(SettingsError) { _ = try formats } catch { throw ValidationError(error.description) }
-        if let server { try AdminServer.validate(server) }
+        if let server { try AdminServer.validatePublic(server) }
     }
 
     private var formats: [SourceFormat] {

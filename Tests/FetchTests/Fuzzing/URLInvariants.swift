@@ -56,7 +56,7 @@ enum URLInvariants {
         do throws(SourceURLError) {
             let again = try SourceURL(url.canonical)
             guard again == url, again.canonical == url.canonical, again.hostName == url.hostName, again.port == url.port,
-                again.path == url.path, again.query == url.query, again.scheme == url.scheme
+                again.path == url.path, (again.query == nil) == (url.query == nil), again.scheme == url.scheme
             else { return "\(url) is \(again) when it is read again" }
             return nil
         } catch {

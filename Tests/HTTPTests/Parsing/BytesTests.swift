@@ -47,28 +47,6 @@ import Testing
 
     @Test(
         arguments: [
-            ("", []), (",", []), (" , ,", []), ("a", ["a"]), ("a,b", ["a", "b"]), (" a ,, b ", ["a", "b"]),
-            ("\"a,b\",c", ["\"a,b\"", "c"]), ("W/\"a\" , \"b\"", ["W/\"a\"", "\"b\""]), ("\"a,b", ["\"a,b"]),
-        ] as [(String, [String])])
-    func listsAreSplitAtCommasOutsideQuotes(text: String, elements: [String]) {
-        Array(text.utf8).withUnsafeBytes { bytes in
-            var found: [String] = []
-            bytes.forEachListElement {
-                found.append(String(decoding: $0, as: UTF8.self))
-                return true
-            }
-            #expect(found == elements)
-            var count = 0
-            bytes.forEachListElement { _ in
-                count += 1
-                return false
-            }
-            #expect(count == min(1, elements.count))
-        }
-    }
-
-    @Test(
-        arguments: [
             ("0", 0), ("007", 7), ("9223372036854775807", .max), ("9223372036854775808", nil), ("18446744073709551616", nil),
             ("00000000000000000000", nil), ("", nil), ("-1", nil), ("+1", nil), ("1 ", nil), ("1a", nil), ("٣", nil),
         ] as [(String, Int?)])

@@ -74,6 +74,12 @@ import Testing
         #expect(given != standard)
     }
 
+    /// Browsers send a typed `100%.gif` unchanged. The handler decides what it means.
+    @Test(arguments: ["/%zz", "/%2", "/a%", "/mp4/http://h/100%.gif"])
+    func aPercentSignWithoutDigitsIsLeftToTheHandler(_ target: String) throws {
+        #expect(try Parsed("GET \(target) HTTP/1.1\r\nHost: h\r\n\r\n")?.target == target)
+    }
+
     @Test func everyPartIsBounded() throws {
         var limits = HeadLimits()
         limits.target = 10

@@ -209,7 +209,7 @@ import Testing
         change(&configuration)
         #expect { try configuration.validate() } throws: { error in
             guard case .invalidSetting(name, let problem) = error as? HTTPServerError else { return false }
-            return !problem.isEmpty
+            return !problem.isEmpty && "\(error)" == "server.\(name) \(problem)."
         }
     }
 }

@@ -189,8 +189,10 @@ import Testing
 
     @Test func handlerReadsTheRequest() async throws {
         let handler = ClosureHandler { request in
+            var values: [String] = []
+            request.forEachValue(of: "X-A") { values.append(String(decoding: $0, as: UTF8.self)) }
             let lines = [
-                "\(request.method) \(request.target)", request.header("x-a") ?? "-", "\(request.headers("X-A"))",
+                "\(request.method) \(request.target)", request.header("x-a") ?? "-", "\(values)",
                 request.header("x-none") ?? "-",
             ]
             return .now(HTTPResponse(status: 200, contentType: "text/plain", text: lines.joined(separator: "|")))

@@ -269,7 +269,7 @@ import Testing
     @Test func anObjectIsNotCalledAbsentWhileTheSharedStoreCannotTell() async throws {
         let unknown = try #require(ObjectID(hex: String(repeating: "0", count: 64)))
         try await PipelineFixture.run(tier: EmptyTier(answer: .unavailable)) { world async throws in
-            await #expect(throws: RenditionError.overloaded(cause: "The shared store does not answer.")) {
+            await #expect(throws: RenditionError.storageFailed(cause: "The shared store does not answer.")) {
                 try await world.pipeline.object(unknown, fileExtension: "mp4", allowance: .unlimited)
             }
             // A miss does without the store.

@@ -14,6 +14,11 @@
         case invalidOption(name: String, reason: String)
     }
 
+    /// A request without fields.
+    package struct HTTPRequest: ~Copyable {
+        func forEachValue(of name: HTTPFieldName, _ body: (UnsafeRawBufferPointer) -> Void) {}
+    }
+
     extension Problem {
         init(_ error: RenditionError) {
             switch error {

@@ -31,6 +31,7 @@ import Testing
     @Test func missesAndHitsOfAllRenditionsOfASourceHaveItsTags() async throws {
         try await WebFixture.run(Self.paths) {
             $0.policy.cdnMaxAge = 2_000_000
+            $0.policy.publicURL = "https://gifs.example"
         } _: { web async throws in
             let source = "gifreel-source-" + hash(web.origin.url("/a.gif"))
             let host = "gifreel-host-" + hash("127.0.0.1")

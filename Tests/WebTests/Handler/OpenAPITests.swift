@@ -146,9 +146,31 @@ import Testing
     @Test func everyReferenceHasASchema() throws {
         let document = OpenAPIDocument.document(try presets(), version: "1", publicURL: nil)
         let text = String(decoding: JSONText.encode(document), as: UTF8.self)
-        for match in text.matches(of: /"\$ref":"#\/components\/schemas\/([A-Za-z]+)"/) {
-            #expect(APISchemas.named[String(match.1)] != nil, "\(match.1)")
+        let references = text.matches(of: /"\$ref":"#\/components\/([A-Za-z]+)\/([^"]+)"/)
+        for match in references {
+            #expect(document["components"]?[String(match.1)]?[String(match.2)] != nil, "\(match.1) \(match.2)")
         }
+        #expect(Set(references.map { String($0.1) }) == ["schemas", "parameters", "requestBodies", "responses"])
+    }
+
+    /// Clients read it at each start of a tool.
+    @Test func whatOperationsShareIsWrittenOnce() throws {
+        let document = OpenAPIDocument.document(try presets(), version: "1", publicURL: nil)
+        #expect(JSONText.encode(document).count < 150_000)
+        guard case .object(let responses)? = document["components"]?["responses"] else {
+            Issue.record("no shared responses")
+            return
+        }
+        #expect(Set(responses.values).count == responses.count)
+    }
+
+    @Test func onlyPagesOfSourcesHaveErrorsAsHTML() throws {
+        let operations = APIOperation.table(try presets())
+        #expect(Set(operations.filter(\.hasErrorPages).map(\.path)) == ["/html", "/html/{source}", "/{mount}/{path}"])
+        let document = OpenAPIDocument.document(try presets(), version: "1", publicURL: nil)
+        let response = document["paths"]?["/"]?["get"]?["responses"]?["404"]
+        #expect(response?["content"]?["text/html; charset=utf-8"] == nil)
+        #expect(operations.first { $0.id == "get_status" }?.parameters.contains { $0.name == "Last-Event-ID" } == true)
     }
 
     // MARK: Schemas

@@ -15,9 +15,13 @@ import Testing
         "/short.gif": { _ in .ok(gif, ["Cache-Control: max-age=90"]) },
         "/private.gif": { _ in .ok(gif, ["Cache-Control: no-store"]) },
     ]
+    /// Settings with which pages need not repeat the host of a request.
+    private static func withAddress(_ settings: inout WebFixture.Settings) {
+        settings.policy.publicURL = "https://gifs.example"
+    }
 
     @Test func aPageReservesTheSpaceOfItsVideoAndConvertsNothing() async throws {
-        try await WebFixture.run(paths) { web async throws in
+        try await WebFixture.run(paths, Self.withAddress) { web async throws in
             let page = try await web.request("GET", web.target("html", "/a.gif"))
             #expect(page.status == 200 && page["content-type"] == "text/html; charset=utf-8")
             #expect(page["cache-control"] == "public, max-age=86400, stale-while-revalidate=604800, stale-if-error=604800")
@@ -49,7 +53,7 @@ import Testing
     }
 
     @Test func theVideosOfAPageHaveTheirCodecsOnceTheyAreStored() async throws {
-        try await WebFixture.run(paths) { web async throws in
+        try await WebFixture.run(paths, Self.withAddress) { web async throws in
             let target = web.target("html", "/a.gif")
             var videos = try sources(try await web.request("GET", target))
             #expect(videos.map(\.target) == [web.target("mp4", "/a.gif")] && videos.map(\.type) == ["video/mp4"])
@@ -77,6 +81,7 @@ import Testing
 
     @Test(.enabled(if: LinkedLibraries.has(.av1))) func aPageQueuesItsVideoInAV1() async throws {
         try await WebFixture.run(paths) {
+            $0.policy.publicURL = "https://gifs.example"
             $0.policy.producesAV1InBackground = true
         } _: { web async throws in
             let target = web.target("html", "/a.gif")
@@ -157,8 +162,22 @@ import Testing
         }
     }
 
-    @Test func theOriginsDirectivesConcernThePageToo() async throws {
+    /// Otherwise a client could have caches send others to a host of its own.
+    @Test func aPageWithTheHostOfItsRequestIsComparedBeforeEachUse() async throws {
         try await WebFixture.run(paths) { web async throws in
+            for target in [web.target("html", "/a.gif"), "/oembed?url=\(web.origin.url("/a.gif"))"] {
+                let page = try await web.request("GET", target)
+                #expect(page.status == 200 && page["cache-control"] == "no-cache", "\(target)")
+                let tag = ["If-None-Match: \(try #require(page["etag"]))"]
+                #expect(try await web.request("GET", target, headers: tag).status == 304)
+                let other = try await web.request("GET", "http://other.example" + target, headers: tag)
+                #expect(other.status == 200 && other.text.contains("other.example"), "\(target)")
+            }
+        }
+    }
+
+    @Test func theOriginsDirectivesConcernThePageToo() async throws {
+        try await WebFixture.run(paths, Self.withAddress) { web async throws in
             let short = try await web.request("GET", web.target("html", "/short.gif"))
             #expect(short["cache-control"] == "public, max-age=90, stale-while-revalidate=604800, stale-if-error=604800")
             #expect(try await web.request("GET", web.target("html", "/private.gif"))["cache-control"] == "no-store")
@@ -189,6 +208,7 @@ import Testing
         let keys = SigningKeys([Self.key])
         try await WebFixture.run(paths) { settings in
             settings.policy.signingKeys = keys
+            settings.policy.publicURL = "https://gifs.example"
             settings.policy.requiresSignature = true
         } _: { web async throws in
             let source = try SourceURL(web.origin.url("/a.gif"))
@@ -211,7 +231,7 @@ import Testing
     }
 
     @Test func aPageMayShowTheGIFUntilThereIsAVideo() async throws {
-        try await WebFixture.run(paths) { web async throws in
+        try await WebFixture.run(paths, Self.withAddress) { web async throws in
             let target = web.target("html,on_miss=original", "/a.gif")
             let gif = "<img src=\"\(web.origin.url("/a.gif"))\" width=\"41\" height=\"30\""
             let first = try await web.request("GET", target)

@@ -19,6 +19,7 @@ import Testing
         try await WebFixture.run(["/a.gif": answer]) { settings in
             settings.cacheClock = time.clock
             settings.policy.cdnMaxAge = 5000
+            settings.policy.publicURL = "https://gifs.example"
         } _: { web async throws in
             defer { gate.open() }
             let targets = ["mp4", "json", "html"].map { web.target($0, "/a.gif") }

@@ -49,7 +49,7 @@ import Testing
             ("/", "home"), ("/?x", "home"), ("/mp4/https://a/b.gif", "mp4"), ("/mp4,width=2/x", "mp4"), ("/mp4?url=x", "mp4"),
             ("/json/x", "json"), ("/object/x.mp4", "object"), ("/media/a.gif", "mount"), ("/media", "mount"),
             ("/mediax/a.gif", "other"), ("/MP4/x", "other"), ("/metrics", "metrics"),
-            ("/0123456789abcdef/x", "other"), ("/0123456789abcdefg/x", "other"), ("", "home"),
+            ("/0123456789abcdef/x", "other"), ("/0123456789abcdefg/x", "other"), ("", "other"),
             ("/a-mount-with-a-name-that-is-too-long-for-a-word/x.gif", "other"),
         ] {
             // Twice, because the latest segment is remembered.

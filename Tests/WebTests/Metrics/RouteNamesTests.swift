@@ -8,6 +8,7 @@ import Testing
         var names = RouteNames(mounts: ["pictures", "exactly-16-bytes"])
         let routes = [
             ("/mp4?url=x", "mp4"), ("/object/a.mp4", "object"), ("/", "home"), ("/pictures/a", "mount"), ("/nothing", "other"),
+            ("", "other"),
             ("/a-segment-longer-than-sixteen-bytes", "other"), ("/mp4/x", "mp4"),
             ("/exactly-16-bytes/a", "mount"), ("/exactly-16-bytes2/a", "other"), ("/exactly-16-bytes,width=1", "mount"),
         ]

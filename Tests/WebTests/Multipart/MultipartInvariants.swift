@@ -32,7 +32,9 @@ enum MultipartInvariants {
 
     /// Parses a body in pieces; nil if a step makes no progress.
     private static func parse(_ body: UnsafeRawBufferPointer, piece: Int) throws(Problem) -> Outcome? {
-        guard var parser = try MultipartParser(form: "multipart/form-data; boundary=b") else { return nil }
+        let contentType: StaticString = "multipart/form-data; boundary=b"
+        let bytes = UnsafeRawBufferPointer(start: contentType.utf8Start, count: contentType.utf8CodeUnitCount)
+        guard var parser = try MultipartParser(form: bytes) else { return nil }
         var outcome = Outcome()
         var rest = body[...]
         while !rest.isEmpty {

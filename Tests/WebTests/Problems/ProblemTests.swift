@@ -63,8 +63,13 @@ import Testing
         Row(
             .factsUnusable(cause: "x"), 503, "overloaded", "The server could not write the facts. Try again later.",
             retryAfter: 5),
-        Row(.overloaded(cause: "x"), 503, "overloaded", "Too many conversions are waiting.", retryAfter: 2),
-        Row(.storageFailed(cause: "x"), 503, "overloaded", "Too many conversions are waiting.", retryAfter: 2),
+        Row(.overloaded(cause: nil), 503, "overloaded", "Too many conversions are waiting.", retryAfter: 2),
+        Row(
+            .overloaded(cause: "x"), 503, "overloaded", "The server cannot make the rendition now. Try again later.",
+            retryAfter: 2),
+        Row(
+            .storageFailed(cause: "x"), 503, "overloaded", "The server cannot use its storage now. Try again later.",
+            retryAfter: 2),
         Row(.cancelled, 503, "overloaded", "Too many conversions are waiting.", retryAfter: 2),
         Row(
             .remembered(.fetchFailed(.notFound), remaining: 3), 404, "source_not_found", "The source was not found.",
@@ -80,8 +85,8 @@ import Testing
             .notAllowed(.address(.address(purpose: "loopback"))), 403, "source_not_allowed",
             "The address of the source is private; the setting sources.allow_private allows it."),
         fetch(
-            .notAllowed(.address(.port(22))), 403, "source_not_allowed",
-            "The port of the source is not one of those in the setting sources.ports."),
+            .notAllowed(.address(.port(22, allowed: PortSet([80...80, 8000...8080])))), 403, "source_not_allowed",
+            "The port 22 of the source is not one of those in the setting sources.ports: 80, 8000–8080."),
         fetch(.notAllowed(.address(.itself)), 403, "source_not_allowed", "The source is this service itself."),
         fetch(.notFound, 404, "source_not_found", "The source was not found."),
         fetch(.gone, 410, "source_gone", "The source is gone."),

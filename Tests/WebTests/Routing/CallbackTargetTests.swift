@@ -25,6 +25,14 @@ import Testing
             ("/media/CAT.GIF?\(hook)", "/media/CAT.GIF"), ("/media/CAT.GIF?width=20&\(hook)", "/media/CAT.GIF?width=20"),
             ("/media/cat.html?\(hook)&on_error=original", "/media/cat.html?on_error=original"),
             ("/mp4,width=20/https://a.test/x.gif", "/mp4,width=20/https://a.test/x.gif"),
+            (
+                "/mp4,width%3D20,callback%3Dhttps%253A%252F%252Fhook.test/https://a.test/x.gif",
+                "/mp4,width%3D20/https://a.test/x.gif"
+            ),
+            (
+                "/mp4%2Cwidth=20%2Ccallback=https%253A%252F%252Fhook.test/https://a.test/x.gif",
+                "/mp4,width=20/https://a.test/x.gif"
+            ),
         ])
     func everythingElseStaysAsTheClientWroteIt(_ target: String, _ address: String) throws {
         #expect(try parsed(target).withoutCallback(target, keys: SigningKeys()) == address)

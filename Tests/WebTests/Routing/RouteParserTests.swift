@@ -130,6 +130,66 @@ import Testing
         }
     }
 
+    /// Libraries encode a segment as a whole, and some proxies encode a comma or an equals sign.
+    @Test(arguments: [
+        "/mp4,width%3D100,quality=9/http://a.test/a.gif", "/mp4%2Cwidth=100%2Cquality=9/http://a.test/a.gif",
+        "/mp4%2cwidth%3d100%2cquality%3D9/http://a.test/a.gif",
+        "/mp4%2Cwidth%3D100%2Cquality%3D9?url=http%3A%2F%2Fa.test%2Fa.gif",
+    ])
+    func separatorsOfOptionsMayBeEncoded(_ target: String) throws {
+        guard case .rendition(let rendition, let source) = try parse(target) else { throw Problem.notFound("no rendition") }
+        #expect(rendition.canonicalText == "mp4,quality=9,width=100" && source.canonical == "http://a.test/a.gif")
+    }
+
+    @Test func anEncodedSeparatorInAValueIsPartOfIt() throws {
+        let target = "/mp4,callback=https%3A%2F%2Fa.test%2F%3Fa%3D1%2C2/http://a.test/a.gif"
+        #expect(try RouteParser(mounts: [:]).parse(target).callback == "https://a.test/?a=1,2")
+    }
+
+    /// Browsers send it as it was typed.
+    @Test func aPercentSignInASourceMayStandForItself() throws {
+        #expect(try source("/mp4/http://a.test/100%.gif?x=%") == "http://a.test/100%25.gif?x=%")
+        #expect(try source("/media/100%.mp4", mounts: ["media": "https://cdn.test/"]) == "https://cdn.test/100%25.gif")
+        for target in ["/mp4/100%.gif", "/mp4?url=100%", "/%zz", "/nothing%2"] {
+            #expect("\(target)") { try parse(target) } throws: { ($0 as? Problem)?.status == 400 }
+        }
+    }
+
+    @Test func aHostMayBeEncodedAsBrowsersDo() throws {
+        #expect(try source("/mp4/http://b%C3%BCcher.example/a.gif") == "http://xn--bcher-kva.example/a.gif")
+    }
+
+    @Test func anUnknownOptionNamesTheOneThatWasMeant() throws {
+        for (name, meant) in [
+            ("widht", "width"), ("wdth", "width"), ("w", "width"), ("Quality", "quality"), ("frames", "frame"),
+        ] {
+            #expect("\(name)") {
+                try parse("/mp4,\(name)=1/http://a.test/")
+            } throws: {
+                ($0 as? Problem)?.detail == "The option “\(name)” is not known (did you mean “\(meant)”?)."
+            }
+        }
+        for name in ["nonsense", "x", String(repeating: "w", count: 300)] {
+            #expect("\(name)") {
+                try parse("/mp4,\(name)=1/http://a.test/")
+            } throws: {
+                ($0 as? Problem)?.detail == "The option “\(name.prefix(64))” is not known."
+            }
+        }
+    }
+
+    @Test func aQueryHasABoundedNumberOfParameters() throws {
+        let query = String(repeating: "a&", count: 257)
+        for target in ["/mp4?\(query)", "/oembed?\(query)", "/cache?\(query)"] {
+            #expect("\(target.prefix(9))") {
+                try parse(target)
+            } throws: {
+                ($0 as? Problem)?.detail == "The query has more than 256 parameters."
+            }
+        }
+        #expect(try source("/mp4/http://a.test/?\(query)") == "http://a.test/?\(query)")
+    }
+
     @Test func aMountsExtensionMayHaveAnyCase() throws {
         let mounts = ["media": "https://cdn.test/up/"]
         #expect(try source("/media/A.GIF", mounts: mounts) == "https://cdn.test/up/A.GIF")

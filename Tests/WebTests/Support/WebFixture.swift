@@ -52,6 +52,8 @@ final class WebFixture: Sendable {
         var sharedStatuses: (any SharedStatusBook)?
         /// Gets documents with spans; nil for no tracing.
         var traces: Traces?
+        /// The proxies whose fields are believed.
+        var trustedProxies: [String] = []
     }
 
     /// A collector, and the share of requests that are traced.
@@ -176,6 +178,7 @@ final class WebFixture: Sendable {
         http.port = 0
         http.threads = 1
         http.usesSocketActivation = false
+        http.trustedProxies = settings.trustedProxies
         http.errorResponse = { [handler] error in
             handler.crossOrigin.applied(
                 to: ProblemDocument.response(Problem(error.status, error.code, error.sentence)))

@@ -25,17 +25,20 @@ import Testing
         }
     }
 
-    private func run(share: Double = 1, _ body: (WebFixture, Collected) async throws -> Void) async throws {
+    private func run(
+        share: Double = 1, trusting proxies: [String] = [], _ body: (WebFixture, Collected) async throws -> Void
+    ) async throws {
         let collected = Collected()
         try await WebFixture.run(["/a.gif": { _ in .ok(Self.gif) }]) {
             $0.traces = WebFixture.Traces(share: share) { collected.add($0) }
+            $0.trustedProxies = proxies
         } _: { web async throws in
             try await body(web, collected)
         }
     }
 
     @Test func theStepsOfAMissAreSpansBelowItsRequest() async throws {
-        try await run(share: 0) { web, collected in
+        try await run(share: 0, trusting: ["127.0.0.1"]) { web, collected in
             let header = "traceparent: 00-\(Self.trace)-\(Self.caller)-01"
             let response = try await web.request(
                 "GET", web.target("mp4", "/a.gif"), headers: [header, "X-Request-Id: call-7"])
@@ -86,8 +89,24 @@ import Testing
         }
     }
 
+    /// Otherwise any client could have its requests recorded, and bring the collector down.
+    @Test func aClientDoesNotDecideWhetherItsTraceIsRecorded() async throws {
+        try await run(share: 0) { web, _ in
+            let header = "traceparent: 00-\(Self.trace)-\(Self.caller)-01"
+            #expect(try await web.request("GET", web.target("mp4", "/a.gif"), headers: [header]).status == 200)
+            let sent = try #require(web.origin.requests.last?.headers["traceparent"].flatMap { TraceParent($0) })
+            #expect(sent.traceID == Self.trace && !sent.isSampled)
+        }
+        try await run(share: 1) { web, collected in
+            let header = "traceparent: 00-\(Self.trace)-\(Self.caller)-00"
+            #expect(try await web.request("GET", web.target("mp4", "/a.gif"), headers: [header]).status == 200)
+            try await waitUntil("the spans of the share") { collected.all.count == 5 }
+            #expect(collected.all.allSatisfy { $0.traceId == Self.trace })
+        }
+    }
+
     @Test func aRequestThatIsNotSampledIsNotRecorded() async throws {
-        try await run { web, collected in
+        try await run(trusting: ["127.0.0.1"]) { web, collected in
             let header = "traceparent: 00-\(Self.trace)-\(Self.caller)-00"
             #expect(try await web.request("GET", web.target("mp4", "/a.gif"), headers: [header]).status == 200)
             let sent = try #require(web.origin.requests.last?.headers["traceparent"].flatMap { TraceParent($0) })

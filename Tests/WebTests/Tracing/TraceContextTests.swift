@@ -12,7 +12,8 @@ import Testing
     @Test(arguments: [
         "", "00", "00-\(trace)-00f067aa0ba902b7", "00-\(trace)-00f067aa0ba902b7-01-more",
         "ff-\(trace)-00f067aa0ba902b7-01", "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
-        "00-\(trace)-0000000000000000-01", "00-\(trace.uppercased())-00f067aa0ba902b7-01", "00-\(trace)-00f067aa0ba902b-01",
+        "00-\(trace)-0000000000000000-01", "01-\(trace)-00f067aa0ba902b7-011", "00-\(trace)-00f067aa0ba902b7-01-",
+        "00-\(trace)-00f067aa0ba902b7é01", "00-\(trace.uppercased())-00f067aa0ba902b7-01", "00-\(trace)-00f067aa0ba902b-01",
     ])
     func aMalformedTraceIsIgnored(_ text: String) {
         #expect(TraceParent(text) == nil)
@@ -45,6 +46,14 @@ import Testing
             let sent = try #require(fields["traceparent"].flatMap { TraceParent($0) })
             #expect(sent.traceID == Self.trace && sent.spanID != "00f067aa0ba902b7")
             #expect(fields["tracestate"] == state)
+        }
+    }
+
+    @Test func severalFieldsOfStateAreOneList() async throws {
+        try await WebFixture.run(["/a.gif": { _ in .ok(GIFBuilder.animation(frames: 2)) }]) { web async throws in
+            let fields = [Self.parent, "tracestate: a=1, b=2", "TraceState: c=3", "tracestate:"]
+            _ = try await web.request("GET", web.target("mp4", "/a.gif"), headers: fields)
+            #expect(web.origin.requests.first?.headers["tracestate"] == "a=1, b=2,c=3")
         }
     }
 

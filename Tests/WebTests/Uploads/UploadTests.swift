@@ -132,7 +132,8 @@ import Testing
                 (many + [file], "bad_request", "too many fields"), ([field("width", "1"), file], "bad_option", "“width”"),
                 ([field("width", "20"), field("width", "20"), file], "bad_option", "given twice"),
                 ([field("bg", String(repeating: "f", count: 3000)), file], "bad_option", "too long"),
-                ([("width", nil, [0xff, 0xfe]), file], "bad_option", "UTF-8"),
+                ([("width", nil, [0xff, 0xfe]), file], "bad_option", "neither text nor a file"),
+                ([("a", nil, Self.gif), ("b", nil, Self.gif)], "bad_request", "more than one file"),
                 ([field("nonsense", "1"), file], "bad_option", "not known"),
                 ([field("url", "http://a.test/x.gif"), file], "bad_option", "url"),
             ]
@@ -145,6 +146,33 @@ import Testing
             #expect(cut.code == "bad_request" && cut.detail?.contains("incomplete") == true)
             let none = try await web.request("POST", "/mp4", headers: ["Content-Type: multipart/form-data"], body: whole)
             #expect(none.detail?.contains("boundary") == true)
+        }
+    }
+
+    /// RFC 7578 section 4.2 recommends a file name and does not require one.
+    @Test func aFileNeedsNoName() async throws {
+        try await WebFixture.run { web async throws in
+            let named = try await post(web, "/mp4", form([file, field("width", "20")]), isForm: true)
+            for parts in [[("file", nil, Self.gif), field("width", "20")], [field("width", "20"), ("x", nil, Self.gif)]]
+                as [[Part]]
+            {
+                let unnamed = try await post(web, "/mp4", form(parts), isForm: true)
+                #expect(unnamed.status == 200 && unnamed["content-location"] == named["content-location"], "\(unnamed.text)")
+            }
+        }
+    }
+
+    @Test func noCacheStoresARefusedUpload() async throws {
+        try await WebFixture.run { web async throws in
+            for (body, isForm) in [
+                (Array("<html></html>".utf8), false), (Array(Self.gif.prefix(13)), false), ([], false),
+                (form([("file", "x", Array("text".utf8))]), true), (form([("file", "x", [])]), true),
+            ] as [([UInt8], Bool)] {
+                let refused = try await post(web, "/mp4", body, isForm: isForm)
+                #expect([415, 422].contains(refused.status) && refused["cache-control"] == "no-store", "\(refused.text)")
+            }
+            #expect(try await web.request("POST", "/nothing")["cache-control"] == "no-store")
+            #expect(try await post(web, "/mp4", []).detail == "The file is empty.")
         }
     }
 

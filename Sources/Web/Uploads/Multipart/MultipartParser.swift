@@ -1,4 +1,5 @@
 internal import Glibc
+internal import HTTP
 
 /// Parses a `multipart/form-data` body as it arrives (RFC 7578; the delimiters are those of RFC 2046 section 5.1.1).
 ///
@@ -41,23 +42,23 @@ struct MultipartParser {
     private var matched = 2
     private var head: [UInt8] = []
 
-    private static let mediaType = "multipart/form-data"
+    private static let mediaType: StaticString = "multipart/form-data"
 
     /// Whether a body of this type is such a form.
-    static func isForm(_ contentType: String?) -> Bool {
-        contentType.map { FieldParameters($0).value == mediaType } ?? false
+    static func isForm(_ contentType: UnsafeRawBufferPointer?) -> Bool {
+        contentType.map { FieldElement($0).value.equalsIgnoringCase(mediaType) } ?? false
     }
 
     /// Returns nil if the body is not such a form.
     ///
     /// - Parameter contentType: The request's `Content-Type`.
     /// - Throws: ``Problem`` if the field has no boundary that RFC 2046 allows.
-    init?(form contentType: String?) throws(Problem) {
-        guard let field = contentType.map({ FieldParameters($0) }), field.value == Self.mediaType else { return nil }
-        guard let boundary = field.parameters["boundary"], (1...70).contains(boundary.utf8.count),
-            boundary.utf8.allSatisfy({ (0x20..<0x7f).contains($0) })
+    init?(form contentType: UnsafeRawBufferPointer?) throws(Problem) {
+        guard let contentType, Self.isForm(contentType) else { return nil }
+        guard let boundary = FieldElement(contentType).parameter("boundary")?.unquoted, (1...70).contains(boundary.count),
+            boundary.allSatisfy({ (0x20..<0x7f).contains($0) })
         else { throw .badRequest("The form's Content-Type has no boundary.") }
-        delimiter = Array("\r\n--\(boundary)".utf8)
+        delimiter = Array("\r\n--".utf8) + boundary
     }
 
     /// Whether the last delimiter was read.
@@ -136,15 +137,25 @@ struct MultipartParser {
             }
             guard head.count <= Self.maxHeadLength else { throw .badRequest("The head of a part of the form is too long.") }
             guard head.count >= 4, head.last == 10, head.suffix(4).elementsEqual("\r\n\r\n".utf8) else { continue }
-            let lines = String(decoding: head.dropLast(4), as: UTF8.self)
-            head = []
+            defer { head = [] }
             state = .content
-            // Only spaces may follow the delimiter on its line.
-            guard let lineEnd = lines.firstRange(of: "\r\n"),
-                lines[..<lineEnd.lowerBound].allSatisfy({ $0 == " " || $0 == "\t" })
-            else { throw .badRequest("A part of the form has a malformed head.") }
-            return .part(try MultipartPart(head: String(lines[lineEnd.upperBound...])))
+            return .part(try Self.part(head))
         }
         return .needsMore
+    }
+
+    /// Parses the text between a delimiter and a part's content.
+    private static func part(_ head: [UInt8]) throws(Problem) -> MultipartPart {
+        let part = head.withUnsafeBytes { bytes in
+            Result { () throws(Problem) in
+                var lines = bytes.slice(0..<bytes.count - 2)
+                // Only blanks may follow the delimiter on its line.
+                guard let rest = lines.takeLine(), rest.trimmed.isEmpty else {
+                    throw .badRequest("A part of the form has a malformed head.")
+                }
+                return try MultipartPart(head: lines)
+            }
+        }
+        return try part.get()
     }
 }

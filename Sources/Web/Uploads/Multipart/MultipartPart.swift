@@ -1,3 +1,5 @@
+internal import HTTP
+
 /// The head of one part of a form (RFC 7578 section 4).
 struct MultipartPart: Equatable {
     /// The name of the form's field.
@@ -5,81 +7,44 @@ struct MultipartPart: Equatable {
     /// Whether the part is a file: it has a file name, which may be empty. Browsers send an empty one if no file was selected.
     let isFile: Bool
 
-    /// Parses the lines of a part's head.
+    /// Parses the lines of a part's head, each with its CRLF.
     ///
     /// - Throws: ``Problem`` if the part has no name, or has a transfer encoding, which is deprecated (RFC 7578 section 4.7).
-    init(head: String) throws(Problem) {
-        var disposition: FieldParameters?
-        for line in head.split(separator: "\r\n") {
-            guard let colon = line.firstIndex(of: ":") else { throw .badRequest("A part of the form has a malformed head.") }
-            let text = String(line[line.index(after: colon)...].drop { $0 == " " || $0 == "\t" })
-            switch line[..<colon].lowercased() {
-            case "content-disposition": disposition = FieldParameters(text)
-            case "content-transfer-encoding":
-                guard ["binary", "8bit", "7bit"].contains(FieldParameters(text).value) else {
+    init(head: UnsafeRawBufferPointer) throws(Problem) {
+        var disposition: FieldElement?
+        var rest = head
+        while let line = rest.takeLine() {
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else {
+                throw .badRequest("A part of the form has a malformed head.")
+            }
+            let name = line.slice(0..<colon)
+            let value = FieldElement(line.slice(colon + 1..<line.count))
+            if name.equalsIgnoringCase("content-disposition") {
+                disposition = value
+            } else if name.equalsIgnoringCase("content-transfer-encoding") {
+                let isIdentity = (["binary", "8bit", "7bit"] as [StaticString]).contains { value.value.equalsIgnoringCase($0) }
+                guard isIdentity else {
                     throw .badRequest("A part of the form has a transfer encoding, which is not supported.")
                 }
-            default: break
             }
         }
-        guard let disposition, disposition.value == "form-data", let name = disposition.parameters["name"] else {
+        guard let disposition, disposition.value.equalsIgnoringCase("form-data"),
+            let name = disposition.parameter("name")?.unquoted
+        else {
             throw .badRequest("A part of the form has no name.")
         }
-        self.name = name
-        isFile = disposition.parameters["filename"] != nil || disposition.parameters["filename*"] != nil
+        self.name = String(decoding: name, as: UTF8.self)
+        isFile = disposition.parameter("filename") != nil || disposition.parameter("filename*") != nil
     }
 }
 
-/// A field value with parameters, such as `form-data; name="file"; filename="a.gif"` (RFC 9110 section 5.6.6).
-struct FieldParameters: Equatable {
-    /// The text before the first semicolon, in lower case.
-    let value: String
-    /// The parameters by their names in lower case. Of repeated parameters, the first one counts.
-    let parameters: [String: String]
-
-    init(_ text: String) {
-        var rest = Substring(text)
-        value = Self.takeUntilSemicolon(&rest).lowercased()
-        var parameters: [String: String] = [:]
-        while !rest.isEmpty {
-            rest = rest.drop { $0 == ";" || $0 == " " || $0 == "\t" }
-            let name = rest.prefix { $0 != "=" && $0 != ";" }
-            rest = rest.dropFirst(name.count)
-            guard rest.first == "=" else { continue }
-            rest = rest.dropFirst()
-            let value = rest.first == "\"" ? Self.takeQuoted(&rest) : Self.takeUntilSemicolon(&rest)
-            let key = name.trimmingSpaces.lowercased()
-            if parameters[key] == nil { parameters[key] = value }
-        }
-        self.parameters = parameters
-    }
-
-    private static func takeUntilSemicolon(_ rest: inout Substring) -> String {
-        let taken = rest.prefix { $0 != ";" }
-        rest = rest.dropFirst(taken.count)
-        return taken.trimmingSpaces
-    }
-
-    /// Takes a quoted string. A backslash escapes only a quote or another backslash: file names may contain single ones.
-    private static func takeQuoted(_ rest: inout Substring) -> String {
-        rest = rest.dropFirst()
-        var value = ""
-        while let character = rest.popFirst(), character != "\"" {
-            if character == "\\", let escaped = rest.first, escaped == "\"" || escaped == "\\" {
-                value.append(rest.removeFirst())
-            } else {
-                value.append(character)
-            }
-        }
-        return value
-    }
-}
-
-extension Substring {
-    /// The text without spaces and tabs at both ends.
-    fileprivate var trimmingSpaces: String {
-        var text = drop { $0 == " " || $0 == "\t" }
-        while let last = text.last, last == " " || last == "\t" { text.removeLast() }
-        return String(text)
+extension UnsafeRawBufferPointer {
+    /// Removes the first line and returns it without its CRLF; nil without a CRLF. A single CR or LF does not end a line.
+    mutating func takeLine() -> UnsafeRawBufferPointer? {
+        var end = 0
+        while end + 1 < count, self[end] != 13 || self[end + 1] != 10 { end += 1 }
+        guard end + 1 < count else { return nil }
+        defer { self = slice(end + 2..<count) }
+        return slice(0..<end)
     }
 }
