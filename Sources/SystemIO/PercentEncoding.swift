@@ -39,9 +39,9 @@ package enum PercentEncoding {
     }
 
     /// Whether two hexadecimal digits follow each `%`.
-    package static func isValid(_ text: some Sequence<UInt8>) -> Bool {
+    package static func isValid(_ text: String) -> Bool {
         var missing = 0
-        for byte in text {
+        for byte in text.utf8 {
             if missing > 0 {
                 guard hexadecimal(byte) != nil else { return false }
                 missing -= 1

@@ -17,7 +17,7 @@ import Testing
     @Test func aPageNamesItsVideoBeforeTheVideoIsEncoded() throws {
         let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
         defer { origin.stop() }
-        let server = try GifreelProcess()
+        let server = try GifreelProcess(["server.public_url=https://gifs.example"])
         let page = try server.request("GET", "/html/\(origin.url("/a.gif"))")
         #expect(page.status == 200 && page["content-type"] == "text/html; charset=utf-8")
         #expect(page["cache-status"] == "gifreel; fwd=miss; stored")

@@ -34,6 +34,15 @@ import Testing
         #expect(server.storedObjects().isEmpty)
     }
 
+    @Test func aServerIsReachedThroughItsSocket() throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("purge-\(UUID().uuidString.prefix(8))").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let server = try GifreelProcess(["admin.token=secret", "server.unix_path=\(path)"])
+        let outcome = try purge(["--all", "--server", "unix:\(path)"], token: "secret")
+        #expect(outcome.code == 0 && outcome.output.hasPrefix("everything: 0 purged"), "\(outcome)")
+        withExtendedLifetime(server) {}
+    }
+
     @Test func purgeErrorsNameTheirCause() throws {
         let server = try GifreelProcess(["admin.token=secret"])
         let address = "http://127.0.0.1:\(server.port)"

@@ -23,7 +23,7 @@ extension OperationsTests {
             defer { collector.stop() }
             let server = try GifreelProcess([
                 "tracing.endpoint=\(collector.url("/v1/traces"))", "tracing.headers=X-Key: secret", "tracing.sample=0",
-                "cluster.node=node-7",
+                "cluster.node=node-7", "server.trusted_proxies=127.0.0.1",
             ])
             // Not sampled: no trace is begun.
             #expect(try server.mp4(origin.url("/a.gif?1")).status == 200)

@@ -29,6 +29,9 @@ extension Rendition {
         /// The encoder that libavcodec must have for the format; nil if it needs none.
         package var encoder: String? { output?.traits.encoder }
 
+        /// The length of the longest name in bytes.
+        private static let longestName = byName.keys.map(\.utf8.count).max() ?? 0
+
         private static let byName = Dictionary(uniqueKeysWithValues: (allCases + [.gif]).map { ($0.rawValue, $0) })
 
         package init?(rawValue: String) {
@@ -46,7 +49,9 @@ extension Rendition {
 
         /// The format with a name that a request may use.
         package static func named(_ name: some StringProtocol) -> Format? {
-            byName[String(name)].flatMap { $0 == .gif ? nil : $0 }
+            // Clients choose the length of a name.
+            guard name.utf8.count <= longestName else { return nil }
+            return byName[String(name)].flatMap { $0 == .gif ? nil : $0 }
         }
 
         /// The media type.

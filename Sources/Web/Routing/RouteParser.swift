@@ -62,7 +62,7 @@ package struct RouteParser: Sendable {
         if let mount = mounts[String(first)] {
             return try mounted(mount, called: String(first), path: rest, query: query)
         }
-        guard PercentEncoding.isValid(target.utf8) else {
+        guard PercentEncoding.isValid(target) else {
             throw .badRequest("The request target has a percent sign that two hexadecimal digits do not follow.")
         }
         throw Self.unknownPath(words, rest)
@@ -71,12 +71,15 @@ package struct RouteParser: Sendable {
     /// The format and the options in the first segment of a path. Some clients encode the commas.
     static func words(_ segment: Substring) -> [Substring] {
         let separator = UInt8(ascii: ",")
-        let words = segment.parts(at: separator, keepingEmpty: true)
+        let words = segment.parts(at: separator, maxSplits: maxOptions, keepingEmpty: true)
         guard words.count == 1, segment.utf8.contains(UInt8(ascii: "%")),
             let decoded = PercentEncoding.decode(segment), decoded.utf8.allSatisfy({ $0 < 0x80 })
         else { return words }
-        return decoded[...].parts(at: separator, keepingEmpty: true)
+        return decoded[...].parts(at: separator, maxSplits: maxOptions, keepingEmpty: true)
     }
+
+    /// The maximum number of options in a path, which exceeds the number of options that there are. The last one has the rest of the text.
+    private static let maxOptions = 64
 
     /// Whether the target has the form of a player page's address, valid or not.
     func namesPage(_ target: String) -> Bool {
@@ -259,7 +262,7 @@ package struct RouteParser: Sendable {
     // MARK: Objects
 
     private func object(_ name: Substring) throws(Problem) -> Route {
-        let parts = name.parts(at: UInt8(ascii: "."), keepingEmpty: true)
+        let parts = name.parts(at: UInt8(ascii: "."), maxSplits: 2, keepingEmpty: true)
         guard parts.count == 2, let id = ObjectID(hex: parts[0]), Rendition.Format(rawValue: String(parts[1])) != nil else {
             throw .notFound("The address of an object is /object/{id}.{extension}, with an id of 64 hexadecimal digits.")
         }
