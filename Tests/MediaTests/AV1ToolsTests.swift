@@ -6,18 +6,20 @@ import Testing
     private let drawing = PictureContent(isScreen: true)
     private let film = PictureContent(isScreen: false)
 
-    private func work(_ pixels: Int, _ bytes: Int = 1000) -> AV1Tools.Work { AV1Tools.Work(pixels: pixels, bytes: bytes) }
+    private func work(_ pixels: Int, _ changedPixels: Int = 1000) -> AV1Tools.Work {
+        AV1Tools.Work(pixels: pixels, changedPixels: changedPixels)
+    }
 
     @Test func aVideoIsSearchedThoroughlyIfItIsASmallDrawing() {
-        #expect(AV1Tools.video(drawing, work(1_500_000, 80_000)).effort == .thorough)
+        #expect(AV1Tools.video(drawing, work(1_500_000, 600_000)).effort == .thorough)
         #expect(AV1Tools.video(drawing, work(1_500_001)).effort == .quick)
-        #expect(AV1Tools.video(drawing, work(1000, 80_001)).effort == .quick)
+        #expect(AV1Tools.video(drawing, work(1000, 600_001)).effort == .quick)
         #expect(AV1Tools.video(film, work(1000)).effort == .quick)
     }
 
-    @Test func aSmallDrawingOfFewBytesIsFiner() {
-        #expect(AV1Tools.video(drawing, work(1000, 40_000)).quantizer(quality: 60) == 37)
-        #expect(AV1Tools.video(drawing, work(1000, 40_001)).quantizer(quality: 60) == 40)
+    @Test func aSmallDrawingThatChangesLittleIsFiner() {
+        #expect(AV1Tools.video(drawing, work(1000, 300_000)).quantizer(quality: 60) == 37)
+        #expect(AV1Tools.video(drawing, work(1000, 300_001)).quantizer(quality: 60) == 40)
     }
 
     @Test func anImageSequenceIsSearchedThoroughlyUnlessItIsLarge() {

@@ -4,8 +4,8 @@ import Testing
 
 @Suite("x264 gets the settings of the content") struct H264SettingsTests {
     /// The settings that x264 writes into the first picture of a video.
-    private func settings(_ content: PictureContent, changedShare: Double = 1) throws -> String {
-        let settings = H264Settings(Transcoder(threads: 1), content, changedShare: changedShare)
+    private func settings(_ content: PictureContent) throws -> String {
+        let settings = H264Settings(Transcoder(threads: 1), content)
         let encoder = try VideoEncoder(width: 64, height: 64, settings: settings)
         let planes = try encoder.planes()
         for y in 0..<64 { (planes.luma + y * planes.lumaStride).update(repeating: 90, count: 64) }
@@ -35,9 +35,14 @@ import Testing
     }
 
     @Test func aDrawingIsSearchedFarther() throws {
-        let drawing = PictureContent(isScreen: true)
-        expect(["ref=6", "me=umh", "me_range=64", "deblock=1:-1:-1"], in: try settings(drawing, changedShare: 0.1))
-        expect(["ref=3", "me=umh", "me_range=64", "aq=1:1.00"], in: try settings(drawing))
+        let still = PictureContent(isScreen: true, changedShare: 0.1)
+        expect(["ref=6", "me=umh", "me_range=64", "deblock=1:-1:-1"], in: try settings(still))
+        let lively = PictureContent(isScreen: true, changedShare: 1)
+        expect(["ref=3", "me=umh", "me_range=64", "aq=1:1.00"], in: try settings(lively))
+        let pixels = PictureContent(isScreen: true, isPixelArt: true, changedShare: 1)
+        expect(["me=umh", "me_range=64", "deblock=0:0:0"], in: try settings(pixels))
+        let scrolling = PictureContent(isScreen: false, farShare: 0.5, changedShare: 1)
+        expect(["ref=6", "me=umh", "me_range=112", "deblock=1:0:0"], in: try settings(scrolling))
     }
 
     @Test func aFilmWithoutItsDitherSpendsLessOnSmoothAreas() throws {

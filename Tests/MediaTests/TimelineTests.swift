@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Media
@@ -13,7 +14,6 @@ struct TimelineTests {
             guard let span = timeline.place(time: shown.start, duration: shown.duration), let time = timeline.admit(span) else {
                 return nil
             }
-            timeline.note(time)
             return time
         }
     }
@@ -31,7 +31,7 @@ struct TimelineTests {
         let delays = [2, 2, 2, 2, 2, 2, 2, 2]
         #expect(times(delays, TimeOptions(ceiling: 25_000)) == [0, nil, 4, nil, 8, nil, 12, nil])
         #expect(times(delays, TimeOptions(ceiling: 50_000)) == [0, 2, 4, 6, 8, 10, 12, 14])
-        #expect(times(delays, TimeOptions(ceiling: 20_000)) == [0, nil, nil, 6, nil, nil, 12, nil])
+        #expect(times(delays, TimeOptions(ceiling: 20_000)) == [0, nil, nil, 6, nil, 10, nil, nil])
         // A ceiling is of the video's time: at twice the speed, frames come twice as often.
         #expect(times(delays, TimeOptions(speed: 2000, ceiling: 50_000)) == [0, nil, 4, nil, 8, nil, 12, nil])
     }
@@ -57,10 +57,56 @@ struct TimelineTests {
         #expect(Timeline(TimeOptions(start: 101)).length(of: 100) <= 0)
     }
 
-    @Test func theShortestSampleFollowsFromDelaysSpeedAndCeiling() {
-        #expect(Timeline(TimeOptions()).shortestSample(3) == 3)
-        #expect(Timeline(TimeOptions(speed: 500)).shortestSample(3) == 6)
-        #expect(Timeline(TimeOptions(ceiling: 10_000)).shortestSample(3) == 10)
+    @Test func aRateJustBelowThatOfTheFramesDropsFewOfThem() {
+        let thirty = times(Array(repeating: 3, count: 1000), TimeOptions(ceiling: 30_000)).compactMap { $0 }
+        #expect(thirty.count == 900)
+        #expect(zip(thirty, thirty.dropFirst()).allSatisfy { (3...6).contains($1 - $0) })
+        #expect(times(Array(repeating: 4, count: 1000), TimeOptions(ceiling: 24_000)).compactMap { $0 }.count == 960)
+    }
+
+    /// However the frames come, there are no more of them than the rate allows, and no two are closer than half of its distance.
+    @Test(arguments: 1...20) func aRateIsNotExceededOnAverage(_ seed: UInt64) {
+        var random = SeededNumbers(seed: seed)
+        let delays = (0..<400).map { _ in
+            Int.random(in: 2...9, using: &random) * (Int.random(in: 0...30, using: &random) == 0 ? 20 : 1)
+        }
+        for ceiling in [7000, 10_000, 23_976, 30_000, 50_000] {
+            let times = times(delays, TimeOptions(ceiling: ceiling)).compactMap { $0 }
+            for first in stride(from: 0, to: times.count, by: 7) {
+                for last in first..<min(times.count, first + 60) {
+                    // Two more than the whole distances: one at each end.
+                    #expect((last - first - 2) * 100_000 <= (times[last] - times[first]) * ceiling)
+                }
+            }
+            #expect(zip(times, times.dropFirst()).allSatisfy { 2 * ($1 - $0) * ceiling >= 100_000 })
+        }
+    }
+
+    private func plan(_ delays: [Int], _ options: TimeOptions, isWhole: Bool = true) throws -> SamplePlan {
+        var builder = GIFBuilder(width: 4, height: 4)
+        for delay in delays { builder.add(color: 1, delay: delay) }
+        let gif = isWhole ? builder.finish() : builder.bytes.dropLast(2)
+        return try gif.withUnsafeBytes {
+            SamplePlan(options, of: try AnimationSummary(scanning: $0, by: GIFReader.self, limits: MediaLimits()))
+        }
+    }
+
+    @Test func thePlanCountsTheFramesOfThePartAndKnowsItsShortestDistance() throws {
+        let plan = try plan([10, 3, 5, 40, 2, 20], TimeOptions())
+        #expect(plan.count == 6 && plan.first == 1 && plan.lastButOne == 5 && plan.shortest == 2)
+        let part = try self.plan([10, 3, 5, 40, 2, 20], TimeOptions(start: 14, end: 50))
+        #expect(part.count == 2 && part.first == 3 && part.lastButOne == 3 && part.shortest == 4)
+        #expect(try self.plan([10, 3, 5, 40, 2, 20], TimeOptions(speed: 500, start: 14, end: 50)).shortest == 8)
+        #expect(try self.plan([3, 3, 3, 3, 3, 3], TimeOptions(ceiling: 10_000)).shortest == 12)
+        #expect(try self.plan([10, 20, 5], TimeOptions(), isWhole: false).count == 2)
+        #expect(try self.plan([10, 20, 5], TimeOptions(start: 35)).count == 0)
+        #expect(try self.plan([7], TimeOptions()).shortest == 7)
+    }
+
+    /// Where the animation is repeated, its first frame follows the last one.
+    @Test func theSeamOfRepetitionsCountsForTheShortestDistance() throws {
+        #expect(try plan([10, 20, 5], TimeOptions()).shortest == 10)
+        #expect(try plan([10, 20, 5], TimeOptions(loops: 2)).shortest == 5)
     }
 
     /// The number of frames that become samples, one in every `distance` units of the source.
@@ -68,11 +114,8 @@ struct TimelineTests {
         var timeline = timeline
         var samples = 0
         for index in 0..<count {
-            guard let span = timeline.place(time: Int((Double(index) * distance).rounded()), duration: Int(distance)),
-                let time = timeline.admit(span)
-            else { continue }
-            timeline.note(time)
-            samples += 1
+            let span = timeline.place(time: Int((Double(index) * distance).rounded()), duration: Int(distance))
+            if let span, timeline.admit(span) != nil { samples += 1 }
         }
         return samples
     }
@@ -81,7 +124,7 @@ struct TimelineTests {
         let limit = TimeOptions(ceiling: 30_000)
         let rounded = Timeline(limit, source: 1_000_000, isSourceRounded: true)
         #expect(samples(of: 60, every: 1_000_000 / 30, rounded) == 60)
-        #expect(samples(of: 60, every: 1_000_000 / 31, rounded) == 30)
+        #expect(samples(of: 60, every: 1_000_000 / 31, rounded) == 58)
         // A second of the source takes two of the video, so that twice as many frames are within the limit.
         let slow = Timeline(TimeOptions(speed: 500, ceiling: 30_000), source: 1_000_000, isSourceRounded: true)
         #expect(samples(of: 60, every: 1_000_000 / 60, slow) == 60)
@@ -89,7 +132,7 @@ struct TimelineTests {
         let long = Timeline(TimeOptions(speed: 333, ceiling: 16_650), source: 1000, longestFrame: 16_777_215)
         #expect(long.timescale == 1000 && samples(of: 60, every: 20, long) == 60)
         // Exact times are compared exactly.
-        #expect(samples(of: 60, every: 33_333, Timeline(limit, source: 1_000_000)) == 30)
+        #expect(samples(of: 60, every: 33_333, Timeline(limit, source: 1_000_000)) == 59)
     }
 
     @Test func framesThatRoundingGivesOneTimeAreOneSample() {

@@ -37,9 +37,7 @@ import Testing
     ) throws -> PictureContent {
         var options = TranscodeOptions()
         (options.tune, options.undither) = (tune, undithers)
-        return try gif.withUnsafeBytes {
-            try PictureContent(ofFirstFrame: $0, by: GIFReader.self, limits: MediaLimits(), options: options)
-        }
+        return try PictureContent(of: gif, options)
     }
 
     @Test(arguments: Dither.allCases) func theEncoderKnowsAFilmWithoutItsDither(_ dither: DitheredFilm.Dither) throws {

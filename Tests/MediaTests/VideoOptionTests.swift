@@ -97,10 +97,10 @@ struct VideoOptionTests {
 
     @Test func aCeilingDropsFramesAndKeepsTheTimesOfTheOthers() throws {
         let mp4 = try Converted(colors(Array(repeating: 3, count: 20))) { $0.time.ceiling = 10_000 }
-        #expect(mp4.boxes.samples.map(\.time) == [0, 12, 24, 36, 48])
+        #expect(mp4.boxes.samples.map(\.time) == [0, 12, 21, 30, 42, 51])
         #expect(mp4.boxes.duration == 60)
         // The frames that are left are those that the GIF shows then.
-        for (sample, frame) in [0, 4, 8, 12, 16].enumerated() {
+        for (sample, frame) in [0, 4, 7, 10, 14, 17].enumerated() {
             #expect(try isColor(mp4.color(sample, x: 8, y: 8), 1 + frame % 5))
         }
     }
@@ -164,6 +164,30 @@ struct VideoOptionTests {
         }
         let ratio = Double(three.bytes.count) / Double(one.bytes.count)
         #expect(ratio > 2.7 && ratio < 3.1)
+    }
+
+    /// The part's own share of the GIF decides whether its MP4 is too large.
+    @Test func aPartTakesTheBytesOfAFileOfItsFrames() throws {
+        let all = GIFBuilder.noise(frames: 24, width: 96, height: 96)
+        let alone = try Converted(GIFBuilder.noise(frames: 6, width: 96, height: 96)) { $0.quality = 100 }
+        let part = try Converted(all) {
+            $0.quality = 100
+            $0.time.end = 60
+        }
+        #expect(part.result.samples == 6 && alone.result.samples == 6)
+        #expect(abs(Double(part.bytes.count) / Double(alone.bytes.count) - 1) < 0.03)
+    }
+
+    /// A comment makes a GIF larger, so that its MP4 is not encoded once more.
+    @Test func enlargedPixelsAreNotEncodedMoreCoarsely() throws {
+        let noise = GIFBuilder.noise(frames: 6, width: 96, height: 96)
+        let block = [255] + [UInt8](repeating: 65, count: 255)
+        let commented = noise.dropLast() + [0x21, 0xfe] + Array(repeating: block, count: 4000).flatMap { $0 } + [0, 0x3b]
+        func bytes(_ gif: [UInt8], zoom: Int) throws -> [UInt8] {
+            try Converted(gif) { ($0.quality, $0.zoom) = (100, zoom) }.bytes
+        }
+        #expect(try bytes(noise, zoom: 1) != bytes(Array(commented), zoom: 1))
+        #expect(try bytes(noise, zoom: 2) == bytes(Array(commented), zoom: 2))
     }
 
     @Test func everythingAtOnce() throws {

@@ -13,8 +13,8 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
     private(set) var frames = 0
     /// Pixels composed so far, counted as for ``MediaLimits/totalPixels``.
     private var totalPixels = 0
-    /// Pixels of the frames' own rectangles so far.
-    private var codedPixels = 0
+    /// Pixels of the composed frames' own rectangles so far.
+    private(set) var codedPixels = 0
     /// Whether the whole file was found to be within ``MediaLimits/pixelsPerByte``.
     private var isDense = false
     /// Whether the decoder has read the header of the first frame, which is not composed yet.
@@ -66,6 +66,20 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
         undither?.enter(decoder)
         frames += 1
         return true
+    }
+
+    /// Passes over the next frame without decoding it, so that the canvas is wrong until a frame covers all of it.
+    ///
+    /// - Returns: False if there is none.
+    mutating func skip() throws(TranscodeError) -> Bool {
+        if isAtFirst {
+            isAtFirst = false
+        } else {
+            guard try decoder.next() else { return false }
+        }
+        undither?.enter(decoder)
+        frames += 1
+        return decoder.skipPixels()
     }
 
     /// Reads the rest of the file without decoding it. No other function may be called afterwards.

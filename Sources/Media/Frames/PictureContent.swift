@@ -1,75 +1,66 @@
-/// What a picture shows, as far as an encoder's tools depend on it.
+/// What the pictures of a video show, as far as an encoder's tools depend on it.
 struct PictureContent: Equatable {
-    /// Whether most of it is flat, or has few colours with edges between them: drawings, pixel art, terminals, diagrams. Films that were
-    /// reduced to a palette may have few colours as well, but these are alike, or alternate from pixel to pixel.
+    /// Whether most of the picture is flat or has few colours with edges between them, and what changes is not a film: drawings, pixel
+    /// art, terminals, diagrams. Films that were reduced to a palette may have few colours as well, but these are alike, or alternate
+    /// from pixel to pixel.
     let isScreen: Bool
     /// Whether it is a film whose dither is taken out, and that has no noise of its own that shows.
     let isUndithered: Bool
+    /// Whether it is a drawing of few pixels and few colours, whose single pixels are meant to be seen.
+    let isPixelArt: Bool
+    /// The share of what changes that comes from far away in the picture before, 0…1; see ``FarMotion``.
+    let farShare: Double
+    /// The mean share of the blocks of 16 × 16 pixels in which a picture differs from the one before: 0…1, and 0 for a single picture.
+    let changedShare: Double
 
-    /// The side of the blocks that are looked at, in pixels.
-    private static let side = 16
-    /// The most colours of a block that a palette describes well.
-    private static let fewColors = 8
+    init(isScreen: Bool, isUndithered: Bool = false, isPixelArt: Bool = false, farShare: Double = 0, changedShare: Double = 0) {
+        self.isScreen = isScreen
+        self.isUndithered = isUndithered
+        self.isPixelArt = isPixelArt
+        self.farShare = farShare
+        self.changedShare = changedShare
+    }
+}
+
+/// What the blocks of pictures show.
+struct BlockContents {
+    /// The side of a block in pixels: that of a macroblock.
+    static let side = 16
+
+    /// Blocks of one colour, or of few with edges between them.
+    private(set) var drawn = 0
+    /// Blocks that are neither drawn nor smooth. Smooth ones have few colours that are alike; drawings and films have such blocks.
+    private(set) var detailed = 0
+
+    /// Adds a block of a canvas of the format ``PixelFormat/rgba``.
+    ///
+    /// - Parameters:
+    ///   - allowsManyColors: Whether a block with many colours may be drawn, if most neighbours are equal: one with smooth lettering.
+    ///   - weight: The number of blocks that it stands for.
+    mutating func add(_ canvas: borrowing Canvas, _ place: BlockPlace, allowsManyColors: Bool, weight: Int) {
+        switch Self.kind(canvas, place.rectangle(in: canvas), allowsManyColors: allowsManyColors) {
+        case .drawn: drawn += weight
+        case .detailed: detailed += weight
+        case .smooth: break
+        }
+    }
+
+    private enum Kind {
+        case drawn
+        case smooth
+        case detailed
+    }
+
     /// In a block of drawings at most one pair of neighbours in this number differs.
     private static let pairsPerEdge = 3
     /// The difference of a component up to which colours are alike: those of a smooth area of a film, or of a gradient.
     private static let alike: UInt32 = 32
 
-    init(isScreen: Bool, isUndithered: Bool = false) {
-        self.isScreen = isScreen
-        self.isUndithered = isUndithered
-    }
-
-    /// Looks at the first frame of a file as the encoder gets it, unless the request states its content.
-    init<Decoder: AnimationDecoder & ~Copyable>(
-        ofFirstFrame bytes: UnsafeRawBufferPointer, by _: Decoder.Type, limits: MediaLimits, options: TranscodeOptions
-    ) throws(TranscodeError) {
-        let stated: Bool? =
-            switch options.tune {
-            case .film: false
-            case .screen, .pixel: true
-            case .automatic: nil
-            }
-        // Drawings have the same settings with and without their dither.
-        if let stated, stated || !options.undither {
-            self.init(isScreen: stated)
-            return
-        }
-        var walk = try FrameWalk<Decoder>(bytes, limits: limits, undithers: options.undither)
-        _ = try walk.next()
-        let looksLikeScreen = try walk.withPicture { Self.isScreen($0) }
-        let isScreen = stated ?? looksLikeScreen
-        self.init(isScreen: isScreen, isUndithered: !isScreen && walk.hasRemovedFilmDither)
-    }
-
-    /// Whether a canvas of the format ``PixelFormat/rgba`` shows a screen.
-    private static func isScreen(_ canvas: borrowing Canvas) -> Bool {
-        var drawn = 0
-        var detailed = 0
-        for top in stride(from: 0, to: canvas.height, by: side) {
-            for left in stride(from: 0, to: canvas.width, by: side) {
-                let block = Rectangle(
-                    x: left, y: top, width: min(side, canvas.width - left), height: min(side, canvas.height - top))
-                switch look(at: canvas, block) {
-                case .drawn: drawn += 1
-                case .detailed: detailed += 1
-                case .smooth: break
-                }
-            }
-        }
-        return drawn > 0 && drawn >= detailed
-    }
-
-    private enum BlockContent {
-        /// One colour, or few with edges between them.
-        case drawn
-        /// Few colours that are alike. Drawings and films have such blocks.
-        case smooth
-        case detailed
-    }
-
-    private static func look(at canvas: borrowing Canvas, _ block: Rectangle) -> BlockContent {
-        var colors: [UInt32] = []
+    private static func kind(_ canvas: borrowing Canvas, _ block: Rectangle, allowsManyColors: Bool) -> Kind {
+        // The most colours of a block that a palette describes well.
+        var colors = InlineArray<8, UInt32>(repeating: 0)
+        var count = 0
+        var hasMore = false
         var edges = 0
         for y in block.y..<block.maxY {
             let row = canvas.pixels + y * canvas.width
@@ -78,20 +69,45 @@ struct PictureContent: Equatable {
                 let color = row[x]
                 if color != last { edges += 1 } else if x > block.x { continue }
                 last = color
-                if colors.contains(color) { continue }
-                colors.append(color)
-                if colors.count > fewColors { return .detailed }
+                if hasMore { continue }
+                var index = 0
+                while index < count, colors[index] != color { index += 1 }
+                if index < count { continue }
+                guard count < colors.count else {
+                    guard allowsManyColors else { return .detailed }
+                    hasMore = true
+                    continue
+                }
+                colors[count] = color
+                count += 1
             }
         }
         guard edges * pairsPerEdge <= block.width * block.height else { return .detailed }
-        return colors.count > 1 && areAlike(colors) ? .smooth : .drawn
+        return count > 1 && areAlike(colors, count) ? .smooth : .drawn
     }
 
-    private static func areAlike(_ colors: [UInt32]) -> Bool {
+    private static func areAlike(_ colors: borrowing InlineArray<8, UInt32>, _ count: Int) -> Bool {
         for shift in stride(from: UInt32(0), to: 32, by: 8) {
-            let components = colors.lazy.map { $0 >> shift & 0xff }
-            if let least = components.min(), let greatest = components.max(), greatest - least > alike { return false }
+            var (least, greatest): (UInt32, UInt32) = (255, 0)
+            for index in 0..<count {
+                let component = colors[index] >> shift & 0xff
+                (least, greatest) = (min(least, component), max(greatest, component))
+            }
+            if greatest - least > alike { return false }
         }
         return true
+    }
+}
+
+/// The place of a block of ``BlockContents/side``².
+struct BlockPlace {
+    var column: Int
+    var row: Int
+
+    /// The part of the block inside a canvas.
+    func rectangle(in canvas: borrowing Canvas) -> Rectangle {
+        let side = BlockContents.side
+        return Rectangle(x: column * side, y: row * side, width: side, height: side)
+            .clipped(toWidth: canvas.width, height: canvas.height)
     }
 }

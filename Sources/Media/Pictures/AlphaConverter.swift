@@ -33,6 +33,7 @@ final class AlphaConverter {
         scaler =
             isCrop || geometry.zoom > 1 ? nil : try PictureScaler(geometry.source, to: (geometry.width, geometry.height))
         scaled = try HeapBuffer(count: isCrop ? 1 : geometry.width * geometry.height)
+        scaled.base.initialize(repeating: 0, count: scaled.count)
         block = try AlphaBlock()
         columns = (geometry.width + Self.side - 1) / Self.side
         rows = (geometry.height + Self.side - 1) / Self.side
@@ -65,7 +66,7 @@ final class AlphaConverter {
             if let scaler {
                 try scaler.scale(canvas, into: pixels)
             } else {
-                PixelZoom.enlarge(canvas, zoom: geometry.zoom, into: pixels)
+                PixelZoom.enlarge(canvas, geometry, into: pixels)
             }
             area = Rectangle(x: 0, y: 0, width: geometry.width, height: geometry.height)
             view = PixelView(

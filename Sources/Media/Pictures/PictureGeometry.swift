@@ -17,6 +17,9 @@ package struct PictureGeometry: Sendable, Equatable {
     let isIdentity: Bool
     /// Above 1, every pixel of the canvas becomes a square of this side, and nothing is interpolated.
     let zoom: Int
+    /// Transparent pixels on the left and above the picture. As many, or one more, are on the other sides.
+    let marginLeft: Int
+    let marginTop: Int
 
     /// - Parameters:
     ///   - width: Of the canvas.
@@ -46,12 +49,13 @@ package struct PictureGeometry: Sendable, Equatable {
         self.height = size.height
         isIdentity = source == canvas && size == (width, height)
         zoom = 1
+        (marginLeft, marginTop) = (0, 0)
     }
 
     /// The geometry that a preset, the zoom or the size options decide.
     package init(width: Int, height: Int, options: TranscodeOptions) {
         if options.zoom > 1 {
-            self.init(wholeOfWidth: width, height: height, zoom: options.zoom)
+            self.init(wholeOfWidth: width, height: height, zoom: options.zoom, longerSide: options.preset?.longerSide ?? 0)
             return
         }
         guard let side = options.preset?.longerSide else {
@@ -69,15 +73,22 @@ package struct PictureGeometry: Sendable, Equatable {
         self.height = Self.scale(height, by: longerSide, over: longer)
         isIdentity = longer == longerSide
         zoom = 1
+        (marginLeft, marginTop) = (0, 0)
     }
 
-    private init(wholeOfWidth width: Int, height: Int, zoom: Int) {
+    /// The whole canvas with enlarged pixels, and transparent ones at the ends of the longer side where that is to be longer.
+    private init(wholeOfWidth width: Int, height: Int, zoom: Int, longerSide: Int) {
         source = Rectangle(x: 0, y: 0, width: width, height: height)
-        self.width = width * zoom
-        self.height = height * zoom
+        self.width = max(width * zoom, width >= height ? longerSide : 0)
+        self.height = max(height * zoom, width >= height ? 0 : longerSide)
         self.zoom = zoom
+        marginLeft = (self.width - width * zoom) / 2
+        marginTop = (self.height - height * zoom) / 2
         isIdentity = false
     }
+
+    /// Whether some pixels show nothing of the canvas.
+    var hasMargin: Bool { zoom > 1 && (source.width * zoom < width || source.height * zoom < height) }
 
     /// Checks a picture that is larger than the canvas against the limits, which the canvas itself keeps.
     ///

@@ -11,13 +11,14 @@ enum PixelZoom {
         }
     }
 
-    /// Writes a whole canvas in its own pixel format: rows from top to bottom without padding.
-    static func enlarge(_ canvas: borrowing Canvas, zoom: Int, into words: UnsafeMutablePointer<UInt32>) {
-        let width = canvas.width * zoom
+    /// Writes a whole canvas in its own pixel format into a picture: rows from top to bottom without padding. A margin is left as it is.
+    static func enlarge(_ canvas: borrowing Canvas, _ geometry: PictureGeometry, into words: UnsafeMutablePointer<UInt32>) {
+        let (zoom, stride) = (geometry.zoom, geometry.width)
+        let corner = words + geometry.marginTop * stride + geometry.marginLeft
         for y in 0..<canvas.height {
-            let first = words + y * zoom * width
+            let first = corner + y * zoom * stride
             repeatPixels(canvas.pixels + y * canvas.width, count: canvas.width, zoom: zoom, into: first)
-            for copy in 1..<max(1, zoom) { (first + copy * width).update(from: first, count: width) }
+            for copy in 1..<max(1, zoom) { (first + copy * stride).update(from: first, count: canvas.width * zoom) }
         }
     }
 }

@@ -19,7 +19,7 @@ struct StillPicture: ~Copyable {
                 (storage.base + y * width).initialize(from: pixels, count: width)
             }
         } else if geometry.zoom > 1 {
-            PixelZoom.enlarge(canvas, zoom: geometry.zoom, into: storage.base)
+            PixelZoom.enlarge(canvas, geometry, into: storage.base)
         } else {
             storage.base.initialize(repeating: 0, count: width * height)
             try PictureScaler(source, to: (width, height)).scale(canvas, into: storage.base)

@@ -15,8 +15,8 @@ package struct AnimationSummary: Sendable, Equatable {
     package var hasAlpha = false
     /// Whether some frame has alpha or a transparent index, or leaves part of the canvas untouched or cleared.
     package var hasTransparency = false
-    /// The share of the canvas that the frames after the first are coded for, on average: 0…1, and 0 for a still picture.
-    package var changedShare = 0.0
+    /// Whether every frame covers the whole canvas, so that it can be composed without the frames before it.
+    package var hasWholeFrames = true
     /// The way the file ends.
     package var ending = AnimationEnding.complete
 
@@ -32,8 +32,6 @@ package struct AnimationSummary: Sendable, Equatable {
         hasRoundedDelays = decoder.hasRoundedDelays
         var pixels = 0
         var density = PixelDensity()
-        /// Pixels of the frames after the first.
-        var changedPixels = 0
         var duration = 0
         /// Units per hundredth of a second.
         let unit = timescale / FrameClock.timescale
@@ -42,8 +40,10 @@ package struct AnimationSummary: Sendable, Equatable {
             if delays.isEmpty {
                 (width, height) = try Self.checkedSize(decoder, limits)
                 hasTransparency = frame.rectangle != Rectangle(x: 0, y: 0, width: width, height: height)
-            } else {
-                changedPixels += frame.rectangle.width * frame.rectangle.height
+            }
+            let visible = frame.rectangle.clipped(toWidth: width, height: height)
+            if visible.width < width || visible.height < height || frame.mayBeTransparent || frame.disposal == .restore {
+                hasWholeFrames = false
             }
             if frame.mayBeTransparent { hasAlpha = true }
             // To restore before the first frame is to clear. A later frame restores pixels that were looked at before.
@@ -63,9 +63,6 @@ package struct AnimationSummary: Sendable, Equatable {
         if delays.isEmpty { throw Decoder.errorWithoutFrames(ending) }
         if width == 0 || height == 0 { throw .corrupt(Decoder.format, .noCanvas) }
         if density.isEmpty { throw .corrupt(Decoder.format, .emptyFrames) }
-        if delays.count > 1 {
-            changedShare = min(1, Double(changedPixels) / Double(width * height * (delays.count - 1)))
-        }
         // Checked at the end, because a film may begin with a few blank frames.
         try density.check(limits, dataBytes: decoder.dataBytes)
     }

@@ -14,6 +14,8 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     private(set) var frames = 0
     /// Samples given so far.
     private(set) var samples = 0
+    /// The time of the sample that was given last.
+    private var newest = 0
 
     private var decoder: Decoder
     private var canvas: Canvas
@@ -47,7 +49,7 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
         hasAlpha: Bool = false
     ) throws(TranscodeError) {
         geometry = PictureGeometry(width: summary.width, height: summary.height, options: options)
-        try geometry.check(limits, frames: summary.delays.count)
+        try geometry.check(limits, frames: SamplePlan(options.time, of: summary).count)
         self.hasAlpha = hasAlpha
         decoder = try Decoder(bytes, limits: limits)
         canvas = try Canvas(
@@ -91,9 +93,9 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
             let hasChanged = try convert(changed, into: try planes())
             meter.worked(at: .convert)
             // A frame that looks like the previous one extends its sample, up to the longest duration of a sample.
-            guard hasChanged || samples == 0 || timeline.isOverdue(time) else { continue }
+            guard hasChanged || samples == 0 || time - newest >= Timeline.longestSample else { continue }
             samples += 1
-            timeline.note(time)
+            newest = time
             let whole = Rectangle(x: 0, y: 0, width: width, height: height)
             let area = if case .identity = converter { changed } else { whole }
             return Sample(time: time, area: area, frame: picture.frame, gain: undither?.gain ?? 0)

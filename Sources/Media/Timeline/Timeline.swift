@@ -21,11 +21,11 @@ struct Timeline: Sendable, Equatable {
     /// In units of the source.
     private let start: Int
     private let end: Int
-    /// Thousandths of frames per second.
-    private let ceiling: Int?
     /// By how much rounding may shorten the time from one frame to another, in units.
     private let tolerance: Int
-    /// The time of the previous sample, in units.
+    /// The times from which on the frame rate limit allows the next frame; nil without a limit.
+    private var grid: TimeGrid?
+    /// The time of the frame that was admitted last, in units.
     private var newest: Int?
 
     init(_ options: TimeOptions, of summary: AnimationSummary) {
@@ -60,7 +60,7 @@ struct Timeline: Sendable, Equatable {
         let perHundredth = source / FrameClock.timescale
         start = options.start * perHundredth
         end = options.end.map { $0 * perHundredth } ?? .max
-        ceiling = options.ceiling
+        grid = options.ceiling.map { TimeGrid(numerator: timescale * TimeOptions.thousand, denominator: $0) }
     }
 
     /// The part of the video in which a frame is shown, in units.
@@ -84,30 +84,27 @@ struct Timeline: Sendable, Equatable {
         return whole * numerator + (rest * numerator + denominator / 2) / denominator
     }
 
-    /// The time at which the frame rate limit allows a sample for a frame. Nil if the frame is dropped, so that the previous sample
-    /// lasts longer.
+    /// The time at which the frame rate limit allows a frame, which is then admitted. Nil if the frame is dropped, so that the previous
+    /// one is shown longer. Call it for every frame of the requested part, in order.
     ///
-    /// A frame that follows a sample too soon is dropped if it is shorter than the least distance of samples. A longer one, such as a
-    /// pause after a short frame, starts later.
-    func admit(_ span: Span) -> Int? {
-        guard let newest else { return span.start }
+    /// Admitted frames keep their times, so that the distance of two may be as short as half the least one, but there are no more of
+    /// them than the limit allows: one in ten is dropped where frames come every 30 ms and the limit is one in 33⅓ ms. A frame that
+    /// comes too soon and is longer than the least distance, such as a pause after a short frame, starts later.
+    mutating func admit(_ span: Span) -> Int? {
         // Rounding can give two frames of a source the same time.
-        guard span.start > newest else { return nil }
-        guard let ceiling else { return span.start }
-        let distance = (timescale * TimeOptions.thousand + ceiling - 1) / ceiling
-        let earliest = newest + distance - tolerance
-        if span.start >= earliest { return span.start }
-        return span.end - span.start >= distance ? earliest : nil
+        if let newest, span.start <= newest { return nil }
+        var time = span.start
+        if let newest, let grid {
+            let earliest = max(grid.next, newest + (grid.distance + 1) / 2) - tolerance
+            if span.start < earliest {
+                guard span.end - span.start >= grid.distance else { return nil }
+                time = earliest
+            }
+        }
+        grid?.advance(past: time, isFirst: newest == nil)
+        newest = time
+        return time
     }
-
-    /// Whether a frame at `time` must become a sample although it looks like the previous one.
-    func isOverdue(_ time: Int) -> Bool {
-        guard let newest else { return false }
-        return time - newest >= Self.longestSample
-    }
-
-    /// Records that a frame has become a sample.
-    mutating func note(_ time: Int) { newest = time }
 
     /// Whether the requested part ends at or before `time`, in the source's units.
     func isOver(at time: Int) -> Bool { time >= end }
@@ -115,11 +112,35 @@ struct Timeline: Sendable, Equatable {
     /// The length of the video, in units, for a source of this duration in its units. At most 0 if the source ends before the
     /// requested part begins.
     func length(of duration: Int) -> Int { scaled(min(duration, end) - start) }
+}
 
-    /// The shortest duration of a sample, in units, for a shortest frame of this many units of the source.
-    func shortestSample(_ shortest: Int) -> Int {
-        let unbounded = scaled(shortest)
-        guard let ceiling else { return unbounded }
-        return max(unbounded, timescale * TimeOptions.thousand / ceiling - tolerance)
+/// Times at a distance that may be a fraction of units.
+private struct TimeGrid: Sendable, Equatable {
+    private let numerator: Int
+    private let denominator: Int
+    /// The next time: whole units, and the rest in parts of the denominator.
+    private var units = 0
+    private var rest = 0
+
+    /// - Parameters:
+    ///   - numerator: Of the distance in units.
+    ///   - denominator: Of the distance.
+    init(numerator: Int, denominator: Int) {
+        self.numerator = numerator
+        self.denominator = denominator
+    }
+
+    /// The distance, rounded up.
+    var distance: Int { (numerator + denominator - 1) / denominator }
+
+    /// The next time, rounded up.
+    var next: Int { units + (rest > 0 ? 1 : 0) }
+
+    /// Moves to the next time. After a pause, the grid begins anew at `time`.
+    mutating func advance(past time: Int, isFirst: Bool) {
+        if isFirst || time - next >= distance { (units, rest) = (time, 0) }
+        rest += numerator % denominator
+        units += numerator / denominator + rest / denominator
+        rest %= denominator
     }
 }

@@ -8,9 +8,10 @@ enum AVIFOutput: OutputMaker {
         let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
         let hasAlpha = try TransparencyProbe.isTransparent(
             bytes, by: Decoder.self, summary, limits: transcoder.limits, options: options)
-        let content = try PictureContent(
-            ofFirstFrame: bytes, by: Decoder.self, limits: transcoder.limits, options: options)
-        let tools = AV1Tools.image(content, AV1Tools.Work(of: summary, bytes: bytes.count, options))
+        let plan = SamplePlan(options.time, of: summary)
+        let content = try ContentProbe.content(
+            of: bytes, by: Decoder.self, summary, plan, limits: transcoder.limits, options: options)
+        let tools = AV1Tools.image(content, AV1Tools.Work(of: plan, summary, content, options))
         var streams = PictureStreams(hasAlpha: hasAlpha, descriptor: descriptor, payload: AV1Stream.withoutDelimiters)
         let source = try streams.encode(
             start: options.time.start, frames: summary.delays.count, threads: transcoder.threads, meter

@@ -28,29 +28,33 @@ struct AV1Tools: Equatable {
     struct Work {
         /// Pixels of all frames.
         var pixels: Int
-        /// Bytes of the source. They grow with the part of the pictures that changes, for which encoders take their time.
-        var bytes: Int
+        /// Those of them that change, for which encoders take their time.
+        var changedPixels: Int
 
-        init(pixels: Int, bytes: Int) {
+        init(pixels: Int, changedPixels: Int) {
             self.pixels = pixels
-            self.bytes = bytes
+            self.changedPixels = changedPixels
         }
 
-        /// The work of a whole source in the requested size.
-        init(of summary: AnimationSummary, bytes: Int, _ options: TranscodeOptions) {
-            let picture = PictureGeometry(width: summary.width, height: summary.height, options: options)
-            self.init(pixels: picture.width * picture.height * summary.delays.count, bytes: bytes)
+        /// The work of the requested part in the requested size.
+        init(of plan: SamplePlan, _ summary: AnimationSummary, _ content: PictureContent, _ options: TranscodeOptions) {
+            let geometry = PictureGeometry(width: summary.width, height: summary.height, options: options)
+            let picture = geometry.width * geometry.height
+            let later = max(0, plan.count - 1)
+            self.init(
+                pixels: picture * plan.count,
+                changedPixels: picture + Int(Double(picture * later) * content.changedShare))
         }
     }
 
-    /// The tools for a video. The thorough search of a small drawing takes a second at most, for 14 µs per byte of the source.
+    /// The tools for a video. The thorough search of a small drawing takes a second at most.
     static func video(_ content: PictureContent, _ work: Work) -> AV1Tools {
         guard content.isScreen else { return AV1Tools(.quick, isScreen: false, middle: 24, speed: 7) }
-        guard work.pixels <= 1_500_000, work.bytes <= 80_000 else {
+        guard work.pixels <= 1_500_000, work.changedPixels <= 600_000 else {
             return AV1Tools(.quick, isScreen: true, middle: 32, speed: 6)
         }
         // At one quantizer for all, the smallest GIFs have a lower SSIM than in H.264. A finer one costs them a few hundred bytes.
-        return AV1Tools(.thorough, isScreen: true, middle: work.bytes <= 40_000 ? 37 : 40, speed: 4)
+        return AV1Tools(.thorough, isScreen: true, middle: work.changedPixels <= 300_000 ? 37 : 40, speed: 4)
     }
 
     /// The tools for an image sequence. The thorough search takes up to 0.5 µs per pixel, so its largest work takes 20 seconds.

@@ -12,15 +12,12 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     package var rateFactor: Double
     /// What the pictures show.
     private let content: PictureContent
-    /// ``AnimationSummary/changedShare`` of the source.
-    private let changedShare: Double
     /// Whether only the first frame is an IDR picture. Two IDR pictures in a row, the last of one round and the first of the next,
     /// would have to differ in their `idr_pic_id` (ITU-T H.264 §7.4.3), and rounds are copies.
     package var hasOneKeyframe: Bool
 
-    init(_ transcoder: Transcoder, _ content: PictureContent, changedShare: Double) {
+    init(_ transcoder: Transcoder, _ content: PictureContent) {
         self.content = content
-        self.changedShare = changedShare
         rateFactor = Self.rateFactor(quality: transcoder.options.quality, content)
         hasOneKeyframe = transcoder.options.time.loops > 1
     }
@@ -42,13 +39,12 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     /// finds a worse one for most GIFs. Psychovisual optimisation is off: it adds grain to what has none.
     static let options = "psy=0:weightp=0:scenecut=0:b-adapt=0:subme=6:trellis=1"
 
-    /// Options for drawings, in addition to those of ``DrawingSearch``. Less deblocking keeps edges sharp. 8×8 transforms make them
-    /// larger.
+    /// Options for drawings, in addition to those of ``MotionSearch``. 8×8 transforms make them larger.
     ///
     /// An explicit flat scaling matrix changes no sample. With it, x264 declares High profile; without 8×8 transforms, x264
     /// would otherwise declare Main.
     private static let drawingOptions =
-        ":deblock=-1,-1:bframes=4:8x8dct=0:cqm4=16,16,16,16,16,16,16,16,16,16,16,16,16,16,16,16"
+        ":bframes=4:8x8dct=0:cqm4=16,16,16,16,16,16,16,16,16,16,16,16,16,16,16,16"
 
     /// Options for films without the dither that they had. What is left of it lies in smooth areas, on which adaptive quantization
     /// would spend most of the bytes.
@@ -57,9 +53,9 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     /// ``options`` and what the settings add to them for a video of this size, in pixels.
     private func allOptions(width: Int, height: Int) -> String {
         var list = Self.options
-        if content.isScreen {
-            list += DrawingSearch(width: width, height: height, changedShare: changedShare).options + Self.drawingOptions
-        }
+        list += MotionSearch(width: width, height: height, content).options
+        // Less deblocking keeps edges sharp.
+        if content.isScreen { list += Self.drawingOptions + (content.isPixelArt ? ":no-deblock=1" : ":deblock=-1,-1") }
         if content.isUndithered { list += Self.unditheredOptions }
         if hasOneKeyframe { list += ":keyint=infinite:min-keyint=1000000" }
         return list
@@ -113,7 +109,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
 }
 
 /// Lookahead and threads of an encoder for a canvas of some size, so that a job stays within 64 MB and 60 bytes per pixel, and
-/// within 84 where a large picture has a second thread. The references of ``DrawingSearch`` may add up to 17.
+/// within 84 where a large picture has a second thread. The references of ``MotionSearch`` may add up to 17.
 ///
 /// Measured with x264 0.164: 46 bytes per pixel in any case, 3 for each frame of lookahead and 24 for a second thread, in addition
 /// to 40 MB of libraries, tables and unused parts of large pages. A lookahead of 25 frames makes files a tenth smaller than one of 5,

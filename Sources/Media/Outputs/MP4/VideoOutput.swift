@@ -11,14 +11,15 @@ enum VideoOutput: OutputMaker {
         _ progress: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
         let summary = try AnimationSummary(scanning: bytes, by: decoder, limits: transcoder.limits)
-        let content = try PictureContent(
-            ofFirstFrame: bytes, by: decoder, limits: transcoder.limits, options: transcoder.options)
+        let plan = SamplePlan(transcoder.options.time, of: summary)
+        let content = try ContentProbe.content(
+            of: bytes, by: decoder, summary, plan, limits: transcoder.limits, options: transcoder.options)
         switch transcoder.options.codec {
         case .h264:
-            let settings = H264Settings(transcoder, content, changedShare: summary.changedShare)
+            let settings = H264Settings(transcoder, content)
             return try attempt(transcoder, decoder, bytes, summary, settings, to: descriptor, progress)
         case .av1:
-            let tools = AV1Tools.video(content, AV1Tools.Work(of: summary, bytes: bytes.count, transcoder.options))
+            let tools = AV1Tools.video(content, AV1Tools.Work(of: plan, summary, content, transcoder.options))
             return try attempt(transcoder, decoder, bytes, summary, AV1Settings(transcoder, tools), to: descriptor, progress)
         }
     }
@@ -30,11 +31,35 @@ enum VideoOutput: OutputMaker {
     ) throws(TranscodeError) -> TranscodeResult {
         var meter = NoMeter()
         let result = try encode(transcoder, decoder, bytes, summary, settings, to: descriptor, &meter, progress)
-        // Every round may be as large as the GIF.
-        let excess = Double(result.bytes) / Double(bytes.count * transcoder.options.time.loops)
-        guard bytes.count > smallSource, let coarser = settings.coarser(excess: excess) else { return result }
+        // Enlarged pixels are meant to be sharp.
+        guard transcoder.options.zoom == 1 else { return result }
+        let available = try sourceBytes(decoder, bytes, summary, limits: transcoder.limits, transcoder.options.time)
+        // Every round may be as large as the source.
+        let excess = Double(result.bytes) / Double(available * transcoder.options.time.loops)
+        guard available > smallSource, let coarser = settings.coarser(excess: excess) else { return result }
         guard ftruncate(descriptor, 0) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
         return try encode(transcoder, decoder, bytes, summary, coarser, to: descriptor, &meter, progress)
+    }
+
+    /// The bytes of a source that has the frames of the requested part: where the part begins later and its first frame does not cover
+    /// the canvas, the source's first frame counts in its place, because it is a whole picture.
+    private static func sourceBytes<Decoder: AnimationDecoder & ~Copyable>(
+        _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary, limits: MediaLimits,
+        _ options: TimeOptions
+    ) throws(TranscodeError) -> Int {
+        let plan = SamplePlan(options, of: summary)
+        guard plan.count > 0, plan.first > 1 || plan.last < summary.delays.count else { return bytes.count }
+        var decoder = try Decoder(bytes, limits: limits)
+        var (number, part, before) = (0, 0, 0)
+        while try decoder.next() {
+            _ = decoder.skipPixels()
+            number += 1
+            let isFirst = number == (summary.hasWholeFrames ? plan.first : 1)
+            if isFirst || (number > plan.first && number <= plan.last) { part += decoder.dataBytes - before }
+            before = decoder.dataBytes
+        }
+        // Headers and palettes are shared out as the data is.
+        return Int(Double(bytes.count) * Double(part) / Double(max(1, decoder.dataBytes)))
     }
 
     /// Writes an MP4 with the settings.
@@ -47,10 +72,10 @@ enum VideoOutput: OutputMaker {
         let source = try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: options)
         meter.worked(at: .compose)
         let timeline = Timeline(options.time, of: summary)
-        let shortest = summary.delays.map { FrameClock.shownDelay($0, timescale: summary.timescale) }.min() ?? 1
+        let plan = SamplePlan(options.time, of: summary)
         let encoder = try VideoEncoder(
             width: source.width, height: source.height,
-            highestRate: AVRational(num: Int32(timeline.timescale), den: Int32(max(1, timeline.shortestSample(shortest)))),
+            highestRate: AVRational(num: Int32(timeline.timescale), den: Int32(clamping: max(1, plan.shortest))),
             settings: settings)
         meter.worked(at: .encode)
         var muxer = try MP4Muxer(
@@ -62,13 +87,12 @@ enum VideoOutput: OutputMaker {
         progress.begin(total: summary.delays.count)
         let thread = transcoder.threads > 1 && summary.delays.count > 1 ? SampleThread(source) : nil
         defer { thread?.stop() }
-        let lastButOne = lastSampleButOne(timeline, summary)
         while let sample = try next(source, thread, into: encoder, &meter) {
             muxer.expect(time: sample.time)
             meter.sampled(pixels: source.width * source.height)
             progress.enter(frame: sample.frame)
             // So the last frame is decoded last. If the last frames look alike, the last sample is an earlier one; the muxer allows it.
-            let isNearEnd = sample.frame >= lastButOne
+            let isNearEnd = sample.frame >= plan.lastButOne
             let steps = sample.gain * Settings.temporalMeanOffset
             try encoder.encode(decodedInOrder: isNearEnd, coarserBy: steps) { packet throws(TranscodeError) in
                 meter.worked(at: .encode)
@@ -115,23 +139,6 @@ enum VideoOutput: OutputMaker {
         }
     }
 
-    /// The number of the frame that becomes the last sample but one, if no frames look alike; 0 if there are fewer than two samples.
-    private static func lastSampleButOne(_ timeline: Timeline, _ summary: AnimationSummary) -> Int {
-        var timeline = timeline
-        var clock = FrameClock(timescale: summary.timescale)
-        var (last, lastButOne) = (0, 0)
-        // The frame in which a file breaks off is rarely whole.
-        for (index, delay) in summary.delays.dropLast(summary.ending != .complete ? 1 : 0).enumerated() {
-            let shown = clock.advance(by: delay)
-            guard let span = timeline.place(time: shown.start, duration: shown.duration), let time = timeline.admit(span) else {
-                continue
-            }
-            timeline.note(time)
-            (last, lastButOne) = (index + 1, last)
-        }
-        return lastButOne
-    }
-
     /// The next sample, its picture in the encoder's planes: from the thread, where there is one.
     private static func next<Decoder: AnimationDecoder & ~Copyable, Settings: MP4EncoderSettings>(
         _ source: SampleSource<Decoder>, _ thread: SampleThread<Decoder>?, into encoder: VideoEncoder<Settings>,
@@ -170,8 +177,11 @@ extension Transcoder {
         meter.worked(at: .scan)
         var transcoder = self
         transcoder.threads = 1
-        let content = try PictureContent(ofFirstFrame: source, by: decoder, limits: limits, options: options)
-        let settings = H264Settings(transcoder, content, changedShare: summary.changedShare)
+        let plan = SamplePlan(options.time, of: summary)
+        let content = try ContentProbe.content(
+            of: source, by: decoder, summary, plan, limits: limits, options: options)
+        meter.worked(at: .scan)
+        let settings = H264Settings(transcoder, content)
         let result = try VideoOutput.encode(
             transcoder, decoder, source, summary, settings, to: descriptor, &meter, FrameMeter(nil))
         return meter.finished(bytes: result.bytes)

@@ -3,8 +3,8 @@ internal import Glibc
 /// The limits that Telegram publishes for video stickers (https://core.telegram.org/stickers/webm-vp9-encoding): VP9 in WebM without
 /// sound, one side of exactly 512 pixels and the other no longer, at most 3 seconds, 30 frames per second and 256 KB.
 ///
-/// The animation is enlarged or reduced, its end is cut off, frames that come too soon are dropped, and it is encoded in lower
-/// quality until it is small enough.
+/// The animation is enlarged or reduced; pixel art is enlarged by a whole number, with a transparent margin for the rest. Its end is cut
+/// off, frames that exceed the rate are dropped, and it is encoded in lower quality until it is small enough.
 struct StickerRules {
     /// In hundredths of a second.
     private static let duration = 300
@@ -26,6 +26,11 @@ struct StickerRules {
         // In the source's time, rounded down.
         let longest = max(1, Self.duration * options.time.speed / TimeOptions.thousand)
         self.options.time.end = min(options.time.end ?? .max, options.time.start + longest)
+    }
+
+    /// Has each pixel of a canvas become a square, as large as fits.
+    mutating func enlargePixels(longerSide: Int) {
+        options.zoom = max(1, (options.preset?.longerSide ?? 0) / longerSide)
     }
 
     /// Chooses a coarser attempt after one that made a file of `bytes`; beyond the coarsest level, half the frames.

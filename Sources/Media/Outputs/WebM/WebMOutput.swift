@@ -8,14 +8,16 @@ enum WebMOutput: OutputMaker {
         _ meter: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
         let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
-        let content = try PictureContent(
-            ofFirstFrame: bytes, by: Decoder.self, limits: transcoder.limits, options: transcoder.options)
+        let plan = SamplePlan(transcoder.options.time, of: summary)
+        let content = try ContentProbe.content(
+            of: bytes, by: Decoder.self, summary, plan, limits: transcoder.limits, options: transcoder.options)
         let level = VP9Settings.level(quality: transcoder.options.quality, isScreen: content.isScreen)
         guard transcoder.options.preset == .sticker else {
             return try encode(
                 transcoder, Decoder.self, bytes, summary, transcoder.options, content, level: level, to: descriptor, meter)
         }
         var rules = StickerRules(transcoder.options, level: level)
+        if content.isPixelArt { rules.enlargePixels(longerSide: max(summary.width, summary.height)) }
         while true {
             let result = try encode(
                 transcoder, Decoder.self, bytes, summary, rules.options, content, level: rules.level, to: descriptor, meter)
@@ -38,7 +40,8 @@ enum WebMOutput: OutputMaker {
             () throws(TranscodeError) in
             try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: options, hasAlpha: hasAlpha)
         } encoder: { isAlpha, source throws(TranscodeError) in
-            let speed = VP9Settings.Speed(content, pixels: source.width * source.height * summary.delays.count)
+            let pixels = source.width * source.height * SamplePlan(options.time, of: summary).count
+            let speed = VP9Settings.Speed(content, pixels: pixels)
             return try VideoEncoder(
                 width: source.width, height: source.height,
                 settings: VP9Settings(plane: isAlpha ? .alpha : .color(.bt709), level: level, speed: speed))

@@ -1,0 +1,200 @@
+/// Looks at frames of the requested part of an animation, in order to choose an encoder's tools.
+///
+/// Where every frame covers the canvas, pairs of successive frames are looked at that are spread over the part. Otherwise the canvas has
+/// to be composed from the beginning, and the first frames of the part are looked at. A part in which nothing changes at first, such as
+/// one that begins with black, is followed farther.
+struct ContentProbe: ~Copyable {
+    /// Blocks of whole pictures, and those in which a picture differs from the one before.
+    private var whole = BlockContents()
+    private var changes = BlockContents()
+    /// Blocks that differ from the picture before, and all blocks of these pictures.
+    private var changedBlocks = 0
+    private var comparedBlocks = 0
+    private var motion = FarMotion()
+    /// Pictures that were looked at, and those of them that are films with dither.
+    private var pictures = 0
+    private var ditheredFilms = 0
+    /// Whether the pictures that were looked at as a whole are small and have few colours.
+    private var hasFewColors = true
+    /// The picture that was looked at last.
+    private let previous: Canvas
+
+    private init(width: Int, height: Int) throws(TranscodeError) {
+        previous = try Canvas(width: width, height: height, format: .rgba)
+    }
+
+    /// - Parameters:
+    ///   - summary: Of the same file.
+    ///   - plan: Of the same options.
+    static func content<Decoder: AnimationDecoder & ~Copyable>(
+        of bytes: UnsafeRawBufferPointer, by _: Decoder.Type, _ summary: AnimationSummary, _ plan: SamplePlan,
+        limits: MediaLimits, options: TranscodeOptions
+    ) throws(TranscodeError) -> PictureContent {
+        var probe = try ContentProbe(width: summary.width, height: summary.height)
+        let schedule = Schedule(summary, plan, isSlow: options.undither)
+        var walk = try FrameWalk<Decoder>(bytes, limits: limits, undithers: options.undither)
+        var timeline = Timeline(options.time, of: summary)
+        var clock = FrameClock(timescale: summary.timescale)
+        let all = Rectangle(x: 0, y: 0, width: summary.width, height: summary.height)
+        /// The number of the frame among those that become samples.
+        var number = 0
+        /// The changes since the last picture.
+        var changed = Rectangle.empty
+        var spent = 0
+        while walk.frames < summary.delays.count, number < plan.count, schedule.allows(spent, found: probe.changedBlocks) {
+            let shown = clock.advance(by: summary.delays[walk.frames])
+            let isShown = timeline.place(time: shown.start, duration: shown.duration).flatMap { timeline.admit($0) } != nil
+            if isShown { number += 1 }
+            if summary.hasWholeFrames && !(isShown && schedule.includes(number)) {
+                guard try walk.skip() else { break }
+                changed = all
+                continue
+            }
+            let coded = walk.codedPixels
+            guard try walk.next() else { break }
+            if number > 0 { spent += walk.codedPixels - coded }
+            changed = changed.union(walk.changed)
+            guard isShown else { continue }
+            let area = options.undither || probe.pictures == 0 ? all : changed
+            changed = .empty
+            let isFirst = schedule.isFirst(number)
+            try walk.withPicture { picture throws(TranscodeError) in
+                if isFirst { probe.look(at: picture) } else { probe.compare(picture, area) }
+            }
+            probe.pictures += 1
+            if walk.hasRemovedFilmDither { probe.ditheredFilms += 1 }
+        }
+        // The picture that was reached differs from the first one most.
+        if probe.pictures > 1 { probe.lookAgain() }
+        return probe.content(options)
+    }
+
+    private func content(_ options: TranscodeOptions) -> PictureContent {
+        let isScreen =
+            switch options.tune {
+            case .film: false
+            case .screen, .pixel: true
+            case .automatic: whole.drawn > 0 && whole.drawn >= whole.detailed && changes.drawn * 3 >= changes.detailed
+            }
+        return PictureContent(
+            isScreen: isScreen, isUndithered: !isScreen && ditheredFilms > 0 && 2 * ditheredFilms >= pictures,
+            isPixelArt: options.tune == .pixel || (options.tune == .automatic && isScreen && hasFewColors),
+            farShare: motion.share,
+            changedShare: comparedBlocks > 0 ? Double(changedBlocks) / Double(comparedBlocks) : 0)
+    }
+
+    /// The most blocks of a picture that are looked at.
+    private static let mostBlocks = 1024
+    private static let mostChangedBlocks = 256
+
+    /// Looks at all of a picture.
+    private mutating func look(at picture: borrowing Canvas) {
+        Self.add(picture, to: &whole)
+        if hasFewColors { hasFewColors = Self.hasFewColors(picture) }
+        previous.copy(picture, Rectangle(x: 0, y: 0, width: picture.width, height: picture.height))
+    }
+
+    /// Looks at all of the picture that was looked at last.
+    private mutating func lookAgain() { Self.add(previous, to: &whole) }
+
+    private static func add(_ picture: borrowing Canvas, to contents: inout BlockContents) {
+        let columns = blocks(picture.width)
+        let count = columns * blocks(picture.height)
+        let step = max(1, count / mostBlocks)
+        for index in stride(from: 0, to: count, by: step) {
+            let place = BlockPlace(column: index % columns, row: index / columns)
+            contents.add(picture, place, allowsManyColors: false, weight: step)
+        }
+    }
+
+    /// The longest side of pixel art, and its most colours.
+    private static let longestPixelArt = 256
+    private static let mostPixelArtColors = 48
+
+    private static func hasFewColors(_ picture: borrowing Canvas) -> Bool {
+        guard max(picture.width, picture.height) <= longestPixelArt else { return false }
+        var colors: Set<UInt32> = []
+        var last: UInt32?
+        for index in 0..<picture.width * picture.height where picture.pixels[index] != last {
+            last = picture.pixels[index]
+            if colors.insert(picture.pixels[index]).inserted && colors.count > mostPixelArtColors { return false }
+        }
+        return true
+    }
+
+    private static func blocks(_ pixels: Int) -> Int { (pixels + BlockContents.side - 1) / BlockContents.side }
+
+    /// Looks at the blocks in which a picture differs from the one that was looked at before.
+    ///
+    /// - Parameter area: Contains all differences.
+    private mutating func compare(_ picture: borrowing Canvas, _ area: Rectangle) {
+        let blocks = Self.blocks(picture.width) * Self.blocks(picture.height)
+        comparedBlocks += blocks
+        guard !area.isEmpty else { return }
+        let side = BlockContents.side
+        var places: [BlockPlace] = []
+        for row in area.y / side...(area.maxY - 1) / side {
+            for column in area.x / side...(area.maxX - 1) / side {
+                let place = BlockPlace(column: column, row: row)
+                if differs(picture, place.rectangle(in: picture)) { places.append(place) }
+            }
+        }
+        changedBlocks += places.count
+        motion.look(at: picture, places, of: blocks, in: previous)
+        let step = max(1, places.count / Self.mostChangedBlocks)
+        for index in stride(from: 0, to: places.count, by: step) {
+            changes.add(picture, places[index], allowsManyColors: true, weight: step)
+        }
+        previous.copy(picture, area)
+    }
+
+    private func differs(_ picture: borrowing Canvas, _ block: Rectangle) -> Bool {
+        for y in block.y..<block.maxY {
+            let offset = y * picture.width + block.x
+            let (new, old) = (picture.pixels + offset, previous.pixels + offset)
+            var difference: UInt32 = 0
+            for x in 0..<block.width { difference |= new[x] ^ old[x] }
+            if difference != 0 { return true }
+        }
+        return false
+    }
+
+    /// Which frames are looked at.
+    private struct Schedule {
+        /// The number of pairs of frames that are spread over the part; 0 if successive frames are looked at.
+        private let pairs: Int
+        private let count: Int
+        /// Pixels of frames to compose at least, and at most.
+        private let budget: Int
+        private let mostPixels: Int
+        private let blocks: Int
+
+        init(_ summary: AnimationSummary, _ plan: SamplePlan, isSlow: Bool) {
+            count = plan.count
+            let most = isSlow ? 2 : min(8, max(3, count / 12))
+            pairs = summary.hasWholeFrames && count > 2 * most ? most : 0
+            let canvas = summary.width * summary.height
+            budget = pairs > 0 ? .max : canvas * (isSlow ? max(3, count / 32) : max(6, count / 8))
+            mostPixels = pairs > 0 ? .max : 3 * budget
+            blocks = canvas / (BlockContents.side * BlockContents.side) + 1
+        }
+
+        /// Whether another frame is to be composed.
+        ///
+        /// - Parameter found: Blocks that were found to change.
+        func allows(_ spent: Int, found: Int) -> Bool { spent < budget || (found < blocks / 2 && spent < mostPixels) }
+
+        /// The number of the first frame of a pair, counted from 1.
+        private func start(_ pair: Int) -> Int { 1 + pair * (count - 2) / max(1, pairs - 1) }
+
+        /// Whether a frame of the part is looked at, counted from 1.
+        func includes(_ number: Int) -> Bool {
+            pairs == 0 || (0..<pairs).contains { start($0) == number || start($0) + 1 == number }
+        }
+
+        /// Whether a frame is the first of a pair or of all, so that there is none to compare it with.
+        func isFirst(_ number: Int) -> Bool {
+            pairs == 0 ? number == 1 : (0..<pairs).contains { start($0) == number }
+        }
+    }
+}

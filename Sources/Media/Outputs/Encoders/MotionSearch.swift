@@ -1,0 +1,41 @@
+/// How far, and in how many pictures, x264 looks for blocks.
+///
+/// Parts of drawings move far from one picture to the next (a page scrolls, a window opens) and return after some pictures, but
+/// x264 pays for each pixel of the range and each picture wherever a block has changed. Where frames change little of the
+/// canvas, many pictures are cheap. Where much is seen to come from far away, the widest search pays off, even in films.
+/// `docs/benchmarks.md` has the measurements.
+struct MotionSearch: Equatable {
+    /// The distance to each side in pixels; nil for the search of the preset.
+    let range: Int?
+    /// Pictures that a block may be copied from. More of them raise the level of the stream and the memory of its decoder.
+    let references: Int
+
+    /// The largest part of a drawing, on average, that counts as little.
+    private static let littleChange = 0.3
+    /// The smallest ``PictureContent/farShare`` that counts as much.
+    private static let muchFarMotion = 0.2
+    private static let wideRange = 112
+    /// Farther searches find little more in most drawings, and a shorter one misses panels that slide in.
+    private static let drawingRange = 64
+    private static let manyReferences = 6
+    /// The number of references in the preset.
+    private static let fewReferences = 3
+    /// The macroblocks of all references that level 4.0 allows (`MaxDpbMbs` of ITU-T H.264 table A-1). Fewer devices decode higher
+    /// levels.
+    private static let mostReferenceMacroblocks = 32_768
+
+    /// - Parameters:
+    ///   - width: Of the video, in pixels; as the height.
+    init(width: Int, height: Int, _ content: PictureContent) {
+        let isFar = content.farShare >= Self.muchFarMotion
+        let hasManyReferences = isFar || (content.isScreen && content.changedShare <= Self.littleChange)
+        let macroblocks = (width + 15) / 16 * ((height + 15) / 16)
+        range = isFar ? Self.wideRange : content.isScreen ? Self.drawingRange : nil
+        references =
+            hasManyReferences && macroblocks * Self.manyReferences <= Self.mostReferenceMacroblocks
+            ? Self.manyReferences : Self.fewReferences
+    }
+
+    /// In x264's syntax, with a leading colon; empty for the search of the preset.
+    var options: String { range.map { ":me=umh:merange=\($0):ref=\(references)" } ?? "" }
+}

@@ -1,0 +1,31 @@
+/// The frames of a source that become samples of a video, as far as their times decide. A frame that looks like the previous one becomes
+/// no sample, so a video may have fewer.
+struct SamplePlan {
+    /// The number of the frames.
+    private(set) var count = 0
+    /// The numbers of the first frame, from 1, of the last one but one, and of the last one; 0 without such a frame.
+    private(set) var first = 0
+    private(set) var lastButOne = 0
+    private(set) var last = 0
+    /// The shortest time for which one of the frames is shown before another, in units of the video. For a single frame, its duration.
+    private(set) var shortest = 0
+
+    init(_ options: TimeOptions, of summary: AnimationSummary) {
+        var timeline = Timeline(options, of: summary)
+        var clock = FrameClock(timescale: summary.timescale)
+        var (time, end) = (0, 0)
+        func enter(_ distance: Int) { shortest = shortest == 0 ? distance : min(shortest, distance) }
+        // The frame in which a file breaks off is rarely whole.
+        for (index, delay) in summary.delays.dropLast(summary.ending != .complete ? 1 : 0).enumerated() {
+            let shown = clock.advance(by: delay)
+            guard let span = timeline.place(time: shown.start, duration: shown.duration) else { continue }
+            end = span.end
+            guard let start = timeline.admit(span) else { continue }
+            count += 1
+            if count == 1 { first = index + 1 } else { enter(start - time) }
+            (time, lastButOne, last) = (start, last, index + 1)
+        }
+        // In a file of several rounds, the first frame follows the last one.
+        if count == 1 || (count > 0 && options.loops > 1) { enter(end - time) }
+    }
+}
