@@ -6,48 +6,43 @@ import Testing
     private let drawing = PictureContent(isScreen: true)
     private let film = PictureContent(isScreen: false)
 
-    private func work(_ pixels: Int, _ changedPixels: Int = 1000) -> AV1Tools.Work {
-        AV1Tools.Work(pixels: pixels, changedPixels: changedPixels)
+    private func tools(_ content: PictureContent, pixels: Int = 1000, changedPixels: Int = 1000, frames: Int = 20) -> AV1Tools {
+        AV1Tools(content, AV1Tools.Work(frames: frames, pixels: pixels, changedPixels: changedPixels))
     }
 
-    @Test func aVideoIsSearchedThoroughlyIfItIsASmallDrawing() {
-        #expect(AV1Tools.video(drawing, work(1_500_000, 600_000)).effort == .thorough)
-        #expect(AV1Tools.video(drawing, work(1_500_001)).effort == .quick)
-        #expect(AV1Tools.video(drawing, work(1000, 600_001)).effort == .quick)
-        #expect(AV1Tools.video(film, work(1000)).effort == .quick)
+    @Test func theSearchIsThoroughUnlessThereIsTooMuchToEncode() {
+        for content in [drawing, film] {
+            #expect(tools(content, pixels: 400_000_000, changedPixels: 40_000_000).effort == .thorough)
+            #expect(tools(content, pixels: 400_000_001).effort == .quick)
+            #expect(tools(content, changedPixels: 40_000_001).effort == .quick)
+        }
     }
 
-    @Test func aSmallDrawingThatChangesLittleIsFiner() {
-        #expect(AV1Tools.video(drawing, work(1000, 300_000)).quantizer(quality: 60) == 37)
-        #expect(AV1Tools.video(drawing, work(1000, 300_001)).quantizer(quality: 60) == 40)
+    @Test func aSmallDrawingIsSearchedMoreThoroughlyStill() {
+        #expect(tools(drawing, changedPixels: 4_000_000) != tools(drawing, changedPixels: 4_000_001))
+        #expect(tools(film, changedPixels: 4_000_000) == tools(film, changedPixels: 4_000_001))
     }
 
-    @Test func anImageSequenceIsSearchedThoroughlyUnlessItIsLarge() {
-        #expect(AV1Tools.image(film, work(40_000_000, 10_000_000)).effort == .thorough)
-        #expect(AV1Tools.image(drawing, work(40_000_001)).effort == .quick)
-    }
-
-    @Test func aSmallImageSequenceOfADrawingIsSearchedMoreThoroughlyStill() {
-        #expect(AV1Tools.image(drawing, work(20_000_000)) != AV1Tools.image(drawing, work(20_000_001)))
-        #expect(AV1Tools.image(film, work(20_000_000)) == AV1Tools.image(film, work(20_000_001)))
+    @Test func onlyLongerAnimationsAreWorthALookAhead() {
+        #expect(tools(film, frames: 8) == tools(film, frames: 300))
+        #expect(tools(film, frames: 7) == tools(film, frames: 1))
+        #expect(tools(film, frames: 7) != tools(film, frames: 8))
     }
 
     @Test func alphaIsADrawing() {
-        for tools in [AV1Tools.image(film, work(1000)), AV1Tools.image(film, work(1 << 30))] {
+        for tools in [tools(film), tools(film, pixels: 1 << 30)] {
             #expect(!tools.isScreen && tools.forAlpha.isScreen && tools.forAlpha.effort == .thorough)
         }
     }
 
     @Test func theAlphaOfALargeImageSequenceIsCoarser() {
-        let small = AV1Tools.image(drawing, work(1000)).forAlpha
-        let large = AV1Tools.image(drawing, work(1 << 30)).forAlpha
+        let small = tools(drawing).forAlpha
+        let large = tools(drawing, pixels: 1 << 30).forAlpha
         #expect(small.quantizer(quality: 60) < large.quantizer(quality: 60))
     }
 
     @Test func qualityGoesFromEightToFiftyEight() {
-        for tools in [
-            AV1Tools.video(drawing, work(1)), .video(film, work(1)), .video(drawing, work(1 << 30)), .image(film, work(1)),
-        ] {
+        for tools in [tools(drawing), tools(film), tools(drawing, pixels: 1 << 30)] {
             #expect(tools.quantizer(quality: 100) == 8 && tools.quantizer(quality: 1) == 58)
             let steps = (1...100).map { tools.quantizer(quality: $0) }
             #expect(steps == steps.sorted(by: >))

@@ -119,9 +119,9 @@ extension PictureContent {
     }
 
     @Test func framesThatTheRateDropsDoNotCount() throws {
-        let pictures = (0..<20).map { $0 % 2 == 0 ? Self.drawing($0 / 2) : Self.film($0) }
+        let pictures = (0..<40).map { $0 % 4 == 0 ? Self.drawing($0 / 4) : Self.film($0) }
         var options = TranscodeOptions()
-        options.time.ceiling = 5000
+        options.time.ceiling = 2500
         #expect(try PictureContent(of: gif(pictures), options).isScreen)
         #expect(try !PictureContent(of: gif(pictures)).isScreen)
     }

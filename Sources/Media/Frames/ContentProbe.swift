@@ -10,6 +10,8 @@ struct ContentProbe: ~Copyable {
     /// Blocks that differ from the picture before, and all blocks of these pictures.
     private var changedBlocks = 0
     private var comparedBlocks = 0
+    /// All blocks of those pictures that differ at all.
+    private var changedPictureBlocks = 0
     private var motion = FarMotion()
     /// Pictures that were looked at, and those of them that are films with dither.
     private var pictures = 0
@@ -74,7 +76,7 @@ struct ContentProbe: ~Copyable {
             switch options.tune {
             case .film: false
             case .screen, .pixel: true
-            case .automatic: whole.drawn > 0 && whole.drawn >= whole.detailed && changes.drawn * 3 >= changes.detailed
+            case .automatic: whole.drawn > 0 && whole.drawn >= whole.detailed && !changesAreFilm
             }
         return PictureContent(
             isScreen: isScreen, isUndithered: !isScreen && ditheredFilms > 0 && 2 * ditheredFilms >= pictures,
@@ -82,6 +84,14 @@ struct ContentProbe: ~Copyable {
             farShare: motion.share,
             changedShare: comparedBlocks > 0 ? Double(changedBlocks) / Double(comparedBlocks) : 0)
     }
+
+    /// Whether what changes is neither drawn nor small where it occurs.
+    private var changesAreFilm: Bool {
+        changedBlocks * Self.smallChange > changedPictureBlocks && changes.drawn * 3 < changes.detailed
+    }
+
+    /// A change of less than one block in this number is small.
+    private static let smallChange = 10
 
     /// The most blocks of a picture that are looked at.
     private static let mostBlocks = 1024
@@ -140,6 +150,7 @@ struct ContentProbe: ~Copyable {
             }
         }
         changedBlocks += places.count
+        if !places.isEmpty { changedPictureBlocks += blocks }
         motion.look(at: picture, places, of: blocks, in: previous)
         let step = max(1, places.count / Self.mostChangedBlocks)
         for index in stride(from: 0, to: places.count, by: step) {

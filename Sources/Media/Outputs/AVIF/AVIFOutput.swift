@@ -11,7 +11,11 @@ enum AVIFOutput: OutputMaker {
         let plan = SamplePlan(options.time, of: summary)
         let content = try ContentProbe.content(
             of: bytes, by: Decoder.self, summary, plan, limits: transcoder.limits, options: options)
-        let tools = AV1Tools.image(content, AV1Tools.Work(of: plan, summary, content, options))
+        let tools = AV1Tools(content, AV1Tools.Work(of: plan, summary, content, options))
+        let quantizer = try AV1Tools.search.quantizer(
+            try QualityTrial(transcoder, Decoder.self, bytes, summary, content),
+            first: tools.quantizer(quality: options.quality)
+        ) { AVIFSettings(tools, quantizer: $0) }
         var streams = PictureStreams(hasAlpha: hasAlpha, descriptor: descriptor, payload: AV1Stream.withoutDelimiters)
         let source = try streams.encode(
             start: options.time.start, frames: summary.delays.count, threads: transcoder.threads, meter
@@ -21,7 +25,8 @@ enum AVIFOutput: OutputMaker {
         } encoder: { isAlpha, source throws(TranscodeError) in
             try VideoEncoder(
                 width: source.geometry.width, height: source.geometry.height,
-                settings: AVIFSettings(isAlpha: isAlpha, quality: options.quality, tools: tools))
+                settings: isAlpha
+                    ? AVIFSettings(alphaBeside: tools, quality: options.quality) : AVIFSettings(tools, quantizer: quantizer))
         }
         let (width, height) = (source.geometry.width, source.geometry.height)
         guard let color = AV1Stream(streams.firstColor, isMonochrome: false) else { throw .failed(.mux, code: 0) }

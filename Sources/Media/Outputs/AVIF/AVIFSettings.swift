@@ -7,23 +7,30 @@ struct AVIFSettings: EncoderSettings {
     static let reordersFrames = false
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    static let version = "avif-10"
+    static let version = "avif-13"
 
     let plane: EncodedPlane
     private let tools: AV1Tools
-    private let quality: Int
+    private let quantizer: Int
 
-    /// - Parameter tools: Those for the colours.
-    init(isAlpha: Bool, quality: Int, tools: AV1Tools) {
-        plane = isAlpha ? .monochromeAlpha : .color(.sRGB)
-        self.tools = isAlpha ? tools.forAlpha : tools
-        self.quality = quality
+    /// The settings for the colours.
+    init(_ tools: AV1Tools, quantizer: Int) {
+        plane = .color(.sRGB)
+        self.tools = tools
+        self.quantizer = quantizer
+    }
+
+    /// The settings for the alpha of pictures whose colours are encoded with `tools`.
+    init(alphaBeside tools: AV1Tools, quality: Int) {
+        plane = .monochromeAlpha
+        self.tools = tools.forAlpha
+        quantizer = self.tools.quantizer(quality: quality)
     }
 
     func configure(_ context: UnsafeMutablePointer<AVCodecContext>, highestRate: AVRational) {
         // Pictures are counted, not timed.
         context.pointee.time_base = AVRational(num: 1, den: 30)
         context.pointee.framerate = AVRational(num: 30, den: 1)
-        tools.configure(context, quantizer: tools.quantizer(quality: quality))
+        tools.configure(context, quantizer: quantizer)
     }
 }

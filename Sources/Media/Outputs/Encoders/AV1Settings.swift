@@ -9,15 +9,15 @@ struct AV1Settings: MP4EncoderSettings, Equatable {
     static let temporalMeanOffset = 0.0
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    static let version = "aom-12"
+    static let version = "aom-14"
 
     /// 0…63: lower is better and larger.
     var quantizer: Int
     let tools: AV1Tools
 
-    init(_ transcoder: Transcoder, _ tools: AV1Tools) {
+    init(_ tools: AV1Tools, quantizer: Int) {
         self.tools = tools
-        quantizer = tools.quantizer(quality: transcoder.options.quality)
+        self.quantizer = quantizer
     }
 
     func configure(_ context: UnsafeMutablePointer<AVCodecContext>, highestRate: AVRational) {

@@ -17,21 +17,25 @@ struct AV1Tools: Equatable {
     let effort: Effort
     /// Whether the picture has few colours and sharp edges: palettes and the search for screen content pay off.
     let isScreen: Bool
-    /// Whether the search may take what it needs, because the result is shown often and made once.
-    private let isUnhurried: Bool
-    /// The quantizer for the default quality.
+    /// The quantizer for the default quality at which ``QualitySearch`` begins.
     private let middle: Double
     /// libaom's own measure of speed within an effort.
     private let speed: Int64
 
+    /// Whether libaom sees frames ahead, from which it predicts others.
+    private let looksAhead: Bool
+
     /// How much there is to encode.
     struct Work {
+        /// The number of frames.
+        var frames: Int
         /// Pixels of all frames.
         var pixels: Int
         /// Those of them that change, for which encoders take their time.
         var changedPixels: Int
 
-        init(pixels: Int, changedPixels: Int) {
+        init(frames: Int, pixels: Int, changedPixels: Int) {
+            self.frames = frames
             self.pixels = pixels
             self.changedPixels = changedPixels
         }
@@ -42,30 +46,27 @@ struct AV1Tools: Equatable {
             let picture = geometry.width * geometry.height
             let later = max(0, plan.count - 1)
             self.init(
-                pixels: picture * plan.count,
+                frames: plan.count, pixels: picture * plan.count,
                 changedPixels: picture + Int(Double(picture * later) * content.changedShare))
         }
     }
 
-    /// The tools for a video. The thorough search of a small drawing takes a second at most.
-    static func video(_ content: PictureContent, _ work: Work) -> AV1Tools {
-        guard content.isScreen else { return AV1Tools(.quick, isScreen: false, middle: 24, speed: 7) }
-        guard work.pixels <= 1_500_000, work.changedPixels <= 600_000 else {
-            return AV1Tools(.quick, isScreen: true, middle: 32, speed: 6)
-        }
-        // At one quantizer for all, the smallest GIFs have a lower SSIM than in H.264. A finer one costs them a few hundred bytes.
-        return AV1Tools(.thorough, isScreen: true, middle: work.changedPixels <= 300_000 ? 37 : 40, speed: 4)
-    }
+    /// The fewest frames for which a look ahead saves more than the additional frames cost that libaom makes of it.
+    private static let fewestFramesAhead = 8
 
-    /// The tools for an image sequence. The thorough search takes up to 0.5 µs per pixel, so its largest work takes 20 seconds.
-    /// Drawings of up to half as many pixels are encoded at a slower speed, which saves bytes. Films would lose quality by that.
-    static func image(_ content: PictureContent, _ work: Work) -> AV1Tools {
-        let isScreen = content.isScreen
-        guard work.pixels <= 40_000_000 else {
-            return AV1Tools(.quick, isScreen: isScreen, isUnhurried: true, middle: isScreen ? 36 : 24, speed: isScreen ? 6 : 7)
+    /// The tools for a video or an image sequence. The thorough search takes up to 0.5 µs per pixel, so its largest work takes 20
+    /// seconds.
+    init(_ content: PictureContent, _ work: Work) {
+        isScreen = content.isScreen
+        guard work.changedPixels <= 40_000_000, work.pixels <= 400_000_000 else {
+            (effort, middle, speed, looksAhead) = (.quick, isScreen ? 32 : 24, isScreen ? 6 : 7, false)
+            return
         }
-        guard isScreen else { return AV1Tools(.thorough, isScreen: false, isUnhurried: true, middle: 34, speed: 6) }
-        return AV1Tools(.thorough, isScreen: true, isUnhurried: true, middle: 40, speed: work.pixels <= 20_000_000 ? 5 : 6)
+        effort = .thorough
+        looksAhead = work.frames >= Self.fewestFramesAhead
+        middle = isScreen ? 36 : 31
+        // Slower ones save bytes of drawings only.
+        speed = isScreen && work.changedPixels <= 4_000_000 ? 5 : 6
     }
 
     /// The tools for the alpha of pictures that are encoded with these: it has few values and sharp edges.
@@ -73,16 +74,16 @@ struct AV1Tools: Equatable {
     /// The real-time mode of libaom 3.6 crashes without chroma, so that the search is always thorough. The alpha of large pictures
     /// is quantized more, because it would take a third of the file.
     var forAlpha: AV1Tools {
-        let isLarge = effort == .quick
-        return AV1Tools(.thorough, isScreen: true, isUnhurried: !isLarge, middle: isLarge ? 42 : 38, speed: 6)
+        AV1Tools(
+            effort: .thorough, isScreen: true, middle: effort == .quick ? 42 : 38, speed: 6, looksAhead: false)
     }
 
-    private init(_ effort: Effort, isScreen: Bool, isUnhurried: Bool = false, middle: Double, speed: Int64) {
+    private init(effort: Effort, isScreen: Bool, middle: Double, speed: Int64, looksAhead: Bool) {
         self.effort = effort
         self.isScreen = isScreen
-        self.isUnhurried = isUnhurried
         self.middle = middle
         self.speed = speed
+        self.looksAhead = looksAhead
     }
 
     /// The largest number of frames from one sync sample to the next: x264's default.
@@ -94,6 +95,9 @@ struct AV1Tools: Equatable {
         let exact = distance >= 0 ? middle - distance * (middle - 8) / 40 : middle - distance * (58 - middle) / 59
         return Int(exact.rounded())
     }
+
+    /// Finds the quantizer for a quality.
+    static let search = QualitySearch(range: 1...63, decibelsPerStep: 0.3)
 
     /// Sets the options of an encoder whose size is set already.
     func configure(_ context: UnsafeMutablePointer<AVCodecContext>, quantizer: Int) {
@@ -109,7 +113,7 @@ struct AV1Tools: Equatable {
         av_opt_set(options, "tiles", "1x1", 0)
         let pixels = Int(context.pointee.width) * Int(context.pointee.height)
         if effort == .thorough {
-            let lookahead = isScreen ? 0 : Self.lookahead(pixels: pixels)
+            let lookahead = looksAhead ? Self.lookahead(pixels: pixels) : 0
             av_opt_set_int(options, "lag-in-frames", Int64(lookahead), 0)
             if lookahead > 0 {
                 // Equal bounds keep the encoder from choosing: streams of colours and of alpha then have the same key pictures.
@@ -131,23 +135,17 @@ struct AV1Tools: Equatable {
 
     /// Options of libaom, in its own syntax.
     private var parameters: [String] {
-        // Lookahead makes use of everything.
-        if effort == .thorough && !isScreen { return [] }
-        // These cost a third of the time and save nothing on GIFs, and neither do costs that are computed more than once per
-        // frame.
-        var list = [
+        var list = isScreen ? ["tune-content=screen"] : []
+        // A look ahead makes use of everything.
+        if looksAhead { return list }
+        // These cost a third of the time and save nothing without it.
+        list += [
             "enable-order-hint=0", "enable-ref-frame-mvs=0", "enable-warped-motion=0", "enable-obmc=0",
-            "enable-global-motion=0",
-            "enable-tpl-model=0", "enable-keyframe-filtering=0",
+            "enable-global-motion=0", "enable-tpl-model=0", "enable-keyframe-filtering=0",
         ]
-        if isScreen { list.append("tune-content=screen") }
-        if isUnhurried && effort == .thorough { return list }
-        list += ["coeff-cost-upd-freq=3", "mode-cost-upd-freq=3", "mv-cost-upd-freq=3"]
-        switch effort {
         // libaom takes superblocks of 128 pixels from 720p on. Drawings need up to 7 % fewer bytes with 64, and look better.
-        case .quick: list.append("sb-size=64")
-        // Of the search for screen content, copies of blocks cost more than they save.
-        case .thorough: list.append("enable-intrabc=0")
+        if effort == .quick {
+            list += ["coeff-cost-upd-freq=3", "mode-cost-upd-freq=3", "mv-cost-upd-freq=3", "sb-size=64"]
         }
         return list
     }

@@ -19,8 +19,13 @@ enum VideoOutput: OutputMaker {
             let settings = H264Settings(transcoder, content)
             return try attempt(transcoder, decoder, bytes, summary, settings, to: descriptor, progress)
         case .av1:
-            let tools = AV1Tools.video(content, AV1Tools.Work(of: plan, summary, content, transcoder.options))
-            return try attempt(transcoder, decoder, bytes, summary, AV1Settings(transcoder, tools), to: descriptor, progress)
+            let tools = AV1Tools(content, AV1Tools.Work(of: plan, summary, content, transcoder.options))
+            let quantizer = try AV1Tools.search.quantizer(
+                try QualityTrial(transcoder, decoder, bytes, summary, content),
+                first: tools.quantizer(quality: transcoder.options.quality)
+            ) { AV1Settings(tools, quantizer: $0) }
+            let settings = AV1Settings(tools, quantizer: quantizer)
+            return try attempt(transcoder, decoder, bytes, summary, settings, to: descriptor, progress)
         }
     }
 

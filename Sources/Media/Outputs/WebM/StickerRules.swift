@@ -16,7 +16,7 @@ struct StickerRules {
     /// The options of the next attempt.
     private(set) var options: TranscodeOptions
     /// The quality level of the next attempt; higher is coarser.
-    private(set) var level: Int
+    var level: Int
 
     /// - Parameter level: The quality level of the first attempt.
     init(_ options: TranscodeOptions, level: Int) {

@@ -8,29 +8,47 @@ enum WebMOutput: OutputMaker {
         _ meter: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
         let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
-        let plan = SamplePlan(transcoder.options.time, of: summary)
+        var plan = SamplePlan(transcoder.options.time, of: summary)
         let content = try ContentProbe.content(
             of: bytes, by: Decoder.self, summary, plan, limits: transcoder.limits, options: transcoder.options)
-        let level = VP9Settings.level(quality: transcoder.options.quality, isScreen: content.isScreen)
         guard transcoder.options.preset == .sticker else {
-            return try encode(
-                transcoder, Decoder.self, bytes, summary, transcoder.options, content, level: level, to: descriptor, meter)
+            let level = try level(transcoder, Decoder.self, bytes, summary, plan, content)
+            return try encode(transcoder, Decoder.self, bytes, summary, plan, content, level: level, to: descriptor, meter)
         }
-        var rules = StickerRules(transcoder.options, level: level)
+        var rules = StickerRules(transcoder.options, level: 0)
         if content.isPixelArt { rules.enlargePixels(longerSide: max(summary.width, summary.height)) }
+        var transcoder = transcoder
+        transcoder.options = rules.options
+        plan = SamplePlan(rules.options.time, of: summary)
+        rules.level = try level(transcoder, Decoder.self, bytes, summary, plan, content)
         while true {
             let result = try encode(
-                transcoder, Decoder.self, bytes, summary, rules.options, content, level: rules.level, to: descriptor, meter)
+                transcoder, Decoder.self, bytes, summary, plan, content, level: rules.level, to: descriptor, meter)
             guard rules.adjust(after: result.bytes) else { return result }
+            transcoder.options = rules.options
+            plan = SamplePlan(rules.options.time, of: summary)
             guard ftruncate(descriptor, 0) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
+        }
+    }
+
+    /// The quality level for the colours.
+    private static func level<Decoder: AnimationDecoder & ~Copyable>(
+        _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary,
+        _ plan: SamplePlan, _ content: PictureContent
+    ) throws(TranscodeError) -> Int {
+        let trial = try QualityTrial(transcoder, Decoder.self, bytes, summary, content)
+        let speed = VP9Settings.Speed(content, pixels: trial.pixels * plan.count)
+        let first = VP9Settings.level(quality: transcoder.options.quality, isScreen: content.isScreen)
+        return try VP9Settings.search.quantizer(trial, first: first) {
+            VP9Settings(plane: .color(.bt709), level: $0, speed: speed)
         }
     }
 
     private static func encode<Decoder: AnimationDecoder & ~Copyable>(
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary,
-        _ options: TranscodeOptions, _ content: PictureContent, level: Int, to descriptor: Int32,
-        _ meter: FrameMeter
+        _ plan: SamplePlan, _ content: PictureContent, level: Int, to descriptor: Int32, _ meter: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
+        let options = transcoder.options
         let hasAlpha = try TransparencyProbe.isTransparent(
             bytes, by: Decoder.self, summary, limits: transcoder.limits, options: options)
         var streams = PictureStreams(hasAlpha: hasAlpha, descriptor: descriptor)
@@ -40,7 +58,7 @@ enum WebMOutput: OutputMaker {
             () throws(TranscodeError) in
             try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: options, hasAlpha: hasAlpha)
         } encoder: { isAlpha, source throws(TranscodeError) in
-            let pixels = source.width * source.height * SamplePlan(options.time, of: summary).count
+            let pixels = source.width * source.height * plan.count
             let speed = VP9Settings.Speed(content, pixels: pixels)
             return try VideoEncoder(
                 width: source.width, height: source.height,

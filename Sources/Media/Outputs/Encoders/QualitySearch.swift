@@ -1,0 +1,264 @@
+internal import CAV
+
+/// Finds the quantizer with which an encoder shows an animation in the quality that H.264 has at the same value of the option
+/// `quality`.
+///
+/// Codecs quantize on scales of their own, and which values correspond depends on the pictures. So the animation is encoded as H.264,
+/// and some of its pictures with the other encoder at a first guess, then once more at the quantizer that the difference suggests.
+/// Everything is computed from pictures alone and in the same way on every machine, and so is the result.
+struct QualitySearch {
+    /// The encoder's quantizers; higher is coarser.
+    let range: ClosedRange<Int>
+    /// The decibels of ``PictureSimilarity`` that one step of the quantizer costs, roughly.
+    let decibelsPerStep: Double
+
+    /// Differences up to this are not visible, and not corrected.
+    private static let tolerance = 0.3
+    /// How much coarser than the first guess the result may be, in steps. In even areas luma keeps its quality while colours drift.
+    private static let mostStepsCoarser = 4
+    /// Pictures of more pixels are encoded at the first guess: the memory of a second encoder and a decoder would be too much.
+    private static let mostPixels = 2_500_000
+
+    /// - Parameters:
+    ///   - first: The first guess.
+    ///   - settings: The encoder's settings for a quantizer.
+    func quantizer<Decoder: AnimationDecoder & ~Copyable, Settings: EncoderSettings>(
+        _ trial: QualityTrial<Decoder>, first: Int, _ settings: (Int) -> Settings
+    ) throws(TranscodeError) -> Int {
+        guard trial.pixels <= Self.mostPixels, let target = try trial.target() else { return first }
+        let reached = try trial.quality(settings(first))
+        guard abs(reached - target) > Self.tolerance else { return first }
+        let coarsest = min(range.upperBound, first + Self.mostStepsCoarser)
+        func clamped(_ quantizer: Double) -> Int {
+            Int(min(Double(coarsest), max(Double(range.lowerBound), quantizer)).rounded())
+        }
+        let second = clamped(Double(first) + (reached - target) / decibelsPerStep)
+        guard second != first else { return first }
+        let corrected = try trial.quality(settings(second))
+        let slope = (corrected - reached) / Double(second - first)
+        // Where the quality hardly depends on the quantizer, a line through both would lead too far.
+        guard abs(corrected - target) > Self.tolerance, slope < -decibelsPerStep / 4 else {
+            return abs(corrected - target) <= abs(reached - target) ? second : first
+        }
+        return clamped(Double(second) + (target - corrected) / slope)
+    }
+}
+
+/// Pictures of an animation on which encoders are compared: some from its beginning and as many from its middle.
+final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
+    /// The most pictures of one excerpt. Two are needed to see how an encoder treats what stays.
+    private static var mostPictures: Int { 5 }
+    /// The pixels of all pictures together, beyond two of each excerpt.
+    private static var mostPixels: Int { 4_000_000 }
+    /// Pictures after an excerpt that x264's lookahead takes into account.
+    private static var lookahead: Int { 30 }
+
+    private let transcoder: Transcoder
+    private let content: PictureContent
+    private let bytes: UnsafeRawBufferPointer
+    private let summary: AnimationSummary
+    /// Of one picture.
+    let pixels: Int
+    private let width: Int
+    private let height: Int
+    /// The indices of the pictures among the samples, in ascending order, and the pictures.
+    private var indices: [Int] = []
+    private var pictures: [TrialPicture] = []
+    /// Whether the animation has more pictures.
+    private let isExcerpt: Bool
+
+    /// Composes the pictures.
+    ///
+    /// - Parameters:
+    ///   - bytes: The whole file. It must stay valid for the lifetime of the trial.
+    ///   - summary: Of the same file.
+    init(
+        _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary,
+        _ content: PictureContent
+    ) throws(TranscodeError) {
+        self.transcoder = transcoder
+        self.content = content
+        self.bytes = bytes
+        self.summary = summary
+        let source = try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: transcoder.options)
+        (width, height) = (source.width, source.height)
+        pixels = width * height
+        let count = min(Self.mostPictures, max(2, Self.mostPixels / pixels / 2))
+        let samples = SamplePlan(transcoder.options.time, of: summary).count
+        let middle = max(count, samples / 2)
+        isExcerpt = samples > 2 * count
+        let canvas = try TrialPicture(width: width, height: height)
+        var meter = NoMeter()
+        while source.samples < middle + count,
+            try source.next(&meter, into: { () throws(TranscodeError) in canvas.planes }) != nil
+        {
+            let index = source.samples - 1
+            guard index < count || index >= middle else { continue }
+            indices.append(index)
+            pictures.append(try TrialPicture(copying: canvas))
+        }
+    }
+
+    /// The quality that the other encoder is to reach; nil for an animation without a picture.
+    func target() throws(TranscodeError) -> Double? {
+        guard let last = indices.last else { return nil }
+        let source = try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: transcoder.options)
+        let encoder = try VideoEncoder(width: width, height: height, settings: H264Settings(transcoder, content))
+        let decoder = try PictureDecoder(encoder, H264Settings.self)
+        var similarity = PictureSimilarity()
+        var next = 0
+        func compare(_ frame: UnsafeMutablePointer<AVFrame>) {
+            guard next < indices.count, frame.pointee.pts == indices[next] else { return }
+            similarity.add(pictures[next], frame)
+            next += 1
+        }
+        var meter = NoMeter()
+        while source.samples <= last + Self.lookahead,
+            try source.next(&meter, into: { () throws(TranscodeError) in try encoder.planes() }) != nil
+        {
+            try encoder.encode { packet throws(TranscodeError) in try decoder.decode(packet, compare) }
+        }
+        try encoder.finish { packet throws(TranscodeError) in try decoder.decode(packet, compare) }
+        try decoder.decode(nil, compare)
+        let target = min(similarity.decibels, Self.clear(quality: transcoder.options.quality))
+        return target + (isExcerpt ? Self.excerptGain : 0)
+    }
+
+    /// The decibels by which excerpts come out better than the same pictures in the whole, because more of them follow a key picture
+    /// closely.
+    private static var excerptGain: Double { 0.6 }
+
+    /// The quality above which no difference is visible: an SSIM of 0.997 at the default, and more for a higher `quality`.
+    private static func clear(quality: Int) -> Double { 25.6 + 0.4 * Double(max(0, quality - 60)) }
+
+    /// The quality of the pictures with the settings.
+    func quality<Settings: EncoderSettings>(_ settings: Settings) throws(TranscodeError) -> Double {
+        let encoder = try VideoEncoder(width: width, height: height, settings: settings)
+        let decoder = try PictureDecoder(encoder, Settings.self)
+        var similarity = PictureSimilarity()
+        var next = 0
+        func compare(_ frame: UnsafeMutablePointer<AVFrame>) {
+            guard next < pictures.count else { return }
+            similarity.add(pictures[next], frame)
+            next += 1
+        }
+        for picture in pictures {
+            try encoder.planes().copy(
+                Rectangle(x: 0, y: 0, width: width, height: height), from: picture.planes, width: width, height: height)
+            try encoder.encode { packet throws(TranscodeError) in try decoder.decode(packet, compare) }
+        }
+        try encoder.finish { packet throws(TranscodeError) in try decoder.decode(packet, compare) }
+        try decoder.decode(nil, compare)
+        return similarity.decibels
+    }
+}
+
+/// A picture in planes of its own.
+private final class TrialPicture {
+    private let luma: SamplePlane
+    private let cb: SamplePlane
+    private let cr: SamplePlane
+
+    init(width: Int, height: Int) throws(TranscodeError) {
+        luma = try SamplePlane(width: width, height: height)
+        cb = try SamplePlane(width: width / 2, height: height / 2)
+        cr = try SamplePlane(width: width / 2, height: height / 2)
+    }
+
+    convenience init(copying other: TrialPicture) throws(TranscodeError) {
+        let (width, height) = (other.luma.width, other.luma.height)
+        try self.init(width: width, height: height)
+        planes.copy(Rectangle(x: 0, y: 0, width: width, height: height), from: other.planes, width: width, height: height)
+    }
+
+    var width: Int { luma.width }
+    var height: Int { luma.height }
+
+    var planes: PixelConverter.Planes {
+        PixelConverter.Planes(
+            luma: luma.samples, cb: cb.samples, cr: cr.samples, lumaStride: luma.stride, cbStride: cb.stride,
+            crStride: cr.stride)
+    }
+}
+
+/// The structural similarity of pictures (Wang et al., "Image quality assessment: from error visibility to structural similarity", 2004) by the luma of blocks of 8 × 8 samples.
+struct PictureSimilarity {
+    private static let side = 8
+    // (0.01 · 219)² and (0.03 · 219)²: luma has a range of 219.
+    private static let meanConstant = 4.8
+    private static let varianceConstant = 43.2
+
+    private var sum = 0.0
+    private var blocks = 0
+
+    /// Adds a picture and its decoded counterpart.
+    fileprivate mutating func add(_ picture: TrialPicture, _ frame: UnsafeMutablePointer<AVFrame>) {
+        guard let decoded = frame.pointee.data.0 else { return }
+        let planes = picture.planes
+        let width = min(picture.width, Int(frame.pointee.width))
+        let height = min(picture.height, Int(frame.pointee.height))
+        add(
+            UnsafePointer(planes.luma), planes.lumaStride, UnsafePointer(decoded), Int(frame.pointee.linesize.0), width: width,
+            height: height)
+    }
+
+    /// Adds the blocks of two planes.
+    mutating func add(
+        _ first: UnsafePointer<UInt8>, _ firstStride: Int, _ second: UnsafePointer<UInt8>, _ secondStride: Int, width: Int,
+        height: Int
+    ) {
+        for y in stride(from: 0, to: height, by: Self.side) {
+            for x in stride(from: 0, to: width, by: Self.side) {
+                sum += Self.similarity(
+                    first + y * firstStride + x, firstStride, second + y * secondStride + x, secondStride,
+                    width: min(Self.side, width - x), height: min(Self.side, height - y))
+                blocks += 1
+            }
+        }
+    }
+
+    private static func similarity(
+        _ first: UnsafePointer<UInt8>, _ firstStride: Int, _ second: UnsafePointer<UInt8>, _ secondStride: Int, width: Int,
+        height: Int
+    ) -> Double {
+        var (firstSum, secondSum, firstSquares, secondSquares, products) = (0, 0, 0, 0, 0)
+        for y in 0..<height {
+            let (a, b) = (first + y * firstStride, second + y * secondStride)
+            for x in 0..<width {
+                let (p, q) = (Int(a[x]), Int(b[x]))
+                firstSum &+= p
+                secondSum &+= q
+                firstSquares &+= p &* p
+                secondSquares &+= q &* q
+                products &+= p &* q
+            }
+        }
+        let count = Double(width * height)
+        let (p, q) = (Double(firstSum) / count, Double(secondSum) / count)
+        let variances = Double(firstSquares + secondSquares) / count - p * p - q * q
+        let covariance = Double(products) / count - p * q
+        return (2 * p * q + meanConstant) * (2 * covariance + varianceConstant)
+            / ((p * p + q * q + meanConstant) * (variances + varianceConstant))
+    }
+
+    /// The mean similarity s as -10 · log₁₀(1 - s), up to 70.
+    var decibels: Double {
+        let error = blocks > 0 ? 1 - sum / Double(blocks) : 0
+        return Self.decibels(error: max(1e-7, error))
+    }
+
+    /// -10 · log₁₀ of a positive number, by operations that IEEE 754 rounds in the same way everywhere; the C library's logarithm differs
+    /// in the last bit from one machine to the next.
+    static func decibels(error: Double) -> Double {
+        // ln(m) = 2 · artanh((m - 1) / (m + 1)) for 1 ≤ m < 2.
+        let ratio = (error.significand - 1) / (error.significand + 1)
+        let square = ratio * ratio
+        var (term, logarithm) = (ratio, 0.0)
+        for divisor in stride(from: 1.0, through: 25, by: 2) {
+            logarithm += term / divisor
+            term *= square
+        }
+        let natural = 2 * logarithm + Double(error.exponent) * 0.693_147_180_559_945_3
+        return natural * -4.342_944_819_032_518
+    }
+}

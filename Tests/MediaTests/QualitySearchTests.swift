@@ -1,0 +1,102 @@
+import TestSupport
+import Testing
+
+@testable import Media
+
+@Suite("The quantizer of a codec follows from the quality that H.264 has") struct QualitySearchTests {
+    /// A GIF of greys: a textured gradient that moves by some pixels per frame.
+    private static func film(frames: Int, contrast: Int = 1, delay: Int = 10) -> [UInt8] {
+        let (width, height) = (96, 64)
+        let greys = (0..<64).map { number -> GIFBuilder.Color in
+            let level = UInt8(number * 4)
+            return (level, level, level)
+        }
+        var builder = GIFBuilder(width: width, height: height, palette: greys)
+        var random = SeededNumbers(seed: 7)
+        let texture = (0..<width * height).map { _ in Int.random(in: 0...36, using: &random) }
+        for frame in 0..<frames {
+            let pixels = (0..<width * height).map { index -> UInt8 in
+                let (x, y) = (index % width, index / width)
+                let moved = (x + 3 * frame) % width
+                return UInt8(min(63, (moved / 2 + y / 8) * contrast / 2 + texture[y * width + moved]))
+            }
+            builder.add(GIFBuilder.Frame(width: width, height: height, pixels: pixels)) {
+                ($0.minimumCodeSize, $0.delay) = (6, delay)
+            }
+        }
+        return builder.finish()
+    }
+
+    private func trial<Result>(
+        _ gif: [UInt8], quality: Int = 60, _ body: (QualityTrial<GIFReader>) throws -> Result
+    ) throws -> Result {
+        var options = TranscodeOptions()
+        options.quality = quality
+        let transcoder = Transcoder(options: options)
+        return try gif.withUnsafeBytes { bytes in
+            let summary = try AnimationSummary(scanning: bytes, by: GIFReader.self, limits: transcoder.limits)
+            return try body(
+                try QualityTrial(transcoder, GIFReader.self, bytes, summary, PictureContent(isScreen: false)))
+        }
+    }
+
+    @Test(arguments: [(0.1, 10), (0.01, 20), (0.5, 3.010_299_956_639_812), (1e-7, 70), (0.75, 1.249_387_366_083)])
+    func decibelsAreTheLogarithmOfTheError(_ error: Double, _ decibels: Double) {
+        #expect(abs(PictureSimilarity.decibels(error: error) - decibels) < 1e-9)
+    }
+
+    @Test func aPictureIsMostSimilarToItself() {
+        var random = SeededNumbers(seed: 1)
+        let first = (0..<17 * 13).map { _ in UInt8.random(in: 16...235, using: &random) }
+        func decibels(_ second: [UInt8]) -> Double {
+            var similarity = PictureSimilarity()
+            similarity.add(first, 17, second, 17, width: 17, height: 13)
+            return similarity.decibels
+        }
+        let slightly = first.map { $0 ^ 1 }
+        let more = first.map { $0 ^ 16 }
+        #expect(abs(decibels(first) - 70) < 1e-9)
+        #expect(decibels(slightly) < 70 && decibels(more) < decibels(slightly))
+    }
+
+    @Test(arguments: [4, 30]) func av1ReachesTheQualityOfH264(_ frames: Int) throws {
+        let found = try trial(Self.film(frames: frames)) { trial -> (target: Double, first: Double, reached: Double) in
+            let target = try #require(try trial.target())
+            let tools = AV1Tools(
+                PictureContent(isScreen: false), AV1Tools.Work(frames: frames, pixels: 96 * 64 * frames, changedPixels: 1000))
+            // Far from the quantizer that fits, so that the search has to correct it.
+            let quantizer = try AV1Tools.search.quantizer(trial, first: 45) { AV1Settings(tools, quantizer: $0) }
+            return (
+                target, try trial.quality(AV1Settings(tools, quantizer: 45)),
+                try trial.quality(AV1Settings(tools, quantizer: quantizer))
+            )
+        }
+        #expect(found.target - found.first > 2)
+        #expect(abs(found.reached - found.target) < 1.5, "\(found)")
+    }
+
+    @Test func vp9ReachesTheQualityOfH264() throws {
+        let found = try trial(Self.film(frames: 8)) { trial -> (target: Double, reached: Double) in
+            let settings = { VP9Settings(plane: .color(.bt709), level: $0, speed: .good(2)) }
+            let level = try VP9Settings.search.quantizer(trial, first: 45, settings)
+            return (try #require(try trial.target()), try trial.quality(settings(level)))
+        }
+        #expect(abs(found.reached - found.target) < 1.5, "\(found)")
+    }
+
+    @Test func aHigherQualityHasAHigherTarget() throws {
+        let targets = try [20, 60, 90].map { quality in
+            try trial(Self.film(frames: 5), quality: quality) { try #require(try $0.target()) }
+        }
+        #expect(targets == targets.sorted() && targets[0] < targets[1] && targets[1] < targets[2])
+    }
+
+    @Test(arguments: [VideoCodec.h264, .av1]) func theDelaysOfFramesDoNotChangeTheirBytes(_ codec: VideoCodec) throws {
+        let sizes = try [4, 10, 100].map { delay in
+            try Converted(Self.film(frames: 12, delay: delay)) { $0.codec = codec }.result.bytes
+        }
+        // The index differs by a few bytes, because times are coded in it.
+        let (least, most) = (try #require(sizes.min()), try #require(sizes.max()))
+        #expect(most - least < 64, "\(sizes)")
+    }
+}
