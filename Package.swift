@@ -50,8 +50,8 @@ let package = Package(
         // libcurl's handles, the thread that drives them, and signatures for S3, shared by the HTTP clients.
         .target(name: "Curl", dependencies: ["CCurl", "Digests", "SystemIO"], swiftSettings: strict),
 
-        // Connections to a database, by the system's SQLite.
-        .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: strict),
+        // The database of a server, by the system's SQLite.
+        .target(name: "Ledger", dependencies: ["CSQLite", "SystemIO"], swiftSettings: strict),
 
         // The leaves, which do not import one another.
         .target(
@@ -61,7 +61,7 @@ let package = Package(
             name: "Fetch", dependencies: ["Curl", "CCurl", "Digests", "CLinux", "SystemIO"], swiftSettings: strict),
         .target(
             name: "Cache",
-            dependencies: ["SQLite", "Digests", "CLinux", "SystemIO"], swiftSettings: strict),
+            dependencies: ["Ledger", "Digests", "CLinux", "SystemIO"], swiftSettings: strict),
         .target(
             name: "SharedStore", dependencies: ["Curl", "CCurl", "Digests", "CLinux", "SystemIO"], swiftSettings: strict),
         .target(name: "HTTP", dependencies: ["CLinux", "SystemIO"], swiftSettings: strict),
@@ -168,8 +168,8 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(name: "SandboxTests", dependencies: ["Sandbox", "CLinux", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "FetchTests", dependencies: ["Fetch", "Curl", "SystemIO", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "SQLiteTests", dependencies: ["SQLite", "TestSupport"], swiftSettings: strict),
-        .testTarget(name: "CacheTests", dependencies: ["Cache", "SQLite", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "LedgerTests", dependencies: ["Ledger", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "CacheTests", dependencies: ["Cache", "Ledger", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "ClusterTests", dependencies: ["Cluster", "SystemIO", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "SharedStoreTests",
@@ -202,7 +202,7 @@ let package = Package(
         .testTarget(
             name: "SimulationTests",
             dependencies: [
-                "CSystemCalls", "Renditions", "Cache", "Fetch", "Media", "Sandbox", "SQLite", "Digests", "SystemIO",
+                "CSystemCalls", "Renditions", "Cache", "Fetch", "Media", "Sandbox", "Ledger", "Digests", "SystemIO",
                 "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],

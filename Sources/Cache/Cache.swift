@@ -1,11 +1,13 @@
+package import Ledger
 internal import Synchronization
 package import SystemIO
 
-/// The local store of finished renditions: content-addressed files, an index, a table of renditions in use, eviction and purges.
+/// The local store of finished renditions: content-addressed files, their rows in a database, a table of renditions in use, eviction
+/// and purges.
 ///
 /// **Threads.** ``hotAlias(_:)``, ``hotObject(_:)``, ``epoch(for:)``, ``freshness(of:)`` and ``statistics()`` never wait for
 /// a disk and may be called on an I/O thread. The `async` methods work on threads of the cache and block neither the caller's
-/// thread nor Swift's cooperative pool. ``init(configuration:clock:report:)``, ``stage(expecting:)`` and ``close()`` block for
+/// thread nor Swift's cooperative pool. ``init(configuration:owners:clock:report:)``, ``stage(expecting:)`` and ``close()`` block for
 /// a few system calls.
 ///
 /// **Guarantees.** A returned rendition is complete and as it was published: its length is compared whenever it is opened, its
@@ -28,24 +30,27 @@ package final class Cache: RenditionCache {
     let evictor: Evictor
     let housekeeper: Housekeeper
 
-    /// Opens and locks the directory, creating it if needed. Returns at once even if the index has to be rebuilt: that happens
-    /// in the background, and until then look-ups may miss stored renditions.
+    /// Opens and locks the directory, creating it if needed.
     ///
-    /// - Parameter report: Receives events that an operator should know, on any thread; it must not block.
+    /// - Parameters:
+    ///   - owners: The other owners of tables in its database.
+    ///   - report: Receives events that an operator should know, on any thread; it must not block.
     /// - Throws: ``CacheError/invalidSetting(name:reason:)``, ``CacheError/directoryInUse(path:holder:)``,
-    ///   ``CacheError/directoryUnusable(path:cause:)``, ``CacheError/indexUnusable(path:cause:)``.
+    ///   ``CacheError/directoryUnusable(path:cause:)``, ``CacheError/ledgerUnusable(path:cause:)``.
     package convenience init(
-        configuration: CacheConfiguration, clock: CacheClock = .system,
+        configuration: CacheConfiguration, owners: [Ledger.Tables] = [], clock: CacheClock = .system,
         report: @escaping @Sendable (CacheEvent) -> Void = { _ in }
     ) throws(CacheError) {
-        try self.init(configuration: configuration, clock: clock, report: report, onStep: nil)
+        try self.init(configuration: configuration, owners: owners, clock: clock, report: report, onStep: nil)
     }
 
     init(
-        configuration: CacheConfiguration, clock: CacheClock, report: @escaping @Sendable (CacheEvent) -> Void = { _ in },
-        threads: CacheThreads = .system, onStep: (@Sendable (Step) -> Void)?
+        configuration: CacheConfiguration, owners: [Ledger.Tables] = [], clock: CacheClock,
+        report: @escaping @Sendable (CacheEvent) -> Void = { _ in }, threads: CacheThreads = .system,
+        onStep: (@Sendable (Step) -> Void)?
     ) throws(CacheError) {
-        let context = try CacheContext(configuration: configuration, clock: clock, report: report, onStep: onStep)
+        let context = try CacheContext(
+            configuration: configuration, owners: owners, clock: clock, report: report, onStep: onStep)
         self.context = context
         hot = context.hot
         let limit = configuration.queueLimit
@@ -55,7 +60,7 @@ package final class Cache: RenditionCache {
         finder = RenditionFinder(context)
         evictor = Evictor(context)
         publisher = RenditionPublisher(context, finder: finder, evictor: evictor)
-        purger = Purger(context, threads: purgers)
+        purger = Purger(context)
         let housekeeper = Housekeeper(context, finder: finder, evictor: evictor)
         self.housekeeper = housekeeper
         if threads.includeHousekeeping { context.housekeeping.start(name: "cache-keeper") { housekeeper.runRound() } }
@@ -81,6 +86,9 @@ package final class Cache: RenditionCache {
 
     package var configuration: CacheConfiguration { context.configuration }
 
+    /// The database, in which other parts of the server have tables, too; see ``init(configuration:owners:clock:report:)``.
+    package var ledger: Ledger { context.store.ledger }
+
     var store: Store { context.store }
 
     // MARK: Looking up
@@ -95,7 +103,7 @@ package final class Cache: RenditionCache {
         hot.use(id)
     }
 
-    /// The rendition that an alias leads to, from memory, or from index and disk on a thread of the cache.
+    /// The rendition that an alias leads to, from memory, or from the database and the disk on a thread of the cache.
     ///
     /// - Parameter isFirstLook: False if the same request was counted as a miss before.
     package func alias(_ key: AliasKey, isFirstLook: Bool) async -> CachedRendition? {
@@ -103,7 +111,7 @@ package final class Cache: RenditionCache {
         return await lookUp(isFirstLook: isFirstLook) { [finder] in finder.rendition(under: key) }
     }
 
-    /// The rendition with that id, from memory, or from index and disk on a thread of the cache.
+    /// The rendition with that id, from memory, or from the database and the disk on a thread of the cache.
     ///
     /// - Parameter isFirstLook: False if nothing should be counted as a miss.
     package func object(_ id: ObjectID, isFirstLook: Bool) async -> CachedRendition? {
@@ -133,7 +141,7 @@ package final class Cache: RenditionCache {
     package func freshness(of rendition: CachedRendition) -> Freshness {
         let configuration = context.configuration
         guard let times = rendition.aliasTimes else { return .fresh(remaining: configuration.freshFor) }
-        if context.revalidation.covers(aliasSequence: rendition.aliasSequence) { return .expired }
+        if context.store.isRevalidated(aliasSequence: rendition.aliasSequence) { return .expired }
         return freshness(fetchedAt: times.fetchedAt, freshFor: times.freshFor)
     }
 
@@ -224,7 +232,7 @@ package final class Cache: RenditionCache {
 
     /// Stores a finished rendition and the alias to it. Returns once the file is durable and both can be found.
     ///
-    /// The record of both in the journal is durable after the next round of housekeeping; see
+    /// The rows of both are durable after the next round of housekeeping; see
     /// ``CacheConfiguration/housekeepingInterval``. A power loss before that loses the rendition.
     ///
     /// - Parameters:
@@ -296,16 +304,16 @@ package final class Cache: RenditionCache {
 
     /// A snapshot of the contents and the counters.
     package func statistics() -> CacheStatistics {
-        let store = store
-        let totals = store.totals
+        let totals = context.store.totals
         let counters = context.counters
         return CacheStatistics(
-            objects: totals.objects, bytes: totals.bytes, limitBytes: configuration.maxBytes, hotHits: hot.hits,
+            objects: totals.objects, bytes: totals.bytes, aliases: totals.aliases, aliasBytes: totals.aliasSpace,
+            diskBytes: totals.space, limitBytes: configuration.maxBytes, hotHits: hot.hits,
             diskHits: counters.diskHits.current, misses: counters.misses.current, refused: counters.refused.current,
             published: counters.published.current, publishedBytes: counters.publishedBytes.current,
             unstored: counters.unstored.current, evictions: counters.evictions.current,
             evictedBytes: counters.evictedBytes.current, purges: counters.purges.current, purged: counters.purged.current,
-            corrupt: counters.corrupt.current, orphans: counters.orphans.current, rebuilds: store.rebuilds,
-            isRebuilding: store.isCatchingUp, isStoring: counters.isStoring.load(ordering: .relaxed))
+            corrupt: counters.corrupt.current, orphans: counters.orphans.current,
+            isStoring: counters.isStoring.load(ordering: .relaxed))
     }
 }

@@ -14,7 +14,7 @@ package struct CacheConfiguration: Sendable, Equatable {
     package var staleFor: Int64 = 7 * 86_400
     /// The largest number of aliases in memory, and of open objects. Each object takes one descriptor. Default 2048.
     package var hotEntries = 2048
-    /// Threads for look-ups on disk: index, open, comparison. Default 2.
+    /// Threads for look-ups on disk: row, open, comparison. Default 2.
     package var lookupThreads = 2
     /// Threads that publish. Default 2: one can wait for the disk while the other hashes.
     package var publishThreads = 2

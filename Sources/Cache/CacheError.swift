@@ -1,3 +1,4 @@
+internal import Ledger
 package import SystemIO
 
 /// An error of the cache.
@@ -8,8 +9,8 @@ package enum CacheError: Error, Sendable, CustomStringConvertible {
     case directoryInUse(path: String, holder: String)
     /// The directory cannot be created, opened or used.
     case directoryUnusable(path: String, cause: SystemError)
-    /// Not even an empty index can be opened.
-    case indexUnusable(path: String, cause: String)
+    /// Not even an empty ledger can be opened.
+    case ledgerUnusable(path: String, cause: String)
     /// Neither the disk nor the memory has space for a new rendition.
     case stagingFailed(SystemError)
     /// The staged file cannot be read, is empty, was published before, or has metadata out of range.
@@ -27,8 +28,8 @@ package enum CacheError: Error, Sendable, CustomStringConvertible {
             "the cache directory \(path) is in use by another server (\(holder)); give each server a directory of its own"
         case .directoryUnusable(let path, let cause):
             "the cache directory \(path) cannot be used: \(cause)"
-        case .indexUnusable(let path, let cause):
-            "the cache's index \(path) cannot be used: \(cause)"
+        case .ledgerUnusable(let path, let cause):
+            "the database \(path) cannot be used: \(cause)"
         case .stagingFailed(let cause):
             "no space for a new rendition: \(cause)"
         case .stagedFileUnusable(let reason):
@@ -43,24 +44,36 @@ package enum CacheError: Error, Sendable, CustomStringConvertible {
 
 /// An event of the cache that an operator should know; its description is a line for the log.
 package enum CacheEvent: Sendable, Equatable, CustomStringConvertible {
-    /// The index could not be used and is being rebuilt from the journal.
-    case indexRebuilt(cause: String)
+    /// The database was damaged and was put aside. The cache begins empty.
+    case ledgerReplaced(cause: String)
+    /// The directory was in the format of version 0.1, and was emptied.
+    case formerFormatRemoved(path: String)
+    /// The database cannot be changed, so nothing is stored until that is possible again.
+    case storingStopped(cause: String)
+    /// The database can be changed again.
+    case storingResumed
     /// At the start, less of the disk is free than ``CacheConfiguration/minFreeBytes``. Both in bytes.
     case freeSpaceBelowMinimum(free: Int64, minimum: Int64)
-    /// The directory was removed or replaced while it was in use, and the cache has started afresh in the one at its path.
-    case directoryReplaced(path: String)
+    /// The directory was removed or replaced while it was in use. Nothing is stored until a restart.
+    case directoryLost(path: String)
 
     package var description: String {
         switch self {
-        case .indexRebuilt(let cause):
-            "the cache's index cannot be used and is rebuilt from the journal: \(cause)"
+        case .ledgerReplaced(let cause):
+            "the cache's database is damaged, was put aside as \(Ledger.damagedFileName), and the cache begins empty: \(cause)"
+        case .formerFormatRemoved(let path):
+            "the cache directory \(path) was in the format of version 0.1 and was emptied"
+        case .storingStopped(let cause):
+            "the cache's database cannot be changed, so nothing is stored for now: \(cause)"
+        case .storingResumed:
+            "the cache's database can be changed again, and renditions are stored"
         case .freeSpaceBelowMinimum(let free, let minimum):
             """
             cache.min_free_bytes requires \(minimum) free bytes, but only \(free) are free: until then renditions are evicted \
             and new ones are not stored
             """
-        case .directoryReplaced(let path):
-            "the cache directory \(path) was removed or replaced; the one at the path is used from now on"
+        case .directoryLost(let path):
+            "the cache directory \(path) was removed or replaced; nothing is stored until the server is restarted"
         }
     }
 }

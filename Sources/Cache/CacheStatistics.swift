@@ -7,13 +7,19 @@ package struct CacheStatistics: Sendable, Equatable {
     package var objects: Int64 = 0
     /// Their bytes.
     package var bytes: Int64 = 0
+    /// URLs that lead to them.
+    package var aliases: Int64 = 0
+    /// What the URLs take of the disk, in bytes.
+    package var aliasBytes: Int64 = 0
+    /// What counts towards the limit, in bytes: the blocks and rows of renditions, and their URLs.
+    package var diskBytes: Int64 = 0
     /// ``CacheConfiguration/maxBytes``.
     package var limitBytes: Int64 = 0
     /// Look-ups that found a rendition in memory.
     package var hotHits: Int64 = 0
-    /// Look-ups that found a rendition by index and disk.
+    /// Look-ups that found a rendition on disk.
     package var diskHits: Int64 = 0
-    /// Look-ups by index and disk that found none.
+    /// Look-ups on disk that found none.
     package var misses: Int64 = 0
     /// Look-ups refused because too many were waiting. Each was a miss for its caller.
     package var refused: Int64 = 0
@@ -35,10 +41,6 @@ package struct CacheStatistics: Sendable, Equatable {
     package var corrupt: Int64 = 0
     /// Files without a record that were removed.
     package var orphans: Int64 = 0
-    /// How often the index was rebuilt.
-    package var rebuilds: Int64 = 0
-    /// Whether the index is being rebuilt or catches up with the journal. Look-ups may then miss stored renditions.
-    package var isRebuilding = false
     /// Whether the disk takes new renditions.
     package var isStoring = true
 

@@ -11,16 +11,49 @@ final class Evictor: Sendable {
 
     /// Whether the cache holds so much that housekeeping should evict.
     func isNeeded(in store: Store) -> Bool {
-        store.totals.bytes > context.configuration.maxBytes / 100 * 95
+        store.totals.space > context.configuration.maxBytes / 100 * 95
     }
 
-    /// Brings the cache from above 95 % of its size to 90 %, and frees space on a disk that is too full.
+    /// Brings the cache from above 95 % of its size to 90 %, and frees space and inodes on a disk that is too full.
     func keepLimits(of store: Store) {
+        let maxBytes = context.configuration.maxBytes
+        // Small objects may have any number of aliases, which must not displace all objects.
+        evictAliases(from: store) { store.totals.aliasSpace - maxBytes / 8 }
         if isNeeded(in: store) {
-            let target = context.configuration.maxBytes / 100 * 90
-            evict(from: store) { _ in store.totals.bytes - target }
+            let target = maxBytes / 100 * 90
+            evict(from: store) { _ in store.totals.space - target }
         }
+        let wasRefused = context.wasRefused.exchange(false, ordering: .relaxed)
+        let before = context.counters.evictions.current
         keepFreeSpace(of: store)
+        keepFreeInodes(of: store)
+        // A quota that statvfs(3) does not show.
+        guard wasRefused, context.counters.evictions.current == before, let space = try? store.directory.space(),
+            space.bytes > context.configuration.minFreeBytes
+        else { return }
+        let target = store.totals.objectSpace / 100 * 99 - Self.leastSpace
+        evict(from: store) { _ in store.totals.objectSpace - target }
+    }
+
+    /// What is evicted at least after the disk has refused a file although it has space: some small renditions.
+    private static let leastSpace: Int64 = 64 << 10
+
+    private func evictAliases(from store: Store, excess: () -> Int64) {
+        let hot = context.hot
+        while excess() > 0, !context.housekeeping.isEnding, let objects = store.evictAliases(unless: { hot.contains($0) }) {
+            guard !objects.isEmpty else { continue }
+            countEvicted(objects)
+            context.hot.remove(Set(objects.map(\.record.id)))
+            _ = store.sweep()
+        }
+    }
+
+    private func keepFreeInodes(of store: Store) {
+        guard let space = try? store.directory.space(), let files = space.files, files < space.minFiles else { return }
+        let wanted = space.minFiles + space.minFiles / 8 - files
+        let before = context.counters.evictions.current
+        // Each file takes a block and a row at least.
+        evict(from: store) { _ in (wanted - (context.counters.evictions.current - before)) * 4608 }
     }
 
     private func keepFreeSpace(of store: Store) {
@@ -41,17 +74,16 @@ final class Evictor: Sendable {
 
     /// The free bytes of the disk, and those of evicted files that are expected to become free.
     private func measureSpace(of store: Store) -> (free: Int64, expected: Int64)? {
-        guard let free = try? store.directory.freeBytes() else { return nil }
+        guard let free = (try? store.directory.space())?.bytes else { return nil }
         let now = context.clock.monotonicNanoseconds()
         return (free, evictedSpace.withLock { $0.measure(free: free, now: now) })
     }
 
-    /// Evicts what would take the cache over its limit once `length` more bytes are stored.
-    func makeSpace(for length: Int64, in store: Store) {
+    /// Evicts what would take the cache over its limit once `space` more bytes of the disk are taken.
+    func makeSpace(for space: Int64, in store: Store) {
         while true {
-            let excess = store.totals.bytes + length - context.configuration.maxBytes
-            // Rows of evicted objects count towards the total. Housekeeping removes these and then keeps the limit.
-            guard excess > 0, !store.hasEvictedRows, evictBatch(atLeast: excess, from: store).continues else { return }
+            let excess = store.totals.space + space - context.configuration.maxBytes
+            guard excess > 0, evictBatch(atLeast: excess, from: store).continues else { return }
         }
     }
 
@@ -77,14 +109,17 @@ final class Evictor: Sendable {
     func evictBatch(atLeast wanted: Int64, from store: Store) -> (bytes: Int64, continues: Bool) {
         let evicted = store.evict(atLeast: wanted, visited: context.hot.visited)
         let removed = evicted.objects + evicted.withoutFile
-        guard !removed.isEmpty else { return (0, false) }
+        guard !removed.isEmpty else { return (0, evicted.mayContinue) }
         context.reached(.evictedFromDisk)
-        let bytes = evicted.objects.reduce(0) { $0 + $1.record.length }
-        context.counters.evictions.count(Int64(evicted.objects.count))
-        context.counters.evictedBytes.count(bytes)
+        countEvicted(evicted.objects)
         // Releases the open files: their blocks become free when the last reader ends.
         context.hot.remove(Set(removed.map(\.record.id)))
-        return (bytes, !evicted.hasFailed)
+        return (evicted.objects.reduce(0) { $0 + $1.record.length }, evicted.mayContinue)
+    }
+
+    private func countEvicted(_ objects: [ObjectRow]) {
+        context.counters.evictions.count(Int64(objects.count))
+        context.counters.evictedBytes.count(objects.reduce(0) { $0 + $1.record.length })
     }
 }
 

@@ -2,11 +2,12 @@ internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
-/// The work of the housekeeping thread: catching up, retries, comparison of files and rows, eviction, compaction, scrubbing.
+/// The work of the housekeeping thread: repairs, sweeping, comparison of files and rows, eviction, syncing, scrubbing.
 final class Housekeeper: Sendable {
     private let context: CacheContext
     private let finder: RenditionFinder
     private let evictor: Evictor
+    private let scan = Mutex(OrphanScan())
     private let scrubber = Mutex(ScrubProgress())
 
     init(_ context: CacheContext, finder: RenditionFinder, evictor: Evictor) {
@@ -17,26 +18,28 @@ final class Housekeeper: Sendable {
 
     /// Does one round of work. Called again and again by the housekeeping thread.
     func runRound() {
-        context.reopenStoreIfLost()
         let store = context.store
         let isEnding = { self.context.housekeeping.isEnding }
-        store.catchUp(unless: isEnding)
-        store.retryFailedChanges()
-        context.retryRevalidationMark()
-        if let removed = Reconciler(store, unless: isEnding).run() {
-            context.counters.orphans.count(removed.orphans)
-            context.counters.corrupt.count(removed.damaged)
-        }
+        store.checkPlace()
         evictor.keepLimits(of: store)
-        store.compactJournal(unless: isEnding)
-        store.syncJournal()
+        context.repairStore()
+        var sweeps = 0
+        while !isEnding(), sweeps < Self.sweepsPerRound, store.sweep() { sweeps += 1 }
+        let scanned = scan.withLock { $0.continueScan(of: store, unless: isEnding) }
+        context.counters.orphans.count(scanned.removed)
+        store.sync()
+        store.directory.keepReserve(leaving: context.configuration.minFreeBytes)
         scrub(store)
+        // The rest of large work at once, after the work of others.
+        if sweeps == Self.sweepsPerRound || scanned.continues { context.housekeeping.wake() }
     }
+
+    private static let sweepsPerRound = 32
 
     /// Compares stored files with their SHA-256, at a bounded rate.
     private func scrub(_ store: Store) {
         let rate = context.configuration.scrubBytesPerSecond
-        guard rate > 0, !store.isCatchingUp else { return }
+        guard rate > 0 else { return }
         let now = context.clock.monotonicNanoseconds()
         guard scrubber.withLock({ $0.credit(rate, now: now) }) else { return }
         while !context.housekeeping.isEnding {

@@ -1,7 +1,7 @@
 internal import Glibc
 internal import SystemIO
 
-/// Finds renditions by index and disk. Every call may block.
+/// Finds renditions on disk. Every call may block.
 struct RenditionFinder: Sendable {
     private let context: CacheContext
 
@@ -46,7 +46,7 @@ struct RenditionFinder: Sendable {
         let record = row.record
         context.reached(.lookupReadIndex)
         if let hot = context.hot.peek(record.id), hot.sequence == row.sequence {
-            if row.uploaded > 0 { hot.markUploaded() }
+            if row.isUploaded { hot.markUploaded() }
             return hot
         }
         let descriptor: SharedDescriptor
@@ -63,7 +63,7 @@ struct RenditionFinder: Sendable {
         }
         context.reached(.lookupOpenedFile)
         let object = StoredObject(record: record, descriptor: descriptor, sequence: row.sequence)
-        if row.uploaded > 0 { object.markUploaded() }
+        if row.isUploaded { object.markUploaded() }
         context.hot.insert(object, epoch: epoch)
         return object
     }

@@ -22,14 +22,19 @@ struct RenditionPublisher: Sendable {
         let reason: UnstoredReason
         do throws(SystemError) {
             let directory = context.store.directory
-            let free = try directory.freeBytes()
-            if free - expected >= context.configuration.minFreeBytes { return try directory.objects.createStaged() }
-            reason = free > expected ? .lowSpace : .diskFull
+            let free = try directory.space().bytes
+            if let refusal = context.store.refusal {
+                reason = refusal
+            } else if free - expected >= context.configuration.minFreeBytes {
+                return try directory.objects.createStaged()
+            } else {
+                reason = free > expected ? .lowSpace : .diskFull
+            }
         } catch {
             reason = UnstoredReason(error)
         }
-        // Housekeeping evicts, or opens the directory again.
-        context.housekeeping.wake()
+        // Housekeeping evicts.
+        noteRefusal(reason)
         return try createFileInMemory(because: reason)
     }
 
@@ -48,7 +53,7 @@ struct RenditionPublisher: Sendable {
             return staged
         } catch {
             // If the disk filled up meanwhile, memory may still have space.
-            guard error.code == ENOSPC, !staged.isInMemory else { throw .stagingFailed(error) }
+            guard [ENOSPC, EDQUOT].contains(error.code), !staged.isInMemory else { throw .stagingFailed(error) }
         }
         let memory = try createFileInMemory(because: .diskFull)
         do throws(SystemError) {
@@ -90,9 +95,45 @@ struct RenditionPublisher: Sendable {
             return .success(outcome)
         }
         do throws(UnstoredReason) {
+            guard job.staged.files === store.directory.objects else { throw .directoryLost }
+            guard record.length <= context.configuration.maxBytes else { throw .tooLarge }
+            evictor.makeSpace(for: record.space, in: store)
+        } catch {
+            return .success(unstored(job, record, because: error))
+        }
+        do throws(UnstoredReason) {
+            try job.sync()
+        } catch {
+            return unsynced(job, record, because: error)
+        }
+        context.reached(.publishSynced)
+        do throws(UnstoredReason) {
             return .success(try addNew(job, record, to: store))
         } catch {
             return .success(unstored(job, record, because: error))
+        }
+    }
+
+    /// The outcome after a failed sync: the page cache may lose what the disk lacks, so the file is not served. Its bytes are copied to
+    /// memory, if they are right.
+    private func unsynced(
+        _ job: PublishJob, _ record: ObjectRecord, because reason: UnstoredReason
+    ) -> Result<PublishOutcome, CacheError> {
+        do throws(CacheError) {
+            let memory = try createFileInMemory(because: reason)
+            do throws(SystemError) {
+                try Self.copy(job.staged.descriptor, Int(record.length), to: memory.descriptor)
+                guard try ContentDigest(of: memory.descriptor) == record.content else {
+                    throw SystemError("fdatasync", code: EIO)
+                }
+            } catch {
+                throw .stagingFailed(error)
+            }
+            var job = job
+            job.staged = memory
+            return .success(unstored(job, record, because: reason))
+        } catch {
+            return .failure(error)
         }
     }
 
@@ -107,11 +148,6 @@ struct RenditionPublisher: Sendable {
     }
 
     private func addNew(_ job: PublishJob, _ record: ObjectRecord, to store: Store) throws(UnstoredReason) -> PublishOutcome {
-        guard job.staged.files === store.directory.objects else { throw .directoryLost }
-        guard record.length <= context.configuration.maxBytes else { throw .tooLarge }
-        evictor.makeSpace(for: record.length, in: store)
-        try job.sync()
-        context.reached(.publishSynced)
         var epoch = job.epoch
         let committed = try store.commit(job, record) { isWanted(job.alias, job.id, &epoch) }
         context.reached(.publishCommitted)
@@ -134,7 +170,7 @@ struct RenditionPublisher: Sendable {
             throw .unavailable
         }
         let rendition = CachedRendition(
-            object: object, alias: job.alias, aliasSequence: job.alias == nil ? 0 : committed.referenceSequence, epoch: epoch)
+            object: object, alias: job.alias, aliasSequence: committed.aliasSequence, epoch: epoch)
         guard context.hot.insert(rendition) else { throw .purged }
         return committed.isNew ? .stored(rendition) : .existing(rendition)
     }
@@ -143,10 +179,15 @@ struct RenditionPublisher: Sendable {
         context.counters.unstored.count()
         if ![.purged, .tooLarge, .unwanted].contains(reason) {
             context.counters.isStoring.store(false, ordering: .relaxed)
-            context.housekeeping.wake()
+            noteRefusal(reason)
         }
         let object = StoredObject(record: record, descriptor: job.readOnly(), sequence: 0)
         return .unstored(CachedRendition(object: object, alias: job.alias, epoch: job.epoch), reason)
+    }
+
+    private func noteRefusal(_ reason: UnstoredReason) {
+        if reason == .diskFull { context.wasRefused.store(true, ordering: .relaxed) }
+        context.housekeeping.wake()
     }
 
     /// Whether no purge since `epoch` covers the rendition; then `epoch` becomes the present one. The caller holds the store's
@@ -203,7 +244,7 @@ struct RenditionPublisher: Sendable {
             guard let sequence else { return nil }
             if alias == nil { object.markUploaded() }
             let rendition = CachedRendition(
-                object: object, alias: alias, aliasSequence: alias == nil ? 0 : sequence, epoch: current)
+                object: object, alias: alias, aliasSequence: sequence, epoch: current)
             if context.hot.insert(rendition) { return .existing(rendition) }
         } catch {
             reason = error

@@ -82,7 +82,7 @@ import Testing
         let cause = SystemError("open", code: 13)
         let errors: [CacheError] = [
             .directoryInUse(path: "/p", holder: "process 7"), .directoryUnusable(path: "/p", cause: cause),
-            .indexUnusable(path: "/p", cause: "x"), .stagingFailed(cause), .stagedFileUnusable(reason: "it is empty"),
+            .ledgerUnusable(path: "/p", cause: "x"), .stagingFailed(cause), .stagedFileUnusable(reason: "it is empty"),
             .purgeNotDurable(cause: "\(cause)"), .closed,
         ]
         #expect(Set(errors.map(\.description)).count == errors.count)

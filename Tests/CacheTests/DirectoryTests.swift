@@ -1,4 +1,5 @@
 import Glibc
+import Ledger
 import Synchronization
 import SystemIO
 import TestSupport
@@ -38,91 +39,158 @@ import Testing
         #expect(try await first.bytes(url: url) == [1])
     }
 
-    @Test func theLockMovesToTheRewrittenJournal() throws {
-        let store = try Store(path: directory.path)
-        defer { store.close() }
-        _ = Reconciler(store, unless: { false }).run()
-        let length = try directory.contents("journal").count
-        store.compactJournal(floor: 0, unless: { false })
-        #expect(try directory.contents("journal").count >= length)
-        #expect(store.isInPlace)
-        try directory.remove("lock")
-        #expect(throws: CacheError.self) { try Store(path: directory.path) }
-    }
-
-    @Test(arguments: ["objects", "staging", "journal"])
-    func aRemovedPartIsCreatedAgain(part: String) async throws {
-        let cache = try Cache.open(directory)
-        defer { cache.close() }
+    /// Whatever is at the path now may be another server's. Removing the directory is meant to remove its contents.
+    @Test(arguments: ["objects", "staging", "."])
+    func aDirectoryThatIsRemovedEndsStoringUntilARestart(part: String) async throws {
+        let events = Mutex<[CacheEvent]>([])
+        let cache = try Cache(configuration: .test(directory)) { event in events.withLock { $0.append(event) } }
         try await cache.put([1], url: url)
-        try directory.remove(part)
-        if part != "staging" { try await waitUntil("a new directory") { try await cache.bytes(url: url) == nil } }
-        try await waitUntil("storing") { try await cache.put([2], url: "https://b/").isStored }
-        #expect(try await cache.bytes(url: "https://b/") == [2])
+        let held = try #require(cache.hotAlias(.test(url)))
+        if part == "." {
+            for name in ["objects", "staging", "lock", "ledger.sqlite"] { try directory.remove(name) }
+        } else {
+            try directory.remove(part)
+        }
+        try await waitUntil("the event") { !events.withLock { $0 }.isEmpty }
+        #expect(try held.descriptor.readAll() == [1])
+        let outcome = try await cache.put([2], url: "https://b/")
+        #expect(outcome.unstoredReason == .directoryLost)
+        #expect(try outcome.rendition.descriptor.readAll() == [2])
+        #expect(!cache.statistics().isStoring)
+        #expect(events.withLock { $0 } == [.directoryLost(path: directory.path)])
+        cache.close()
+        let again = try Cache.open(directory)
+        defer { again.close() }
+        #expect(try await again.put([3], url: "https://c/").isStored)
+        #expect(try await again.bytes(url: url) == (part == "staging" ? [1] : nil))
     }
 
-    /// Replaces the journal by a directory, which cannot be opened as a journal.
-    private func blockJournal() throws {
-        #expect(rename(directory.path + "/journal", directory.path + "/kept") == 0)
-        try directory.create("journal/file")
-    }
-
-    @Test(arguments: [false, true])
-    func aJournalThatCannotBeOpenedAtFirstIsOpenedLater(isRestored: Bool) async throws {
+    @Test func aPurgeIsRecordedInADirectoryThatWasMoved() async throws {
         let cache = try Cache.openWithoutHousekeeping(.test(directory))
-        defer { cache.close() }
-        try await cache.put([1], url: url)
-        try blockJournal()
-        cache.housekeeper.runRound()
-        #expect(try await cache.put([2], url: "https://b/").unstoredReason == .unavailable)
-        try directory.remove("journal")
-        if isRestored { #expect(rename(directory.path + "/kept", directory.path + "/journal") == 0) }
-        cache.housekeeper.runRound()
-        #expect(try await cache.put([3], url: "https://c/").isStored)
-        #expect(try await cache.bytes(url: "https://c/") == [3])
-        let old = try await cache.bytes(url: url)
-        #expect(old == (isRestored ? [1] : nil))
-    }
-
-    @Test func aPurgeWithoutAJournalIsAppliedToTheOneThatReturns() async throws {
-        let cache = try Cache.openWithoutHousekeeping(.test(directory))
-        defer { cache.close() }
         try await cache.put([1], url: url)
         try await cache.put([2], url: "https://b/")
-        try blockJournal()
+        let moved = directory.path + ".moved"
+        #expect(rename(directory.path, moved) == 0)
         cache.housekeeper.runRound()
-        await #expect(throws: CacheError.self) { try await cache.purge(.url(url)) }
-        try directory.remove("journal")
-        #expect(rename(directory.path + "/kept", directory.path + "/journal") == 0)
-        cache.housekeeper.runRound()
-        #expect(try await cache.bytes(url: url) == nil)
-        #expect(try await cache.bytes(url: "https://b/") == [2])
-        #expect(directory.files().count == 1)
+        #expect(try await cache.purge(.url(url)).purged == 1)
+        cache.close()
+        #expect(rename(moved, directory.path) == 0)
+        let again = try Cache.open(directory)
+        defer { again.close() }
+        #expect(try await again.bytes(url: url) == nil)
+        #expect(try await again.bytes(url: "https://b/") == [2])
     }
 
-    @Test func aPurgeWithoutAJournalIsInForceButNotDurable() async throws {
-        let cache = try Cache.openWithoutHousekeeping(.test(directory))
+    @Test func theDirectoryOfAFormerVersionIsEmptied() async throws {
+        try directory.create("journal", [1])
+        try directory.create("index.sqlite", [2])
+        try directory.create("objects/ab/" + String(repeating: "0", count: 62) + ".mp4", [3])
+        let events = Mutex<[CacheEvent]>([])
+        let cache = try Cache(configuration: .test(directory)) { event in events.withLock { $0.append(event) } }
+        defer { cache.close() }
+        try await waitUntil("the files to go") { directory.files().filter { $0.hasSuffix(".mp4") }.isEmpty }
+        #expect(events.withLock { $0 } == [.formerFormatRemoved(path: directory.path)])
+        #expect(!directory.files("").contains("journal") && !directory.files("").contains("index.sqlite"))
+        #expect(try await cache.put([1], url: url).isStored)
+    }
+
+    /// Makes every change of objects fail, as a disk does.
+    private func refuseChanges() throws -> SQLiteConnection {
+        let database = try SQLiteConnection(path: directory.path + "/ledger.sqlite")
+        for change in ["INSERT", "DELETE", "UPDATE"] {
+            try database.execute(
+                "CREATE TRIGGER refuse_\(change) BEFORE \(change) ON cache_state BEGIN SELECT RAISE(ABORT, 'refused'); END")
+        }
+        return database
+    }
+
+    private func allowChanges(_ database: SQLiteConnection) throws {
+        for change in ["INSERT", "DELETE", "UPDATE"] { try database.execute("DROP TRIGGER refuse_\(change)") }
+    }
+
+    @Test func storingStopsWhileTheDatabaseFailsAndResumes() async throws {
+        let time = ManualClock()
+        let events = Mutex<[CacheEvent]>([])
+        let cache = try Cache(
+            configuration: .test(directory), clock: time.cacheClock, report: { event in events.withLock { $0.append(event) } },
+            threads: CacheThreads(create: CacheThreads.system.create, includeHousekeeping: false), onStep: nil)
         defer { cache.close() }
         try await cache.put([1], url: url)
-        let epoch = cache.epoch(for: url)
-        try blockJournal()
+        let database = try refuseChanges()
+        for number in 0..<3 {
+            let outcome = try await cache.put([2], url: "https://b/\(number)")
+            #expect(outcome.unstoredReason != nil)
+            #expect(try outcome.rendition.descriptor.readAll() == [2])
+        }
+        #expect(try cache.stage(expecting: 1).isInMemory)
+        cache.forgetHot()
+        #expect(try await cache.bytes(url: url) == [1])
         cache.housekeeper.runRound()
+        try allowChanges(database)
+        // The next attempt comes a second later.
+        cache.housekeeper.runRound()
+        #expect(try await cache.put([3], url: "https://c/").unstoredReason != nil)
+        time.advance(2)
+        cache.housekeeper.runRound()
+        #expect(try await cache.put([3], url: "https://c/").isStored)
+        let kinds = events.withLock { $0 }.map { if case .storingStopped = $0 { "stopped" } else { "\($0)" } }
+        #expect(kinds == ["stopped", CacheEvent.storingResumed.description])
+    }
+
+    @Test(arguments: [false, true]) func aPurgeThatCannotBeRecordedIsInForce(isRecordedLater: Bool) async throws {
+        let time = ManualClock()
+        var cache = try Cache.openWithoutHousekeeping(.test(directory), clock: time.cacheClock)
+        try await cache.put([1], url: url)
+        try await cache.put([2], url: "https://b/")
+        let epoch = cache.epoch(for: url)
+        let database = try refuseChanges()
         let error = await #expect(throws: CacheError.self) { try await cache.purge(.url(url)) }
         #expect(error?.description.contains("could not be written to disk") == true)
         #expect(cache.isPurged(url, since: epoch))
         #expect(cache.hotAlias(.test(url)) == nil)
         #expect(cache.hotObject(.test(url)) == nil)
+        #expect(try await cache.bytes(url: url) == nil)
+        #expect(await cache.object(.test(url)) == nil)
+        try allowChanges(database)
+        if isRecordedLater {
+            cache.housekeeper.runRound()
+            #expect(try await cache.bytes(url: "https://b/") == [2])
+        }
+        cache.close()
+        cache = try Cache.openWithoutHousekeeping(.test(directory), clock: time.cacheClock)
+        defer { cache.close() }
+        // Without a record, the removal of the file has the effect of the purge.
+        #expect(try await cache.bytes(url: url) == nil)
+        #expect(try await cache.bytes(url: "https://b/") == [2])
+    }
+
+    @Test func aRevalidationThatCannotBeRecordedIsRecordedLater() async throws {
+        let time = ManualClock()
+        let cache = try Cache.openWithoutHousekeeping(.test(directory), clock: time.cacheClock)
+        try await cache.put([1], url: url)
+        let database = try refuseChanges()
+        await cache.revalidateAll()
+        let rendition = try #require(await cache.alias(.test(url)))
+        #expect(cache.freshness(of: rendition) == .expired)
+        try allowChanges(database)
+        cache.housekeeper.runRound()
+        cache.close()
+        let reopened = try Cache.open(directory, clock: time.cacheClock)
+        defer { reopened.close() }
+        #expect(reopened.freshness(of: try #require(await reopened.alias(.test(url)))) == .expired)
+        try await reopened.put([1], url: "https://new/")
+        #expect(reopened.freshness(of: try #require(await reopened.alias(.test("https://new/")))) != .expired)
     }
 
     @Test func aClosedStoreWritesNoPurge() throws {
         let store = try Store(path: directory.path)
         store.close()
-        let journal = try directory.contents("journal")
+        let contents = try directory.contents("ledger.sqlite")
         var isInForce = false
-        let (_, failure) = store.applyPurge(.all) { isInForce = true }
+        let (_, failure) = store.purge(.all) { isInForce = true }
         #expect(isInForce)
         #expect(failure != nil)
-        #expect(try directory.contents("journal") == journal)
+        #expect(try directory.contents("ledger.sqlite") == contents)
     }
 
     @Test func aDirectoryThatCannotBeCreatedIsRefusedWithASentence() throws {
@@ -133,32 +201,15 @@ import Testing
         #expect(error?.description.contains("file/cache cannot be used: ") == true)
     }
 
-    @Test func aDirectoryRemovedWhileInUseIsCreatedAgain() async throws {
-        let cache = try Cache.open(directory)
-        defer { cache.close() }
-        try await cache.put([1], url: url)
-        let held = try #require(cache.hotAlias(.test(url)))
-        for part in ["journal", "index.sqlite", "objects", "staging", "lock"] { try directory.remove(part) }
-        #expect(try held.descriptor.readAll() == [1])
-        // A publish before the directory is opened again is served unstored.
-        _ = try await cache.put([2], url: "https://b/").rendition.descriptor.readAll()
-        try await waitUntil("a new directory") { try await cache.put([3], url: "https://c/").isStored }
-        #expect(try await cache.bytes(url: "https://c/") == [3])
-        // Removing the directory is meant to remove its contents.
-        #expect(try await cache.bytes(url: url) == nil)
-        #expect(cache.statistics().isStoring)
-    }
-
     @Test func aDirectoryTakenByAnotherServerIsLeftToIt() async throws {
         let first = try Cache.open(directory)
         defer { first.close() }
         try await first.put([1], url: url)
-        for part in ["journal", "index.sqlite", "objects", "staging", "lock"] { try directory.remove(part) }
+        #expect(rename(directory.path, directory.path + ".moved") == 0)
+        defer { try? directory.remove("../" + (directory.path + ".moved").split(separator: "/").last!) }
         let second = try Cache.open(directory)
         defer { second.close() }
-        let outcome = try await first.put([2], url: "https://b/")
-        #expect(outcome.unstoredReason != nil)
-        #expect(try outcome.rendition.descriptor.readAll() == [2])
+        try await waitUntil("the loss") { try await first.put([2], url: "https://b/").unstoredReason == .directoryLost }
         try await second.put([3], url: "https://c/")
         #expect(try await second.bytes(url: "https://c/") == [3])
     }
@@ -220,10 +271,9 @@ import Testing
 
     private func publishInMemory(_ bytes: [UInt8], _ number: UInt64, _ cache: Cache) async throws -> PublishOutcome {
         let url = "https://a/\(number)"
-        let staged = try cache.stageInMemory(because: .diskFull)
-        #expect(bytes.withUnsafeBytes { write(staged.number, $0.baseAddress, $0.count) } == bytes.count)
         return try await cache.publish(
-            staged, as: .test(url), fileExtension: "mp4", alias: .test(url), epoch: cache.epoch(for: url))
+            try cache.stageInMemory(because: .diskFull, containing: bytes), as: .test(url), fileExtension: "mp4",
+            alias: .test(url), epoch: cache.epoch(for: url))
     }
 
     @Test(.enabled(if: SmallDisk.isPossible, "needs the right to mount"))

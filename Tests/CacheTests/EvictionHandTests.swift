@@ -5,83 +5,87 @@ import Testing
 @testable import Cache
 
 @Suite("The hand of eviction visits objects from the oldest on and spares those in use") struct EvictionHandTests {
-    let directory: TemporaryDirectory
-    private let index: Index
+    /// Objects with the sequences 1 up to a number, without those that are removed.
+    private struct Queue {
+        let space: [Int64]
+        var removed: Set<Int64> = []
 
-    init() throws {
-        directory = try TemporaryDirectory(inMemory: true)
-        index = try Index(path: directory.path + "/index")
-    }
-
-    /// Adds objects of 10 bytes with the sequences 1 up to `count`.
-    private func addObjects(_ count: Int64) throws {
-        let lines = (1...count).map { number in
-            let record = ObjectRecord(
-                id: .test("object \(number)"), fileExtension: "mp4", length: 10,
-                content: ContentDigest(digest: SourceDigest(of: [1]).digest), created: 0,
-                facts: [])
-            return JournalLine(sequence: number, entry: .object(record))
+        func rows(after sequence: Int64, limit: Int) -> [ObjectRow] {
+            (1...Int64(space.count)).filter { $0 > sequence && !removed.contains($0) }.prefix(limit).map { number in
+                let record = ObjectRecord(
+                    id: .test("object \(number)"), fileExtension: "mp4", length: space[Int(number) - 1],
+                    content: ContentDigest(digest: SourceDigest(of: [1]).digest), created: 0, facts: [])
+                return ObjectRow(sequence: number, record: record)
+            }
         }
-        _ = try index.follow(lines, to: nil)
     }
 
     private func object(_ sequence: Int64) throws -> StoredObject {
-        let row = try #require(try index.objects(after: sequence - 1, limit: 1).first)
+        let row = Queue(space: Array(repeating: 1, count: Int(sequence))).rows(after: sequence - 1, limit: 1)[0]
         return StoredObject(record: row.record, descriptor: try MemoryFile(name: "test").seal(), sequence: row.sequence)
     }
 
+    /// Selects and removes.
     private func select(
-        _ hand: inout EvictionHand, _ wanted: Int64, _ visited: VisitedObjects = VisitedObjects(), except: Set<Int64> = []
+        _ hand: inout EvictionHand, _ wanted: Int64, _ queue: inout Queue, _ visited: VisitedObjects = VisitedObjects()
     ) throws -> [Int64] {
-        let (objects, failure) = hand.select(atLeast: wanted, from: index, visited: visited, except: except)
-        #expect(failure == nil)
-        return objects.map(\.sequence)
-    }
-
-    private func expect(
-        _ hand: inout EvictionHand, _ wanted: Int64, _ visited: VisitedObjects = VisitedObjects(), except: Set<Int64> = [],
-        selects expected: [Int64], _ location: SourceLocation = #_sourceLocation
-    ) throws {
-        let selected = try select(&hand, wanted, visited, except: except)
-        #expect(selected == expected, sourceLocation: location)
+        while true {
+            let selected = try hand.select(atLeast: wanted, visited: visited) { queue.rows(after: $0, limit: $1) }
+            guard let selected else { return [] }
+            if selected.isEmpty { continue }
+            queue.removed.formUnion(selected.map(\.sequence))
+            return selected.map(\.sequence)
+        }
     }
 
     @Test func handContinuesWhereItStopped() throws {
-        try addObjects(5)
+        var queue = Queue(space: Array(repeating: 10, count: 5))
         var hand = EvictionHand(at: 0)
-        try expect(&hand, 20, selects: [1, 2])
-        #expect(hand.position == 2)
-        try expect(&hand, 11, selects: [3, 4])
-        var restarted = EvictionHand(at: hand.position)
-        try expect(&restarted, 1, selects: [5])
+        let first = try select(&hand, 4609, &queue)
+        #expect(first == [1, 2] && hand.position == 2)
+        let second = try select(&hand, 9217, &queue)
+        #expect(second == [3, 4, 5])
+        queue.removed.remove(5)
+        var restarted = EvictionHand(at: 4)
+        let third = try select(&restarted, 1, &queue)
+        #expect(third == [5])
     }
 
     @Test func handStartsAgainAtTheOldestObject() throws {
-        try addObjects(3)
+        var queue = Queue(space: [10, 10, 10])
         var hand = EvictionHand(at: 2)
-        // The rows of selected objects are still there; they are not selected twice.
-        try expect(&hand, 1000, selects: [3, 1, 2])
-        try expect(&hand, 10, except: [1, 2, 3], selects: [])
-        var damaged = EvictionHand(at: -7)
-        #expect(damaged.position == 0)
-        try expect(&damaged, 10, selects: [1])
+        let all = [try select(&hand, .max, &queue), try select(&hand, .max, &queue), try select(&hand, .max, &queue)]
+        #expect(all == [[3], [1, 2], []])
+        #expect(EvictionHand(at: -7).position == 0)
     }
 
-    @Test func objectsThatAreAllInUseAreSelectedInTheSecondRound() throws {
-        try addObjects(4)
+    @Test func objectsThatAreAllInUseAreSelectedInTheSecondLap() throws {
+        var queue = Queue(space: [1, 1, 1, 1])
         let visited = VisitedObjects()
         for sequence in Int64(1)...4 { visited.note(try object(sequence)) }
         var hand = EvictionHand(at: 2)
-        try expect(&hand, 10, visited, selects: [3])
-        #expect(hand.position == 3)
+        let selected = try select(&hand, 1, &queue, visited)
+        #expect(selected == [3] && hand.position == 3)
+    }
+
+    @Test func usedObjectsArePassedOnce() throws {
+        var queue = Queue(space: Array(repeating: 10, count: 10))
+        let visited = VisitedObjects()
+        for sequence: Int64 in [1, 3, 4] { visited.note(try object(sequence)) }
+        var hand = EvictionHand(at: 0)
+        let first = try select(&hand, 3 * 4608, &queue, visited)
+        #expect(first == [2, 5, 6])
+        let second = try select(&hand, .max, &queue, visited)
+        let third = try select(&hand, .max, &queue, visited)
+        #expect(second == [7, 8, 9, 10] && third == [1, 3, 4])
     }
 
     @Test func oneCallSelectsABoundedNumberOfObjects() throws {
-        try addObjects(200)
+        var queue = Queue(space: Array(repeating: 1, count: 200))
         var hand = EvictionHand(at: 0)
         var selected: [Int64] = []
         while selected.count < 200 {
-            let some = try select(&hand, .max, except: Set(selected))
+            let some = try select(&hand, .max, &queue)
             try #require((1...64).contains(some.count))
             selected += some
         }
@@ -89,25 +93,25 @@ import Testing
     }
 
     @Test func handBeginsALapOnlyIfItHasClearedABit() throws {
-        try addObjects(2)
+        var queue = Queue(space: [1, 1, 1])
         let visited = VisitedObjects()
         let object = try object(1)
         visited.note(object)
         #expect(visited.clear(1))
-        var hand = EvictionHand(at: 0)
-        _ = try select(&hand, 10, visited)
+        var hand = EvictionHand(at: 1)
+        _ = try select(&hand, 1, &queue, visited)
         visited.note(object)
         #expect(!visited.clear(1))
         visited.beginLap()
         visited.note(object)
         hand = EvictionHand(at: 0)
-        try expect(&hand, 10, visited, selects: [2])
+        let selected = try select(&hand, 1, &queue, visited)
+        #expect(selected == [3])
         visited.note(object)
         #expect(visited.clear(1))
     }
 
     @Test func bitsBeyondTheLimitReplaceAllOthers() throws {
-        try addObjects(4)
         let visited = VisitedObjects(limit: 3)
         let objects = try (1...4).map { try object(Int64($0)) }
         for object in objects { visited.note(object) }
@@ -116,14 +120,5 @@ import Testing
         // A forgotten object reports its next use again.
         visited.note(objects[0])
         #expect(visited.clear(1))
-    }
-
-    @Test func unreadableIndexEndsTheSelectionWithItsError() throws {
-        try addObjects(2)
-        index.close()
-        var hand = EvictionHand(at: 0)
-        let (objects, failure) = hand.select(atLeast: 1, from: index, visited: VisitedObjects(), except: [])
-        #expect(objects.isEmpty)
-        #expect(failure?.isBroken == true)
     }
 }

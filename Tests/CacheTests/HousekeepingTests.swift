@@ -4,7 +4,7 @@ import Testing
 
 @testable import Cache
 
-@Suite("Housekeeping reads at a bounded rate, frees disk space, and rewrites the journal beside changes")
+@Suite("Housekeeping reads at a bounded rate, and frees disk space")
 struct HousekeepingTests {
     let directory: TemporaryDirectory
 
@@ -108,7 +108,6 @@ struct HousekeepingTests {
         configuration.minFreeBytes = 4 << 20
         let cache = try Cache.openWithoutHousekeeping(configuration)
         defer { cache.close() }
-        // Files and rows are compared before files are lost.
         cache.housekeeper.runRound()
         for number in UInt64(0)..<40 { try await cache.put(noise(100_000, seed: number), url: "https://a/\(number)") }
         for number in 0..<10 {
@@ -143,109 +142,5 @@ struct HousekeepingTests {
         space.add(50, now: 32 * second)
         expected += [space.measure(free: 0, now: 62 * second - 1), space.measure(free: 0, now: 62 * second)]
         #expect(expected == [600, 0, 50, 0])
-    }
-
-    // MARK: Revalidation
-
-    @Test func markCoversOlderAliasesAndSurvivesARestart() throws {
-        let folder = try CacheDirectory(path: directory.path)
-        let mark = RevalidationMark(folder, before: .max)
-        #expect(!mark.covers(aliasSequence: 0))
-        try mark.set(100, in: folder)
-        #expect(mark.covers(aliasSequence: 99) && !mark.covers(aliasSequence: 100))
-        // It never moves back.
-        try mark.set(50, in: folder)
-        #expect(mark.covers(aliasSequence: 99))
-        let reopened = RevalidationMark(folder, before: .max)
-        #expect(reopened.covers(aliasSequence: 49))
-        try mark.set(200, in: folder)
-        reopened.reload(from: folder, before: .max)
-        #expect(reopened.covers(aliasSequence: 199) && !reopened.covers(aliasSequence: 200))
-    }
-
-    @Test func markThatCouldNotBeWrittenIsWrittenByALaterRound() async throws {
-        let time = ManualClock()
-        let cache = try Cache.openWithoutHousekeeping(.test(directory), clock: time.cacheClock)
-        try await cache.put([1], url: "https://a/")
-        // Occupies the name under which the mark is written.
-        #expect(mkdir("\(directory.path)/revalidate.new", 0o755) == 0)
-        await cache.revalidateAll()
-        cache.housekeeper.runRound()
-        try directory.remove("revalidate.new")
-        cache.housekeeper.runRound()
-        cache.close()
-        let reopened = try Cache.open(directory, clock: time.cacheClock)
-        defer { reopened.close() }
-        let rendition = try #require(await reopened.alias(.test("https://a/")))
-        #expect(reopened.freshness(of: rendition) == .expired)
-    }
-
-    @Test(arguments: ["", "x\n", "12x\n", "99999999999999999999\n"])
-    func damagedMarkCoversNothing(text: String) throws {
-        let folder = try CacheDirectory(path: directory.path)
-        try RevalidationMark(folder, before: .max).set(7, in: folder)
-        try directory.write(Array(text.utf8), to: "revalidate")
-        #expect(!RevalidationMark(folder, before: .max).covers(aliasSequence: 0))
-    }
-
-    @Test func markOfALostJournalCoversNoLaterAlias() async throws {
-        let time = ManualClock()
-        let first = try Cache.open(directory, clock: time.cacheClock)
-        for number in 0..<5 { try await first.put([1], url: "https://a/\(number)") }
-        await first.revalidateAll()
-        first.close()
-        try directory.remove("journal")
-        for isRestart in [false, true] {
-            let cache = try Cache.open(directory, clock: time.cacheClock)
-            if !isRestart { try await cache.put([2], url: "https://b/") }
-            let rendition = try #require(await cache.alias(.test("https://b/")))
-            #expect(cache.freshness(of: rendition) == .fresh(remaining: 86_400))
-            cache.close()
-        }
-    }
-
-    // MARK: The journal
-
-    @Test func changesDuringARewriteOfTheJournalAreKept() async throws {
-        let cache = try Cache.open(directory)
-        try await cache.put([1], url: "https://a/")
-        try await cache.put([2], url: "https://b/")
-        for number in 0..<2000 {
-            _ = await cache.renew(
-                .test("https://a/"), validators: Validators(), fetchedAt: Int64(number), freshFor: 0,
-                epoch: cache.epoch(for: "https://a/"))
-        }
-        try await waitUntil("the comparison of files and rows") { cache.store.reconciliation == nil }
-        let before = try directory.contents("journal").count
-        // The condition is asked between two parts of the copy, while other changes go on.
-        let store = cache.store
-        var hasChanged = false
-        store.compactJournal(floor: 1000) {
-            if !hasChanged {
-                hasChanged = true
-                _ = store.applyPurge(.url("https://b/")) {}
-            }
-            return false
-        }
-        #expect(hasChanged)
-        #expect(try directory.contents("journal").count < before)
-        cache.close()
-        try directory.remove("index.sqlite")
-        let rebuilt = try Store(path: directory.path)
-        rebuilt.catchUp()
-        #expect(rebuilt.aliasRow(.test("https://a/"))?.record.fetchedAt == 1999)
-        #expect(rebuilt.aliasRow(.test("https://b/")) == nil)
-        rebuilt.close()
-    }
-
-    @Test func rewriteThatIsInterruptedLeavesTheJournalAsItWas() async throws {
-        let cache = try Cache.open(directory)
-        for number in 0..<20 { try await cache.put([UInt8(number)], url: "https://a/\(number)") }
-        try await waitUntil("the comparison of files and rows") { cache.store.reconciliation == nil }
-        let before = try directory.contents("journal")
-        cache.store.compactJournal(floor: 0) { true }
-        #expect(try directory.contents("journal") == before)
-        #expect(!directory.files("").contains(JournalCompaction.fileName))
-        cache.close()
     }
 }

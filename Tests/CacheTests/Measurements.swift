@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Ledger
 import Synchronization
 import SystemIO
 import TestSupport
@@ -90,13 +91,10 @@ struct Measurements {
         var configuration = CacheConfiguration.test(directory)
         configuration.scrubBytesPerSecond = 0
         try fill(directory)
-        var cache = try await measure("start without an index (returns)") { try Cache(configuration: configuration) }
-        try await measure("index rebuilt") {
-            try await waitUntil("index", within: .seconds(300)) { !cache.statistics().isRebuilding }
-        }
+        var cache = try await measure("start after a crash (returns)") { try Cache(configuration: configuration) }
         #expect(cache.statistics().objects == Int64(objectCount))
-        try await measure("reconciled") {
-            try await waitUntil("end", within: .seconds(300)) { cache.store.reconciliation == nil }
+        try await measure("compared after a crash") {
+            try await waitUntil("end", within: .seconds(300)) { !cache.store.needsScan }
         }
         #expect(cache.statistics().objects == Int64(objectCount))
         cache.close()
@@ -108,17 +106,7 @@ struct Measurements {
                 try #require(found != nil)
             }
         }
-        cache.close()
-        let index = try Index(path: directory.path + "/index.sqlite")
-        try index.setClean(false)
-        index.close()
-        cache = try await measure("start after a crash (returns)") { try Cache(configuration: configuration) }
-        try await measure("reconciled after a crash") {
-            try await waitUntil("end", within: .seconds(300)) { cache.store.reconciliation == nil }
-        }
-        let length = try directory.contents("journal").count
-        let indexLength = try directory.contents("index.sqlite").count
-        print("bytes an object: journal \(length / objectCount), index \(indexLength / objectCount)")
+        print("bytes an object: \(try directory.contents("ledger.sqlite").count / objectCount)")
         await measure("eviction of 10000", count: 1) {
             var evicted = 0
             while evicted < 10_000 {
@@ -126,7 +114,8 @@ struct Measurements {
                 evicted = Int(cache.statistics().evictions)
             }
         }
-        _ = try await measure("purge by a prefix of a tenth") { try await cache.purge(.prefix("https://a/9")) }
+        _ = try await measure("purge of 1000 by a prefix") { try await cache.purge(.prefix("https://a/900")) }
+        _ = try await measure("purge of a tenth by a prefix") { try await cache.purge(.prefix("https://a/8")) }
         _ = try await measure("purge of the rest") { try await cache.purge(.all) }
         try await measure("its files") {
             try await waitUntil("the files to go", within: .seconds(300)) {
@@ -136,22 +125,31 @@ struct Measurements {
         cache.close()
     }
 
-    /// Creates the files and the journal of a full cache without syncs.
+    /// Creates the files and the rows of a full cache without syncs.
     private func fill(_ directory: TemporaryDirectory) throws {
-        let folder = try CacheDirectory(path: directory.path)
-        var journal = try Journal.open(in: folder)
+        let store = try Store(path: directory.path)
         let bytes = noise(1000, seed: 3)
         let content = ContentDigest(digest: SourceDigest(of: bytes).digest)
-        for number in 0..<objectCount {
-            let url = "https://a/\(number)"
-            let staged = try folder.objects.createStaged()
-            try #require(bytes.withUnsafeBytes { write(staged.number, $0.baseAddress, $0.count) } == bytes.count)
-            try folder.objects.link(staged, as: .test(url), "mp4")
-            let record = ObjectRecord(
-                id: .test(url), fileExtension: "mp4", length: 1000, content: content, created: 5,
-                facts: Array(repeating: 7, count: 60))
-            _ = try journal.append([.object(record), .alias(.test(url), .test(url))], durable: false)
+        for start in stride(from: 0, to: objectCount, by: 10_000) {
+            try store.ledger.write(.normal) { database in
+                let tables = CacheTables(database)
+                for number in start..<min(start + 10_000, objectCount) {
+                    let url = "https://a/\(number)"
+                    let staged = try store.directory.objects.createStaged()
+                    try #require(bytes.withUnsafeBytes { write(staged.number, $0.baseAddress, $0.count) } == bytes.count)
+                    try store.directory.objects.link(staged, as: .test(url), "mp4")
+                    let record = ObjectRecord(
+                        id: .test(url), fileExtension: "mp4", length: 1000, content: content, created: 5,
+                        facts: Array(repeating: 7, count: 60))
+                    let sequence = Int64(number) * 2 + 1
+                    try tables.insert(record, sequence)
+                    try tables.insert(.test(url), leadingTo: sequence, sequence + 1)
+                    try tables.setSequence(sequence + 1)
+                }
+            }
         }
-        folder.unlock()
+        // Without a close, as after a crash.
+        store.ledger.close()
+        store.directory.unlock()
     }
 }

@@ -99,20 +99,19 @@ import Testing
         #expect(none.isEmpty && noOthers.isEmpty)
     }
 
-    @Test func filesInTheDirectoryAreReplacedAndRemoved() throws {
-        for (name, text) in [("old", "1"), ("new", "2")] {
-            let file = try directory.openFile(name, flags: O_RDWR | O_CREAT)
-            try DescriptorIO.write(Array(text.utf8), to: file.number)
+    @Test func theReserveTakesSpaceUntilItIsGivenUp() throws {
+        for _ in 0..<2 {
+            directory.keepReserve(leaving: 1 << 60)
+            #expect(!temporary.files("a/b").contains("reserve"))
+            directory.keepReserve(leaving: 0)
+            directory.keepReserve(leaving: 0)
+            #expect(try temporary.contents("a/b/reserve").count == 4 << 20)
+            directory.giveUpReserve()
+            directory.giveUpReserve()
+            #expect(!temporary.files("a/b").contains("reserve"))
         }
-        let old = try directory.openFile("old", flags: O_RDONLY)
-        #expect(directory.isFile("old", old.number))
-        try directory.replaceFile("old", with: "new")
-        #expect(!directory.isFile("old", old.number))
-        #expect(try temporary.contents("a/b/old") == Array("2".utf8))
-        try directory.removeFile("old")
-        try directory.removeFile("old")
         #expect(directory.path(of: "x") == temporary.path + "/a/b/x")
-        #expect(try directory.freeBytes() > 0)
+        #expect(try directory.space().bytes > 0)
     }
 
     @Test func freeBytesBeyondTheLargestNumberAreThatNumber() {

@@ -81,24 +81,6 @@ import Testing
         #expect(log.overtook(first, sourceURL: "https://never-purged/"))
     }
 
-    @Test func aLostStoreMissesPurgesAndRevalidationsButNoReplacement() {
-        let log = PurgeLog(limit: 8)
-        let start = log.epoch
-        log.append(.url("https://a/"))
-        let purged = log.epoch
-        log.append(.replacement)
-        #expect(log.overtook(purged, sourceURL: nil))
-        let missed = log.missed(since: start)
-        #expect(missed.purges == [.url("https://a/")] && !missed.hasRevalidation)
-        #expect(log.missed(since: missed.next).purges.isEmpty)
-        log.append(.revalidation)
-        #expect(log.overtook(missed.next, sourceURL: nil))
-        #expect(log.missed(since: purged).purges.isEmpty)
-        #expect(log.missed(since: purged).hasRevalidation)
-        for _ in 0..<8 { log.append(.replacement) }
-        #expect(log.missed(since: purged).purges == [.all])
-    }
-
     @Test func onlyItsOwnPurgeIsThePurgeOfAnObject() {
         let log = PurgeLog(limit: 8)
         let start = log.epoch
@@ -109,7 +91,7 @@ import Testing
         let purged = log.epoch
         #expect(log.containsPurge(of: .test("a"), since: start) && !log.containsPurge(of: .test("a"), since: purged))
         // The log does not know what it has dropped.
-        for _ in 0..<8 { log.append(.replacement) }
+        for _ in 0..<8 { log.append(.revalidation) }
         #expect(log.containsPurge(of: .test("c"), since: start))
     }
 

@@ -101,85 +101,11 @@ private struct SieveModel {
 
     // MARK: The hand over the objects on disk
 
-    /// An index with objects of these lengths, the sequence of each being its number from 1 on.
-    private func index(_ directory: TemporaryDirectory, lengths: [Int64]) throws -> Index {
-        let index = try Index(path: directory.path + "/index")
-        let lines = lengths.enumerated().map { number, length in
-            JournalLine(
-                sequence: Int64(number + 1),
-                entry: .object(
-                    ObjectRecord(
-                        id: .test("\(number)"), fileExtension: "mp4", length: length,
-                        content: ContentDigest(digest: SourceDigest(of: [1]).digest), created: 0, facts: [])))
-        }
-        _ = try index.follow(lines, to: nil)
-        return index
-    }
-
     private func object(_ sequence: Int64) throws -> StoredObject {
         let record = ObjectRecord(
             id: .test("\(sequence)"), fileExtension: "mp4", length: 1,
             content: ContentDigest(digest: SourceDigest(of: [1]).digest), created: 0, facts: [])
         return StoredObject(record: record, descriptor: try MemoryFile(name: "test").seal(), sequence: sequence)
-    }
-
-    private func use(_ sequences: some Sequence<Int64>, _ visited: VisitedObjects) throws {
-        for sequence in sequences { visited.note(try object(sequence)) }
-    }
-
-    @Test func theHandSelectsTheOldestUnusedObjects() throws {
-        let directory = try TemporaryDirectory(inMemory: true)
-        let index = try index(directory, lengths: Array(repeating: 10, count: 10))
-        let visited = VisitedObjects()
-        try use([1, 3, 4], visited)
-        var hand = EvictionHand(at: 0)
-        let first = hand.select(atLeast: 25, from: index, visited: visited, except: [])
-        #expect(first.failure == nil)
-        #expect(first.objects.map(\.sequence) == [2, 5, 6])
-        #expect(hand.position == 6)
-        // The objects that the hand passed have lost their protection.
-        let second = hand.select(atLeast: .max, from: index, visited: visited, except: [2, 5, 6])
-        #expect(second.objects.map(\.sequence) == [7, 8, 9, 10, 1, 3, 4])
-        index.close()
-    }
-
-    @Test(arguments: UInt64(0)..<15) func theHandSelectsExactlyWhatAModelSelects(seed: UInt64) throws {
-        var random = SeededNumbers(seed: seed)
-        let directory = try TemporaryDirectory(inMemory: true)
-        let count = Int.random(in: 1...150, using: &random)
-        let lengths = (0..<count).map { _ in Int64.random(in: 1...100, using: &random) }
-        let index = try index(directory, lengths: lengths)
-        let visited = VisitedObjects()
-        var used = Set((0..<count / 2).map { _ in Int64.random(in: 1...Int64(count), using: &random) })
-        try use(used, visited)
-        var position = Int64.random(in: 0...Int64(count) + 5, using: &random)
-        var hand = EvictionHand(at: position)
-        var removed = Set<Int64>()
-        while removed.count < count {
-            let wanted = Int64.random(in: 1...2_000, using: &random)
-            let (objects, failure) = hand.select(atLeast: wanted, from: index, visited: visited, except: removed)
-            #expect(failure == nil)
-
-            var expected: [Int64] = []
-            var bytes: Int64 = 0
-            var rounds = 0
-            while bytes < wanted, expected.count < 64, rounds <= 2 {
-                position += 1
-                if position > count {
-                    position = 0
-                    rounds += 1
-                } else if !removed.contains(position), !expected.contains(position), used.remove(position) == nil {
-                    expected.append(position)
-                    bytes += lengths[Int(position) - 1]
-                }
-            }
-            #expect(objects.map(\.sequence) == expected)
-            try #require(!expected.isEmpty)
-            removed.formUnion(expected)
-        }
-        let (rest, _) = hand.select(atLeast: 1, from: index, visited: visited, except: removed)
-        #expect(rest.isEmpty)
-        index.close()
     }
 
     @Test func aClearedObjectReportsItsNextUse() throws {

@@ -15,9 +15,11 @@ package final class SmallDisk: Sendable {
         return true
     }()
 
-    package init?(on path: String, bytes: Int) {
+    /// - Parameter inodes: The largest number of files and directories.
+    package init?(on path: String, bytes: Int, inodes: Int? = nil) {
         self.path = path
-        guard mount("gifreel-test", path, "tmpfs", 0, "size=\(bytes)") == 0 else { return nil }
+        let options = "size=\(bytes)" + (inodes.map { ",nr_inodes=\($0)" } ?? "")
+        guard mount("gifreel-test", path, "tmpfs", 0, options) == 0 else { return nil }
     }
 
     deinit {
@@ -32,6 +34,12 @@ package final class SmallDisk: Sendable {
     package var free: Int {
         var status = statvfs()
         return statvfs(path, &status) == 0 ? Int(status.f_bavail * status.f_frsize) : -1
+    }
+
+    /// Files that can still be created.
+    package var freeInodes: Int {
+        var status = statvfs()
+        return statvfs(path, &status) == 0 ? Int(status.f_favail) : -1
     }
 
     /// Creates a file that takes all free space except a number of bytes.

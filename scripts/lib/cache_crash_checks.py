@@ -2,6 +2,7 @@
 import hashlib
 import os
 import random
+import sqlite3
 import struct
 import threading
 import time
@@ -83,9 +84,6 @@ def crash(options):
             stopping.set()
             for client in clients:
                 client.join()
-            # Sometimes the index is removed, too.
-            if cycles % 20 == 19:
-                remove_index(folder)
             server = Server(options.gifreel, folder, cache__max_bytes="4MiB")
             starts.append(server.start_time)
             cycles += 1
@@ -109,45 +107,36 @@ def framed(*fields):
 
 
 def fabricate(folder, count, url):
-    """Writes the files and the journal of a full cache without conversions. All objects have the same bytes, whose number it returns."""
+    """Writes the files and the rows of a full cache without conversions. All objects have the same bytes, whose number it returns."""
     cache = os.path.join(folder, "cache")
     objects = os.path.join(cache, "objects")
-    with open(os.path.join(cache, "journal"), "rb") as file:
-        lines = file.read().split(b"\n")
-    record = next(line for line in lines if b"\tO\t" in line).split(b"\t")
-    name = record[3].decode()
+    database = sqlite3.connect(os.path.join(cache, "ledger.sqlite"))
+    name, extension, length, content, created, facts, space = database.execute(
+        "SELECT id, extension, length, content, created, facts, space FROM objects LIMIT 1").fetchone()
+    name = name.hex()
     with open(os.path.join(objects, name[:2], name[2:] + ".mp4"), "rb") as file:
         body = file.read()
-    base = int(lines[0].split(b"\t")[2])
     for number in range(256):
         os.makedirs(os.path.join(objects, f"{number:02x}"), exist_ok=True)
-    now = b"%d" % time.time()
-    with open(os.path.join(cache, "journal"), "ab") as journal:
-        end = journal.tell()
-
-        def append(kind, *fields):
-            nonlocal end
-            text = b"\t".join((kind, b"%d" % (base + end), *fields))
-            line = hashlib.sha256(text).hexdigest()[:16].encode() + b"\t" + text + b"\n"
-            journal.write(line)
-            end += len(line)
-
-        for number in range(count):
-            source = url(number).encode()
-            identifier = hashlib.sha256(source).hexdigest()
-            with open(os.path.join(objects, identifier[:2], identifier[2:] + ".mp4"), "wb") as file:
-                file.write(body)
-            append(b"O", identifier.encode(), b"mp4", *record[5:8], record[8])
-            key = framed(b"gifreel alias 1", source, b"mp4")
-            append(b"A", key.encode(), identifier.encode(), now, b"", b"", b"", source)
+    now = int(time.time())
+    (sequence,) = database.execute("SELECT sequence FROM cache_state").fetchone()
+    for number in range(count):
+        source = url(number).encode()
+        identifier = hashlib.sha256(source).digest()
+        with open(os.path.join(objects, identifier.hex()[:2], identifier.hex()[2:] + ".mp4"), "wb") as file:
+            file.write(body)
+        database.execute(
+            "INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?)",
+            (sequence + 1, identifier, extension, length, content, created, facts, space))
+        key = bytes.fromhex(framed(b"gifreel alias 1", source, b"mp4"))
+        database.execute(
+            "INSERT INTO aliases VALUES (?, ?, 0, ?, ?, NULL, NULL, ?, NULL, ?)",
+            (sequence + 2, key, sequence + 1, source.decode(), now, 2 * len(source) + 192))
+        sequence += 2
+    database.execute("UPDATE cache_state SET sequence = ?", (sequence,))
+    database.commit()
+    database.close()
     return len(body)
-
-
-def remove_index(folder):
-    for name in ("index.sqlite", "index.sqlite-wal", "index.sqlite-shm"):
-        path = os.path.join(folder, "cache", name)
-        if os.path.exists(path):
-            os.unlink(path)
 
 
 def start(options):
@@ -163,13 +152,11 @@ def start(options):
             return origin.url(f"/{number}.gif")
 
         fabricate(folder, options.objects, url)
-        remove_index(folder)
         rng = random.Random(options.seed)
-        for name, prepare in (("without an index", remove_index), ("after a kill -9", lambda _: None)):
-            prepare(folder)
+        for name in ("after a stop", "after a kill -9"):
             server = Server(options.gifreel, folder)
             began = time.monotonic()
-            # Answered at once, whether or not the index is complete.
+            # Answered at once, whether or not files and rows are compared.
             first = server.get(f"/mp4/{url(rng.randrange(options.objects))}")
             first_time = time.monotonic() - began
             while server.statistics()["objects"] < options.objects and time.monotonic() - began < options.seconds:

@@ -5,7 +5,7 @@ import random
 import threading
 import time
 
-from cache_crash_checks import fabricate, remove_index
+from cache_crash_checks import fabricate
 from cache_lab import Origin, Server, gif, percentile, report, temporary
 
 # URLs whose paths begin with the same directory, for purges by prefix.
@@ -111,13 +111,6 @@ def large(options):
         began = time.monotonic()
         size = fabricate(folder, count, url)
         print(f"      {count} objects of {size} bytes written in {time.monotonic() - began:.0f} s", flush=True)
-
-        remove_index(folder)
-        server = Server(options.gifreel, folder)
-        seconds = wait_for(lambda: server.statistics()["objects"] >= count, options.seconds)
-        good &= report(server.start_time < 1, f"without an index: ready after {server.start_time * 1000:.0f} ms, "
-                       f"all known after {seconds:.0f} s, then {resident(server) >> 20} MiB of memory")
-        server.stop()
 
         server = Server(options.gifreel, folder)
         memory = resident(server)

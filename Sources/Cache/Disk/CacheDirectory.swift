@@ -6,19 +6,16 @@ internal import SystemIO
 ///
 ///     <directory>/
 ///       lock              locked with flock(2) by the server that uses the directory, whose process id it contains
-///       journal           the objects that are stored, the aliases to them, and purges, in order (see Journal); also locked
-///       index.sqlite      the same for look-ups; may be deleted whenever the server is down
+///       ledger.sqlite     everything that is known about the objects, with SQLite's log beside it
 ///       objects/ab/cd….mp4  one rendition per file: exactly its bytes, named by its 64-digit id
 ///       staging/          renditions being written, on file systems without O_TMPFILE; emptied at the start
+///       reserve           space that a purge on a full disk gives up
 ///
-/// **The files are the truth.** `objects/` holds the bytes, `journal` everything that is known about them. The index is derived:
-/// when it is missing, older than the journal or broken, it is rebuilt from the journal.
-///
-/// Why a journal, and not a trailer, attributes or a second file per rendition: a trailer would make the file differ from what is
+/// Why a database, and not a trailer, attributes or a second file per rendition: a trailer would make the file differ from what is
 /// sent. Extended attributes hold 4 KiB at most on ext4 and do not exist on every file system, and an object may have any number
-/// of aliases. A second file per rendition would double inodes and syncs. One journal also puts publishes and purges in one
-/// order, which decides every race the same way before and after a restart, and makes any purge durable with one line and one
-/// fdatasync, however much it removes.
+/// of aliases. A second file per rendition would double inodes and syncs. One database also puts publishes and purges in one
+/// order, which decides every race the same way before and after a restart, and makes any purge durable with one transaction,
+/// however much it removes.
 ///
 /// Any thread. All names are resolved below open descriptors, so that a directory that is moved or replaced meanwhile is never
 /// mixed with this one.
@@ -39,17 +36,33 @@ final class CacheDirectory: Sendable {
             throw .directoryUnusable(path: path, cause: error)
         }
         lock = try Self.openLocked("lock", below: root.number, path: path)
+        // Keeps another server away even if the lock file was deleted. Some network file systems lock no directories.
+        if clinux_try_lock(root.number) != 0, errno == EWOULDBLOCK {
+            throw .directoryInUse(path: path, holder: Self.holder(below: root.number))
+        }
         let text = Array("process \(getpid())\n".utf8)
         // A full disk must not keep the server from starting.
         if ftruncate(lock.number, 0) == 0 { _ = pwrite(lock.number, text, text.count, 0) }
         objects.emptyStaging()
     }
 
-    /// The bytes that can still be written to its file system.
-    func freeBytes() throws(SystemError) -> Int64 {
+    /// What its file system can still take.
+    struct Space {
+        let bytes: Int64
+        /// Files; nil if there is no limit.
+        let files: Int64?
+        /// The files that should stay possible.
+        let minFiles: Int64
+    }
+
+    func space() throws(SystemError) -> Space {
         var status = statvfs()
         guard fstatvfs(root.number, &status) == 0 else { throw .last("fstatvfs") }
-        return Self.bytes(blocks: UInt64(status.f_bavail), ofSize: UInt64(status.f_frsize))
+        let all = Int64(clamping: status.f_files)
+        return Space(
+            bytes: Self.bytes(blocks: UInt64(status.f_bavail), ofSize: UInt64(status.f_frsize)),
+            // Some file systems, such as btrfs, report no inodes at all.
+            files: all > 0 ? Int64(clamping: status.f_favail) : nil, minFiles: min(all / 16, 1024))
     }
 
     /// Some network file systems report more blocks than have a number of bytes.
@@ -66,38 +79,16 @@ final class CacheDirectory: Sendable {
     /// Releases the lock on the directory, even if a forked child still has the file open. Nothing in the directory may be
     /// changed afterwards. Staged files may outlive this.
     func unlock() {
+        clinux_unlock(root.number)
         clinux_unlock(lock.number)
     }
 
     // MARK: Files directly in the directory
 
-    /// Opens a file and locks it, creating it if it is missing.
-    ///
-    /// - Throws: ``CacheError/directoryInUse(path:holder:)``, ``CacheError/directoryUnusable(path:cause:)``.
-    func openLockedFile(_ name: String) throws(CacheError) -> OwnedDescriptor {
-        try Self.openLocked(name, below: root.number, path: path)
-    }
-
-    /// Whether the name of a file leads to this open file.
-    func isFile(_ name: String, _ number: Int32) -> Bool {
-        leads(name, below: root.number, to: number)
-    }
-
     func path(of name: String) -> String { "\(path)/\(name)" }
 
     func openFile(_ name: String, flags: Int32) throws(SystemError) -> OwnedDescriptor {
         try openDescriptor(name, below: root.number, flags: flags)
-    }
-
-    /// Renames a file over another, durably.
-    func replaceFile(_ name: String, with newName: String) throws(SystemError) {
-        try renameFile(newName, to: name)
-        try syncNames()
-    }
-
-    /// Renames a file, over another one if there is one. A power loss may undo it until ``syncNames()``.
-    func renameFile(_ name: String, to newName: String) throws(SystemError) {
-        guard renameat(root.number, name, root.number, newName) == 0 else { throw .last("rename(\(name))") }
     }
 
     /// Makes the names of the files directly in the directory durable.
@@ -109,6 +100,34 @@ final class CacheDirectory: Sendable {
     func removeFile(_ name: String) throws(SystemError) {
         guard unlinkat(root.number, name, 0) == 0 || errno == ENOENT else { throw .last("unlink(\(name))") }
     }
+
+    /// Removes the files in which version 0.1 kept what the ledger keeps now. Those in `objects/` then have no rows and go, too.
+    ///
+    /// - Returns: Whether there were any.
+    func removeFormerFormat() -> Bool {
+        var isFormer = false
+        for name in ["journal", "journal.new", "revalidate", "index.sqlite", "index.sqlite-wal", "index.sqlite-shm"] {
+            if unlinkat(root.number, name, 0) == 0 { isFormer = true }
+        }
+        return isFormer
+    }
+
+    /// Reserves space that ``giveUpReserve()`` frees, if that leaves enough. On failure there is none until the next call.
+    func keepReserve(leaving bytes: Int64) {
+        var status = stat()
+        if fstatat(root.number, Self.reserve, &status, 0) == 0, status.st_size == Self.reserveSize { return }
+        guard let free = try? space().bytes, free - Int64(2 * Self.reserveSize) >= bytes else { return }
+        guard let file = try? openFile(Self.reserve, flags: O_WRONLY | O_CREAT) else { return }
+        if posix_fallocate(file.number, 0, off_t(Self.reserveSize)) != 0 { giveUpReserve() }
+    }
+
+    /// Frees space for a purge on a full disk.
+    func giveUpReserve() {
+        try? removeFile(Self.reserve)
+    }
+
+    private static let reserve = "reserve"
+    private static let reserveSize = 4 << 20
 
     // MARK: Locking
 

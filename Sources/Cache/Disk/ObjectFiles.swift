@@ -36,7 +36,11 @@ final class ObjectFiles: Sendable {
     /// Gives a staged file its name. Fails with `EEXIST` if there is a file of that name.
     func link(_ staged: StagedFile, as id: ObjectID, _ fileExtension: String) throws(SystemError) {
         let name = Self.name(id, fileExtension)
-        if mkdirat(objects.number, String(name.prefix(2)), 0o755) != 0, errno != EEXIST {
+        if mkdirat(objects.number, String(name.prefix(2)), 0o755) == 0 {
+            // Before the name of a file in it is durable.
+            let number = objects.number
+            try retryingOnInterrupt("fsync") { fsync(number) }
+        } else if errno != EEXIST {
             throw SystemError.last("mkdir")
         }
         if let stagedName = staged.name {

@@ -69,23 +69,23 @@ final class HotRenditions: Sendable {
         objects.removeAll { ids.contains($0.objectID) }
     }
 
+    /// Whether a rendition is in memory under an alias.
+    func contains(_ key: AliasKey) -> Bool {
+        aliases.peek(key) != nil
+    }
+
     /// Removes what a purge covers.
     ///
-    /// - Parameter removed: The objects that the purge removed from the index.
-    func remove(_ scope: PurgeScope, removed: Set<ObjectID>) {
-        var ids = removed
+    /// - Parameter removed: The objects whose rows the purge removed; nil if they are unknown.
+    func remove(_ scope: PurgeScope, removed: Set<ObjectID>?) {
+        var ids = removed ?? []
         if case .object(let id) = scope { ids.insert(id) }
         aliases.removeAll { rendition in
             guard scope.covers(rendition.alias?.sourceURL, object: rendition.objectID) else { return false }
             ids.insert(rendition.objectID)
             return true
         }
-        objects.removeAll { scope == .all || ids.contains($0.objectID) }
-    }
-
-    /// Removes all objects. Renditions under an alias stay.
-    func removeObjects() {
-        objects.removeAll { _ in true }
+        objects.removeAll { removed == nil || ids.contains($0.objectID) }
     }
 
     /// Removes everything.

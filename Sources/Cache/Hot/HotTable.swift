@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Renditions in use, with their files open, so that a hit needs neither index nor file system.
+/// Renditions in use, with their files open, so that a hit needs neither database nor file system.
 ///
 /// Sharded by the key's first bits. Each shard has its own lock, which is held for one dictionary access, so that I/O threads
 /// seldom contend. Removed values are released after the lock, since that may close a file. Any thread.

@@ -56,7 +56,7 @@ package struct Digest256: Hashable, Sendable {
     }
 }
 
-/// A name that is a SHA-256: 32 bytes in memory and in the index, 64 lower-case hexadecimal digits in text.
+/// A name that is a SHA-256: 32 bytes in memory and in the database, 64 lower-case hexadecimal digits in text.
 package protocol DigestName: Hashable, Sendable, CustomStringConvertible {
     var digest: Digest256 { get }
     init(digest: Digest256)

@@ -46,17 +46,12 @@ package struct PurgeResult: Sendable, Equatable {
 package struct Epoch: Sendable, Hashable, Comparable {
     let number: Int64
 
-    /// Before everything that a log may contain.
-    static let beforeAll = Epoch(number: -1)
-    /// Before the first entry of a log, so that all that it contained came later.
-    static let beginning = Epoch(number: 0)
-
     package static func < (left: Epoch, right: Epoch) -> Bool {
         left.number < right.number
     }
 }
 
-/// The latest purges, in order. It decides whether a purge overtook a piece of work, and what a lost store has missed.
+/// The latest purges, in order. It decides whether a purge overtook a piece of work.
 ///
 /// Bounded: when it is full, the oldest purges are dropped, and work begun before them counts as overtaken whatever its source.
 /// Its result is then used but not stored, which is always safe. Any thread; the lock is held for a short scan.
@@ -66,26 +61,11 @@ final class PurgeLog: Sendable {
         case purge(PurgeScope)
         /// See ``Cache/revalidateAll()``.
         case revalidation
-        /// The open store was lost, and another one is used.
-        case replacement
 
         /// The renditions whose work it overtakes.
         fileprivate var scope: PurgeScope {
             if case .purge(let scope) = self { scope } else { .all }
         }
-
-        /// What a purge removes from a store; nil for other events.
-        fileprivate var purged: PurgeScope? {
-            if case .purge(let scope) = self { scope } else { nil }
-        }
-    }
-
-    /// What a store has missed while it was lost.
-    struct Missed: Sendable {
-        let purges: [PurgeScope]
-        let hasRevalidation: Bool
-        /// The epoch after them.
-        let next: Epoch
     }
 
     private struct State {
@@ -120,18 +100,6 @@ final class PurgeLog: Sendable {
                 // A slice keeps its removed front allocated; the copy bounds that.
                 state.entries = ArraySlice(state.entries.suffix(limit / 2))
             }
-        }
-    }
-
-    /// What a store has missed that was lost at `epoch`. If some of it was dropped, that is a purge of everything.
-    func missed(since epoch: Epoch) -> Missed {
-        state.withLock { state in
-            let next = Epoch(number: state.number)
-            let later = state.number - epoch.number
-            guard later <= Int64(state.entries.count) else { return Missed(purges: [.all], hasRevalidation: false, next: next) }
-            let entries = state.entries.suffix(Int(later))
-            return Missed(
-                purges: entries.compactMap(\.purged), hasRevalidation: entries.contains(.revalidation), next: next)
         }
     }
 

@@ -9,7 +9,7 @@ package final class StoredObject: Sendable {
     package let descriptor: SharedDescriptor
     /// Its position in the eviction queue; 0 if it is not stored.
     let sequence: Int64
-    /// Whether the journal records that it was uploaded.
+    /// Whether its row says that it was uploaded.
     private let uploaded = Atomic(false)
     /// The lap of the eviction hand in which a use was last reported.
     private let reportedLap = Atomic<Int>(-1)
@@ -52,7 +52,7 @@ package final class CachedRendition: Sendable {
     package let epoch: Epoch
     /// The alias's times. Every hit reads them, and copying the alias would count references to its strings.
     let aliasTimes: (fetchedAt: Int64, freshFor: Int64?)?
-    /// The sequence of the alias's line in the journal; a newer line has a greater one.
+    /// The sequence of the alias's row; a newer one has a greater sequence.
     let aliasSequence: Int64
     /// The address of an owned ``Attachment``, or 0. (`AtomicLazyReference` takes 600 instructions per read.)
     private let slot = Atomic<UInt>(0)

@@ -12,13 +12,13 @@ package struct ObjectRecord: Sendable, Equatable {
     /// Bytes from the publisher, opaque to the cache, such as dimensions and durations.
     package let facts: [UInt8]
 
-    /// The largest number of bytes of facts, which are stored in memory, in the index and in the journal.
+    /// The largest number of bytes of facts, which are stored in memory and in the database.
     package static let maxFactsCount = 16 * 1024
 
     /// Sizes and times beyond this, in bytes or seconds, are not real. Sums of them cannot overflow.
     static let maxNumber: Int64 = 1 << 53
 
-    /// Whether the values may be trusted after they were read from the index or the journal.
+    /// Whether the values may be trusted after they were read from the database.
     var isInRange: Bool {
         (1...Self.maxNumber).contains(length) && (-Self.maxNumber...Self.maxNumber).contains(created)
             && facts.count <= Self.maxFactsCount && Self.isExtension(fileExtension)
@@ -53,7 +53,7 @@ package struct AliasRecord: Sendable, Equatable {
         self.freshFor = freshFor
     }
 
-    /// Whether the values may be trusted after they were read from the index or the journal.
+    /// Whether the values may be trusted after they were read from the database.
     var isInRange: Bool {
         let range = -ObjectRecord.maxNumber...ObjectRecord.maxNumber
         return range.contains(fetchedAt) && range.contains(freshFor ?? 0)

@@ -1,12 +1,15 @@
+internal import Ledger
 internal import Synchronization
 
 /// The hand of SIEVE over the objects on disk (Zhang et al., NSDI 2024).
 ///
-/// The queue is the index's order of sequences, so it survives a restart and takes no memory. Not synchronised: the store's lock
-/// guards it.
+/// The queue is the order of sequences in the ledger, so it survives a restart and takes no memory. Not synchronised: the store's
+/// lock guards it.
 struct EvictionHand: Sendable {
     /// The sequence of the last object that it passed.
     private(set) var position: Int64
+    /// The number of times that it passed the newest object since it last selected one.
+    private var idleLaps = 0
 
     /// - Parameter position: Where it stopped before the restart; 0 for the start of the queue.
     init(at position: Int64) {
@@ -14,48 +17,43 @@ struct EvictionHand: Sendable {
     }
 
     /// Moves from the oldest object towards the newest, passes objects that were used since its last visit, and selects others
-    /// until they have `wanted` bytes or a bounded number is reached.
+    /// until they take `wanted` bytes of the disk. Each call passes a bounded number.
     ///
-    /// - Parameter removed: The sequences of objects whose files are removed already.
-    /// - Returns: The selected objects, and the error if the index could not be read any further.
+    /// - Parameter rows: Returns up to `limit` objects after a sequence.
+    /// - Returns: The selected objects; nil if there is none to select.
     mutating func select(
-        atLeast wanted: Int64, from index: Index, visited: VisitedObjects, except removed: Set<Int64>
-    ) -> (objects: [ObjectRow], failure: IndexError?) {
+        atLeast wanted: Int64, visited: VisitedObjects,
+        from rows: (_ sequence: Int64, _ limit: Int) throws(LedgerError) -> [ObjectRow]
+    ) throws(LedgerError) -> [ObjectRow]? {
         var selected: [ObjectRow] = []
-        // The next round meets the objects that are selected already.
-        var excluded = removed
-        var bytes: Int64 = 0
-        var rounds = 0
+        var space: Int64 = 0
         var hasCleared = false
         defer { if hasCleared { visited.beginLap() } }
-        // Two rounds are enough: the first clears every bit at worst.
-        while bytes < wanted, selected.count < Self.batchSize, rounds <= 2 {
-            let rows: [ObjectRow]
-            do throws(IndexError) {
-                rows = try index.objects(after: position, limit: Self.batchSize)
-            } catch {
-                return (selected, error)
+        for candidate in try rows(position, Self.limitPerCall) {
+            position = candidate.sequence
+            if visited.clear(candidate.sequence) {
+                hasCleared = true
+                continue
             }
-            if rows.isEmpty {
-                position = 0
-                rounds += 1
-            }
-            for candidate in rows where bytes < wanted && selected.count < Self.batchSize {
-                position = candidate.sequence
-                if excluded.contains(candidate.sequence) { continue }
-                if visited.clear(candidate.sequence) {
-                    hasCleared = true
-                } else {
-                    selected.append(candidate)
-                    excluded.insert(candidate.sequence)
-                    bytes += candidate.record.length
-                }
-            }
+            selected.append(candidate)
+            space += candidate.record.space
+            idleLaps = 0
+            if space >= wanted || selected.count >= Self.batchSize { return selected }
         }
-        return (selected, nil)
+        if selected.isEmpty, !hasCleared {
+            // The first lap clears every bit at worst.
+            if idleLaps >= 2 {
+                idleLaps = 0
+                return nil
+            }
+            position = 0
+            idleLaps += 1
+        }
+        return selected
     }
 
     private static var batchSize: Int { 64 }
+    private static var limitPerCall: Int { 256 }
 }
 
 /// What an eviction removed.
@@ -64,8 +62,8 @@ struct EvictedObjects: Sendable {
     var objects: [ObjectRow] = []
     /// The objects whose files were missing. Only their rows were removed, which frees no space.
     var withoutFile: [ObjectRow] = []
-    /// Whether a file could not be removed.
-    var hasFailed = false
+    /// Whether more may be evicted.
+    var mayContinue = true
 }
 
 /// The objects used since the eviction hand last passed them: SIEVE's visited bits, by sequence.

@@ -1,10 +1,11 @@
 internal import CLinux
 internal import Glibc
+internal import Ledger
 internal import SystemIO
 
 /// A rendition that is being published.
 struct PublishJob: Sendable {
-    let staged: StagedFile
+    var staged: StagedFile
     let id: ObjectID
     let fileExtension: String
     let facts: [UInt8]
@@ -41,16 +42,13 @@ struct PublishJob: Sendable {
         let number = clinux_openat(AT_FDCWD, "/proc/self/fd/\(staged.number)", O_RDONLY, 0)
         return number >= 0 ? SharedDescriptor(OwnedDescriptor(taking: number)) : staged.descriptor
     }
-
-    /// How the object will be found: by the alias of its source, or, after an upload, by its id.
-    var reference: JournalEntry { alias.map { .alias($0, id) } ?? .upload(id) }
 }
 
 /// A rendition that became part of the cache.
 struct CommittedObject: Sendable {
     let row: ObjectRow
-    /// The sequence of the line that records its alias or its upload.
-    let referenceSequence: Int64
+    /// The sequence of its alias; 0 after an upload.
+    let aliasSequence: Int64
     /// False if the object was stored already.
     let isNew: Bool
 }
@@ -62,6 +60,15 @@ extension UnstoredReason {
         case EROFS, EACCES, EPERM: self = .readOnly
         case ENOENT, ESTALE, ENOTDIR, EXDEV: self = .directoryLost
         default: self = .failed(error)
+        }
+    }
+
+    init(_ error: LedgerError) {
+        switch error.kind {
+        case .fullDisk: self = .diskFull
+        case .readOnly: self = .readOnly
+        case .closed: self = .unavailable
+        case .damage, .failure: self = .failed(SystemError("ledger", code: EIO))
         }
     }
 }

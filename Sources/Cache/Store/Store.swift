@@ -1,304 +1,570 @@
 internal import Glibc
+internal import Ledger
 internal import Synchronization
 internal import SystemIO
 
-/// One opened directory with its files, its journal and its index, and the lock that puts all changes of them in one order.
+/// One opened directory with its files and its ledger, and the lock that puts all changes of them in one order.
 ///
-/// **Order of a change**: the name of the file, the line of the journal, the index, the table in memory. A crash between two of
-/// them leaves a file without a line, a line whose file is missing, or an index behind the journal. The next start repairs each
-/// of these, and none of them is served.
+/// **Order of a publish**: the name of the file, the row, the table in memory. **Order of a purge**: the rows, the table in memory,
+/// the files. **Order of an eviction**: the files, the rows. A crash between two steps leaves a file without a row, which is removed
+/// later, or a row without a file, which is a miss.
 ///
-/// Reads of the index and of files take no lock. Every call may block: not for I/O threads.
+/// Look-ups take no lock. Every call may block: not for I/O threads.
 final class Store: Sendable {
     private struct State: ~Copyable, Sendable {
-        var log: ChangeLog
+        /// The latest sequence.
+        var sequence: Int64
         var hand: EvictionHand
+        /// Where the search for unused aliases stopped.
+        var aliasHand: Int64 = 0
+        /// Changes that are in force and not recorded.
+        var unrecorded: [PurgeLog.Entry] = []
+        /// Objects whose files are removed and whose rows could not be removed yet.
+        var removedRows: Set<Int64> = []
+        var failure: Failure?
+        /// Whether there may be a file without a row.
+        var needsScan: Bool
+        var isClosed = false
+    }
+
+    /// An error of the ledger, after which nothing is stored until a repair succeeds.
+    private struct Failure {
+        let error: LedgerError
+        var attempts = 0
+        var nextAttempt: UInt64 = 0
     }
 
     let directory: CacheDirectory
-    private let index: ServingIndex
+    let ledger: Ledger
+    private let clock: CacheClock
+    private let report: @Sendable (CacheEvent) -> Void
+    private let onFailure: @Sendable () -> Void
     private let state: Mutex<State>
+    private let knownTotals: Mutex<CacheTotals>
+    /// Rows up to this sequence are hidden: an unrecorded purge may cover them.
+    private let hidden = Atomic<Int64>(0)
+    private let revalidated: Atomic<Int64>
+    private let lost = Atomic(false)
 
-    /// Opens and locks the directory. Does not wait for an index that is behind the journal; see ``catchUp(unless:)``.
+    /// Opens and locks the directory. Begins with an empty cache if the ledger is missing or damaged.
     ///
     /// - Parameters:
     ///   - report: Receives events that an operator should know.
+    ///   - onFailure: Called when a repair is due; it must not block.
     init(
-        path: String, report: @escaping @Sendable (CacheEvent) -> Void = { _ in }
+        path: String, owners: [Ledger.Tables] = [], clock: CacheClock = .system,
+        report: @escaping @Sendable (CacheEvent) -> Void = { _ in }, onFailure: @escaping @Sendable () -> Void = {}
     ) throws(CacheError) {
         let directory = try CacheDirectory(path: path)
-        let journal = try Journal.open(in: directory)
-        let index = try ServingIndex(in: directory, following: journal, report: report)
+        if directory.removeFormerFormat() { report(.formerFormatRemoved(path: path)) }
+        let state: CacheState
+        var failure: Failure?
+        do throws(LedgerError) {
+            ledger = try Ledger(directory: path, owners: [CacheTables.owned] + owners)
+            if let cause = ledger.replacedBecause { report(.ledgerReplaced(cause: cause)) }
+            state = try Self.readState(ledger, report)
+            do throws(LedgerError) {
+                // Durably: after a power loss it must not look as if the cache had been closed.
+                try ledger.write(.full) { try CacheTables($0).setClean(false, hand: state.hand) }
+            } catch {
+                // A full or read-only disk: stored renditions can still be served.
+                failure = Failure(error: error)
+                report(.storingStopped(cause: error.description))
+            }
+        } catch {
+            throw .ledgerUnusable(path: directory.path(of: Ledger.fileName), cause: error.description)
+        }
+        // The name of a new ledger.
+        try? directory.syncNames()
         self.directory = directory
-        self.index = index
-        state = Mutex(
+        self.clock = clock
+        self.report = report
+        self.onFailure = onFailure
+        knownTotals = Mutex(state.totals)
+        revalidated = Atomic(state.revalidated)
+        self.state = Mutex(
             State(
-                log: ChangeLog(journal, index: index, files: directory.objects),
-                hand: EvictionHand(at: index.openedState?.hand ?? 0)))
+                sequence: state.sequence, hand: EvictionHand(at: state.hand), failure: failure, needsScan: !state.isClean))
     }
 
-    /// Records that files, journal and index agree, closes the index, and unlocks the directory. A second call does nothing.
+    private static func readState(
+        _ ledger: Ledger, _ report: (CacheEvent) -> Void
+    ) throws(LedgerError) -> CacheState {
+        do throws(LedgerError) {
+            return try ledger.read { try CacheTables($0).state() }
+        } catch {
+            guard error.kind == .damage else { throw error }
+            try ledger.replaceDamaged()
+            report(.ledgerReplaced(cause: error.description))
+            return try ledger.read { try CacheTables($0).state() }
+        }
+    }
+
+    /// Records that every file has a row, closes the ledger, and unlocks the directory. A second call does nothing.
     func close() {
-        change { state in
-            guard !state.log.isClosed else { return }
-            state.log.close(hand: state.hand.position)
+        state.withLock { state in
+            guard !state.isClosed else { return }
+            state.isClosed = true
+            let (hand, isClean) = (state.hand.position, !state.needsScan && state.removedRows.isEmpty)
+            // On a full disk this may fail. Then the next start compares files and rows.
+            _ = try? ledger.write(.full) { try CacheTables($0).setClean(isClean, hand: hand) }
+            ledger.close()
             directory.unlock()
         }
     }
 
-    /// Whether the store is open and the path still leads to its directory and its journal.
-    var isInPlace: Bool {
-        directory.isInPlace && change { $0.log.isInPlace(in: directory) }
+    // MARK: State
+
+    /// What is stored, as of the last change. Never waits for a disk.
+    var totals: CacheTotals { knownTotals.withLock { $0 } }
+
+    /// Whether an alias was recorded before the latest revalidation of all.
+    @inline(__always)
+    func isRevalidated(aliasSequence: Int64) -> Bool {
+        aliasSequence <= revalidated.load(ordering: .relaxed)
     }
 
-    /// Makes one change. No other change happens meanwhile.
-    private func change<Result: Sendable, Failure: Error>(
-        _ body: (inout State) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try state.withLock { state throws(Failure) in try body(&state) }
+    /// Why nothing can be stored; nil if something can.
+    var refusal: UnstoredReason? {
+        lost.load(ordering: .relaxed) ? .directoryLost : state.withLock { Self.refusal($0) }
     }
 
-    /// The sequence of the next line of the journal.
-    var nextSequence: Int64 { change { $0.log.nextSequence } }
+    private static func refusal(_ state: borrowing State) -> UnstoredReason? {
+        if state.isClosed { return .unavailable }
+        return state.failure.map { UnstoredReason($0.error) }
+    }
 
-    /// Distinguishes the journal from any other.
-    var journalIdentity: String { change { $0.log.journalIdentity } }
+    /// Stops storing if the path no longer leads to the directory. That lasts until a restart: what is in the directory now may be
+    /// another server's.
+    func checkPlace() {
+        guard !lost.load(ordering: .relaxed), !directory.isInPlace, !state.withLock({ $0.isClosed }) else { return }
+        lost.store(true, ordering: .relaxed)
+        report(.directoryLost(path: directory.path))
+    }
 
     // MARK: Queries
 
-    /// The alias with that key and its object; nil if there is none, it is hidden, or the index fails.
+    /// The alias with that key and its object; nil if there is none, it is hidden, or the ledger fails.
     func aliasRow(_ key: AliasKey) -> AliasRow? {
-        query { view throws(IndexError) in try view.aliasRow(key) } ?? nil
+        let hidden = hidden.load(ordering: .acquiring)
+        guard let row = query({ try $0.aliasRow(key) }) ?? nil, row.sequence > hidden else { return nil }
+        return row
     }
 
-    /// The object with that id; nil if there is none, it is hidden, or the index fails.
+    /// The object with that id; nil if there is none, it is hidden, or the ledger fails.
     func objectRow(_ id: ObjectID) -> ObjectRow? {
-        query { view throws(IndexError) in try view.objectRow(id) } ?? nil
+        // Before the row is read: a purge that was hidden and is now recorded has removed the row.
+        let hidden = hidden.load(ordering: .acquiring)
+        guard let row = query({ try $0.objectRow(id) }) ?? nil, row.sequence > hidden else { return nil }
+        return row
     }
 
-    /// Up to `limit` objects after `sequence`, in the order of the eviction queue; nil if the index fails.
+    /// Up to `limit` objects after `sequence`, in the order of the eviction queue; nil if the ledger fails.
     func objects(after sequence: Int64, limit: Int) -> [ObjectRow]? {
-        query { view throws(IndexError) in try view.index.objects(after: sequence, limit: limit) }
+        query { try $0.objects(after: sequence, limit: limit) }
     }
 
-    /// The file extensions of all objects whose ids begin with the byte `first`; nil if the index fails.
+    /// The file extensions of all objects whose ids begin with the byte `first`; nil if the ledger fails.
     func extensions(ofObjectsIn first: UInt8) -> [ObjectID: String]? {
-        query { view throws(IndexError) in try view.index.extensions(ofObjectsIn: first) }
+        query { try $0.extensions(ofObjectsIn: first) }
     }
 
-    private func query<Result>(_ body: (ServingIndex.View) throws(IndexError) -> Result) -> Result? {
-        let view = index.view
-        do throws(IndexError) {
-            return try body(view)
+    private func query<Result>(_ body: (CacheTables) throws -> Result) -> Result? {
+        do throws(LedgerError) {
+            return try ledger.read { try body(CacheTables($0)) }
         } catch {
-            guard error.isBroken else { return nil }
-            change { state in
-                // Another query may have replaced it already.
-                if index.current === view.index { state.log.replaceIndex(ifBrokenBy: error) }
-            }
+            if error.kind == .damage { state.withLock { note(error, &$0) } }
             return nil
         }
     }
 
-    /// What is stored, as of the last change. Never waits for a disk.
-    var totals: IndexTotals { index.totals }
+    // MARK: Changes
 
-    /// Whether the index has not applied the whole journal yet. Never waits for a disk.
-    var isCatchingUp: Bool { index.isHidingRows }
+    /// Changes rows in one transaction.
+    private func change<Result>(
+        _ state: inout State, _ durability: Ledger.Durability = .normal, _ body: (CacheTables) throws -> Result
+    ) throws(LedgerError) -> Result {
+        let sequence = state.sequence
+        do throws(LedgerError) {
+            let (result, totals) = try ledger.write(durability) { database in
+                let tables = CacheTables(database)
+                let result = try body(tables)
+                try tables.setSequence(sequence)
+                return (result, try tables.state().totals)
+            }
+            knownTotals.withLock { $0 = totals }
+            return result
+        } catch {
+            note(error, &state)
+            throw error
+        }
+    }
 
-    /// The number of times that the index was rebuilt.
-    var rebuilds: Int64 { index.rebuilds }
+    private func note(_ error: LedgerError, _ state: inout State) {
+        guard error.kind != .closed, !state.isClosed else { return }
+        if state.failure == nil { report(.storingStopped(cause: error.description)) }
+        if state.failure == nil || error.kind == .damage { state.failure = Failure(error: error) }
+        onFailure()
+    }
+
+    /// Tries to end a failure: replaces a damaged ledger, and records what could not be recorded.
+    ///
+    /// - Returns: Whether the ledger was replaced, so that nothing is stored any more.
+    func repair() -> Bool {
+        state.withLock { state in
+            guard let failure = state.failure, !state.isClosed else { return false }
+            let now = clock.monotonicNanoseconds()
+            guard now >= failure.nextAttempt else { return false }
+            state.failure?.attempts += 1
+            // One second at first, one minute at most.
+            state.failure?.nextAttempt = now + min(1 << min(UInt64(failure.attempts), 6), 60) * 1_000_000_000
+            let isDamaged = failure.error.kind == .damage
+            if isDamaged {
+                guard (try? ledger.replaceDamaged()) != nil else { return false }
+                report(.ledgerReplaced(cause: failure.error.description))
+                state.needsScan = true
+                state.unrecorded.removeAll { if case .purge = $0 { true } else { false } }
+                state.removedRows = []
+                state.hand = EvictionHand(at: 0)
+            }
+            if (try? record(&state)) != nil { endFailure(&state) }
+            return isDamaged
+        }
+    }
+
+    /// Records durably what could not be recorded, and that the cache is in use.
+    @discardableResult
+    private func record(_ state: inout State, _ entries: [PurgeLog.Entry] = []) throws(LedgerError) -> CacheTables.Purged {
+        let (all, rows, sequence, hand) = (state.unrecorded + entries, state.removedRows, state.sequence, state.hand.position)
+        let purged = try change(&state, .full) { tables in
+            try tables.setClean(false, hand: hand)
+            try tables.delete(rows)
+            var latest = CacheTables.Purged()
+            for entry in all {
+                switch entry {
+                case .purge(let scope): latest = try tables.purge(scope, sequence)
+                case .revalidation:
+                    try tables.setSequence(sequence)
+                    try tables.setRevalidated(sequence)
+                }
+            }
+            return latest
+        }
+        state.unrecorded = []
+        state.removedRows = []
+        hidden.store(0, ordering: .releasing)
+        return purged
+    }
+
+    private func endFailure(_ state: inout State) {
+        guard state.failure != nil else { return }
+        state.failure = nil
+        report(.storingResumed)
+    }
+
+    /// Makes all changes durable. A power loss before that loses renditions, but no purges.
+    func sync() {
+        do throws(LedgerError) {
+            try ledger.sync()
+        } catch {
+            state.withLock { note(error, &$0) }
+        }
+    }
 
     // MARK: Publishing
 
-    /// Adds a rendition to the cache: names its file, and records it in journal and index. If the object is stored already, only
-    /// its reference is recorded.
+    /// Adds a rendition to the cache: names its file, and records it. If the object is stored already, only its reference is recorded.
     ///
     /// - Parameter isWanted: Called under the lock that purges take, too. A purge after it finds the rendition.
     func commit(
         _ job: PublishJob, _ record: ObjectRecord, if isWanted: () -> Bool
     ) throws(UnstoredReason) -> CommittedObject {
-        try change { state throws(UnstoredReason) in
-            guard !state.log.isClosed else { throw .unavailable }
+        try state.withLock { state throws(UnstoredReason) in
+            if let refusal = Self.refusal(state) { throw refusal }
             guard isWanted() else { throw .purged }
             let present: ObjectRow?
-            do throws(IndexError) {
-                present = try index.view.objectRow(record.id)
+            do throws(LedgerError) {
+                present = try ledger.read { try CacheTables($0).objectRow(record.id) }
             } catch {
                 // The row may be there: its file must not be replaced.
-                state.log.replaceIndex(ifBrokenBy: error)
-                throw .unavailable
+                note(error, &state)
+                throw UnstoredReason(error)
+            }
+            if let present {
+                let alias = try refer(job.alias, to: present.sequence, &state)
+                return CommittedObject(row: present, aliasSequence: alias, isNew: false)
             }
             do throws(SystemError) {
-                if let present {
-                    let lines = try state.log.record([job.reference]).lines
-                    return CommittedObject(row: present, referenceSequence: lines[0].sequence, isNew: false)
-                }
-                try nameFile(job.staged, record, log: &state.log)
-                do throws(SystemError) {
-                    let lines = try state.log.record([.object(record), job.reference]).lines
-                    return CommittedObject(
-                        row: ObjectRow(sequence: lines[0].sequence, record: record),
-                        referenceSequence: lines[1].sequence, isNew: true)
-                } catch {
-                    // Without a line in the journal the file would be an orphan.
-                    state.log.removeFile(record.id, record.fileExtension)
-                    throw error
-                }
+                try nameFile(job.staged, record, &state)
             } catch {
                 throw UnstoredReason(error)
             }
+            let object = state.sequence + 1
+            state.sequence += 2
+            do throws(LedgerError) {
+                try change(&state) { tables in
+                    try tables.insert(record, object)
+                    if let alias = job.alias {
+                        try tables.insert(alias, leadingTo: object, object + 1)
+                    } else {
+                        try tables.markUploaded(object)
+                    }
+                }
+            } catch {
+                // Without a row the file would be an orphan.
+                removeFile(FileName(id: record.id, fileExtension: record.fileExtension), &state)
+                throw UnstoredReason(error)
+            }
+            return CommittedObject(
+                row: ObjectRow(sequence: object, record: record, isUploaded: job.alias == nil),
+                aliasSequence: job.alias == nil ? 0 : object + 1, isNew: true)
         }
     }
 
     /// Records an alias to a stored object, or, for nil, that the object was uploaded.
     ///
     /// - Parameter isWanted: See ``commit(_:_:if:)``.
-    /// - Returns: The sequence of the line; nil if the object is no longer stored.
+    /// - Returns: The sequence of the alias, 0 without one; nil if the object is no longer stored.
     func commitReference(
         _ alias: AliasRecord?, to object: StoredObject, if isWanted: () -> Bool
     ) throws(UnstoredReason) -> Int64? {
-        try change { state throws(UnstoredReason) in
-            guard !state.log.isClosed else { throw .unavailable }
+        try state.withLock { state throws(UnstoredReason) in
+            if let refusal = Self.refusal(state) { throw refusal }
             guard isWanted() else { throw .purged }
-            let id = object.record.id
-            guard let present = try? index.current.objectRow(id), present.sequence == object.sequence else { return nil }
-            do throws(SystemError) {
-                return try state.log.record([alias.map { .alias($0, id) } ?? .upload(id)]).lines[0].sequence
-            } catch {
-                throw UnstoredReason(error)
-            }
+            let present = try? ledger.read { try CacheTables($0).objectRow(object.record.id) }
+            guard let present, present.sequence == object.sequence else { return nil }
+            return try refer(alias, to: object.sequence, &state)
         }
     }
 
-    private func nameFile(_ staged: StagedFile, _ record: ObjectRecord, log: inout ChangeLog) throws(SystemError) {
+    private func refer(_ alias: AliasRecord?, to object: Int64, _ state: inout State) throws(UnstoredReason) -> Int64 {
+        state.sequence += 1
+        let sequence = state.sequence
+        do throws(LedgerError) {
+            try change(&state) { tables in
+                if let alias {
+                    try tables.insert(alias, leadingTo: object, sequence)
+                } else {
+                    try tables.markUploaded(object)
+                }
+            }
+        } catch {
+            throw UnstoredReason(error)
+        }
+        return alias == nil ? 0 : sequence
+    }
+
+    private func nameFile(_ staged: StagedFile, _ record: ObjectRecord, _ state: inout State) throws(SystemError) {
         let files = directory.objects
         do throws(SystemError) {
             try files.link(staged, as: record.id, record.fileExtension)
         } catch  where error.code == EEXIST {
-            // A file without a row: left by a crash, or not found yet because the index is being rebuilt. After a power loss, an
-            // older line of the journal may lead to the new file. Its digest then differs from the record, and the file is removed.
+            // A file without a row: left by a crash or a purge.
             try files.remove(record.id, record.fileExtension)
             try files.link(staged, as: record.id, record.fileExtension)
         }
         do throws(SystemError) {
             try files.syncNames(beside: record.id)
         } catch {
-            log.removeFile(record.id, record.fileExtension)
+            removeFile(FileName(id: record.id, fileExtension: record.fileExtension), &state)
             throw error
+        }
+    }
+
+    // MARK: Purging
+
+    /// Removes what a purge covers, durably. The files follow with ``sweep()``.
+    ///
+    /// - Parameter inForce: Called under the lock, after the rows were removed or hidden.
+    /// - Returns: What was removed, and the error if the purge is not durable, such as after ``close()``. It is in force
+    ///   nevertheless.
+    func purge(_ scope: PurgeScope, inForce: () -> Void) -> (purged: CacheTables.Purged, failure: LedgerError?) {
+        state.withLock { state in
+            defer { inForce() }
+            // Another server may have locked the directory since.
+            guard !state.isClosed else { return (CacheTables.Purged(), LedgerError(.closed, "the cache is closed")) }
+            do throws(LedgerError) {
+                let purged = try record(&state, [.purge(scope)])
+                return (purged, nil)
+            } catch {
+                return purgeWithoutSpace(scope, error, &state)
+            }
+        }
+    }
+
+    /// Carries out a purge that could not be recorded, most likely for lack of disk space, which this frees: it removes the files
+    /// first.
+    private func purgeWithoutSpace(
+        _ scope: PurgeScope, _ error: LedgerError, _ state: inout State
+    ) -> (purged: CacheTables.Purged, failure: LedgerError?) {
+        hidden.store(state.sequence, ordering: .releasing)
+        directory.giveUpReserve()
+        if error.kind == .fullDisk, let purged = try? record(&state, [.purge(scope)]) { return (purged, nil) }
+        let files = directory.objects
+        _ = try? ledger.read { database in
+            try CacheTables(database).forEachFile(coveredBy: scope) { _ = try? files.remove($0.id, $0.fileExtension) }
+        }
+        if error.kind == .fullDisk, let purged = try? record(&state, [.purge(scope)]) { return (purged, nil) }
+        var purged = (try? ledger.read { try CacheTables($0).count(scope) }) ?? CacheTables.Purged()
+        purged.objects = nil
+        // One purge of everything bounds the list.
+        if state.unrecorded.count >= 1000 { state.unrecorded = [.purge(.all)] }
+        state.unrecorded.append(.purge(scope))
+        return (purged, error)
+    }
+
+    /// Expires every alias. In force when this returns, durable unless the ledger fails.
+    func revalidateAll() {
+        state.withLock { state in
+            revalidated.store(state.sequence, ordering: .relaxed)
+            guard !state.isClosed, (try? record(&state, [.revalidation])) == nil else { return }
+            state.unrecorded.append(.revalidation)
+        }
+    }
+
+    /// Removes a bounded number of the files of purged objects.
+    ///
+    /// - Returns: Whether there may be more.
+    func sweep() -> Bool {
+        state.withLock { state in
+            guard !state.isClosed, state.failure == nil,
+                let files = try? ledger.read({ try CacheTables($0).filesToSweep(limit: Self.filesPerSweep) })
+            else { return false }
+            let removed = files.filter { file in
+                switch isKnown(file.name) {
+                // It was published again.
+                case true?: true
+                case false?: (try? directory.objects.remove(file.name.id, file.name.fileExtension)) != nil
+                case nil: false
+                }
+            }
+            guard !removed.isEmpty, (try? change(&state) { try $0.deleteSwept(removed) }) != nil else { return false }
+            return removed.count == Self.filesPerSweep
         }
     }
 
     // MARK: Removing
 
-    /// Records a purge durably and removes what it covers from the index. The caller then calls ``removeFiles(of:)``.
-    ///
-    /// - Parameter inForce: Called under the lock, after the index was changed.
-    /// - Returns: What was removed, and the error if the purge is not durable, such as after ``close()``. It is in force
-    ///   nevertheless.
-    func applyPurge(_ scope: PurgeScope, inForce: () -> Void) -> (removed: RemovedRows, failure: SystemError?) {
-        change { state in
-            defer { inForce() }
-            return state.log.recordPurge(scope)
-        }
-    }
-
-    /// Removes the files of objects whose rows are removed, some at a time, so that other changes can happen in between.
-    func removeFiles(of objects: [ObjectRow]) {
-        var rest = objects[...]
-        while !rest.isEmpty {
-            let batch = Array(rest.prefix(64))
-            rest = rest.dropFirst(64)
-            change { $0.log.removeFiles(of: batch) }
-        }
-    }
-
     /// Removes one object, unless it was replaced since it was read.
     ///
     /// - Returns: False if it was gone or replaced.
     func forget(_ object: ObjectRow) -> Bool {
-        change { state in
-            guard !state.log.isClosed, let current = try? index.current.objectRow(object.record.id),
+        state.withLock { state in
+            guard !state.isClosed, let current = try? ledger.read({ try CacheTables($0).objectRow(object.record.id) }),
                 current.sequence == object.sequence
             else { return false }
-            state.log.remove([current])
+            removeFile(FileName(id: current.record.id, fileExtension: current.record.fileExtension), &state)
+            deleteRows([current], &state)
             return true
         }
     }
 
-    /// Evicts objects until `wanted` bytes or a bounded number of objects are removed, or a file cannot be removed.
-    ///
-    /// - Returns: The evicted objects, none if there are none or the index cannot be read.
+    /// Evicts objects until they take `wanted` bytes or a bounded number of objects is removed, or a file cannot be removed.
     func evict(atLeast wanted: Int64, visited: VisitedObjects) -> EvictedObjects {
-        change { state in
-            guard !state.log.isClosed else { return EvictedObjects() }
-            // Otherwise the hand would meet rows again that could not be removed the last time.
-            state.log.deleteRemovedRows()
-            let (objects, failure) = state.hand.select(
-                atLeast: wanted, from: index.current, visited: visited, except: index.removedSequences)
-            if let failure { state.log.replaceIndex(ifBrokenBy: failure) }
-            return state.log.evict(objects)
+        state.withLock { state in
+            guard !state.isClosed else { return EvictedObjects(mayContinue: false) }
+            do throws(LedgerError) {
+                let ledger = ledger
+                let selected = try state.hand.select(atLeast: wanted, visited: visited) { sequence, limit throws(LedgerError) in
+                    try ledger.read { try CacheTables($0).objects(after: sequence, limit: limit) }
+                }
+                guard let selected else { return EvictedObjects(mayContinue: false) }
+                return evict(selected, &state)
+            } catch {
+                note(error, &state)
+                return EvictedObjects(mayContinue: false)
+            }
         }
     }
 
-    // MARK: Housekeeping
-
-    /// Applies the part of the journal that the index lacks, some of it at a time, so that other changes can happen in between.
-    func catchUp(unless isEnding: () -> Bool = { false }) {
-        while !isEnding(), change({ $0.log.followNextLines() }) {}
-    }
-
-    /// Retries changes that failed, such as on a full disk.
-    func retryFailedChanges() {
-        change { $0.log.retryFailedChanges() }
-    }
-
-    /// Whether purges are in force that the journal does not contain.
-    var hasUnrecordedPurges: Bool {
-        change { $0.log.hasUnrecordedPurges }
-    }
-
-    /// Makes the journal durable. A power loss before that loses renditions, but no purges.
-    func syncJournal() {
-        change { $0.log.syncJournal() }
-    }
-
-    /// Removes a file unless the index has a row for it. Returns whether it was removed.
-    func removeOrphan(_ id: ObjectID, _ fileExtension: String) -> Bool {
-        change { $0.log.removeOrphan(id, fileExtension) }
-    }
-
-    /// Identifies a reconciliation that begins now, see ``Reconciler``; nil if there is nothing to do, or not yet: the index must have
-    /// applied the whole journal.
-    var reconciliation: Int? { change { $0.log.reconciliation } }
-
-    /// Records that files and rows agree after a reconciliation, unless they may disagree again.
-    func finishReconciliation(_ begun: Int) {
-        change { $0.log.finishReconciliation(begun) }
-    }
-
-    /// Whether the index may have rows of evicted objects; see ``FileAgreement/hasEvictedRows``.
-    var hasEvictedRows: Bool { change { $0.log.hasEvictedRows } }
-
-    /// Makes the next start look for files without rows.
-    func expectOrphans() {
-        change { $0.log.expectOrphans() }
-    }
-
-    /// Rewrites the journal if most of it is about objects and aliases that are gone. Changes wait only for the last part.
+    /// Evicts some of the aliases that were not renewed for long and are not in memory, and the objects that only they led to.
     ///
-    /// - Parameter floor: A journal of up to this many bytes is not rewritten.
-    func compactJournal(floor: Int64 = 16 << 20, unless isEnding: @escaping () -> Bool) {
-        guard let (offset, base) = change({ $0.log.compactionStart(floor: floor) }) else { return }
-        let compaction = JournalCompaction(from: index, in: directory, unless: isEnding)
-        // A consumed value cannot be captured, so a closure that runs once takes it out of this variable.
-        var copy = compaction.write(base: base)
-        let isReplaced = change { state in
-            guard let journal = copy.take() else { return false }
-            return
-                (try? state.log.replaceJournal(
-                    by: journal, named: JournalCompaction.fileName, copyingFrom: offset, in: directory)) ?? false
+    /// - Returns: The removed objects, whose files follow with ``sweep()``; nil if there is nothing to evict.
+    func evictAliases(unless isInUse: (AliasKey) -> Bool) -> [ObjectRow]? {
+        state.withLock { state in
+            let position = state.aliasHand
+            guard !state.isClosed,
+                let (last, objects) = try? change(
+                    &state, .normal,
+                    { tables in
+                        try tables.deleteOldestAliases(after: position, limit: 64, unless: isInUse)
+                    })
+            else { return nil }
+            state.aliasHand = last ?? 0
+            return last == nil ? nil : objects
         }
-        if !isReplaced { compaction.discard() }
     }
+
+    /// Removes files, up to the first that cannot be removed: its object keeps its row, because its bytes stay on the disk. Then
+    /// removes the rows.
+    private func evict(_ objects: [ObjectRow], _ state: inout State) -> EvictedObjects {
+        var evicted = EvictedObjects()
+        for object in objects {
+            do throws(SystemError) {
+                if try directory.objects.remove(object.record.id, object.record.fileExtension) {
+                    evicted.objects.append(object)
+                } else {
+                    evicted.withoutFile.append(object)
+                }
+            } catch {
+                evicted.mayContinue = false
+                break
+            }
+        }
+        if !deleteRows(evicted.objects + evicted.withoutFile, &state) { evicted.mayContinue = false }
+        return evicted
+    }
+
+    /// Removes the rows of objects whose files are removed; later if the ledger fails.
+    @discardableResult
+    private func deleteRows(_ objects: [ObjectRow], _ state: inout State) -> Bool {
+        guard !objects.isEmpty else { return true }
+        let sequences = objects.map(\.sequence)
+        if (try? change(&state, .normal, { try $0.delete(sequences) })) != nil { return true }
+        state.removedRows.formUnion(sequences)
+        return false
+    }
+
+    /// Removes a file. If that fails, a scan removes it, unless a row leads to it again.
+    private func removeFile(_ name: FileName, _ state: inout State) {
+        if (try? directory.objects.remove(name.id, name.fileExtension)) == nil { state.needsScan = true }
+    }
+
+    /// Whether there is a row for a file; nil if the ledger cannot be read.
+    private func isKnown(_ name: FileName) -> Bool? {
+        do throws(LedgerError) {
+            return try ledger.read { try CacheTables($0).objectRow(name.id) }?.record.fileExtension == name.fileExtension
+        } catch {
+            return nil
+        }
+    }
+
+    // MARK: Files without rows
+
+    /// Whether there may be files without rows; see ``OrphanScan``.
+    var needsScan: Bool { state.withLock { $0.needsScan && !$0.isClosed && $0.failure == nil } }
+
+    func finishScan() {
+        state.withLock { $0.needsScan = false }
+    }
+
+    /// Removes a file unless there is a row for it. Returns whether it was removed.
+    func removeOrphan(_ name: FileName) -> Bool {
+        state.withLock { state in
+            guard !state.isClosed, isKnown(name) == false else { return false }
+            return (try? directory.objects.remove(name.id, name.fileExtension)) ?? false
+        }
+    }
+
+    /// Removes the row of an object if its file is missing.
+    func forgetIfMissing(_ id: ObjectID) {
+        guard let row = objectRow(id) else { return }
+        do throws(SystemError) {
+            if try directory.objects.length(id, row.record.fileExtension) == nil { _ = forget(row) }
+        } catch {
+            // An error is no proof that the file is missing.
+        }
+    }
+
+    private static var filesPerSweep: Int { 256 }
 }

@@ -117,6 +117,9 @@ struct AdminController: Sendable {
     private struct Statistics: Encodable {
         var objects: Int64
         var bytes: Int64
+        var aliases: Int64
+        var aliasBytes: Int64
+        var diskBytes: Int64
         var limitBytes: Int64
         var hits: Int64
         var misses: Int64
@@ -134,6 +137,9 @@ struct AdminController: Sendable {
         private enum CodingKeys: String, CodingKey {
             case objects
             case bytes
+            case aliases
+            case aliasBytes = "alias_bytes"
+            case diskBytes = "disk_bytes"
             case limitBytes = "limit_bytes"
             case hits
             case misses
@@ -153,7 +159,8 @@ struct AdminController: Sendable {
         let sharing = sharing()
         return Self.json(
             Statistics(
-                objects: Int64(now.objects), bytes: Int64(now.bytes), limitBytes: Int64(now.limitBytes),
+                objects: Int64(now.objects), bytes: Int64(now.bytes), aliases: now.aliases, aliasBytes: now.aliasBytes,
+                diskBytes: now.diskBytes, limitBytes: Int64(now.limitBytes),
                 hits: now.hits, misses: Int64(now.misses), evictions: Int64(now.evictions),
                 purged: Int64(now.purged), corrupt: Int64(now.corrupt), unstored: Int64(now.unstored),
                 negative: state.rememberedFailures, inProgress: state.missesInProgress, store: sharing.store,

@@ -99,7 +99,8 @@ package enum APISchemas {
 
     private static let cache = object(
         [
-            "objects": count, "bytes": count, "limit_bytes": count, "hits": count, "misses": count, "evictions": count,
+            "objects": count, "bytes": count, "aliases": count, "alias_bytes": count, "disk_bytes": count, "limit_bytes": count,
+            "hits": count, "misses": count, "evictions": count,
             "purged": count, "corrupt": count, "unstored": count, "negative": count, "in_progress": count,
             "store": object(["available": flag, "queued": count, "queued_bytes": count]),
             "cluster": object(["shared": flag, "node": text, "nodes": count, "leases": count, "pending_purges": count]),

@@ -29,6 +29,13 @@ extension Cache {
         return staged
     }
 
+    /// A file in memory with these bytes in it, because the disk refused it.
+    func stageInMemory(because reason: UnstoredReason, containing bytes: [UInt8]) throws -> StagedFile {
+        let staged = try stageInMemory(because: reason)
+        #expect(bytes.withUnsafeBytes { write(staged.number, $0.baseAddress, $0.count) } == bytes.count)
+        return staged
+    }
+
     /// Publishes `bytes` under `url`, or as an upload for nil. The default object is named by the URL.
     @discardableResult
     func put(

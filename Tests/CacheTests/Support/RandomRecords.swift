@@ -63,17 +63,4 @@ struct RandomRecords {
             fetchedAt: bounded(), freshFor: chance(50) ? bounded() : nil)
     }
 
-    mutating func entry() -> JournalEntry {
-        switch number(0...8) {
-        case 0: .object(objectRecord())
-        case 1: .alias(aliasRecord(), digest())
-        case 2: .formerAlias(url: text(), digest())
-        case 3: .upload(digest())
-        case 4: .purge(.all)
-        case 5: .purge(.url(text()))
-        case 6: .purge(.prefix(text()))
-        case 7: .purge(.object(digest()))
-        default: .alias(aliasRecord(), digest())
-        }
-    }
 }

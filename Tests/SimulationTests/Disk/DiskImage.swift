@@ -52,10 +52,7 @@ struct DiskImage {
         }
         let durable = directories[inode] ?? [:]
         return Set(present.keys).union(durable.keys).sorted().compactMap { name in
-            // Creating a directory is durable once something in it is, on all journaling file systems of Linux.
-            if present[name] == durable[name] || Files.isDirectory("\(path)/\(name)") {
-                return present[name].map { (name, $0) }
-            }
+            if present[name] == durable[name] { return present[name].map { (name, $0) } }
             let inode = Double.random(in: 0..<1, using: &generator) < survival ? present[name] : durable[name]
             return inode.map { (name, $0) }
         }

@@ -20,6 +20,11 @@ struct DurableFile: Sendable {
         pending = []
     }
 
+    /// Records that a sync has failed: the kernel forgets that the changes are not on the disk, so no later sync writes them.
+    mutating func loseChanges() {
+        pending = []
+    }
+
     /// The contents after a power loss: each change that was not synced is there, in part, or missing.
     func contents(survival: Double, using generator: inout SeededNumbers) -> [UInt8] {
         var result = contents

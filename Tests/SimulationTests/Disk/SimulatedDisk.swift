@@ -14,7 +14,7 @@ final class SimulatedDisk: @unchecked Sendable {
     struct Faults: Sendable {
         /// `EIO` from a sync of a directory.
         var failedNameSync = 0.0
-        /// `EIO` from a sync of a file.
+        /// `EIO` from a sync of a file, whose changes so far then never become durable.
         var failedFileSync = 0.0
         /// `EIO` from the removal of a name.
         var failedRemoval = 0.0
@@ -89,7 +89,10 @@ final class SimulatedDisk: @unchecked Sendable {
                 return EIO
             }
         }
-        if let fault = fault(of: event) { return fault }
+        if let fault = fault(of: event) {
+            if fault == EIO, event.kind == csystemcalls_sync, let inode = inode(event.fd) { files[inode]?.loseChanges() }
+            return fault
+        }
         switch event.kind {
         case csystemcalls_write, csystemcalls_truncate: track(event.fd)
         case csystemcalls_unlink, csystemcalls_rename: trackTarget(of: event)

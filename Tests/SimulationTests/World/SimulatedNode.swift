@@ -91,14 +91,9 @@ final class SimulatedNode: Sendable {
         _ = try await purger.purgeThisNode(scope)
     }
 
-    /// Runs a round of housekeeping on a thread of the simulation, unless one is running. It rewrites the journal far more often
-    /// than in a real service.
+    /// Runs a round of housekeeping on a thread of the simulation, unless one is running.
     func keepHouse() {
-        let compacts = scheduler.chance(0.1)
-        _ = keeper.submit { [cache] in
-            cache.housekeeper.runRound()
-            if compacts { cache.store.compactJournal(floor: 0) { false } }
-        }
+        _ = keeper.submit { [cache] in cache.housekeeper.runRound() }
     }
 
     // MARK: End

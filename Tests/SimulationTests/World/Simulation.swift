@@ -60,7 +60,7 @@ final class Simulation {
         try restart(node)
     }
 
-    /// A life without faults, in which every rendition is requested and files and index must come to agree.
+    /// A life without faults, in which every rendition is requested and files and rows must come to agree.
     private func liveInPeace() throws {
         guard let node = start() else { return }
         SimulatedClients(scheduler, ledger, node, checksAge: !plan.setsClock).requestAll()
@@ -71,7 +71,7 @@ final class Simulation {
         let files = try DirectoryEntries.files("\(directory)/objects").count
         let statistics = node.cache.statistics()
         if files != statistics.objects { ledger.violation("\(files) files for \(statistics.objects) objects") }
-        if statistics.bytes > statistics.limitBytes { ledger.violation("\(statistics.bytes) bytes are stored") }
+        if statistics.diskBytes > statistics.limitBytes { ledger.violation("\(statistics.diskBytes) bytes are stored") }
         node.stop()
         check(node)
         node.close()
@@ -135,8 +135,8 @@ final class Simulation {
         if ledger.pending > 0 { ledger.violation("\(ledger.pending) requests have no response") }
         for leak in node.leaks { ledger.violation(leak) }
         let corrupt = node.cache.statistics().corrupt
-        // A power loss may lose the line of an object that replaced an evicted one of the same id. Its file then contradicts the
-        // line of the evicted one.
+        // A power loss may lose the row of an object that replaced an evicted one of the same id. Its file then contradicts the
+        // row of the evicted one.
         if corrupt > 0, plan.faults.lostSync == 0, !hadPowerLoss { ledger.violation("\(corrupt) stored files were damaged") }
     }
 

@@ -1,4 +1,4 @@
-import SQLite
+import Ledger
 import TestSupport
 import Testing
 

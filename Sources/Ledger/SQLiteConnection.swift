@@ -7,25 +7,38 @@ package final class SQLiteConnection: @unchecked Sendable {
     private let handle: OpaquePointer
     /// Prepared statements by their text. The texts are written in the program, so there are few.
     private var statements: [String: SQLiteStatement] = [:]
+    private let pagesOfLog = UnsafeMutablePointer<Int32>.allocate(capacity: 1)
 
     /// How long a call waits for another connection.
     private static let busyMilliseconds: Int32 = 5000
 
-    /// Opens a database, and creates an empty one if the file is missing.
-    package init(path: String) throws(SQLiteError) {
+    /// Opens a database.
+    ///
+    /// - Parameter creating: Whether an empty one is created if the file is missing.
+    package init(path: String, creating: Bool = true) throws(SQLiteError) {
         var handle: OpaquePointer?
-        let code = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nil)
+        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (creating ? SQLITE_OPEN_CREATE : 0)
+        let code = sqlite3_open_v2(path, &handle, flags, nil)
         guard code == SQLITE_OK, let handle else {
             defer { sqlite3_close(handle) }
             throw SQLiteError(code, handle)
         }
         self.handle = handle
         sqlite3_busy_timeout(handle, Self.busyMilliseconds)
+        pagesOfLog.initialize(to: 0)
+        // Replaces the checkpoints that SQLite does by itself and whose errors it drops.
+        let count: @convention(c) (UnsafeMutableRawPointer?, OpaquePointer?, UnsafePointer<CChar>?, Int32) -> Int32 = {
+            context, _, _, pages in
+            context?.storeBytes(of: pages, as: Int32.self)
+            return SQLITE_OK
+        }
+        sqlite3_wal_hook(handle, count, pagesOfLog)
     }
 
     deinit {
         for statement in statements.values { statement.finalize() }
         sqlite3_close(handle)
+        pagesOfLog.deallocate()
     }
 
     /// Runs statements without parameters, separated by semicolons, and ignores their rows.
@@ -90,12 +103,24 @@ package final class SQLiteConnection: @unchecked Sendable {
         }
     }
 
+    /// The pages of the write-ahead log after the latest transaction that changed tables.
+    var logPages: Int { Int(pagesOfLog.pointee) }
+
     /// Copies the write-ahead log into the database file, and waits until that is durable.
     ///
-    /// - Parameter emptyingLog: Whether the log becomes an empty file.
+    /// - Parameter emptyingLog: Whether it waits for readers and empties the log. Otherwise it copies what readers allow.
     package func checkpoint(emptyingLog: Bool) throws(SQLiteError) {
-        let mode = emptyingLog ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_FULL
+        let mode = emptyingLog ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE
         let code = sqlite3_wal_checkpoint_v2(handle, nil, mode, nil, nil)
+        guard code == SQLITE_OK else { throw SQLiteError(code, handle) }
+        pagesOfLog.pointee = 0
+    }
+
+    /// Keeps the file of the write-ahead log when the last connection is closed. SQLite removes it by its path, which may be that of
+    /// another database by then.
+    func keepLog() throws(SQLiteError) {
+        var keeps: Int32 = 1
+        let code = sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &keeps)
         guard code == SQLITE_OK else { throw SQLiteError(code, handle) }
     }
 

@@ -1,0 +1,138 @@
+internal import Ledger
+
+/// An object in the ledger.
+struct ObjectRow: Sendable, Equatable {
+    /// Its position in the eviction queue.
+    let sequence: Int64
+    let record: ObjectRecord
+    /// Whether it was uploaded. A purge of a source does not remove it then.
+    var isUploaded = false
+}
+
+/// An alias in the ledger, with its object.
+struct AliasRow: Sendable, Equatable {
+    let sequence: Int64
+    let record: AliasRecord
+    let object: ObjectRow
+}
+
+/// The name of an object's file.
+struct FileName: Sendable, Hashable {
+    let id: ObjectID
+    let fileExtension: String
+}
+
+/// The file of a purged object.
+struct DoomedFile: Sendable {
+    let name: FileName
+    /// Its row in `doomed`; nil if it has none.
+    let number: Int64?
+    /// The sequence of its row in `objects` from before a purge of everything; nil if it has none.
+    let object: Int64?
+}
+
+/// What is stored.
+struct CacheTotals: Sendable, Equatable {
+    var objects: Int64 = 0
+    /// The bytes of the objects.
+    var bytes: Int64 = 0
+    /// What the objects take of the disk.
+    var objectSpace: Int64 = 0
+    var aliases: Int64 = 0
+    /// What the aliases take of the disk.
+    var aliasSpace: Int64 = 0
+
+    /// What counts towards ``CacheConfiguration/maxBytes``.
+    var space: Int64 { objectSpace + aliasSpace }
+}
+
+/// What the ledger records of the cache besides objects and aliases.
+struct CacheState: Sendable, Equatable {
+    let sequence: Int64
+    let revalidated: Int64
+    let hand: Int64
+    let isClean: Bool
+    let totals: CacheTotals
+    let emptied: Int64
+
+    var isInRange: Bool {
+        let numbers = [
+            sequence, revalidated, hand, totals.objects, totals.bytes, totals.objectSpace, totals.aliases, totals.aliasSpace,
+            emptied,
+        ]
+        return numbers.allSatisfy { (0...(1 << 60)).contains($0) } && emptied <= sequence && revalidated <= sequence
+    }
+}
+
+extension ObjectRecord {
+    /// What the object takes of the disk: the blocks of its file, an inode and its row.
+    var space: Int64 { (length + 4095) / 4096 * 4096 + 512 + Int64(facts.count) }
+}
+
+extension AliasRecord {
+    /// What the alias takes of the disk: its row and its entries in three indexes, of which one has the URL again.
+    var space: Int64 {
+        let texts = 2 * sourceURL.utf8.count + (validators.etag?.utf8.count ?? 0) + (validators.lastModified?.utf8.count ?? 0)
+        return Int64(texts) + 192
+    }
+}
+
+// MARK: - Conversion of columns to values
+
+// A damaged database may hold anything in any column, so the type and the range of each value are checked. A wrong value throws
+// an error of damage.
+
+extension ObjectRow {
+    /// The columns that ``init(_:from:)`` expects, in their order.
+    static let columns = columnList(
+        "objects", ["sequence", "id", "extension", "length", "content", "created", "facts", "uploaded"])
+
+    /// The object in eight columns from `first` on.
+    init(_ row: SQLiteRow, from first: Int = 0) throws {
+        let record = ObjectRecord(
+            id: try row.digest(first + 1), fileExtension: try row.value(first + 2), length: try row.value(first + 3),
+            content: try row.digest(first + 4), created: try row.value(first + 5),
+            facts: try row.value(first + 6))
+        guard record.isInRange else { throw LedgerError(.damage, "an object has values out of range") }
+        self.init(sequence: try row.value(first), record: record, isUploaded: try row.value(first + 7))
+    }
+}
+
+extension AliasRow {
+    /// The columns that ``init(_:)`` expects, in their order.
+    static let columns =
+        columnList("aliases", ["sequence", "key", "url", "etag", "modified", "fetched", "fresh"]) + ", " + ObjectRow.columns
+
+    /// The alias in seven columns, followed by its object.
+    init(_ row: SQLiteRow) throws {
+        let record = AliasRecord(
+            key: try row.digest(1), sourceURL: try row.value(2),
+            validators: Validators(etag: try row.value(3), lastModified: try row.value(4)),
+            fetchedAt: try row.value(5), freshFor: try row.value(6))
+        guard record.isInRange else { throw LedgerError(.damage, "an alias has values out of range") }
+        self.init(sequence: try row.value(0), record: record, object: try ObjectRow(row, from: 7))
+    }
+}
+
+extension FileName {
+    /// The name in the two columns from `first` on.
+    init(_ row: SQLiteRow, from first: Int) throws {
+        let fileExtension: String = try row.value(first + 1)
+        guard ObjectRecord.isExtension(fileExtension) else { throw LedgerError(.damage, "an extension is out of range") }
+        self.init(id: try row.digest(first), fileExtension: fileExtension)
+    }
+}
+
+extension SQLiteRow {
+    /// The digest in one column.
+    func digest<Name: DigestName>(_ column: Int) throws -> Name {
+        guard let name = Name(bytes: try value(column) as [UInt8]) else {
+            throw LedgerError(.damage, "a digest has the wrong length")
+        }
+        return name
+    }
+}
+
+private func columnList(_ table: String, _ names: [String]) -> String {
+    names.map { "\(table).\($0)" }.joined(separator: ", ")
+}

@@ -1,0 +1,348 @@
+internal import Ledger
+
+/// The cache's tables in the ledger, and the statements on them, for use within one transaction.
+///
+/// Rows have sequences: each object and alias a greater one than all before it, also after removals. A purge of everything only
+/// records the latest sequence; rows up to it are as good as removed, and a sweep removes them later.
+struct CacheTables {
+    static let owned = Ledger.Tables(
+        owner: "cache",
+        steps: [
+            """
+            CREATE TABLE cache_state (
+                only INTEGER PRIMARY KEY CHECK (only = 1),
+                -- The latest sequence, that of the latest purge of everything, and that before which aliases have to be revalidated.
+                sequence INTEGER NOT NULL, emptied INTEGER NOT NULL, revalidated INTEGER NOT NULL,
+                -- Where the eviction hand stopped, and whether every file has a row.
+                hand INTEGER NOT NULL, clean INTEGER NOT NULL,
+                objects INTEGER NOT NULL, bytes INTEGER NOT NULL, object_space INTEGER NOT NULL,
+                aliases INTEGER NOT NULL, alias_space INTEGER NOT NULL
+            );
+            INSERT INTO cache_state VALUES (1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+
+            CREATE TABLE objects (
+                sequence INTEGER PRIMARY KEY,
+                id BLOB NOT NULL UNIQUE, extension TEXT NOT NULL, length INTEGER NOT NULL, content BLOB NOT NULL,
+                created INTEGER NOT NULL, facts BLOB NOT NULL, uploaded INTEGER NOT NULL, space INTEGER NOT NULL
+            );
+            CREATE TABLE aliases (
+                sequence INTEGER PRIMARY KEY,
+                -- Null if the alias leads to another object now. A purge of its source covers the former object, too.
+                key BLOB UNIQUE, former INTEGER NOT NULL,
+                object INTEGER NOT NULL, url TEXT NOT NULL,
+                etag TEXT, modified TEXT, fetched INTEGER NOT NULL, fresh INTEGER, space INTEGER NOT NULL
+            );
+            CREATE INDEX aliases_by_url ON aliases (url);
+            CREATE INDEX aliases_by_object ON aliases (object, former);
+            -- Files of purged objects, to be removed.
+            CREATE TABLE doomed (number INTEGER PRIMARY KEY, id BLOB NOT NULL, extension TEXT NOT NULL);
+
+            CREATE TRIGGER object_added AFTER INSERT ON objects BEGIN
+                UPDATE cache_state SET
+                    objects = objects + 1, bytes = bytes + NEW.length, object_space = object_space + NEW.space;
+            END;
+            CREATE TRIGGER object_removed AFTER DELETE ON objects BEGIN
+                DELETE FROM aliases WHERE object = OLD.sequence;
+                UPDATE cache_state SET
+                    objects = objects - 1, bytes = bytes - OLD.length, object_space = object_space - OLD.space
+                WHERE OLD.sequence > emptied;
+            END;
+            CREATE TRIGGER alias_added AFTER INSERT ON aliases BEGIN
+                UPDATE cache_state SET aliases = aliases + 1, alias_space = alias_space + NEW.space;
+            END;
+            CREATE TRIGGER alias_replaced AFTER UPDATE OF former ON aliases BEGIN
+                UPDATE cache_state SET aliases = aliases - 1;
+            END;
+            CREATE TRIGGER alias_removed AFTER DELETE ON aliases BEGIN
+                UPDATE cache_state SET aliases = aliases - (OLD.former = 0), alias_space = alias_space - OLD.space
+                WHERE OLD.object > emptied;
+            END;
+            """
+        ])
+
+    let database: SQLiteConnection
+
+    init(_ database: SQLiteConnection) {
+        self.database = database
+    }
+
+    // MARK: State
+
+    func state() throws -> CacheState {
+        let state = try database.first(
+            """
+            SELECT sequence, revalidated, hand, clean, objects, bytes, object_space, aliases, alias_space, emptied
+            FROM cache_state
+            """
+        ) { row in
+            CacheState(
+                sequence: try row.value(0), revalidated: try row.value(1), hand: try row.value(2), isClean: try row.value(3),
+                totals: CacheTotals(
+                    objects: try row.value(4), bytes: try row.value(5), objectSpace: try row.value(6),
+                    aliases: try row.value(7), aliasSpace: try row.value(8)),
+                emptied: try row.value(9))
+        }
+        guard let state, state.isInRange else { throw LedgerError(.damage, "the state of the cache is out of range") }
+        return state
+    }
+
+    func setSequence(_ sequence: Int64) throws {
+        try database.run("UPDATE cache_state SET sequence = ?", [sequence])
+    }
+
+    func setClean(_ isClean: Bool, hand: Int64) throws {
+        try database.run("UPDATE cache_state SET clean = ?, hand = ?", [isClean, hand])
+    }
+
+    /// Records that aliases up to a sequence have to be revalidated.
+    func setRevalidated(_ sequence: Int64) throws {
+        try database.run("UPDATE cache_state SET revalidated = max(revalidated, ?)", [sequence])
+    }
+
+    // MARK: Queries
+
+    func aliasRow(_ key: AliasKey) throws -> AliasRow? {
+        try database.first(
+            """
+            SELECT \(AliasRow.columns) FROM aliases JOIN objects ON objects.sequence = aliases.object
+            WHERE aliases.key = ? AND \(Self.isLive)
+            """, [key.bytes]
+        ) { try AliasRow($0) }
+    }
+
+    func objectRow(_ id: ObjectID) throws -> ObjectRow? {
+        try database.first("SELECT \(ObjectRow.columns) FROM objects WHERE id = ? AND \(Self.isLive)", [id.bytes]) {
+            try ObjectRow($0)
+        }
+    }
+
+    /// Up to `limit` objects after `sequence`, in the order of the eviction queue.
+    func objects(after sequence: Int64, limit: Int) throws -> [ObjectRow] {
+        try database.all(
+            "SELECT \(ObjectRow.columns) FROM objects WHERE objects.sequence > max(?, (SELECT emptied FROM cache_state)) "
+                + "ORDER BY objects.sequence LIMIT ?", [sequence, limit]
+        ) { try ObjectRow($0) }
+    }
+
+    /// The file extensions of all objects whose ids begin with the byte `first`.
+    func extensions(ofObjectsIn first: UInt8) throws -> [ObjectID: String] {
+        let bounds = [[first] + Array(repeating: 0, count: 31), [first] + Array(repeating: 0xff, count: 31)]
+        var extensions: [ObjectID: String] = [:]
+        let sql = "SELECT id, extension FROM objects WHERE id >= ? AND id <= ? AND \(Self.isLive)"
+        try database.forEach(sql, bounds) { row in
+            let file = try FileName(row, from: 0)
+            extensions[file.id] = file.fileExtension
+        }
+        return extensions
+    }
+
+    // MARK: Adding
+
+    /// Adds an object. Its id must have no live row.
+    func insert(_ record: ObjectRecord, _ sequence: Int64) throws {
+        // One from before a purge of everything.
+        try database.run("DELETE FROM objects WHERE id = ?", [record.id.bytes])
+        try database.run(
+            "INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?)",
+            [
+                sequence, record.id.bytes, record.fileExtension, record.length, record.content.bytes, record.created,
+                record.facts, record.space,
+            ])
+    }
+
+    /// Adds or replaces an alias.
+    ///
+    /// - Parameter object: The sequence of its object.
+    func insert(_ record: AliasRecord, leadingTo object: Int64, _ sequence: Int64) throws {
+        let key = record.key.bytes
+        try database.run(
+            """
+            DELETE FROM aliases WHERE former = 1 AND (object, url) IN
+                (SELECT object, url FROM aliases WHERE key = ? AND object <> ?)
+            """, [key, object])
+        try database.run(
+            "UPDATE aliases SET key = NULL, former = 1 WHERE key = ? AND object <> ? AND object > (SELECT emptied FROM cache_state)",
+            [key, object])
+        try database.run("DELETE FROM aliases WHERE key = ?", [key])
+        try database.run(
+            "INSERT INTO aliases VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                sequence, key, object, record.sourceURL, record.validators.etag, record.validators.lastModified,
+                record.fetchedAt, record.freshFor, record.space,
+            ])
+    }
+
+    func markUploaded(_ object: Int64) throws {
+        try database.run("UPDATE objects SET uploaded = 1 WHERE sequence = ?", [object])
+    }
+
+    // MARK: Removing
+
+    /// Removes objects and the aliases that lead to them. Their files are removed already.
+    func delete(_ objects: some Sequence<Int64>) throws {
+        for sequence in objects { try database.run("DELETE FROM objects WHERE sequence = ?", [sequence]) }
+    }
+
+    /// Removes the unused ones among up to `limit` of the oldest aliases after a sequence, and objects that nothing leads to any
+    /// longer. An alias that is requested is renewed from time to time and thereby becomes the newest.
+    ///
+    /// - Returns: The sequence of the last alias that was examined, nil if there was none, and the removed objects. Their files
+    ///   follow with ``filesToSweep(limit:)``.
+    func deleteOldestAliases(
+        after sequence: Int64, limit: Int, unless isInUse: (AliasKey) -> Bool
+    ) throws -> (last: Int64?, objects: [ObjectRow]) {
+        let rows = try database.all(
+            """
+            SELECT sequence, key, object FROM aliases
+            WHERE sequence > ? AND object > (SELECT emptied FROM cache_state) ORDER BY sequence LIMIT ?
+            """, [sequence, limit]
+        ) { row in
+            (sequence: try row.value(0) as Int64, key: try row.value(1) as [UInt8]?, object: try row.value(2) as Int64)
+        }
+        let unused = rows.filter { row in row.key.flatMap { AliasKey(bytes: $0) }.map { !isInUse($0) } ?? true }
+        for row in unused { try database.run("DELETE FROM aliases WHERE sequence = ?", [row.sequence]) }
+        let unreferenced = try Set(unused.map(\.object)).sorted().compactMap { object in
+            try database.first(
+                """
+                SELECT \(ObjectRow.columns) FROM objects WHERE sequence = ? AND uploaded = 0
+                    AND NOT EXISTS (SELECT 1 FROM aliases WHERE aliases.object = objects.sequence AND former = 0)
+                """, [object]
+            ) { try ObjectRow($0) }
+        }
+        for object in unreferenced {
+            try database.run(
+                "INSERT INTO doomed (id, extension) VALUES (?, ?)", [object.record.id.bytes, object.record.fileExtension])
+        }
+        try delete(unreferenced.map(\.sequence))
+        return (rows.last?.sequence, unreferenced)
+    }
+
+    /// Up to `limit` files to remove: those of purged objects.
+    func filesToSweep(limit: Int) throws -> [DoomedFile] {
+        let doomed = try database.all("SELECT id, extension, number FROM doomed ORDER BY number LIMIT ?", [limit]) { row in
+            DoomedFile(name: try FileName(row, from: 0), number: try row.value(2), object: nil)
+        }
+        guard doomed.isEmpty else { return doomed }
+        return try database.all(
+            """
+            SELECT id, extension, sequence FROM objects
+            WHERE sequence <= (SELECT emptied FROM cache_state) ORDER BY sequence LIMIT ?
+            """, [limit]
+        ) { row in DoomedFile(name: try FileName(row, from: 0), number: nil, object: try row.value(2)) }
+    }
+
+    /// Forgets files that were removed.
+    func deleteSwept(_ files: [DoomedFile]) throws {
+        for number in files.compactMap(\.number) { try database.run("DELETE FROM doomed WHERE number = ?", [number]) }
+        try delete(files.compactMap(\.object))
+    }
+
+    /// Rows of an earlier purge of everything do not exist for a query.
+    fileprivate static let isLive = "objects.sequence > (SELECT emptied FROM cache_state)"
+}
+
+// MARK: - Purges
+
+extension CacheTables {
+    /// What a purge removed.
+    struct Purged: Sendable {
+        /// Aliases, and objects without one.
+        var renditions: Int64 = 0
+        var bytes: Int64 = 0
+        /// The removed objects; nil for many.
+        var objects: Set<ObjectID>? = []
+    }
+
+    /// Removes what a purge covers: aliases, and the objects that these lead or led to, unless another alias leads to the object
+    /// or it was uploaded. Files follow with ``filesToSweep(limit:)``.
+    ///
+    /// - Parameter sequence: The latest sequence.
+    func purge(_ scope: PurgeScope, _ sequence: Int64) throws -> Purged {
+        var purged = try count(scope)
+        if scope == .all {
+            purged.objects = nil
+            try database.run(
+                """
+                UPDATE cache_state SET
+                    sequence = ?1, emptied = ?1, objects = 0, bytes = 0, object_space = 0, aliases = 0, alias_space = 0
+                """, [sequence])
+            return purged
+        }
+        let (objects, aliases) = Self.conditions(scope)
+        let last = try database.first("SELECT ifnull(max(number), 0) FROM doomed") { try $0.value(0) as Int64 } ?? 0
+        try database.run(
+            "INSERT INTO doomed (id, extension) SELECT id, extension FROM objects WHERE \(objects.sql)", objects.arguments)
+        let count = database.changedRows
+        try database.run("DELETE FROM objects WHERE \(objects.sql)", objects.arguments)
+        if let aliases { try database.run("DELETE FROM aliases WHERE \(aliases.sql)", aliases.arguments) }
+        purged.objects =
+            count > Self.manyObjects
+            ? nil : Set(try database.all("SELECT id FROM doomed WHERE number > ?", [last]) { try $0.digest(0) as ObjectID })
+        return purged
+    }
+
+    /// Counts what a purge covers, and changes nothing.
+    func count(_ scope: PurgeScope) throws -> Purged {
+        let (objects, aliases) = Self.conditions(scope)
+        func number(_ sql: String, _ arguments: [any SQLiteValue]) throws -> Int64 {
+            try database.first(sql, arguments) { try $0.value(0) } ?? 0
+        }
+        var purged = Purged()
+        if scope == .all {
+            let totals = try state().totals
+            let referenced = try number(
+                """
+                SELECT count(*) FROM (
+                    SELECT DISTINCT object FROM aliases WHERE object > (SELECT emptied FROM cache_state) AND former = 0)
+                """, [])
+            purged.renditions = totals.aliases + totals.objects - referenced
+            purged.bytes = totals.bytes
+            return purged
+        }
+        purged.bytes = try number("SELECT ifnull(sum(length), 0) FROM objects WHERE \(objects.sql)", objects.arguments)
+        if let aliases {
+            let live = "former = 0 AND object > (SELECT emptied FROM cache_state)"
+            purged.renditions = try number("SELECT count(*) FROM aliases WHERE \(live) AND \(aliases.sql)", aliases.arguments)
+        } else {
+            purged.renditions = try number(
+                """
+                SELECT ifnull(sum(max(1, (SELECT count(*) FROM aliases WHERE object = objects.sequence AND former = 0))), 0)
+                FROM objects WHERE \(objects.sql)
+                """, objects.arguments)
+        }
+        return purged
+    }
+
+    /// Calls `body` with the file of each object that a purge covers.
+    func forEachFile(coveredBy scope: PurgeScope, _ body: (FileName) -> Void) throws {
+        let (objects, _) = Self.conditions(scope)
+        try database.forEach("SELECT id, extension FROM objects WHERE \(objects.sql)", objects.arguments) {
+            body(try FileName($0, from: 0))
+        }
+    }
+
+    private typealias Condition = (sql: String, arguments: [any SQLiteValue])
+
+    /// The objects that a purge covers, and the aliases; nil for those of the objects.
+    private static func conditions(_ scope: PurgeScope) -> (objects: Condition, aliases: Condition?) {
+        let aliases: Condition
+        switch scope {
+        case .all: return ((isLive, []), nil)
+        case .object(let id): return (("id = ? AND \(isLive)", [id.bytes]), nil)
+        case .url(let url): aliases = ("url = ?", [url])
+        case .prefix(let prefix):
+            // SQLite compares text by its bytes, and no byte of UTF-8 is 0xff: these bounds enclose exactly the URLs with the
+            // prefix, and the index of URLs has them side by side.
+            aliases = ("url >= ? AND url < CAST(? AS TEXT)", [prefix, Array(prefix.utf8) + [0xff]])
+        }
+        let objects = """
+            objects.sequence IN (SELECT object FROM aliases WHERE \(aliases.sql)) AND uploaded = 0 AND \(isLive)
+            AND NOT EXISTS (
+                SELECT 1 FROM aliases WHERE aliases.object = objects.sequence AND former = 0 AND NOT (\(aliases.sql)))
+            """
+        return ((objects, aliases.arguments + aliases.arguments), aliases)
+    }
+
+    /// Above this, the ids of removed objects are not listed.
+    private static var manyObjects: Int64 { 4096 }
+}

@@ -1,0 +1,54 @@
+internal import SystemIO
+
+/// Makes files and rows agree after a server that ended without closing the cache: removes files without a row, and rows whose
+/// files are missing.
+///
+/// It proceeds in parts, between which housekeeping does other work. Not synchronised.
+struct OrphanScan: Sendable {
+    /// The next of the 256 directories.
+    private var next = 0
+
+    /// The names after which a part ends.
+    private static var namesPerPart: Int { 10_000 }
+
+    /// Compares the next directories.
+    ///
+    /// - Returns: The number of removed files, and whether there are more directories.
+    mutating func continueScan(of store: Store, unless isEnding: () -> Bool) -> (removed: Int64, continues: Bool) {
+        var removed: Int64 = 0
+        guard store.needsScan else {
+            next = 0
+            return (removed, false)
+        }
+        var names = 0
+        while next < 256, names < Self.namesPerPart {
+            // A directory that cannot be read is compared again later.
+            guard !isEnding(), let count = compare(UInt8(next), in: store, &removed) else { return (removed, false) }
+            names += count
+            next += 1
+        }
+        guard next == 256 else { return (removed, true) }
+        next = 0
+        store.finishScan()
+        return (removed, false)
+    }
+
+    /// Returns the number of names; nil if they cannot be read.
+    private func compare(_ first: UInt8, in store: Store, _ removed: inout Int64) -> Int? {
+        let files = store.directory.objects
+        // The rows first: the file of a later row is missing in them and is looked up again.
+        guard let known = store.extensions(ofObjectsIn: first), let (renditions, others) = try? files.list(first)
+        else { return nil }
+        for path in others where (try? files.removeOther(path)) != nil { removed += 1 }
+        var present: Set<ObjectID> = []
+        for (id, fileExtension) in renditions {
+            if known[id] == fileExtension {
+                present.insert(id)
+            } else if store.removeOrphan(FileName(id: id, fileExtension: fileExtension)) {
+                removed += 1
+            }
+        }
+        for id in known.keys where !present.contains(id) { store.forgetIfMissing(id) }
+        return renditions.count + others.count
+    }
+}

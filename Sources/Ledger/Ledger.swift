@@ -1,0 +1,253 @@
+internal import Glibc
+internal import Synchronization
+internal import SystemIO
+
+/// The one database of a server: an SQLite file with a write-ahead log, in which each owner has tables of its own.
+///
+/// One transaction changes tables at a time; any number of threads read meanwhile. Any thread. Every call may block: not for I/O
+/// threads.
+package final class Ledger: Sendable {
+    package static let fileName = "ledger.sqlite"
+    /// The name of a damaged database that was put aside.
+    package static let damagedFileName = "ledger.damaged"
+
+    /// The tables of one owner.
+    package struct Tables: Sendable {
+        fileprivate let owner: String
+        fileprivate let steps: [String]
+
+        /// - Parameters:
+        ///   - owner: A name of its own.
+        ///   - steps: The statements that create the tables, followed by those that migrate them from each version to the next. A step
+        ///     that was released never changes.
+        package init(owner: String, steps: [String]) {
+            self.owner = owner
+            self.steps = steps
+        }
+    }
+
+    /// When the changes of a transaction survive a power loss.
+    package enum Durability: Sendable {
+        /// When the transaction returns. All transactions before it are durable then, too.
+        case full
+        /// After a later full transaction or ``Ledger/sync()``.
+        case normal
+    }
+
+    private struct Connections {
+        let writer: SQLiteConnection
+        /// The random identity of the database that ``writer`` has open.
+        let identity: Int64
+        var durability = Durability.normal
+        /// Whether a transaction was committed since the last one with full durability.
+        var isUnsynced = false
+        /// Whether a failed call may have left a gap in the log, which would end the recovery of all that follows it. The log must
+        /// then be copied into the database and begun anew before a transaction is durable.
+        var mayHaveGap = false
+    }
+
+    /// Transactions hold it shared. It is held exclusively while the database is closed or replaced.
+    private nonisolated(unsafe) let closing = UnsafeMutablePointer<pthread_rwlock_t>.allocate(capacity: 1)
+    private let path: String
+    private let owners: [Tables]
+    /// Nil while the database is closed.
+    private let connections: Mutex<Connections?>
+    private let idleReaders = Mutex<[SQLiteConnection]>([])
+    private let isClosed = Atomic(false)
+    /// Why the database that was found at the start was put aside; nil if it was usable or missing.
+    package let replacedBecause: String?
+
+    /// Opens the database, creates it if it is missing, and migrates its tables. A damaged one is put aside.
+    ///
+    /// - Parameter directory: The path of an existing directory, which no other process uses.
+    package init(directory: String, owners: [Tables]) throws(LedgerError) {
+        path = "\(directory)/\(Self.fileName)"
+        self.owners = owners
+        var replacedBecause: String?
+        var opened: Connections
+        do throws(LedgerError) {
+            opened = try Self.open(path, owners)
+        } catch {
+            guard error.kind == .damage else { throw error }
+            replacedBecause = error.description
+            try Self.putAside(path)
+            opened = try Self.open(path, owners)
+        }
+        self.replacedBecause = replacedBecause
+        connections = Mutex(opened)
+        pthread_rwlock_init(closing, nil)
+    }
+
+    deinit {
+        pthread_rwlock_destroy(closing)
+        closing.deallocate()
+    }
+
+    // MARK: Transactions
+
+    /// Calls `body` with a connection that sees one state of the tables and cannot change them.
+    package func read<Result>(_ body: (SQLiteConnection) throws -> Result) throws(LedgerError) -> Result {
+        try whileOpen {
+            let reader = try idleReaders.withLock { $0.popLast() } ?? openReader()
+            defer { idleReaders.withLock { $0.append(reader) } }
+            return try reader.transaction(isChange: false, body)
+        }
+    }
+
+    /// Calls `body` in a transaction, which is rolled back if `body` throws.
+    package func write<Result>(
+        _ durability: Durability, _ body: (SQLiteConnection) throws -> Result
+    ) throws(LedgerError) -> Result {
+        // Results stay in this thread, so the region that they belong to does not matter.
+        try whileOpen {
+            try connections.withLock { connections in
+                UncheckedResult(value: try Self.write(&connections, durability, body))
+            }
+        }.value
+    }
+
+    /// Makes all transactions durable.
+    package func sync() throws(LedgerError) {
+        guard connections.withLock({ $0?.isUnsynced ?? false }) else { return }
+        try write(.full) { try $0.run("UPDATE ledger SET syncs = syncs + 1") }
+    }
+
+    private static func write<Result>(
+        _ connections: inout Connections?, _ durability: Durability, _ body: (SQLiteConnection) throws -> Result
+    ) throws -> Result {
+        guard let writer = connections?.writer else { throw LedgerError(.closed, "the ledger is closed") }
+        do {
+            if durability == .full, connections?.mayHaveGap == true {
+                try writer.checkpoint(emptyingLog: true)
+                connections?.mayHaveGap = false
+            }
+            if connections?.durability != durability {
+                try writer.execute("PRAGMA synchronous = \(durability == .full ? "FULL" : "NORMAL")")
+                connections?.durability = durability
+            }
+            let result = try writer.transaction(isChange: true, body)
+            connections?.isUnsynced = durability == .normal
+            if writer.logPages >= Self.longLog, (try? writer.checkpoint(emptyingLog: false)) == nil {
+                connections?.mayHaveGap = true
+            }
+            return result
+        } catch {
+            if (error as? SQLiteError)?.isFailedCall == true { connections?.mayHaveGap = true }
+            throw error
+        }
+    }
+
+    /// The pages of a log that is copied into the database.
+    private static var longLog: Int { 1000 }
+
+    private func whileOpen<Result>(_ body: () throws -> Result) throws(LedgerError) -> Result {
+        pthread_rwlock_rdlock(closing)
+        defer { pthread_rwlock_unlock(closing) }
+        guard !isClosed.load(ordering: .relaxed) else { throw LedgerError(.closed, "the ledger is closed") }
+        do {
+            return try body()
+        } catch {
+            throw LedgerError(error)
+        }
+    }
+
+    // MARK: Opening and closing
+
+    /// Waits for running transactions, and closes the database. Later calls fail.
+    package func close() {
+        pthread_rwlock_wrlock(closing)
+        defer { pthread_rwlock_unlock(closing) }
+        isClosed.store(true, ordering: .relaxed)
+        disconnect(emptyingLog: true)
+    }
+
+    /// Puts the database aside, because its contents are damaged, and begins an empty one.
+    package func replaceDamaged() throws(LedgerError) {
+        pthread_rwlock_wrlock(closing)
+        defer { pthread_rwlock_unlock(closing) }
+        guard !isClosed.load(ordering: .relaxed) else { return }
+        disconnect(emptyingLog: false)
+        // An earlier attempt may have put it aside already.
+        if Files.exists(path) { try Self.putAside(path) }
+        let new = try Self.open(path, owners)
+        connections.withLock { $0 = new }
+    }
+
+    private func disconnect(emptyingLog: Bool) {
+        idleReaders.withLock { $0.removeAll() }
+        connections.withLock { connections in
+            if emptyingLog { try? connections?.writer.checkpoint(emptyingLog: true) }
+            connections = nil
+        }
+    }
+
+    private static func open(_ path: String, _ owners: [Tables]) throws(LedgerError) -> Connections {
+        do {
+            let writer = try SQLiteConnection(path: path, creating: true)
+            try writer.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
+            try setUp(writer)
+            let identity = try writer.transaction(isChange: true) { connection in
+                try migrate(connection, owners)
+                return try readIdentity(connection)
+            }
+            return Connections(writer: writer, identity: identity, durability: .full)
+        } catch {
+            throw LedgerError(error)
+        }
+    }
+
+    private static func setUp(_ connection: SQLiteConnection) throws {
+        try connection.keepLog()
+        try connection.execute(
+            "PRAGMA journal_size_limit = \(16 << 20); PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY")
+    }
+
+    private func openReader() throws -> SQLiteConnection {
+        guard let identity = connections.withLock({ $0?.identity }) else { throw LedgerError(.closed, "the ledger is closed") }
+        let reader = try SQLiteConnection(path: path, creating: false)
+        try Self.setUp(reader)
+        try reader.execute("PRAGMA query_only = 1")
+        // The file at the path may be another one meanwhile.
+        guard try Self.readIdentity(reader) == identity else { throw LedgerError(.failure, "the database was replaced") }
+        return reader
+    }
+
+    private static func readIdentity(_ connection: SQLiteConnection) throws -> Int64 {
+        try connection.first("SELECT identity FROM ledger") { try $0.value(0) } ?? 0
+    }
+
+    private static func migrate(_ connection: SQLiteConnection, _ owners: [Tables]) throws {
+        try connection.execute(
+            """
+            CREATE TABLE IF NOT EXISTS ledger (identity INTEGER NOT NULL, syncs INTEGER NOT NULL);
+            INSERT INTO ledger SELECT random(), 0 WHERE NOT EXISTS (SELECT 1 FROM ledger);
+            CREATE TABLE IF NOT EXISTS owners (owner TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID;
+            """)
+        for tables in owners {
+            let version =
+                try connection.first("SELECT version FROM owners WHERE owner = ?", [tables.owner]) { try $0.value(0) as Int64 }
+                ?? 0
+            guard (0...Int64(tables.steps.count)).contains(version) else {
+                throw LedgerError(.damage, "the tables of \(tables.owner) have the unknown version \(version)")
+            }
+            guard version < tables.steps.count else { continue }
+            for step in tables.steps.dropFirst(Int(version)) { try connection.execute(step) }
+            try connection.run("INSERT OR REPLACE INTO owners VALUES (?, ?)", [tables.owner, tables.steps.count])
+        }
+    }
+
+    /// Renames the files of a database that no connection has open.
+    private static func putAside(_ path: String) throws(LedgerError) {
+        let directory = Files.directory(of: path)
+        for suffix in ["-wal", "-shm", ""] {
+            let aside = "\(directory)/\(damagedFileName)\(suffix)"
+            guard renameat(AT_FDCWD, path + suffix, AT_FDCWD, aside) == 0 || errno == ENOENT else {
+                throw LedgerError(.failure, SystemError.last("rename(\(path + suffix))").description)
+            }
+        }
+    }
+}
+
+private struct UncheckedResult<Value>: @unchecked Sendable {
+    let value: Value
+}
