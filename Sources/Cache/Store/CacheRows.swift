@@ -22,13 +22,10 @@ struct FileName: Sendable, Hashable {
     let fileExtension: String
 }
 
-/// The file of a purged object.
-struct DoomedFile: Sendable {
-    let name: FileName
-    /// Its row in `doomed`; nil if it has none.
-    let number: Int64?
-    /// The sequence of its row in `objects` from before a purge of everything; nil if it has none.
-    let object: Int64?
+/// A purged object, whose file and rows are to be removed.
+struct DoomedObject: Sendable {
+    let sequence: Int64
+    let file: FileName
 }
 
 /// What is stored.

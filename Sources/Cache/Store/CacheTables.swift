@@ -3,7 +3,8 @@ internal import Ledger
 /// The cache's tables in the ledger, and the statements on them, for use within one transaction.
 ///
 /// Rows have sequences: each object and alias a greater one than all before it, also after removals. A purge of everything only
-/// records the latest sequence; rows up to it are as good as removed, and a sweep removes them later.
+/// records the latest sequence, and other purges note the objects that they cover. These rows do not exist for a query, and a sweep
+/// removes them later together with the files.
 struct CacheTables {
     static let owned = Ledger.Tables(
         owner: "cache",
@@ -34,18 +35,26 @@ struct CacheTables {
             );
             CREATE INDEX aliases_by_url ON aliases (url);
             CREATE INDEX aliases_by_object ON aliases (object, former);
-            -- Files of purged objects, to be removed.
-            CREATE TABLE doomed (number INTEGER PRIMARY KEY, id BLOB NOT NULL, extension TEXT NOT NULL);
+            -- Objects that are purged and whose files and rows are not removed yet, by their sequences.
+            CREATE TABLE doomed (object INTEGER PRIMARY KEY, id BLOB NOT NULL, extension TEXT NOT NULL);
 
             CREATE TRIGGER object_added AFTER INSERT ON objects BEGIN
                 UPDATE cache_state SET
                     objects = objects + 1, bytes = bytes + NEW.length, object_space = object_space + NEW.space;
             END;
+            CREATE TRIGGER object_doomed AFTER INSERT ON doomed BEGIN
+                UPDATE cache_state SET
+                    objects = objects - 1,
+                    bytes = bytes - (SELECT length FROM objects WHERE sequence = NEW.object),
+                    object_space = object_space - (SELECT space FROM objects WHERE sequence = NEW.object),
+                    aliases = aliases - (SELECT count(*) FROM aliases WHERE object = NEW.object AND former = 0),
+                    alias_space = alias_space - (SELECT ifnull(sum(space), 0) FROM aliases WHERE object = NEW.object);
+            END;
             CREATE TRIGGER object_removed AFTER DELETE ON objects BEGIN
                 DELETE FROM aliases WHERE object = OLD.sequence;
                 UPDATE cache_state SET
                     objects = objects - 1, bytes = bytes - OLD.length, object_space = object_space - OLD.space
-                WHERE OLD.sequence > emptied;
+                WHERE OLD.sequence > emptied AND OLD.sequence NOT IN (SELECT object FROM doomed);
             END;
             CREATE TRIGGER alias_added AFTER INSERT ON aliases BEGIN
                 UPDATE cache_state SET aliases = aliases + 1, alias_space = alias_space + NEW.space;
@@ -55,7 +64,7 @@ struct CacheTables {
             END;
             CREATE TRIGGER alias_removed AFTER DELETE ON aliases BEGIN
                 UPDATE cache_state SET aliases = aliases - (OLD.former = 0), alias_space = alias_space - OLD.space
-                WHERE OLD.object > emptied;
+                WHERE OLD.object > emptied AND OLD.object NOT IN (SELECT object FROM doomed);
             END;
             """
         ])
@@ -119,8 +128,10 @@ struct CacheTables {
     /// Up to `limit` objects after `sequence`, in the order of the eviction queue.
     func objects(after sequence: Int64, limit: Int) throws -> [ObjectRow] {
         try database.all(
-            "SELECT \(ObjectRow.columns) FROM objects WHERE objects.sequence > max(?, (SELECT emptied FROM cache_state)) "
-                + "ORDER BY objects.sequence LIMIT ?", [sequence, limit]
+            """
+            SELECT \(ObjectRow.columns) FROM objects
+            WHERE sequence > max(?, (SELECT emptied FROM cache_state)) AND \(Self.isLive) ORDER BY sequence LIMIT ?
+            """, [sequence, limit]
         ) { try ObjectRow($0) }
     }
 
@@ -140,7 +151,7 @@ struct CacheTables {
 
     /// Adds an object. Its id must have no live row.
     func insert(_ record: ObjectRecord, _ sequence: Int64) throws {
-        // One from before a purge of everything.
+        // One that is purged and not swept yet.
         try database.run("DELETE FROM objects WHERE id = ?", [record.id.bytes])
         try database.run(
             "INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?)",
@@ -161,8 +172,7 @@ struct CacheTables {
                 (SELECT object, url FROM aliases WHERE key = ? AND object <> ?)
             """, [key, object])
         try database.run(
-            "UPDATE aliases SET key = NULL, former = 1 WHERE key = ? AND object <> ? AND object > (SELECT emptied FROM cache_state)",
-            [key, object])
+            "UPDATE aliases SET key = NULL, former = 1 WHERE key = ? AND object <> ? AND \(Self.leadsToLive)", [key, object])
         try database.run("DELETE FROM aliases WHERE key = ?", [key])
         try database.run(
             "INSERT INTO aliases VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?)",
@@ -187,14 +197,14 @@ struct CacheTables {
     /// longer. An alias that is requested is renewed from time to time and thereby becomes the newest.
     ///
     /// - Returns: The sequence of the last alias that was examined, nil if there was none, and the removed objects. Their files
-    ///   follow with ``filesToSweep(limit:)``.
+    ///   follow with ``objectsToSweep(limit:)``.
     func deleteOldestAliases(
         after sequence: Int64, limit: Int, unless isInUse: (AliasKey) -> Bool
     ) throws -> (last: Int64?, objects: [ObjectRow]) {
         let rows = try database.all(
             """
             SELECT sequence, key, object FROM aliases
-            WHERE sequence > ? AND object > (SELECT emptied FROM cache_state) ORDER BY sequence LIMIT ?
+            WHERE sequence > ? AND \(Self.leadsToLive) ORDER BY sequence LIMIT ?
             """, [sequence, limit]
         ) { row in
             (sequence: try row.value(0) as Int64, key: try row.value(1) as [UInt8]?, object: try row.value(2) as Int64)
@@ -211,34 +221,41 @@ struct CacheTables {
         }
         for object in unreferenced {
             try database.run(
-                "INSERT INTO doomed (id, extension) VALUES (?, ?)", [object.record.id.bytes, object.record.fileExtension])
+                "INSERT INTO doomed SELECT sequence, id, extension FROM objects WHERE sequence = ?", [object.sequence])
         }
-        try delete(unreferenced.map(\.sequence))
         return (rows.last?.sequence, unreferenced)
     }
 
-    /// Up to `limit` files to remove: those of purged objects.
-    func filesToSweep(limit: Int) throws -> [DoomedFile] {
-        let doomed = try database.all("SELECT id, extension, number FROM doomed ORDER BY number LIMIT ?", [limit]) { row in
-            DoomedFile(name: try FileName(row, from: 0), number: try row.value(2), object: nil)
+    /// Up to `limit` purged objects.
+    func objectsToSweep(limit: Int) throws -> [DoomedObject] {
+        for sql in [
+            "SELECT object, id, extension FROM doomed LIMIT ?",
+            "SELECT sequence, id, extension FROM objects WHERE sequence <= (SELECT emptied FROM cache_state) LIMIT ?",
+        ] {
+            let found = try database.all(sql, [limit]) {
+                DoomedObject(sequence: try $0.value(0), file: try FileName($0, from: 1))
+            }
+            if !found.isEmpty { return found }
         }
-        guard doomed.isEmpty else { return doomed }
-        return try database.all(
-            """
-            SELECT id, extension, sequence FROM objects
-            WHERE sequence <= (SELECT emptied FROM cache_state) ORDER BY sequence LIMIT ?
-            """, [limit]
-        ) { row in DoomedFile(name: try FileName(row, from: 0), number: nil, object: try row.value(2)) }
+        return []
     }
 
-    /// Forgets files that were removed.
-    func deleteSwept(_ files: [DoomedFile]) throws {
-        for number in files.compactMap(\.number) { try database.run("DELETE FROM doomed WHERE number = ?", [number]) }
-        try delete(files.compactMap(\.object))
+    /// Removes the rows of purged objects, whose files are removed.
+    func deleteSwept(_ objects: [DoomedObject]) throws {
+        try delete(objects.map(\.sequence))
+        for object in objects { try database.run("DELETE FROM doomed WHERE object = ?", [object.sequence]) }
     }
 
-    /// Rows of an earlier purge of everything do not exist for a query.
-    fileprivate static let isLive = "objects.sequence > (SELECT emptied FROM cache_state)"
+    /// Whether an object is not purged.
+    fileprivate static let isLive = """
+        objects.sequence > (SELECT emptied FROM cache_state)
+        AND NOT EXISTS (SELECT 1 FROM doomed WHERE doomed.object = objects.sequence)
+        """
+    /// Whether the object of an alias is not purged.
+    fileprivate static let leadsToLive = """
+        aliases.object > (SELECT emptied FROM cache_state)
+        AND NOT EXISTS (SELECT 1 FROM doomed WHERE doomed.object = aliases.object)
+        """
 }
 
 // MARK: - Purges
@@ -254,7 +271,7 @@ extension CacheTables {
     }
 
     /// Removes what a purge covers: aliases, and the objects that these lead or led to, unless another alias leads to the object
-    /// or it was uploaded. Files follow with ``filesToSweep(limit:)``.
+    /// or it was uploaded. Files follow with ``objectsToSweep(limit:)``.
     ///
     /// - Parameter sequence: The latest sequence.
     func purge(_ scope: PurgeScope, _ sequence: Int64) throws -> Purged {
@@ -269,15 +286,16 @@ extension CacheTables {
             return purged
         }
         let (objects, aliases) = Self.conditions(scope)
-        let last = try database.first("SELECT ifnull(max(number), 0) FROM doomed") { try $0.value(0) as Int64 } ?? 0
+        let ids = try database.all(
+            "SELECT id FROM objects WHERE \(objects.sql) LIMIT \(Self.manyObjects)", objects.arguments
+        ) { try $0.digest(0) as ObjectID }
+        purged.objects = ids.count < Self.manyObjects ? Set(ids) : nil
         try database.run(
-            "INSERT INTO doomed (id, extension) SELECT id, extension FROM objects WHERE \(objects.sql)", objects.arguments)
-        let count = database.changedRows
-        try database.run("DELETE FROM objects WHERE \(objects.sql)", objects.arguments)
-        if let aliases { try database.run("DELETE FROM aliases WHERE \(aliases.sql)", aliases.arguments) }
-        purged.objects =
-            count > Self.manyObjects
-            ? nil : Set(try database.all("SELECT id FROM doomed WHERE number > ?", [last]) { try $0.digest(0) as ObjectID })
+            "INSERT INTO doomed SELECT sequence, id, extension FROM objects WHERE \(objects.sql)", objects.arguments)
+        // The rest leads to objects that stay.
+        if let aliases {
+            try database.run("DELETE FROM aliases WHERE \(aliases.sql) AND \(Self.leadsToLive)", aliases.arguments)
+        }
         return purged
     }
 
@@ -293,7 +311,7 @@ extension CacheTables {
             let referenced = try number(
                 """
                 SELECT count(*) FROM (
-                    SELECT DISTINCT object FROM aliases WHERE object > (SELECT emptied FROM cache_state) AND former = 0)
+                    SELECT DISTINCT object FROM aliases WHERE former = 0 AND \(Self.leadsToLive))
                 """, [])
             purged.renditions = totals.aliases + totals.objects - referenced
             purged.bytes = totals.bytes
@@ -301,8 +319,8 @@ extension CacheTables {
         }
         purged.bytes = try number("SELECT ifnull(sum(length), 0) FROM objects WHERE \(objects.sql)", objects.arguments)
         if let aliases {
-            let live = "former = 0 AND object > (SELECT emptied FROM cache_state)"
-            purged.renditions = try number("SELECT count(*) FROM aliases WHERE \(live) AND \(aliases.sql)", aliases.arguments)
+            purged.renditions = try number(
+                "SELECT count(*) FROM aliases WHERE former = 0 AND \(Self.leadsToLive) AND \(aliases.sql)", aliases.arguments)
         } else {
             purged.renditions = try number(
                 """
@@ -343,6 +361,6 @@ extension CacheTables {
         return ((objects, aliases.arguments + aliases.arguments), aliases)
     }
 
-    /// Above this, the ids of removed objects are not listed.
-    private static var manyObjects: Int64 { 4096 }
+    /// From this number on, the ids of purged objects are not listed.
+    private static var manyObjects: Int { 4096 }
 }

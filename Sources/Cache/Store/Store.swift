@@ -373,7 +373,7 @@ final class Store: Sendable {
 
     // MARK: Purging
 
-    /// Removes what a purge covers, durably. The files follow with ``sweep()``.
+    /// Removes what a purge covers, durably. Files, and the rows of objects, follow with ``sweep()``.
     ///
     /// - Parameter inForce: Called under the lock, after the rows were removed or hidden.
     /// - Returns: What was removed, and the error if the purge is not durable, such as after ``close()``. It is in force
@@ -422,24 +422,24 @@ final class Store: Sendable {
         }
     }
 
-    /// Removes a bounded number of the files of purged objects.
+    /// Removes the files and rows of a bounded number of purged objects.
     ///
     /// - Returns: Whether there may be more.
     func sweep() -> Bool {
         state.withLock { state in
             guard !state.isClosed, state.failure == nil,
-                let files = try? ledger.read({ try CacheTables($0).filesToSweep(limit: Self.filesPerSweep) })
+                let doomed = try? ledger.read({ try CacheTables($0).objectsToSweep(limit: Self.objectsPerSweep) })
             else { return false }
-            let removed = files.filter { file in
-                switch isKnown(file.name) {
+            let removed = doomed.filter { object in
+                switch isKnown(object.file) {
                 // It was published again.
                 case true?: true
-                case false?: (try? directory.objects.remove(file.name.id, file.name.fileExtension)) != nil
+                case false?: (try? directory.objects.remove(object.file.id, object.file.fileExtension)) != nil
                 case nil: false
                 }
             }
             guard !removed.isEmpty, (try? change(&state) { try $0.deleteSwept(removed) }) != nil else { return false }
-            return removed.count == Self.filesPerSweep
+            return removed.count == Self.objectsPerSweep
         }
     }
 
@@ -566,5 +566,5 @@ final class Store: Sendable {
         }
     }
 
-    private static var filesPerSweep: Int { 256 }
+    private static var objectsPerSweep: Int { 256 }
 }
