@@ -120,7 +120,7 @@ let package = Package(
         .target(
             name: "Prewarm",
             dependencies: [
-                "Renditions", "Sandbox", "Fetch", "Cache", "Cluster", "Markup", "CCurl", "Curl", "CLinux", "CZlib",
+                "Renditions", "Sandbox", "Fetch", "Cache", "Cluster", "Ledger", "Markup", "CCurl", "Curl", "CZlib",
                 "PrometheusMetrics", "Digests", "SystemIO",
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -218,7 +218,7 @@ let package = Package(
         .testTarget(
             name: "PrewarmTests",
             dependencies: [
-                "Prewarm", "Fetch", "PrometheusMetrics", "SystemIO", "TestSupport",
+                "Prewarm", "Fetch", "Ledger", "PrometheusMetrics", "SystemIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),

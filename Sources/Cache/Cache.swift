@@ -36,7 +36,7 @@ package final class Cache: RenditionCache {
     ///   - owners: The other owners of tables in its database.
     ///   - report: Receives events that an operator should know, on any thread; it must not block.
     /// - Throws: ``CacheError/invalidSetting(name:reason:)``, ``CacheError/directoryInUse(path:holder:)``,
-    ///   ``CacheError/directoryUnusable(path:cause:)``, ``CacheError/ledgerUnusable(path:cause:)``.
+    ///   ``CacheError/directoryUnusable(path:cause:)``, ``CacheError/ledgerUnusable(path:cause:)``, ``CacheError/noThread``.
     package convenience init(
         configuration: CacheConfiguration, owners: [Ledger.Tables] = [], clock: CacheClock = .system,
         report: @escaping @Sendable (CacheEvent) -> Void = { _ in }
@@ -63,7 +63,11 @@ package final class Cache: RenditionCache {
         purger = Purger(context)
         let housekeeper = Housekeeper(context, finder: finder, evictor: evictor)
         self.housekeeper = housekeeper
-        if threads.includeHousekeeping { context.housekeeping.start(name: "cache-keeper") { housekeeper.runRound() } }
+        guard threads.includeHousekeeping else { return }
+        if !context.housekeeping.start(name: "cache-keeper", { housekeeper.runRound() }) {
+            close()
+            throw .noThread
+        }
     }
 
     /// Ends the threads after the work they have begun, marks the store as closed in order, and unlocks the directory. From then

@@ -17,6 +17,8 @@ package enum CacheError: Error, Sendable, CustomStringConvertible {
     case stagedFileUnusable(reason: String)
     /// The purge is in force, but a restart may undo it.
     case purgeNotDurable(cause: String)
+    /// The machine has no thread for the cache.
+    case noThread
     /// The cache is closed.
     case closed
 
@@ -36,6 +38,8 @@ package enum CacheError: Error, Sendable, CustomStringConvertible {
             "the staged rendition cannot be published: \(reason)"
         case .purgeNotDurable(let cause):
             "the purge is in force but could not be written to disk, so a restart may undo it: \(cause)"
+        case .noThread:
+            "the cache cannot start a thread; the process or the user has too many"
         case .closed:
             "the cache is closed"
         }

@@ -35,13 +35,16 @@ final class RepeatingThread: @unchecked Sendable {
     /// Starts the thread, which begins the first round at once. Must be called once.
     ///
     /// - Parameter name: The thread's name in `top`, at most 15 bytes.
-    func start(name: String, _ round: @escaping @Sendable () -> Void) {
+    /// - Returns: False if the machine has no thread.
+    @discardableResult
+    func start(name: String, _ round: @escaping @Sendable () -> Void) -> Bool {
         let thread = SystemThread.start(name: name) {
             repeat { round() } while self.waitForNextRound()
         }
         pthread_mutex_lock(mutex)
         self.thread = thread
         pthread_mutex_unlock(mutex)
+        return thread != nil
     }
 
     /// Starts the next round now, or after the current one.

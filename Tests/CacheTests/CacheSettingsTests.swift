@@ -83,7 +83,7 @@ import Testing
         let errors: [CacheError] = [
             .directoryInUse(path: "/p", holder: "process 7"), .directoryUnusable(path: "/p", cause: cause),
             .ledgerUnusable(path: "/p", cause: "x"), .stagingFailed(cause), .stagedFileUnusable(reason: "it is empty"),
-            .purgeNotDurable(cause: "\(cause)"), .closed,
+            .purgeNotDurable(cause: "\(cause)"), .noThread, .closed,
         ]
         #expect(Set(errors.map(\.description)).count == errors.count)
         #expect(errors[0].description.contains("/p") && errors[0].description.contains("process 7"))

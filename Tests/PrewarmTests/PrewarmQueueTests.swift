@@ -1,3 +1,4 @@
+import Ledger
 import Logging
 import PrometheusMetrics
 import Synchronization
@@ -15,14 +16,17 @@ import Testing
     }
 
     /// A queue that does not start its jobs.
-    private func queue(urls: Int = 10, jobs: Int = 200) -> PrewarmQueue {
+    private func queue(urls: Int = 10, jobs: Int = 200) throws -> PrewarmQueue {
         var limits = PrewarmQueue.Limits(concurrency: 2, urls: urls)
         limits.jobs = jobs
         return PrewarmQueue(
-            limits: limits, journal: PrewarmJournal(cacheDirectory: directory.path),
-            threads: WorkThreads(count: 1, limit: 8, name: "journal"),
+            limits: limits, tables: try tables(), threads: WorkThreads(count: 1, limit: 8, name: "prewarm"),
             meter: LabelledCounter(Families.prewarmed, label: "result", factory: PrometheusRegistry([])),
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
+    }
+
+    private func tables() throws -> PrewarmTables {
+        PrewarmTables(try Ledger(directory: directory.path, owners: [PrewarmTables.owned]))
     }
 
     private func order(_ number: Int, _ count: Int) -> PrewarmJob.Order {
@@ -33,7 +37,7 @@ import Testing
     }
 
     @Test func aJobThatWouldExceedTheLimitOfPendingEntriesIsRefused() throws {
-        let queue = queue(urls: 10)
+        let queue = try queue(urls: 10)
         try queue.add(order(1, 6))
         #expect(throws: PrewarmQueue.Refusal.full(waiting: 6, limit: 10)) { try queue.add(order(2, 5)) }
         #expect(queue.waiting == 6 && queue.job(order(2, 5).id) == nil)
@@ -42,7 +46,7 @@ import Testing
     }
 
     @Test func aCancelledJobMakesRoomForAnother() throws {
-        let queue = queue(urls: 3)
+        let queue = try queue(urls: 3)
         try queue.add(order(1, 3))
         let job = try #require(queue.job(order(1, 3).id))
         queue.cancel(job)
@@ -51,13 +55,13 @@ import Testing
     }
 
     @Test func aQueueThatStopsRefusesJobs() throws {
-        let queue = queue()
+        let queue = try queue()
         queue.stop()
         #expect(throws: PrewarmQueue.Refusal.stopping) { try queue.add(order(1, 1)) }
     }
 
     @Test func theOldestFinishedJobsAreForgottenAndUnfinishedOnesNever() throws {
-        let queue = queue(jobs: 2)
+        let queue = try queue(jobs: 2)
         for number in 1...3 { try queue.add(order(number, 1)) }
         // Nothing is finished, so nothing can be forgotten.
         #expect((1...3).allSatisfy { queue.job(order($0, 1).id) != nil })
@@ -65,13 +69,13 @@ import Testing
         try queue.add(order(4, 1))
         #expect([1, 4].allSatisfy { queue.job(order($0, 1).id) != nil })
         #expect([2, 3].allSatisfy { queue.job(order($0, 1).id) == nil })
-        #expect(directory.names(in: "prewarm") == [1, 4].map { order($0, 1).id + ".ndjson" })
+        #expect(try tables().load().jobs.map(\.order.id) == [1, 4].map { order($0, 1).id })
     }
 
     @Test func aJobThatCannotBeWrittenIsRefusedAndLeavesNothingPending() throws {
-        // A file where the folder of the journal would be.
-        try directory.write("prewarm", "")
-        let queue = queue()
+        let database = try SQLiteConnection(path: directory.path("ledger.sqlite"))
+        let queue = try queue()
+        try database.execute("CREATE TRIGGER full BEFORE INSERT ON jobs BEGIN SELECT RAISE(ABORT, 'full'); END")
         let refusal = #expect(throws: PrewarmQueue.Refusal.self) { try queue.add(order(1, 2)) }
         guard case .notStored(let cause)? = refusal else {
             Issue.record("\(String(describing: refusal))")
@@ -84,13 +88,11 @@ import Testing
         let order = PrewarmJob.Order(
             id: String(repeating: "a", count: 32), entries: [PrewarmEntry(url: "https://a.test/0.gif")], retries: 0,
             concurrency: 1, callback: "https://hooks.test/")
-        let journal = PrewarmJournal(cacheDirectory: directory.path)
-        try journal.create(order)
-        try journal.note(0, PrewarmOutcome(kind: .new), of: order.id)
-        try journal.close(order.id)
-        let file = "prewarm/\(order.id).ndjson"
+        let tables = try tables()
+        try tables.create(order)
+        try tables.note(0, PrewarmOutcome(kind: .new), of: order.id)
         for isReported in [false, true] {
-            let queue = queue()
+            let queue = try queue()
             queue.restore()
             let reported = Mutex<[String]>([])
             queue.start({ preconditionFailure("there is nothing to process") }, describe: { _ in .init(code: "", detail: "") })
@@ -100,18 +102,17 @@ import Testing
                 queue.noteReported(job)
             }
             #expect(reported.withLock { $0 } == (isReported ? [] : [order.id]))
-            try await waitUntil("the note in the journal") { try directory.text(file).contains("reported") }
+            try await waitUntil("the note on disk") { tables.load().jobs.first?.takeReport() == false }
         }
     }
 
     @Test func cancellingAJobThatHasEndedChangesNothing() throws {
         let order = order(1, 1)
-        let journal = PrewarmJournal(cacheDirectory: directory.path)
-        try journal.create(order)
-        try journal.note(0, PrewarmOutcome(kind: .new), of: order.id)
-        try journal.close(order.id)
+        let tables = try tables()
+        try tables.create(order)
+        try tables.note(0, PrewarmOutcome(kind: .new), of: order.id)
         for _ in 0..<2 {
-            let queue = queue()
+            let queue = try queue()
             queue.restore()
             let job = try #require(queue.job(order.id))
             #expect(job.progress.state == .done)
@@ -120,11 +121,11 @@ import Testing
     }
 
     @Test func pendingEntriesAreLoadedFromDisk() throws {
-        let first = queue()
+        let first = try queue()
         try first.add(order(1, 3))
         first.cancel(try #require(first.job(order(1, 3).id)))
         try first.add(order(2, 4))
-        let second = queue()
+        let second = try queue()
         second.restore()
         #expect(second.waiting == 4)
         #expect(second.job(order(1, 3).id)?.progress.state == .cancelled)

@@ -6,7 +6,7 @@ internal import SystemIO
 ///
 ///     <directory>/
 ///       lock              locked with flock(2) by the server that uses the directory, whose process id it contains
-///       ledger.sqlite     everything that is known about the objects, with SQLite's log beside it
+///       ledger.sqlite     everything that is known about the objects, and other owners' tables, with SQLite's log beside it
 ///       objects/ab/cd….mp4  one rendition per file: exactly its bytes, named by its 64-digit id
 ///       staging/          renditions being written, on file systems without O_TMPFILE; emptied at the start
 ///       reserve           space that a purge on a full disk gives up

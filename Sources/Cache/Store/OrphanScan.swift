@@ -7,6 +7,8 @@ internal import SystemIO
 struct OrphanScan: Sendable {
     /// The next of the 256 directories.
     private var next = 0
+    /// See ``Store/scanNumber``.
+    private var begun = 0
 
     /// The names after which a part ends.
     private static var namesPerPart: Int { 10_000 }
@@ -16,10 +18,11 @@ struct OrphanScan: Sendable {
     /// - Returns: The number of removed files, and whether there are more directories.
     mutating func continueScan(of store: Store, unless isEnding: () -> Bool) -> (removed: Int64, continues: Bool) {
         var removed: Int64 = 0
-        guard store.needsScan else {
+        guard let number = store.scanNumber else {
             next = 0
             return (removed, false)
         }
+        if next == 0 { begun = number }
         var names = 0
         while next < 256, names < Self.namesPerPart {
             // A directory that cannot be read is compared again later.
@@ -29,7 +32,7 @@ struct OrphanScan: Sendable {
         }
         guard next == 256 else { return (removed, true) }
         next = 0
-        store.finishScan()
+        store.finishScan(begun)
         return (removed, false)
     }
 

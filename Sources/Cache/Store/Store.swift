@@ -22,9 +22,13 @@ final class Store: Sendable {
         /// Objects whose files are removed and whose rows could not be removed yet.
         var removedRows: Set<Int64> = []
         var failure: Failure?
-        /// Whether there may be a file without a row.
-        var needsScan: Bool
+        /// The number of times that a file without a row may have been left, and of those before the start of the latest scan that
+        /// has ended.
+        var doubts: Int
+        var scannedDoubts = 0
         var isClosed = false
+
+        var needsScan: Bool { doubts > scannedDoubts }
     }
 
     /// An error of the ledger, after which nothing is stored until a repair succeeds.
@@ -41,6 +45,8 @@ final class Store: Sendable {
     private let onFailure: @Sendable () -> Void
     private let state: Mutex<State>
     private let knownTotals: Mutex<CacheTotals>
+    /// Why nothing can be stored, apart from the lock, which may be held while a disk syncs.
+    private let knownRefusal: Mutex<UnstoredReason?>
     /// Rows up to this sequence are hidden: an unrecorded purge may cover them.
     private let hidden = Atomic<Int64>(0)
     private let revalidated: Atomic<Int64>
@@ -81,10 +87,11 @@ final class Store: Sendable {
         self.report = report
         self.onFailure = onFailure
         knownTotals = Mutex(state.totals)
+        knownRefusal = Mutex(failure.map { UnstoredReason($0.error) })
         revalidated = Atomic(state.revalidated)
         self.state = Mutex(
             State(
-                sequence: state.sequence, hand: EvictionHand(at: state.hand), failure: failure, needsScan: !state.isClean))
+                sequence: state.sequence, hand: EvictionHand(at: state.hand), failure: failure, doubts: state.isClean ? 0 : 1))
     }
 
     private static func readState(
@@ -104,7 +111,9 @@ final class Store: Sendable {
     func close() {
         state.withLock { state in
             guard !state.isClosed else { return }
+            if !state.unrecorded.isEmpty { _ = try? record(&state) }
             state.isClosed = true
+            knownRefusal.withLock { $0 = .unavailable }
             let (hand, isClean) = (state.hand.position, !state.needsScan && state.removedRows.isEmpty)
             // On a full disk this may fail. Then the next start compares files and rows.
             _ = try? ledger.write(.full) { try CacheTables($0).setClean(isClean, hand: hand) }
@@ -124,14 +133,9 @@ final class Store: Sendable {
         aliasSequence <= revalidated.load(ordering: .relaxed)
     }
 
-    /// Why nothing can be stored; nil if something can.
+    /// Why nothing can be stored; nil if something can. Never waits for a disk.
     var refusal: UnstoredReason? {
-        lost.load(ordering: .relaxed) ? .directoryLost : state.withLock { Self.refusal($0) }
-    }
-
-    private static func refusal(_ state: borrowing State) -> UnstoredReason? {
-        if state.isClosed { return .unavailable }
-        return state.failure.map { UnstoredReason($0.error) }
+        lost.load(ordering: .relaxed) ? .directoryLost : knownRefusal.withLock { $0 }
     }
 
     /// Stops storing if the path no longer leads to the directory. That lasts until a restart: what is in the directory now may be
@@ -204,6 +208,7 @@ final class Store: Sendable {
         guard error.kind != .closed, !state.isClosed else { return }
         if state.failure == nil { report(.storingStopped(cause: error.description)) }
         if state.failure == nil || error.kind == .damage { state.failure = Failure(error: error) }
+        knownRefusal.withLock { $0 = UnstoredReason(error) }
         onFailure()
     }
 
@@ -222,7 +227,7 @@ final class Store: Sendable {
             if isDamaged {
                 guard (try? ledger.replaceDamaged()) != nil else { return false }
                 report(.ledgerReplaced(cause: failure.error.description))
-                state.needsScan = true
+                state.doubts += 1
                 state.unrecorded.removeAll { if case .purge = $0 { true } else { false } }
                 state.removedRows = []
                 state.hand = EvictionHand(at: 0)
@@ -259,6 +264,7 @@ final class Store: Sendable {
     private func endFailure(_ state: inout State) {
         guard state.failure != nil else { return }
         state.failure = nil
+        knownRefusal.withLock { $0 = nil }
         report(.storingResumed)
     }
 
@@ -280,7 +286,7 @@ final class Store: Sendable {
         _ job: PublishJob, _ record: ObjectRecord, if isWanted: () -> Bool
     ) throws(UnstoredReason) -> CommittedObject {
         try state.withLock { state throws(UnstoredReason) in
-            if let refusal = Self.refusal(state) { throw refusal }
+            if let refusal { throw refusal }
             guard isWanted() else { throw .purged }
             let present: ObjectRow?
             do throws(LedgerError) {
@@ -329,7 +335,7 @@ final class Store: Sendable {
         _ alias: AliasRecord?, to object: StoredObject, if isWanted: () -> Bool
     ) throws(UnstoredReason) -> Int64? {
         try state.withLock { state throws(UnstoredReason) in
-            if let refusal = Self.refusal(state) { throw refusal }
+            if let refusal { throw refusal }
             guard isWanted() else { throw .purged }
             let present = try? ledger.read { try CacheTables($0).objectRow(object.record.id) }
             guard let present, present.sequence == object.sequence else { return nil }
@@ -527,7 +533,7 @@ final class Store: Sendable {
 
     /// Removes a file. If that fails, a scan removes it, unless a row leads to it again.
     private func removeFile(_ name: FileName, _ state: inout State) {
-        if (try? directory.objects.remove(name.id, name.fileExtension)) == nil { state.needsScan = true }
+        if (try? directory.objects.remove(name.id, name.fileExtension)) == nil { state.doubts += 1 }
     }
 
     /// Whether there is a row for a file; nil if the ledger cannot be read.
@@ -542,10 +548,15 @@ final class Store: Sendable {
     // MARK: Files without rows
 
     /// Whether there may be files without rows; see ``OrphanScan``.
-    var needsScan: Bool { state.withLock { $0.needsScan && !$0.isClosed && $0.failure == nil } }
+    var needsScan: Bool { scanNumber != nil }
 
-    func finishScan() {
-        state.withLock { $0.needsScan = false }
+    /// Identifies a scan that begins now; nil if there is nothing to do, or not yet.
+    var scanNumber: Int? {
+        state.withLock { $0.needsScan && !$0.isClosed && $0.failure == nil ? $0.doubts : nil }
+    }
+
+    func finishScan(_ number: Int) {
+        state.withLock { $0.scannedDoubts = max($0.scannedDoubts, number) }
     }
 
     /// Removes a file unless there is a row for it. Returns whether it was removed.

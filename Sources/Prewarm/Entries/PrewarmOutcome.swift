@@ -50,7 +50,7 @@ package struct PrewarmOutcome: Sendable, Hashable, Codable {
     /// The bytes by which the rendition is smaller than its source.
     package var saved: Int { max(0, sourceBytes - bytes) }
 
-    /// Reads an outcome from a journal or a server's report.
+    /// Reads an outcome from the database or a server's report.
     ///
     /// - Throws: An error for byte counts out of range, which sums over outcomes could not hold.
     package init(from decoder: any Decoder) throws {

@@ -1,3 +1,4 @@
+internal import Ledger
 package import Logging
 package import PrometheusMetrics
 package import Renditions
@@ -56,17 +57,15 @@ package final class PrewarmQueue: Sendable {
     private let meter: LabelledCounter
     private let logger: Logger
     private let state = Mutex(State())
-    /// Locked during disk writes, so only threads that may block lock it.
-    private let journal: Mutex<PrewarmJournal>
+    private let tables: PrewarmTables
     /// A single thread, so that outcomes are written in order.
     private let threads: WorkThreads
 
     package init(
-        limits: Limits, journal: sending PrewarmJournal, threads: WorkThreads, meter: LabelledCounter,
-        logger: Logger
+        limits: Limits, tables: PrewarmTables, threads: WorkThreads, meter: LabelledCounter, logger: Logger
     ) {
         self.limits = limits
-        self.journal = Mutex(journal)
+        self.tables = tables
         self.threads = threads
         self.meter = meter
         self.logger = logger
@@ -74,11 +73,9 @@ package final class PrewarmQueue: Sendable {
 
     /// Restores the jobs of an earlier process from disk. Blocks; called before the server accepts requests.
     package func restore() {
-        let (jobs, damages) = journal.withLock { $0.load() }
-        for damage in damages {
-            logger.warning(
-                damage.isDropped ? "a damaged prewarm job was dropped" : "a prewarm job is damaged",
-                metadata: ["file": "\(damage.file)", "cause": "\(damage.cause)"])
+        let (jobs, dropped) = tables.load()
+        for (id, cause) in dropped {
+            logger.warning("a damaged prewarm job was dropped", metadata: ["job": "\(id)", "cause": "\(cause)"])
         }
         let open = jobs.reduce(0) { $0 + $1.remaining }
         if open > 0 { logger.info("prewarming continues", metadata: ["urls": "\(open)"]) }
@@ -109,7 +106,7 @@ package final class PrewarmQueue: Sendable {
     /// once; a thread writes.
     package func noteReported(_ job: PrewarmJob) {
         let id = job.order.id
-        _ = threads.submit { self.write { try $0.noteReported(id) } }
+        _ = threads.submit { self.write { tables throws(LedgerError) in try tables.noteReported(id) } }
     }
 
     /// Starts no more entries and cancels those in progress. They are pending again after the next start.
@@ -140,20 +137,19 @@ package final class PrewarmQueue: Sendable {
             return nil
         }
         if let refusal { throw refusal }
-        let failure: Refusal? = journal.withLock { journal in
-            do {
-                try journal.create(order)
-                return nil
-            } catch {
-                return .notStored(cause: "\(error)")
-            }
+        var failure: Refusal?
+        do throws(LedgerError) {
+            try tables.create(order)
+        } catch {
+            failure = .notStored(cause: error.description)
         }
+        let isRefused = failure != nil
         let forgotten = state.withLock { state in
             state.arriving -= order.entries.count
-            if failure == nil { state.jobs.append(PrewarmJob(order)) }
+            if !isRefused { state.jobs.append(PrewarmJob(order)) }
             return state.forgetOldest(beyond: limits.jobs)
         }
-        for id in forgotten { write { try $0.remove(id) } }
+        for id in forgotten { tables.remove(id) }
         if let failure { throw failure }
         wake()
     }
@@ -161,7 +157,7 @@ package final class PrewarmQueue: Sendable {
     /// Cancels a job that has not ended. Blocks for a write.
     package func cancel(_ job: PrewarmJob) {
         guard job.cancel() else { return }
-        write { try $0.noteCancelled(job.order.id) }
+        write { tables throws(LedgerError) in try tables.noteCancelled(job.order.id) }
     }
 
     // MARK: Runners
@@ -187,12 +183,7 @@ package final class PrewarmQueue: Sendable {
             guard let outcome else { continue }
             meter.increment(outcome.kind.rawValue)
             let (id, isOver) = (job.order.id, job.isOver)
-            _ = threads.submit {
-                self.write { journal in
-                    try journal.note(number, outcome, of: id)
-                    if isOver { try journal.close(id) }
-                }
-            }
+            _ = threads.submit { self.write { tables throws(LedgerError) in try tables.note(number, outcome, of: id) } }
             if job.takeReport() { state.withLock { $0.report }?(job) }
             if isOver { logger.info("prewarmed", metadata: ["job": "\(id)", "urls": "\(job.order.entries.count)"]) }
         }
@@ -212,14 +203,12 @@ package final class PrewarmQueue: Sendable {
         }
     }
 
-    private func write(_ body: @Sendable (PrewarmJournal) throws -> Void) {
-        journal.withLock { journal in
-            do {
-                try body(journal)
-            } catch {
-                // The job continues; after a restart some entries are processed again, as hits.
-                logger.warning("a prewarm job cannot be written to disk", metadata: ["cause": "\(error)"])
-            }
+    private func write(_ body: (PrewarmTables) throws(LedgerError) -> Void) {
+        do throws(LedgerError) {
+            try body(tables)
+        } catch {
+            // The job continues; after a restart some entries are processed again, as hits.
+            logger.warning("a prewarm job cannot be written to disk", metadata: ["cause": "\(error)"])
         }
     }
 }

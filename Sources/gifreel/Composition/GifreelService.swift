@@ -63,8 +63,7 @@ package final class GifreelService: Sendable {
         do {
             threads = WorkThreads(count: 1, limit: 64, name: "gifreel-admin")
             prewarm = PrewarmQueue(
-                limits: configuration.prewarm, journal: PrewarmJournal(cacheDirectory: configuration.cache.directory),
-                threads: threads,
+                limits: configuration.prewarm, tables: PrewarmTables(core.cache.ledger), threads: threads,
                 meter: LabelledCounter(
                     Families.prewarmed, label: "result", values: ["hit", "new", "failed"], factory: registry),
                 logger: logger)

@@ -3,6 +3,7 @@ internal import Cluster
 internal import Fetch
 internal import Logging
 internal import OTLP
+internal import Prewarm
 internal import PrometheusMetrics
 internal import Renditions
 internal import Sandbox
@@ -41,7 +42,9 @@ final class RenditionCore: Sendable {
         holdsQueue: Bool, logger: Logger, onPrewarm: @escaping @Sendable () -> Void = {}
     ) throws {
         self.clock = clock
-        cache = try Cache(configuration: configuration.cache, clock: clock) { logger.warning("\($0)") }
+        cache = try Cache(configuration: configuration.cache, owners: [PrewarmTables.owned], clock: clock) {
+            logger.warning("\($0)")
+        }
         do {
             fetcher = try Fetcher(configuration: configuration.fetch)
         } catch {

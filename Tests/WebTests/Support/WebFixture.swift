@@ -106,7 +106,7 @@ final class WebFixture: Sendable {
         cacheConfiguration.directory = directory.path
         cacheConfiguration.minFreeBytes = settings.minFreeBytes
         cacheConfiguration.housekeepingInterval = 20
-        cache = try Cache(configuration: cacheConfiguration, clock: settings.cacheClock)
+        cache = try Cache(configuration: cacheConfiguration, owners: [PrewarmTables.owned], clock: settings.cacheClock)
         var fetch = FetchConfiguration()
         fetch.allowPrivate = [try #require(AddressException("127.0.0.1"))]
         fetch.ports = PortSet([1...65_535])
@@ -136,7 +136,7 @@ final class WebFixture: Sendable {
             tier: settings.tier, logger: logger)
         let prewarm = PrewarmQueue(
             limits: PrewarmQueue.Limits(concurrency: 2, urls: settings.prewarmURLs),
-            journal: PrewarmJournal(cacheDirectory: directory.path), threads: admin,
+            tables: PrewarmTables(cache.ledger), threads: admin,
             meter: LabelledCounter(
                 Families.prewarmed, label: "result", values: ["hit", "new", "failed"], factory: registry),
             logger: logger)
