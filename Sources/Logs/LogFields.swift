@@ -8,25 +8,45 @@ struct LogFields {
 
     let level: Logger.Level
     let message: String
-    let metadata: [String: String]
-    /// Seconds since 1970.
-    var time = Glibc.time(nil)
+    let metadata: [String: LogValue]
+    /// Milliseconds since 1970.
+    var time = Self.now
 
     /// The line with its line feed. No value can end the line or add control characters to it.
-    func line(_ format: LogOutput.Format) -> [UInt8] {
+    ///
+    /// - Parameter hasPriority: Whether the line begins with the priority of its level, as journald reads it (sd-daemon(3)).
+    func line(_ format: LogOutput.Format, hasPriority: Bool = false) -> [UInt8] {
+        let prefix = hasPriority ? Array("<\(priority)>".utf8) : []
         switch format {
-        case .text: text
-        case .json: json
+        case .text: return prefix + text
+        case .json: return prefix + json
+        }
+    }
+
+    /// The level as a priority of syslog.
+    private var priority: Int {
+        switch level {
+        case .critical: 2
+        case .error: 3
+        case .warning: 4
+        case .notice: 5
+        case .info: 6
+        case .debug, .trace: 7
         }
     }
 
     private var text: [UInt8] {
-        var line = "\(timestamp) \(level.rawValue) \(Self.label): \(message)"
-        for (name, value) in metadata.sorted(by: { $0.key < $1.key }) { line += " \(name)=\(value)" }
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(line.utf8.count + 1)
-        for scalar in line.unicodeScalars {
+        for scalar in "\(timestamp) \(level.rawValue) \(Self.label): \(message)".unicodeScalars {
             if scalar.isControl { bytes.append(0x20) } else { bytes.append(contentsOf: scalar.utf8) }
+        }
+        for (name, value) in metadata.sorted(by: { $0.key < $1.key }) {
+            bytes.append(contentsOf: " \(name)=".utf8)
+            switch value {
+            case .number(let text): bytes.append(contentsOf: text.utf8)
+            case .text(let text):
+                if text.isWord { bytes.append(contentsOf: text.utf8) } else { Self.append(text, to: &bytes) }
+            }
         }
         bytes.append(UInt8(ascii: "\n"))
         return bytes
@@ -34,15 +54,18 @@ struct LogFields {
 
     private var json: [UInt8] {
         var members = metadata
-        members["time"] = timestamp
-        members["level"] = level.rawValue
-        members["message"] = message
+        members["time"] = .text(timestamp)
+        members["level"] = .text(level.rawValue)
+        members["message"] = .text(message)
         var bytes: [UInt8] = []
         for (name, value) in members.sorted(by: { $0.key < $1.key }) {
             bytes.append(UInt8(ascii: bytes.isEmpty ? "{" : ","))
             Self.append(name, to: &bytes)
             bytes.append(UInt8(ascii: ":"))
-            Self.append(value, to: &bytes)
+            switch value {
+            case .number(let text): bytes.append(contentsOf: text.utf8)
+            case .text(let text): Self.append(text, to: &bytes)
+            }
         }
         bytes.append(contentsOf: "}\n".utf8)
         return bytes
@@ -66,17 +89,47 @@ struct LogFields {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// The form of RFC 3339 in UTC: `1994-11-06T08:49:37Z`.
+    private static var now: Int {
+        var reading = timespec()
+        clock_gettime(CLOCK_REALTIME, &reading)
+        return reading.tv_sec * 1000 + reading.tv_nsec / 1_000_000
+    }
+
+    /// The form of RFC 3339 in UTC: `1994-11-06T08:49:37.123Z`.
     private var timestamp: String {
-        var seconds = time
+        let millisecond = (time % 1000 + 1000) % 1000
+        var seconds = (time - millisecond) / 1000
         var parts = tm()
         gmtime_r(&seconds, &parts)
-        func digits(_ value: Int32, _ width: Int = 2) -> String {
+        func digits(_ value: some BinaryInteger, _ width: Int = 2) -> String {
             let text = String(value)
             return String(repeating: "0", count: max(0, width - text.utf8.count)) + text
         }
         let date = "\(digits(parts.tm_year + 1900, 4))-\(digits(parts.tm_mon + 1))-\(digits(parts.tm_mday))"
-        return "\(date)T\(digits(parts.tm_hour)):\(digits(parts.tm_min)):\(digits(parts.tm_sec))Z"
+        let clock = "\(digits(parts.tm_hour)):\(digits(parts.tm_min)):\(digits(parts.tm_sec))"
+        return "\(date)T\(clock).\(digits(millisecond, 3))Z"
+    }
+}
+
+/// A value of a log line. The caller chooses the form: `"\(count)"` is a text, and `.stringConvertible(count)` a number.
+enum LogValue: Equatable {
+    case text(String)
+    /// The text of a JSON number.
+    case number(String)
+
+    init(_ value: Logger.MetadataValue) {
+        switch value {
+        case .stringConvertible(let number as any BinaryInteger): self = .number(String(number))
+        case .stringConvertible(let number as Double) where number.isFinite: self = .number(String(number))
+        default: self = .text(value.description)
+        }
+    }
+}
+
+extension String {
+    /// Whether the text form of a line has it without quotes.
+    fileprivate var isWord: Bool {
+        !isEmpty && unicodeScalars.allSatisfy { !$0.isControl && $0 != " " && $0 != "\"" && $0 != "=" && $0 != "\\" }
     }
 }
 

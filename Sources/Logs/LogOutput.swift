@@ -1,3 +1,4 @@
+internal import Glibc
 package import Logging
 internal import Synchronization
 internal import SystemIO
@@ -8,13 +9,15 @@ internal import SystemIO
 package final class LogOutput: Sendable {
     /// The form of a line.
     package enum Format: Sendable {
-        /// `time level label: message name=value …`
+        /// `time level label: message name=value …`, where a value that is no single word is in quotes, with the escapes of JSON.
         case text
         /// An object with the members `time`, `level`, `message` and one for each metadata value.
         case json
     }
 
     private let format: Format
+    /// Whether lines begin with their priority, because they go to the journal.
+    private let hasPriorities: Bool
     private let writer: LineWriter?
     /// The index of the level among all levels.
     private let levelIndex: Atomic<Int>
@@ -24,14 +27,20 @@ package final class LogOutput: Sendable {
     /// - Parameters:
     ///   - level: The least severe level of events that are written.
     ///   - descriptor: Standard error by default.
-    package init(format: Format, level: Logger.Level, descriptor: Int32 = 2) {
+    ///   - journalStream: The value of the environment variable `JOURNAL_STREAM`; nil if it is not set.
+    package init(
+        format: Format, level: Logger.Level, descriptor: Int32 = 2,
+        journalStream: String? = getenv("JOURNAL_STREAM").map { String(cString: $0) }
+    ) {
         self.format = format
+        let hasPriorities = JournalStream.isConnected(descriptor, variable: journalStream)
+        self.hasPriorities = hasPriorities
         levelIndex = Atomic(Self.index(of: level))
         writer = try? LineWriter(duplicating: descriptor, name: "gifreel-log") { dropped in
             let fields = LogFields(
                 level: .warning, message: "log lines are missing: they could not be written",
-                metadata: ["count": "\(dropped)"])
-            return fields.line(format)
+                metadata: ["count": .number(String(dropped))])
+            return fields.line(format, hasPriority: hasPriorities)
         }
     }
 
@@ -53,7 +62,7 @@ package final class LogOutput: Sendable {
 
     /// Writes the line of an event.
     fileprivate func append(_ fields: LogFields) {
-        writer?.append(fields.line(format))
+        writer?.append(fields.line(format, hasPriority: hasPriorities))
     }
 
     /// Lines that were dropped since the start, because the reader of a pipe stalled or a write failed.
@@ -86,6 +95,6 @@ private struct LineLogHandler: LogHandler {
     func log(event: LogEvent) {
         let all = metadata.merging(metadataProvider?.get() ?? [:]) { $1 }.merging(event.metadata ?? [:]) { $1 }
         output.append(
-            LogFields(level: event.level, message: event.message.description, metadata: all.mapValues(\.description)))
+            LogFields(level: event.level, message: event.message.description, metadata: all.mapValues { LogValue($0) }))
     }
 }

@@ -6,15 +6,23 @@ import Testing
 
 @Suite("An event is one log line, as text or as JSON") struct LogOutputTests {
     /// What a log writes while `body` uses its logger.
-    private func lines(_ format: LogOutput.Format, _ body: (Logger) -> Void) throws -> String {
-        try linesOfLog(format) { _, logger in body(logger) }
+    private func lines(
+        _ format: LogOutput.Format, journal: (stat) -> String? = { _ in nil }, _ body: (Logger) -> Void
+    ) throws -> String {
+        try linesOfLog(format, journal: journal) { _, logger in body(logger) }
     }
 
     /// The same for a body that uses the log too.
-    private func linesOfLog(_ format: LogOutput.Format, _ body: (LogOutput, Logger) -> Void) throws -> String {
+    ///
+    /// - Parameter journal: The value of `JOURNAL_STREAM`, derived from the status of the log's stream.
+    private func linesOfLog(
+        _ format: LogOutput.Format, journal: (stat) -> String? = { _ in nil }, _ body: (LogOutput, Logger) -> Void
+    ) throws -> String {
         var ends: [Int32] = [0, 0]
         try #require(pipe(&ends) == 0)
-        let log = LogOutput(format: format, level: .info, descriptor: ends[1])
+        var status = stat()
+        try #require(fstat(ends[1], &status) == 0)
+        let log = LogOutput(format: format, level: .info, descriptor: ends[1], journalStream: journal(status))
         close(ends[1])
         body(log, log.makeLogger(metadataProvider: Logger.MetadataProvider { ["request_id": "r1"] }))
         log.close(within: .seconds(10))
@@ -49,8 +57,40 @@ import Testing
 
     @Test func noValueEndsALine() throws {
         let text = try lines(.text) { $0.info("a\nb", metadata: ["cause": "line 1\r\nline 2\u{1b}[0m"]) }
-        #expect(text.hasSuffix("gifreel: a b cause=line 1  line 2 [0m request_id=r1\n"))
+        #expect(text.hasSuffix(#"gifreel: a b cause="line 1\u000d\nline 2\u001b[0m" request_id=r1"# + "\n"))
         #expect(text.split(separator: "\n").count == 1)
+    }
+
+    @Test(arguments: [
+        ("plain", "plain"), ("", #""""#), ("two words", #""two words""#), ("mp4,width=2", #""mp4,width=2""#),
+        (#"a"b\c"#, #""a\"b\\c""#), ("é", "é"), ("12", "12"),
+    ]) func aTextValueIsInQuotesUnlessItIsAWord(_ value: String, _ expected: String) throws {
+        #expect(try lines(.text) { $0.info("m", metadata: ["v": "\(value)"]) }.hasSuffix(" m request_id=r1 v=\(expected)\n"))
+    }
+
+    @Test func numbersAreNumbers() throws {
+        let values: Logger.Metadata = [
+            "count": .stringConvertible(7), "negative": .stringConvertible(Int64(-1)), "took_ms": .stringConvertible(2.5),
+            "none": .stringConvertible(Double.nan), "digits": "42",
+        ]
+        let json = try lines(.json) { $0.info("m", metadata: values) }
+        for member in [#""count":7"#, #""negative":-1"#, #""took_ms":2.5"#, #""none":"nan""#, #""digits":"42""#] {
+            #expect(json.contains("\(member),"), "\(json)")
+        }
+        let text = try lines(.text) { $0.info("m", metadata: values) }
+        #expect(text.hasSuffix(" count=7 digits=42 negative=-1 none=nan request_id=r1 took_ms=2.5\n"))
+    }
+
+    @Test(arguments: [LogOutput.Format.text, .json])
+    func linesOfTheJournalsStreamBeginWithTheirPriority(_ format: LogOutput.Format) throws {
+        func logAll(_ logger: Logger) {
+            for level in Logger.Level.allCases { logger.log(level: level, "m") }
+        }
+        let lines = try lines(format, journal: { "\($0.st_dev):\($0.st_ino)" }, logAll).split(separator: "\n")
+        #expect(lines.map { String($0.prefix(3)) } == ["<6>", "<5>", "<4>", "<3>", "<2>"])
+        // Another stream: the variable was inherited.
+        let others = try self.lines(format, journal: { "\($0.st_dev):\($0.st_ino + 1)" }, logAll).split(separator: "\n")
+        #expect(others.count == 5 && others.allSatisfy { $0.first != "<" })
     }
 
     @Test func aJSONLineIsOneObject() throws {
@@ -77,8 +117,8 @@ import Testing
     }
 
     @Test func theTimeIsInUTC() {
-        let fields = LogFields(level: .info, message: "m", metadata: [:], time: 784_111_777)
-        #expect(String(decoding: fields.line(.text), as: UTF8.self) == "1994-11-06T08:49:37Z info gifreel: m\n")
+        let fields = LogFields(level: .info, message: "m", metadata: [:], time: 784_111_777_042)
+        #expect(String(decoding: fields.line(.text), as: UTF8.self) == "1994-11-06T08:49:37.042Z info gifreel: m\n")
     }
 
     @Test(arguments: [LogOutput.Format.text, .json])

@@ -5,7 +5,8 @@ struct AccessLineEncoder {
     private let format: HTTPAccessLogWriter.Format
     private let includesClientFields: Bool
     private let output = OutputBuffer(capacity: 128 * 1024)
-    private var second = Int.min
+    /// The time of the previous line in milliseconds, and its text, of which most lines change only the digits of milliseconds.
+    private var time = Int.min
     private var timestamp: [UInt8] = []
     /// The address of the previous line, and its text: behind a proxy all requests may have the same.
     private var latest: (address: IPAddress, text: [UInt8])?
@@ -21,15 +22,25 @@ struct AccessLineEncoder {
     func removeAll() { output.removeAll() }
 
     mutating func append(_ record: borrowing HTTPAccessRecord) {
-        if record.time != second {
-            second = record.time
-            timestamp = Array(HTTPDate.formatForLog(second).utf8)
-        }
+        setTime(record.time)
         switch format {
         case .text: appendText(record)
         case .json: appendJSON(record)
         }
         output.append(byte: 10)
+    }
+
+    private mutating func setTime(_ next: Int) {
+        guard next != time else { return }
+        if next >= 0, time >= 0, next / 1000 == time / 1000 {
+            let fraction = next % 1000
+            for (digit, value) in [fraction / 100, fraction / 10 % 10, fraction % 10].enumerated() {
+                timestamp[timestamp.count - 4 + digit] = UInt8(ascii: "0") + UInt8(value)
+            }
+        } else {
+            timestamp = Array(HTTPDate.formatForLog(milliseconds: next).utf8)
+        }
+        time = next
     }
 
     /// Appends a line with the number of requests that are missing.
@@ -86,9 +97,9 @@ struct AccessLineEncoder {
         append(record.status)
         append(",\"bytes\":")
         append(record.bytes)
-        append(",\"milliseconds\":")
+        append(",\"duration_ms\":")
         append(milliseconds: record.duration)
-        append(",\"id\":\"")
+        append(",\"request_id\":\"")
         append(escaped: record.requestID)
         append("\",\"cache_status\":\"")
         append(escaped: record.cacheStatus)

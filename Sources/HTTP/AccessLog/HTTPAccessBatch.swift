@@ -13,7 +13,7 @@ package protocol HTTPObserver: Sendable {
 package struct HTTPAccessRecord: ~Copyable {
     /// The client, from a trusted proxy or from the connection; nil on a Unix socket that is not trusted.
     package let client: IPAddress?
-    /// When the request finished, in seconds since 1970.
+    /// When the request finished, in milliseconds since 1970.
     package let time: Int
     /// Microseconds from the complete head to the last byte that the kernel accepted.
     package let duration: Int

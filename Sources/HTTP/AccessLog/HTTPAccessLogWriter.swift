@@ -4,9 +4,9 @@ package import SystemIO
 /// An observer that writes the access log: one line per request, in batches.
 ///
 /// Text has these columns, with `-` for an empty one:
-/// `time client "method target" status bytes milliseconds id "cache status"`, and a last one, `cut`, if the client did not
-/// receive the whole response. JSON has one object per line with the same names. With the fields of clients, `"referer"` and
-/// `"user agent"` follow the cache status.
+/// `time client "method target" status bytes duration_ms request_id "cache_status"`, and a last one, `cut`, if the client did not
+/// receive the whole response. JSON has one object per line with these names as members. With the fields of clients, `"referer"`
+/// and `"user_agent"` follow the cache status.
 ///
 /// The lines go through a ``LineWriter``: if they cannot be written fast enough they are dropped and counted.
 package final class HTTPAccessLogWriter: HTTPObserver {

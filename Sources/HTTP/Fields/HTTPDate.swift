@@ -11,11 +11,12 @@ package enum HTTPDate {
         return "\(weekday), \(pad(date.day)) \(months[date.month - 1]) \(pad(date.year, to: 4)) \(time) GMT"
     }
 
-    /// The form of RFC 3339, for logs: `1994-11-06T08:49:37Z`.
-    package static func formatForLog(_ seconds: Int) -> String {
-        let (dayNumber, time) = split(seconds)
+    /// The form of RFC 3339, for logs: `1994-11-06T08:49:37.123Z`.
+    package static func formatForLog(milliseconds: Int) -> String {
+        let fraction = (milliseconds % 1000 + 1000) % 1000
+        let (dayNumber, time) = split((milliseconds - fraction) / 1000)
         let date = civil(fromDays: dayNumber)
-        return "\(pad(date.year, to: 4))-\(pad(date.month))-\(pad(date.day))T\(time)Z"
+        return "\(pad(date.year, to: 4))-\(pad(date.month))-\(pad(date.day))T\(time).\(pad(fraction, to: 3))Z"
     }
 
     /// Days since 1970, and the time of the day as text.

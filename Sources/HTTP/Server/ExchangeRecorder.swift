@@ -77,7 +77,7 @@ final class ExchangeRecorder {
 
     /// Adds what is known at the end of the exchange.
     private func complete(_ entry: inout AccessEntry, _ connection: Connection, isComplete: Bool) {
-        entry.time = clock.unixTime
+        entry.time = clock.unixMilliseconds
         entry.duration = Int((LoopClock.monotonic() - connection.exchange.started) / 1000)
         entry.status = connection.exchange.status
         entry.bytes = connection.exchange.bodyBytes

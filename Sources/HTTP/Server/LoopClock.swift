@@ -6,6 +6,8 @@ final class LoopClock {
     private(set) var now: UInt64 = 0
     /// Seconds since 1970.
     private(set) var unixTime = 0
+    /// Milliseconds since 1970.
+    private(set) var unixMilliseconds = 0
     /// `Date: …` with its CRLF (RFC 9110 section 6.6.1).
     private(set) var dateLine: [UInt8] = []
 
@@ -15,7 +17,10 @@ final class LoopClock {
 
     func update() {
         now = Self.monotonic()
-        let seconds = time(nil)
+        var reading = timespec()
+        clock_gettime(CLOCK_REALTIME, &reading)
+        let seconds = reading.tv_sec
+        unixMilliseconds = seconds * 1000 + reading.tv_nsec / 1_000_000
         guard seconds != unixTime else { return }
         unixTime = seconds
         dateLine = Array("Date: \(HTTPDate.format(seconds))\r\n".utf8)

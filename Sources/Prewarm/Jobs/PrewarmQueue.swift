@@ -78,7 +78,7 @@ package final class PrewarmQueue: Sendable {
             logger.warning("a damaged prewarm job was dropped", metadata: ["job": "\(id)", "cause": "\(cause)"])
         }
         let open = jobs.reduce(0) { $0 + $1.remaining }
-        if open > 0 { logger.info("prewarming continues", metadata: ["urls": "\(open)"]) }
+        if open > 0 { logger.info("prewarming continues", metadata: ["urls": .stringConvertible(open)]) }
         state.withLock { $0.jobs = jobs }
     }
 
@@ -185,7 +185,7 @@ package final class PrewarmQueue: Sendable {
             let (id, isOver) = (job.order.id, job.isOver)
             _ = threads.submit { self.write { tables throws(LedgerError) in try tables.note(number, outcome, of: id) } }
             if job.takeReport() { state.withLock { $0.report }?(job) }
-            if isOver { logger.info("prewarmed", metadata: ["job": "\(id)", "urls": "\(job.order.entries.count)"]) }
+            if isOver { logger.info("prewarmed", metadata: ["job": "\(id)", "urls": .stringConvertible(job.order.entries.count)]) }
         }
     }
 

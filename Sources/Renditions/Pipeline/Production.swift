@@ -100,9 +100,10 @@ struct ProductionLog: Sendable {
 
     func produced(_ production: Production, _ report: WorkerReport, _ outcome: PublishOutcome) {
         var metadata: Logger.Metadata = [
-            "rendition": "\(production.rendition.canonicalText)", "gif_bytes": "\(production.source.count)",
-            "bytes": "\(report.result.bytes)", "frames": "\(report.result.frames)",
-            "ms": "\(report.ran / .milliseconds(1))", "cpu_ms": "\(report.cpuMicroseconds / 1000)",
+            "rendition": "\(production.rendition.canonicalText)", "source_bytes": .stringConvertible(production.source.count),
+            "bytes": .stringConvertible(report.result.bytes), "frames": .stringConvertible(report.result.frames),
+            "transcode_ms": .stringConvertible((report.ran / .microseconds(100)).rounded() / 10),
+            "cpu_ms": .stringConvertible((Double(report.cpuMicroseconds) / 100).rounded() / 10),
         ]
         if let origin = production.source.origin { metadata["source_host"] = "\(origin.url.host)" }
         switch outcome {

@@ -63,7 +63,16 @@ package struct WorkerExit: Sendable, Equatable {
     package var peakBytes: Int
 }
 
-extension WorkerExit {
+extension WorkerExit: CustomStringConvertible {
+    /// What happened, as the predicate of a sentence: `was killed by signal 9 after 0.49 s of CPU time`.
+    package var description: String {
+        let end =
+            if let signal { "was killed by signal \(signal)" } else if let code { "ended with status \(code)" } else { "ended" }
+        let hundredths = max(0, cpuMicroseconds / 10_000)
+        let fraction = hundredths % 100
+        return "\(end) after \(hundredths / 100).\(fraction < 10 ? "0" : "")\(fraction) s of CPU time"
+    }
+
     init(_ exit: clinux_child_exit) {
         self.init(
             code: exit.code < 0 ? nil : exit.code, signal: exit.signal == 0 ? nil : exit.signal,

@@ -98,7 +98,7 @@ extension Problem {
         // The GIF may be at fault, or the converter.
         case .crashed(let exit):
             self.init(
-                422, "transcode_failed", "The converter crashed while it read the animation.", cause: "worker ended: \(exit)")
+                422, "transcode_failed", "The converter crashed while it read the animation.", cause: "the worker \(exit)")
         case .misbehaved(let misbehaviour):
             self.init(
                 422, "transcode_failed", "The converter gave no valid reply for the GIF.",
@@ -114,7 +114,8 @@ extension Problem {
         case .killed(let exit):
             self = .interrupted(
                 "The conversion was interrupted on the server. Try again later.",
-                cause: "the worker was killed from outside: \(exit)")
+                // The kernel ends a process so if memory runs out, and nobody else usually does.
+                cause: "the worker \(exit)" + (exit.signal == Self.kill ? "; possibly out of memory" : ""))
         case .zygoteUnresponsive:
             self = .interrupted(
                 "The conversion was interrupted on the server. Try again later.",
@@ -128,6 +129,11 @@ extension Problem {
 
     /// A failure for a reason unrelated to the source.
     private static func interrupted(_ detail: String, cause: String, retryAfter seconds: Int = 5) -> Problem {
-        Problem(503, "overloaded", detail, retryAfter: seconds, cause: cause)
+        var problem = Problem(503, "overloaded", detail, retryAfter: seconds, cause: cause)
+        problem.isServerFault = true
+        return problem
     }
+
+    /// The number of SIGKILL.
+    private static let kill: Int32 = 9
 }

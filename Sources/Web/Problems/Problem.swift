@@ -11,6 +11,8 @@ package struct Problem: Error, Sendable, Equatable {
     package var cause: String?
     /// The value of `Cache-Status`, if the problem concerns a source.
     package var cacheStatus: String?
+    /// Whether the operator should look into it: neither the client nor the source is at fault, and the load is not either.
+    var isServerFault = false
     /// Whether the problem is written to the log. False if it was logged earlier, or if the client has left.
     var isLogged = true
 
@@ -45,6 +47,13 @@ package struct Problem: Error, Sendable, Equatable {
     static let notReady: Problem = {
         var problem = Problem(404, "not_ready", "The rendition is not stored yet, and the request does not wait for it.")
         problem.cacheStatus = "gifreel; fwd=miss; detail=not-ready"
+        problem.isLogged = false
+        return problem
+    }()
+
+    /// The rendition is larger than its source, and the request refuses such renditions. The answer lasts as long as a failure.
+    static let notSmaller: Problem = {
+        var problem = Problem(404, "not_smaller", "The rendition is larger than its source, and the request refuses it then.")
         problem.isLogged = false
         return problem
     }()

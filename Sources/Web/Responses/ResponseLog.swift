@@ -22,7 +22,7 @@ struct ResponseLog: Sendable {
             "rendition": "\(rendition.canonicalText)", "source_host": "\(host ?? "upload")",
             "cache_status": "\(CacheStatusField.value(result.provenance))",
         ]
-        for (name, value) in result.times.logged { metadata[name] = "\(value)" }
+        for (name, value) in result.times.logged { metadata[name] = .stringConvertible(value) }
         logger.info("answered", metadata: metadata)
     }
 
@@ -41,13 +41,13 @@ struct ResponseLog: Sendable {
         logger.info("answered", metadata: ["rendition": "\(path)", "cache_status": "gifreel; hit"])
     }
 
-    /// Logs a problem with its cause, unless it was remembered or the client has left.
+    /// Logs a problem with its cause, unless it was remembered or the client has left. A fault of the server is a warning.
     ///
     /// - Parameter host: The host of the source; nil for an upload.
     func failed(_ problem: Problem, host: String?) {
         guard problem.isLogged else { return }
-        logger.notice(
-            "request failed",
+        logger.log(
+            level: problem.isServerFault ? .warning : .notice, "request failed",
             metadata: [
                 "code": "\(problem.code)", "source_host": "\(host ?? "upload")",
                 "cause": "\(problem.cause ?? problem.detail)",

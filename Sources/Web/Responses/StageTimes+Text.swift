@@ -7,8 +7,8 @@ extension StageTimes {
     }
 
     /// `queue_ms`, `fetch_ms`, `transcode_ms` and `cpu_ms` with their values, for log lines.
-    var logged: [(String, String)] {
-        stages.map { ("\($0)_ms", Self.milliseconds($1)) }
+    var logged: [(String, Double)] {
+        stages.map { ("\($0)_ms", Double(Self.tenths($1)) / 10) }
     }
 
     private var stages: [(String, Duration)] {
@@ -16,7 +16,10 @@ extension StageTimes {
     }
 
     private static func milliseconds(_ duration: Duration) -> String {
-        let tenths = Int(duration / .microseconds(100))
+        let tenths = tenths(duration)
         return "\(tenths / 10).\(tenths % 10)"
     }
+
+    /// Tenths of milliseconds.
+    private static func tenths(_ duration: Duration) -> Int { Int(duration / .microseconds(100)) }
 }

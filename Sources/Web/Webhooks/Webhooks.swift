@@ -136,7 +136,7 @@ package final class Webhooks: Sendable {
             } catch {
                 guard Self.mayPass(error), attempt < limits.attempts, !Task.isCancelled else {
                     logger.notice(
-                        "webhook failed", metadata: ["host": "\(url.host)", "status": "\(status)", "cause": "\(error)"])
+                        "webhook failed", metadata: ["host": "\(url.host)", "status_path": "\(status)", "cause": "\(error)"])
                     break
                 }
             }

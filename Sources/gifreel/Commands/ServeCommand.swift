@@ -119,7 +119,7 @@ struct ServeCommand: ParsableCommand {
             running.log.level = configuration.logLevel
             next.logger.notice("settings read again", metadata: ["changed": "\(plan.changed.joined(separator: ", "))"])
             if !plan.waiting.isEmpty {
-                next.logger.warning("a restart is needed", metadata: ["for": "\(plan.waiting.joined(separator: ", "))"])
+                next.logger.warning("a restart is needed", metadata: ["settings": "\(plan.waiting.joined(separator: ", "))"])
             }
             return next
         } catch {

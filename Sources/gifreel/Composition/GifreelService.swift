@@ -218,7 +218,8 @@ package final class GifreelService: Sendable {
         revision.handler.setReadiness(.draining)
         let delay = revision.configuration.shutdownDelay
         if delay > .zero {
-            revision.logger.info("not ready, still answering", metadata: ["for": "\(delay)"])
+            revision.logger.info(
+                "not ready, still answering", metadata: ["delay_ms": .stringConvertible(Int(delay / .milliseconds(1)))])
             try? await Task.sleep(for: delay)
         }
         revision.logger.info("draining")
@@ -237,7 +238,8 @@ package final class GifreelService: Sendable {
         let queuedWrites = await core.sendQueuedWrites(within: Self.storeDrainTimeout)
         await core.cluster?.leave()
         if queuedWrites > 0 {
-            revision.logger.warning("writes to the shared store stay queued on disk", metadata: ["count": "\(queuedWrites)"])
+            revision.logger.warning(
+                "writes to the shared store stay queued on disk", metadata: ["count": .stringConvertible(queuedWrites)])
         }
         // Closing blocks while threads finish their work.
         await withCheckedContinuation { continuation in

@@ -48,7 +48,7 @@ import Testing
         func number(_ bound: UInt64) -> Int { Int(random.next() % bound) }
         var entry = AccessEntry()
         entry.client = [nil, IPAddress("1.2.3.4"), IPAddress("2001:db8::1")][number(3)]
-        entry.time = number(4_000_000_000)
+        entry.time = number(4_000_000_000_000)
         entry.duration = number(100_000_000)
         entry.status = 100 + number(500)
         entry.bytes = number(1 << 40)
@@ -77,16 +77,30 @@ import Testing
             var encoder = AccessLineEncoder(format: .json, includesClientFields: true)
             batch.forEach { encoder.append($0) }
             let line = try #require(try JSONSerialization.jsonObject(with: Data(encoder.bytes)) as? [String: Any])
-            for (index, name) in ["method", "target", "id", "cache_status", "referer", "user_agent"].enumerated() {
+            for (index, name) in ["method", "target", "request_id", "cache_status", "referer", "user_agent"].enumerated() {
                 #expect(line[name] as? String == texts.logged(index))
             }
             #expect(line["client"] as? String == entry.client?.description ?? "")
-            #expect(line["time"] as? String == HTTPDate.formatForLog(entry.time))
+            #expect(line["time"] as? String == HTTPDate.formatForLog(milliseconds: entry.time))
             #expect(line["status"] as? Int == entry.status)
             #expect(line["bytes"] as? Int == entry.bytes)
-            #expect((line["milliseconds"] as? Double).map { Int(($0 * 1000).rounded()) } == entry.duration)
+            #expect((line["duration_ms"] as? Double).map { Int(($0 * 1000).rounded()) } == entry.duration)
             #expect((line["cut"] as? Bool ?? false) == !entry.isComplete)
         }
+    }
+
+    @Test func timesWithinOneSecondDifferInTheirMilliseconds() throws {
+        let times = [999, 1000, 1001, 1999, 1090, 2000, 0, 784_111_777_042]
+        var batch = HTTPAccessBatch()
+        for time in times {
+            let none = UnsafeRawBufferPointer(start: nil, count: 0)
+            let texts = AccessTexts(method: none, target: none, requestID: none, cacheStatus: none)
+            batch.append(AccessEntry(time: time), texts)
+        }
+        var encoder = AccessLineEncoder(format: .text)
+        batch.forEach { encoder.append($0) }
+        let lines = String(decoding: encoder.bytes, as: UTF8.self).split(separator: "\n")
+        #expect(lines.map { $0.prefix { $0 != " " } } == times.map { HTTPDate.formatForLog(milliseconds: $0)[...] })
     }
 
     @Test func batchReturnsItsEntriesInOrder() {

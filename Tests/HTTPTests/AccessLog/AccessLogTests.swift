@@ -145,7 +145,8 @@ import Testing
             var batch = HTTPAccessBatch()
             func text(_ string: StaticString) -> UnsafeRawBufferPointer { string.bytes }
             let entry = AccessEntry(
-                client: IPAddress("::1"), time: 784_111_777, duration: 1_002_003, status: 200, bytes: 4711, isComplete: false)
+                client: IPAddress("::1"), time: 784_111_777_042, duration: 1_002_003, status: 200, bytes: 4711,
+                isComplete: false)
             batch.append(
                 entry,
                 AccessTexts(
@@ -163,18 +164,18 @@ import Testing
             case .text:
                 #expect(
                     lines == """
-                        1994-11-06T08:49:37Z ::1 "GET /\\"\\\\" 200 4711 1002.003 id "a??[0m" cut
-                        1970-01-01T00:00:00Z - "- -" 0 0 0.000 - "-"
+                        1994-11-06T08:49:37.042Z ::1 "GET /\\"\\\\" 200 4711 1002.003 id "a??[0m" cut
+                        1970-01-01T00:00:00.000Z - "- -" 0 0 0.000 - "-"
                         - - "- -" 3 requests not logged
 
                         """)
             case .json:
                 #expect(
                     lines == """
-                        {"time":"1994-11-06T08:49:37Z","client":"::1","method":"GET","target":"/\\"\\\\","status":200,\
-                        "bytes":4711,"milliseconds":1002.003,"id":"id","cache_status":"a??[0m","cut":true}
-                        {"time":"1970-01-01T00:00:00Z","client":"","method":"","target":"","status":0,"bytes":0,\
-                        "milliseconds":0.000,"id":"","cache_status":""}
+                        {"time":"1994-11-06T08:49:37.042Z","client":"::1","method":"GET","target":"/\\"\\\\","status":200,\
+                        "bytes":4711,"duration_ms":1002.003,"request_id":"id","cache_status":"a??[0m","cut":true}
+                        {"time":"1970-01-01T00:00:00.000Z","client":"","method":"","target":"","status":0,"bytes":0,\
+                        "duration_ms":0.000,"request_id":"","cache_status":""}
                         {"lost":3}
 
                         """)

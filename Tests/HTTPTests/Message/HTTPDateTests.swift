@@ -52,7 +52,8 @@ import Testing
     }
 
     @Test func logTimeHasTheFormOfRFC3339() {
-        #expect(HTTPDate.formatForLog(784_111_777) == "1994-11-06T08:49:37Z")
+        #expect(HTTPDate.formatForLog(milliseconds: 784_111_777_042) == "1994-11-06T08:49:37.042Z")
+        #expect(HTTPDate.formatForLog(milliseconds: -1) == "1969-12-31T23:59:59.999Z")
     }
 
     @Test func randomDatesAreThoseOfTheSystem() {
