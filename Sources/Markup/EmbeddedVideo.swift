@@ -33,7 +33,7 @@ package struct EmbeddedVideo: Equatable, Sendable {
     }
 
     /// Attributes of an image that have no meaning on a video, or that the video has from elsewhere.
-    private static let dropped: Set = ["src", "srcset", "sizes", "alt", "loading", "decoding", "fetchpriority", "longdesc"]
+    private static let dropped: Set = ["src", "srcset", "sizes", "alt", "decoding", "fetchpriority", "longdesc"]
 
     /// The element. All attributes with a value are valid in HTML and in XHTML.
     ///

@@ -68,6 +68,28 @@ import Testing
         #expect(outcome.code == 0 && outcome.output == page && outcome.log.contains(": 415"), "\(outcome)")
     }
 
+    @Test func aServerThatDoesNotAnswerIsAFailureAndImagesWithoutFactsStay() throws {
+        let gif = GIFBuilder.animation(frames: 3)
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+        defer { origin.stop() }
+        let page = "<p><img src=\"\(origin.url("/a.gif"))\"><img src=\"https://x.test/b.gif\"></p>"
+        // A port that nothing listens on, and a site without Gifreel.
+        let closed = try LoopbackOrigin([:])
+        closed.stop()
+        for server in [closed.url(""), origin.url("")] {
+            let outcome = try rewrite(["--server", server, "--facts"], page)
+            #expect(outcome.code == 1 && outcome.output == page, "\(outcome)")
+            #expect(outcome.log.hasSuffix("gifreel: 2 images stay because the server did not answer for them.\n"), "\(outcome)")
+        }
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("gifreel-\(UUID().uuidString).html")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try Data(page.utf8).write(to: file)
+        #expect(try rewrite(["--server", closed.url(""), "--facts", "--in-place", file.path], "").code == 1)
+        #expect(try String(contentsOf: file, encoding: .utf8) == page)
+        // Without facts, the server is not asked.
+        #expect(try rewrite(["--server", closed.url("")], page).code == 0)
+    }
+
     @Test func animatedPNGsAndWebPsAreReplacedIfTheyAreNamedAndStillOnesStay() throws {
         let origin = try LoopbackOrigin([:])
         defer { origin.stop() }

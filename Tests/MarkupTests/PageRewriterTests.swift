@@ -101,7 +101,8 @@ import Testing
         let page = "<img class='a b' src=\"a.gif\" loading=lazy srcset='a.gif 2x' style=\"width:50%\" data-x=1 width=100 id=i/>"
         #expect(
             rewrite(page)
-                == video("https://site.test/blog/a.gif", " class='a b' style=\"width:50%\" data-x=1 width=100 id=i/"))
+                == video(
+                    "https://site.test/blog/a.gif", " class='a b' loading=lazy style=\"width:50%\" data-x=1 width=100 id=i/"))
     }
 
     /// Without quotes, an attribute that follows would be the value.

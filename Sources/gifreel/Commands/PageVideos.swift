@@ -8,8 +8,10 @@ internal import Settings
 internal import SystemIO
 internal import Web
 
-/// The videos that replace the animations of a page.
-struct PageVideos {
+/// The videos that replace the animations of pages. Single-threaded.
+final class PageVideos {
+    /// Animations that stay because the server gave no answer about them, such as one that is not running.
+    private(set) var unanswered = 0
     private let server: String
     /// The server's URL in the form of sources, with a slash at its end; nil if it cannot be a source.
     private let root: String?
@@ -113,11 +115,22 @@ struct PageVideos {
     private func document(_ target: String, mayBeStill: Bool) -> FactsDocument? {
         do throws(FetchError) {
             let answer = try client.send("GET", target)
-            if answer.status == 200, let document = FactsDocument(json: Array(answer.body.utf8)) { return document }
+            if answer.status == 200, let document = FactsDocument(json: answer.bytes) { return document }
+            if !Self.isAboutSource(answer) { unanswered += 1 }
             if !mayBeStill || answer.status != 415 { StandardError.write("gifreel: \(server)\(target): \(answer.status)\n") }
         } catch {
+            unanswered += 1
             StandardError.write("gifreel: \(server)\(target): \(error)\n")
         }
         return nil
+    }
+
+    /// Whether an error answers the question: it is one of Gifreel about the source, and not about the load or the request.
+    private static func isAboutSource(_ answer: ServerClient.Answer) -> Bool {
+        struct Document: Decodable {
+            let code: String
+        }
+        guard let code = try? JSONDecoder().decode(Document.self, from: Data(answer.bytes)).code else { return false }
+        return !["overloaded", "draining", "rate_limited", "bad_signature", "expired_signature"].contains(code)
     }
 }

@@ -73,7 +73,8 @@ struct RewriteCommand: ParsableCommand {
         }
     }
 
-    /// Rewrites one page after the other. Exits with 1 if a page cannot be read or written.
+    /// Rewrites one page after the other. Exits with 1 if a page cannot be read or written, or if the server did not say for an
+    /// image whether it can be replaced. Such an image stays, and the other images and pages are rewritten all the same.
     func run() throws {
         do {
             let values = try SettingsReader.read(
@@ -91,6 +92,10 @@ struct RewriteCommand: ParsableCommand {
             for file in files.isEmpty ? ["-"] : files {
                 let rewriter = PageRewriter(base: base, extensions: extensions, videos: videos.video)
                 if inPlace { try replace(file, rewriter) } else { try printPage(file, rewriter) }
+            }
+            if videos.unanswered > 0 {
+                let images = videos.unanswered == 1 ? "1 image stays" : "\(videos.unanswered) images stay"
+                throw SettingsError("\(images) because the server did not answer for them.")
             }
         } catch {
             StandardError.write("gifreel: \(error)\n")
