@@ -221,8 +221,8 @@ package final class WebHandler: HTTPHandler {
             return .now(try pages.home())
         case .openAPI:
             return .now(pages.openAPI())
-        case .script:
-            return .now(pages.script())
+        case .file(let file):
+            return .now(pages.file(file))
         case .oembed(let query):
             return try pages.oembed(query, ClientContext(request, access), request)
         case .prewarm(let id, let query):

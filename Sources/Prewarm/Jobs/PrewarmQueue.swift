@@ -185,7 +185,9 @@ package final class PrewarmQueue: Sendable {
             let (id, isOver) = (job.order.id, job.isOver)
             _ = threads.submit { self.write { tables throws(LedgerError) in try tables.note(number, outcome, of: id) } }
             if job.takeReport() { state.withLock { $0.report }?(job) }
-            if isOver { logger.info("prewarmed", metadata: ["job": "\(id)", "urls": .stringConvertible(job.order.entries.count)]) }
+            if isOver {
+                logger.info("prewarmed", metadata: ["job": "\(id)", "urls": .stringConvertible(job.order.entries.count)])
+            }
         }
     }
 

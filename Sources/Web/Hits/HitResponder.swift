@@ -27,6 +27,7 @@ struct HitResponder: Sendable {
         if let alias = entry.alias {
             let found = entry.negotiated.map { negotiated(alias, $0.sequence, $0.original, request) } ?? fresh(alias)
             guard let rendition = found else { return nil }
+            if entry.refusesLarger, responder.isLargerThanSource(rendition) { return nil }
             if let key = entry.key { access.countHit(key) }
             return responder.hit(rendition, .source, entry.terms)
         }
@@ -51,10 +52,10 @@ struct HitResponder: Sendable {
 
     /// The response with a rendition of a source, if it is in memory and fresh.
     ///
-    /// - Parameter alternative: The rendition to send instead if this one is larger than its source. Nil is returned then.
-    func renditionResponse(_ key: AliasKey, _ terms: ResponseTerms, unlessLargerFor alternative: Rendition?) -> HTTPResponse? {
+    /// - Parameter unlessLarger: Whether to return nil if the rendition is larger than its source.
+    func renditionResponse(_ key: AliasKey, _ terms: ResponseTerms, unlessLarger: Bool) -> HTTPResponse? {
         guard let rendition = fresh(key) else { return nil }
-        if alternative != nil, responder.isLargerThanSource(rendition) { return nil }
+        if unlessLarger, responder.isLargerThanSource(rendition) { return nil }
         return responder.hit(rendition, .source, terms)
     }
 

@@ -20,6 +20,8 @@ final class RouteMemo: Sendable {
         let negotiated: (sequence: AliasKey?, original: AliasKey)?
         /// The object that the target names; nil for other routes.
         let object: (id: ObjectID, fileExtension: String)?
+        /// Whether the rendition is refused if it is larger than its source.
+        let refusesLarger: Bool
         let terms: ResponseTerms
         /// The name of the key that has signed the target; nil for none.
         let key: String?
@@ -27,6 +29,7 @@ final class RouteMemo: Sendable {
         fileprivate init(target: UnsafeRawBufferPointer, _ parsed: ParsedTarget) {
             self.target = Array(target)
             expires = parsed.credentials?.expires
+            refusesLarger = parsed.refusesLarger
             terms = parsed.terms
             key = parsed.key?.name
             object = if case .object(let id, let fileExtension) = parsed.route { (id, fileExtension) } else { nil }

@@ -77,7 +77,9 @@ package struct APIOperation: Sendable {
         Rendition.Format.offered.flatMap { format -> [APIOperation] in
             let name = format.rawValue
             let options = APIParameters.options(of: format, presets)
-            let problems = sourceProblems + (format.isSentAsStored ? ProblemTable.waiting : [])
+            let problems =
+                sourceProblems + (format.isSentAsStored ? ProblemTable.waiting : [])
+                + (OptionReader.OnLarger.choices(for: format).isEmpty ? [] : ProblemTable.larger)
             let url = Parameter.query("url", APISchemas.url, "The URL of the source.", isRequired: true)
             let source = Parameter.path("source", APISchemas.url, "The URL of the source, percent-encoded as one segment.")
             let answers = self.answers(format)
@@ -139,7 +141,7 @@ package struct APIOperation: Sendable {
                 Answer(200, "The rendition.", APISchemas.anyRendition, fields: ["ETag", "Cache-Control", "Cache-Status"]),
                 Answer(206, "A part of it.", APISchemas.anyRendition, fields: ["Content-Range"]),
                 Answer(304, "The client has it already."),
-            ], problems: sourceProblems + ProblemTable.waiting, hasErrorPages: true)
+            ], problems: sourceProblems + ProblemTable.waiting + ProblemTable.larger, hasErrorPages: true)
     ]
 
     private static let objects = [
@@ -156,6 +158,12 @@ package struct APIOperation: Sendable {
             ], problems: ProblemTable.request + ProblemTable.rate + ProblemTable.load)
     ]
 
+    private static func file(_ file: SiteFile, _ summary: String, _ type: String, _ schema: JSONValue) -> APIOperation {
+        APIOperation(
+            method: "get", path: "/\(file.rawValue)", id: "get_\(file)", summary: summary,
+            answers: [Answer(200, "The file.", [type: schema]), part(type), notModified])
+    }
+
     private static let pages = [
         APIOperation(
             method: "get", path: "/", id: "get_home", summary: "A page on which to try the service.",
@@ -163,13 +171,10 @@ package struct APIOperation: Sendable {
                 Answer(200, "The page.", ["text/html; charset=utf-8": APISchemas.text]), part("text/html; charset=utf-8"),
                 notModified,
             ], problems: [ProblemTable.Row(404, "not_found")]),
-        APIOperation(
-            method: "get", path: "/gifreel.js", id: "get_script",
-            summary: "The script that plays a page's GIF images as videos.",
-            answers: [
-                Answer(200, "The script.", ["text/javascript; charset=utf-8": APISchemas.text]),
-                part("text/javascript; charset=utf-8"), notModified,
-            ]),
+        file(
+            .script, "The script that plays a page's GIF images as videos.", "text/javascript; charset=utf-8", APISchemas.text),
+        file(.sample, "An animation that the home page offers as a sample.", "image/gif", APISchemas.binary),
+        file(.icon, "The icon of the pages.", "image/x-icon", APISchemas.binary),
         APIOperation(
             method: "get", path: "/openapi.json", id: "get_openapi", summary: "This document.",
             answers: [

@@ -68,7 +68,11 @@ enum APIParameters {
         if choices.isEmpty { return [] }
         let onMiss = APIOperation.Parameter.query(
             "on_miss", schema(.words(choices.map(\.rawValue))), "The answer while the rendition is not stored.")
-        guard format == .html else { return [onMiss] }
+        let larger = OptionReader.OnLarger.choices(for: format)
+        guard format == .html else {
+            let description = "The answer if the rendition is larger than its source."
+            return [onMiss] + (larger.isEmpty ? [] : [.query("on_larger", schema(.words(larger.map(\.rawValue))), description)])
+        }
         return [
             onMiss,
             .query("on_error", schema(.words(Mount.OnError.allCases.map(\.rawValue))), "The answer if there can be no video."),

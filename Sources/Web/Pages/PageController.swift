@@ -21,7 +21,7 @@ struct PageController: Sendable {
     private let tracer: OTLPTracer
     private let homePage: HomePage?
     private let playerPage = PlayerPage()
-    private let pageScript: PageScript
+    private let files: [SiteFile: HTTPResource]
     private let openAPIDocument: OpenAPIDocument
 
     init(
@@ -41,15 +41,18 @@ struct PageController: Sendable {
         homePage =
             policy.hasHomePage ? HomePage(policy, pipeline.defaults, crossOrigin: crossOrigin, startedAt: time(nil)) : nil
         openAPIDocument = OpenAPIDocument(policy, crossOrigin: crossOrigin, startedAt: time(nil))
-        pageScript = PageScript(crossOrigin: crossOrigin, startedAt: time(nil))
+        files = Dictionary(
+            uniqueKeysWithValues: SiteFile.allCases.map { ($0, $0.resource(crossOrigin: crossOrigin, startedAt: time(nil))) })
     }
 
     /// Whether pages have addresses from the settings. Otherwise they repeat the host and the scheme of the request, so that caches must
     /// compare them before each use: a client could have stored a page that sends others to a host of its own.
     private var hasOwnAddress: Bool { policy.publicURL != nil }
 
-    /// The script for pages with GIFs.
-    func script() -> HTTPResponse { pageScript.response }
+    /// A file that is part of the program.
+    func file(_ file: SiteFile) -> HTTPResponse {
+        files[file].map { HTTPResponse($0) } ?? ProblemDocument.response(.notFound("There is no such file."))
+    }
 
     /// The description of the interface.
     func openAPI() -> HTTPResponse { openAPIDocument.response }

@@ -7,7 +7,7 @@ package enum OptionPolicy: Sendable, Equatable {
     case presets
 
     /// The names of options that are always allowed: the codec is a part of the format, and the others change no rendition.
-    private static let unbounded: Set<String> = ["preset", "codec", "expires", "on_miss", "on_error", "callback"]
+    private static let unbounded: Set<String> = ["preset", "codec", "expires", "on_miss", "on_error", "on_larger", "callback"]
 
     /// Checks the options of a request.
     ///

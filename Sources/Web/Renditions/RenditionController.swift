@@ -62,7 +62,8 @@ struct RenditionController: Sendable {
                 return await factsResponse(renditionRequest, addresses, terms)
             }
         }
-        if let hit = hits.renditionResponse(renditionRequest.key, terms, unlessLargerFor: alternative) { return .now(hit) }
+        let unlessLarger = alternative != nil || target.refusesLarger
+        if let hit = hits.renditionResponse(renditionRequest.key, terms, unlessLarger: unlessLarger) { return .now(hit) }
         let queues = target.onMiss == .queue
         let follows = target.negotiation != nil && target.onMiss == .original
         return .later(in: RequestSpan(of: request, tracer)) {
@@ -71,7 +72,8 @@ struct RenditionController: Sendable {
             var request = renditionRequest
             // The alternative, and the source instead of the rendition, take no other fetch.
             request.allowance = client.allowance.countedOnce
-            return await missResponse(request, follows: follows, onError: target.onError, terms)
+            return await missResponse(
+                request, follows: follows, onError: target.onError, refusesLarger: target.refusesLarger, terms)
         }
     }
 
@@ -91,10 +93,11 @@ struct RenditionController: Sendable {
     /// - Parameters:
     ///   - follows: Whether the client gets the GIF as it arrives, rather than wait for the rendition.
     ///   - onError: The answer if the rendition cannot be produced.
+    ///   - refusesLarger: Whether the response is a problem if the rendition is larger than the source.
     ///   - larger: The rendition that was larger than the GIF, if this is the alternative.
     private func missResponse(
-        _ request: RenditionRequest, follows: Bool, onError: Mount.OnError, insteadOf larger: RenditionResult? = nil,
-        _ terms: ResponseTerms
+        _ request: RenditionRequest, follows: Bool, onError: Mount.OnError, refusesLarger: Bool = false,
+        insteadOf larger: RenditionResult? = nil, _ terms: ResponseTerms
     ) async -> HTTPResponse {
         do throws(RenditionError) {
             var result: RenditionResult
@@ -111,6 +114,9 @@ struct RenditionController: Sendable {
             // The flight of the larger rendition has stored the alternative.
             if let larger, result.provenance == .hit { (result.provenance, result.times) = (larger.provenance, larger.times) }
             log.answered(request.rendition, host: request.source.host, result)
+            if refusesLarger, responder.isLargerThanSource(result.rendition) {
+                return problems.failure(.notSmaller, host: request.source.host, terms)
+            }
             return responder.response(result, .source, terms)
         } catch {
             return await errorResponse(error, request, onError, terms)

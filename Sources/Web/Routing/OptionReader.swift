@@ -11,6 +11,8 @@ package struct OptionReader {
     private(set) var onMiss: Mount.OnMiss?
     /// `on_error` of a page; nil if it is not given.
     private(set) var onError: Mount.OnError?
+    /// `on_larger`; nil if it is not given.
+    private(set) var onLarger: OnLarger?
     /// `callback` of a request that does not wait; nil if it is not given.
     private(set) var callback: String?
     /// The preset that the settings define; nil if none is given.
@@ -28,6 +30,18 @@ package struct OptionReader {
         credentials = Credentials(format: format)
     }
 
+    /// The answer to a request for a rendition that is larger than its source.
+    enum OnLarger: String, CaseIterable {
+        case send
+        /// A problem, so that the client shows the source.
+        case problem
+
+        /// What a request for the format may choose; empty if the format has no such option.
+        static func choices(for format: Rendition.Format) -> [OnLarger] {
+            format.isSentAsStored && !format.isPoster ? allCases : []
+        }
+    }
+
     /// The name of the option for the URL that gets the outcome of a request.
     static let callback = "callback"
     /// The name of the option for the signature.
@@ -35,7 +49,8 @@ package struct OptionReader {
 
     /// Whether a parameter with this name is an option.
     static func isOption(_ name: String) -> Bool {
-        [signature, "expires", "on_miss", "on_error", callback].contains(name) || RenditionOption(rawValue: name) != nil
+        [signature, "expires", "on_miss", "on_error", "on_larger", callback].contains(name)
+            || RenditionOption(rawValue: name) != nil
     }
 
     /// Reads `name=value` from a path.
@@ -101,6 +116,8 @@ package struct OptionReader {
             onMiss = try choice(name, value, of: Mount.OnMiss.choices(for: rendition.format))
         case "on_error":
             onError = try choice(name, value, of: rendition.format == .html ? Mount.OnError.allCases : [])
+        case "on_larger":
+            onLarger = try choice(name, value, of: OnLarger.choices(for: rendition.format))
         default:
             do throws(RenditionError) {
                 try readOption(name, value)

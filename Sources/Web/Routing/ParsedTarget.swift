@@ -27,6 +27,8 @@ package struct ParsedTarget: Sendable {
     package var hasAutomaticWidth = false
     /// What the client sees if the rendition cannot be produced.
     package var onError = Mount.OnError.problem
+    /// Whether a rendition that is larger than its source is refused.
+    package var refusesLarger = false
 
     package init(
         _ route: Route, credentials: Credentials? = nil, mount: Mount? = nil, address: MountAddress? = nil,

@@ -17,8 +17,7 @@ package enum Route: Sendable, Equatable {
     case home
     /// The description of the interface.
     case openAPI
-    /// The script for pages with GIFs.
-    case script
+    case file(SiteFile)
     /// The oEmbed document of a page, with the query's parameters.
     case oembed([QueryItem])
     /// A prewarm job by its id, or nil for a new job, with the query's parameters.
@@ -32,15 +31,14 @@ package enum Route: Sendable, Equatable {
 
     /// First path segments of routes, which no mount can have as its name.
     package static let reservedNames = Set(Rendition.Format.allCases.map(\.rawValue)).union([
-        "object", "cache", "prewarm", "metrics", "healthz", "readyz", "oembed", "gifreel.js", "openapi.json",
-        "status",
-    ])
+        "object", "cache", "prewarm", "metrics", "healthz", "readyz", "oembed", "openapi.json", "status",
+    ]).union(SiteFile.allCases.map(\.rawValue))
 
     /// The methods of the route, with those of the admin interface.
     var methods: [HTTPMethod] {
         switch self {
         case .rendition, .object: [.get, .head, .options, .purge]
-        case .metrics, .health, .readiness, .home, .script, .openAPI, .oembed: [.get, .head, .options]
+        case .metrics, .health, .readiness, .home, .file, .openAPI, .oembed: [.get, .head, .options]
         case .prewarm(let id, _): id == nil ? [.post, .options] : [.get, .head, .delete, .options]
         case .status: [.get, .head, .delete, .options]
         case .upload: [.post, .options]

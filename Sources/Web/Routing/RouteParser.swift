@@ -40,7 +40,6 @@ package struct RouteParser: Sendable {
         let rest = path[first.endIndex...]
         switch first {
         case "" where path == "/": return ParsedTarget(.home)
-        case "gifreel.js" where rest.isEmpty: return ParsedTarget(.script)
         case "openapi.json" where rest.isEmpty: return ParsedTarget(.openAPI)
         case "oembed" where rest.isEmpty: return ParsedTarget(.oembed(try Self.items(query)))
         case "healthz" where rest.isEmpty: return ParsedTarget(.health)
@@ -52,7 +51,8 @@ package struct RouteParser: Sendable {
         case "metrics" where rest.isEmpty: return ParsedTarget(.metrics)
         case "cache" where rest.isEmpty: return ParsedTarget(.cache(try Self.items(query)))
         case "object": return ParsedTarget(try object(rest.droppingBytes(1)))
-        default: break
+        default:
+            if rest.isEmpty, let file = SiteFile(rawValue: String(first)) { return ParsedTarget(.file(file)) }
         }
         let words = Self.words(first)
         if let word = words.first, let format = Rendition.Format.named(word) {
@@ -134,6 +134,7 @@ package struct RouteParser: Sendable {
             if hasBody {
                 guard url == nil else { throw .badOption("url", "cannot be combined with a body") }
                 guard reader.onMiss == nil else { throw .badOption("on_miss", "has no effect on uploads") }
+                guard reader.onLarger == nil else { throw .badOption("on_larger", "has no effect on uploads") }
                 var target = ParsedTarget(
                     .upload(try reader.finish(awaitsFields: fields == nil)), credentials: reader.credentials)
                 target.hasAutomaticWidth = reader.hasAutomaticWidth
@@ -165,6 +166,7 @@ package struct RouteParser: Sendable {
         var target = ParsedTarget(.rendition(try reader.finish(), try Self.source(text)), credentials: reader.credentials)
         target.callback = reader.callback
         target.onMiss = reader.onMiss ?? .wait
+        target.refusesLarger = reader.onLarger == .problem
         target.defaults = defaults
         target.preset = reader.preset
         target.hasAutomaticWidth = reader.hasAutomaticWidth
@@ -220,6 +222,9 @@ package struct RouteParser: Sendable {
         guard !isNegotiated || reader.onMiss != .queue else {
             throw .badOption("on_miss", "cannot be queue where Accept selects the rendition")
         }
+        guard !isNegotiated || reader.onLarger == nil else {
+            throw .badOption("on_larger", "has no effect where Accept selects the rendition")
+        }
         var target = ParsedTarget(
             .rendition(rendition, source), credentials: reader.credentials, mount: mount,
             address: MountAddress(
@@ -227,6 +232,7 @@ package struct RouteParser: Sendable {
             negotiation: isNegotiated ? Negotiation(rendition) : nil)
         target.callback = reader.callback
         target.onMiss = reader.onMiss ?? mount.onMiss
+        target.refusesLarger = reader.onLarger == .problem
         target.defaults = defaults
         target.preset = reader.preset
         target.hasAutomaticWidth = reader.hasAutomaticWidth

@@ -5,8 +5,10 @@ internal import SystemIO
 /// Entity tags of pages.
 enum PageTag {
     /// A strong tag: a hash of the page.
-    static func of(_ page: String) -> String {
-        "\"\(Hex.encode(SHA256.hash(page.utf8).prefix(16)))\""
+    static func of(_ page: String) -> String { of(Array(page.utf8)) }
+
+    static func of(_ bytes: [UInt8]) -> String {
+        "\"\(Hex.encode(SHA256.hash(bytes).prefix(16)))\""
     }
 }
 

@@ -52,6 +52,32 @@ import Testing
         #expect(home.text.contains(#"<form id="upload""#) && !home.text.contains("{{"))
     }
 
+    @Test func itsFormHasEveryOptionOfVideos() async throws {
+        let home = try await page()
+        for option in RenditionOption.allCases where option.applies(to: .mp4) && ![.preset, .codec].contains(option) {
+            #expect(home.text.contains(" name=\"\(option.rawValue)\""), "\(option)")
+        }
+    }
+
+    @Test func itStatesTheLimitOfUploadsInOneForm() async throws {
+        let home = try await page { $0.maxUploadBytes = 20 << 20 }
+        #expect(home.text.contains(">Up to 20 MB<") && home.text.contains("data-max-size=\"20 MB\""))
+    }
+
+    @Test func itHasASampleThatBecomesSmallerAndAnIcon() async throws {
+        try await WebFixture.run([:]) { web async throws in
+            let home = try await web.request("GET", "/").text
+            #expect(home.contains("href=\"sample.gif\"") && home.contains("href=\"openapi.json\""))
+            let sample = try await web.request("GET", "/sample.gif")
+            #expect(sample.status == 200 && sample["content-type"] == "image/gif")
+            let video = try await web.request("POST", "/mp4", body: sample.body)
+            #expect(video.status == 200 && video.body.count < sample.body.count / 2)
+            let icon = try await web.request("GET", "/favicon.ico")
+            #expect(icon.status == 200 && icon["content-type"] == "image/x-icon" && icon.body.starts(with: [0, 0, 1, 0, 1, 0]))
+            #expect(try await web.request("GET", "/sample.gif/x").status == 404)
+        }
+    }
+
     @Test func itOffersThePictureWithAndWithoutDither() async throws {
         let home = try await page()
         #expect(

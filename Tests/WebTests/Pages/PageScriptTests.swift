@@ -61,7 +61,7 @@ import Testing
 
     @Test func theAV1HasOneCodec() throws {
         let page = ScriptHost.Page(settings: ["options": "codec=h264,frame=1", "av1": ""], width: nil)
-        let names = ["jpg,frame=1", "mp4,codec=av1,on_miss=queue", "mp4,codec=h264"]
+        let names = ["jpg,frame=1", "mp4,codec=av1,on_miss=queue,on_larger=problem", "mp4,on_larger=problem,codec=h264"]
         let expected = names.map { "\(ScriptHost.server)\($0)/\(Self.origin)a.gif" }
         #expect(try ScriptHost.addresses([page]) == [expected])
     }
@@ -87,21 +87,18 @@ enum ScriptHost {
             .first { FileManager.default.isExecutableFile(atPath: $0.path) }
     }()
 
-    private static let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent()
-        .appendingPathComponent("Sources/Web/Pages/Resources/gifreel.js")
-
     /// The addresses that each page requests: the poster, then the sources of the video in their order.
     static func addresses(_ pages: [Page]) throws -> [[String]] {
         let input = [UInt8](try JSONEncoder().encode(pages))
-        let outcome = try ChildProcess(try #require(node), ["-e", host, script.path], input: input).finish()
+        let script = String(decoding: SiteFile.script.bytes, as: UTF8.self)
+        let outcome = try ChildProcess(try #require(node), ["-e", host, script], input: input).finish()
         #expect(outcome.code == 0, "\(outcome.log)")
         return try JSONDecoder().decode([[String]].self, from: Data(outcome.bytes))
     }
 
     private static let host = """
         const { readFileSync } = require("fs");
-        const script = readFileSync(process.argv[1], "utf8");
+        const script = process.argv[1];
         const ignore = () => {};
         class IntersectionObserver {
           constructor(report) { this.report = report; }
@@ -120,7 +117,7 @@ enum ScriptHost {
           };
           const sources = [];
           const video = {
-            addEventListener: ignore, setAttribute: ignore, load: ignore, append: (source) => sources.push(source.src),
+            addEventListener: ignore, setAttribute: ignore, play: async () => {}, append: (source) => sources.push(source.src),
             lastChild: { addEventListener: ignore },
           };
           const document = {
@@ -128,8 +125,10 @@ enum ScriptHost {
             documentElement: { nodeType: 1, tagName: "HTML", querySelectorAll: () => [img] },
             createElement: (name) => (name === "video" ? video : {}),
           };
-          const names = ["document", "navigator", "matchMedia", "devicePixelRatio", "IntersectionObserver", "MutationObserver"];
-          const values = [document, {}, () => ({ matches: false }), 1, IntersectionObserver, MutationObserver];
+          const names = [
+            "document", "navigator", "matchMedia", "devicePixelRatio", "IntersectionObserver", "MutationObserver", "setTimeout",
+          ];
+          const values = [document, {}, () => ({ matches: false }), 1, IntersectionObserver, MutationObserver, ignore];
           new Function(...names, script)(...values);
           return [img.src, ...sources];
         }

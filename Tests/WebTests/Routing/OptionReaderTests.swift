@@ -1,4 +1,5 @@
 import Fetch
+import Media
 import Renditions
 import Testing
 
@@ -108,8 +109,25 @@ import Testing
         }
     }
 
+    @Test func theAnswerToALargerRenditionIsAChoiceOfAnimations() throws {
+        var video = OptionReader(format: .mp4)
+        try video.read("on_larger", "problem")
+        #expect(video.onLarger == .problem && video.credentials.options == [QueryItem(name: "on_larger", value: "problem")])
+        #expect(try video.finish().canonicalText == "mp4")
+        var other = OptionReader(format: .output(.avif))
+        let unknown = problem { () throws(Problem) in try other.read("on_larger", "gif") }
+        #expect(unknown == .badOption("on_larger", "must be send or problem"))
+        for format in [Rendition.Format.jpg, .html, .json] {
+            var reader = OptionReader(format: format)
+            let unused = problem { () throws(Problem) in try reader.read("on_larger", "problem") }
+            #expect(unused == .badOption("on_larger", "has no effect on \(format.rawValue)"))
+        }
+    }
+
     @Test func namesOfOptionsAreKnown() {
-        for name in ["sig", "expires", "width", "loops", "frame", "on_miss"] { #expect(OptionReader.isOption(name), "\(name)") }
+        for name in ["sig", "expires", "width", "loops", "frame", "on_miss", "on_larger"] {
+            #expect(OptionReader.isOption(name), "\(name)")
+        }
         for name in ["url", "v", "", "Width", "sig "] { #expect(!OptionReader.isOption(name), "\(name)") }
     }
 }

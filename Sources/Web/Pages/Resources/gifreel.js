@@ -34,8 +34,8 @@
     if (step && !/\b(width|height|zoom)=/.test(options)) options.push("width=" + step);
     const without = (names) => options.filter((option) => !names.test(option));
     return {
-      mp4: address(source, "mp4", without(/^frame=/)),
-      av1: "av1" in settings && address(source, "mp4", ["codec=av1", "on_miss=queue", ...without(/^(frame|codec)=/)]),
+      mp4: address(source, "mp4", ["on_larger=problem", ...without(/^frame=/)]),
+      av1: "av1" in settings && address(source, "mp4", ["codec=av1", "on_miss=queue", "on_larger=problem", ...without(/^(frame|codec)=/)]),
       jpg: address(source, "jpg", without(/^(speed|fps|start|end|loops|tune|codec)=/)),
     };
   }
@@ -63,7 +63,9 @@
     let poster;
     let video;
     let isPaused = false;
-    const play = () => video.play().catch(() => {});
+    let limit;
+    // Where the visitor forbids videos to start, or an iPhone saves energy, the GIF moves.
+    const play = () => video.play().catch(({ name }) => name === "NotAllowedError" && restore());
     const visibility = new IntersectionObserver(([{ isIntersecting }]) => {
       if (!isIntersecting) video.pause();
       else if (!isPaused) play();
@@ -72,18 +74,25 @@
     const shows = () => (img.src === poster ? !img.srcset : img.src.split("#")[0] === source && img.srcset === srcset);
     function release() {
       takeover.abort();
+      clearTimeout(limit);
       visibility.disconnect();
       approach.unobserve(img);
-      video?.replaceWith(img);
+      if (video) {
+        video.replaceWith(img);
+        // Ends the download.
+        video.replaceChildren();
+        video.load();
+      }
       if (img.src === poster) img.src = source;
     }
     function restore(event) {
       // Handlers of the page do not know the poster.
-      event.stopImmediatePropagation();
+      event?.stopImmediatePropagation();
       if (srcset && shows()) img.srcset = srcset;
       release();
     }
     function swap() {
+      clearTimeout(limit);
       if (!shows()) return;
       const { naturalWidth, naturalHeight, clientWidth } = img;
       // The sides of a video are even.
@@ -106,7 +115,9 @@
         if (isPaused) video.pause();
         else play();
       });
-      video.load();
+      // Some browsers load nothing before they are asked to play.
+      play();
+      limit = setTimeout(restore, 1000 * (settings.patience || 10));
     }
     function showPoster() {
       if (!shows()) return;

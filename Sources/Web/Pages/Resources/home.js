@@ -15,6 +15,7 @@ let currentRun = null;
 let source = null;
 
 document.documentElement.classList.add("live");
+for (const node of document.querySelectorAll(".based")) node.prepend(base.href);
 
 // MARK: User actions
 
@@ -64,6 +65,12 @@ addEventListener("drop", (event) => {
   }
 });
 
+element("sample").addEventListener("click", async (event) => {
+  event.preventDefault();
+  const response = await fetch(event.target.href).catch(() => null);
+  if (response?.ok) begin({ file: new File([await response.blob()], "sample.gif", { type: "image/gif" }) });
+});
+
 element("cancel").addEventListener("click", () => currentRun?.abort());
 
 optionsForm?.addEventListener("submit", (event) => event.preventDefault());
@@ -82,7 +89,7 @@ optionsForm?.addEventListener("reset", () => {
 /** The options that differ from their defaults, as [name, value]. */
 function chosenOptions() {
   if (!optionsForm) return [];
-  const defaults = { bg: "ffffff", quality: "60", speed: "1", loops: "1", start: "0" };
+  const defaults = { bg: "ffffff", quality: "60", speed: "1", loops: "1", start: "0", zoom: "1" };
   return [...new FormData(optionsForm)]
     .map(([name, value]) => [name, value.replace("#", "").trim()])
     .filter(([name, value]) => value && value !== defaults[name]);
@@ -90,15 +97,21 @@ function chosenOptions() {
 
 function describeOptions() {
   element("quality-value").value = element("quality").value;
+  const [width, height] = [element("width"), element("height")];
+  // Pixels are either enlarged or fitted to a size.
+  width.disabled = height.disabled = element("zoom").value > 1;
+  element("zoom").disabled = !width.disabled && Boolean(width.value || height.value);
   // The fit matters only with both width and height.
-  element("fit").disabled = !element("width").value || !element("height").value;
+  element("fit").disabled = width.disabled || !width.value || !height.value;
   element("chosen").textContent = chosenOptions().map((pair) => pair.join("=")).join(", ");
 }
 
-/** The address of a rendition: /mp4,width=320/https://example.com/a.gif. The format may have options of its own. */
-function address(format, url, only = () => true) {
-  const options = chosenOptions().filter(([name]) => only(name)).map(([name, value]) => `,${name}=${value}`).join("");
-  return new URL(`${format}${options}${url ? "/" + url : ""}`, base).href;
+/** The address of a rendition with those options that its format has: /mp4,width=320/https://example.com/a.gif. */
+function address(format, url, options) {
+  const row = document.querySelector(`#formats [data-format="${format}"]`);
+  const known = row ? row.dataset.options.split(" ") : null;
+  const chosen = options.filter(([name]) => !known || known.includes(name)).map(([name, value]) => `,${name}=${value}`).join("");
+  return new URL(`${format}${chosen}${url ? "/" + url : ""}`, base).href;
 }
 
 // MARK: Converting
@@ -109,12 +122,13 @@ async function begin(nextSource) {
   currentRun?.abort();
   const run = (currentRun = new AbortController());
   source = nextSource;
+  const options = chosenOptions();
   setStatus("");
   element("error").textContent = "";
   element("progress").hidden = false;
   try {
-    const result = await (source.file ? upload(source.file, run.signal) : convertURL(source.url, run.signal));
-    if (currentRun === run) await show(result);
+    const result = await (source.file ? upload(source.file, options, run.signal) : convertURL(source.url, options, run.signal));
+    if (currentRun === run) await show({ ...result, options }, () => currentRun === run);
   } catch (error) {
     if (currentRun !== run) return;
     if (error.name === "AbortError") {
@@ -138,19 +152,18 @@ async function begin(nextSource) {
 class ConversionError extends Error {}
 
 /** Requests the MP4 of a URL and the facts of its GIF. The service fetches the GIF once for both. */
-async function convertURL(text, signal) {
+async function convertURL(text, options, signal) {
   const url = readURL(text);
   setStatus("Fetching…");
   setProgress(0, null);
   const started = performance.now();
   const facts = fetch(new URL(`json/${url}`, base), { signal }).then(
     (response) => (response.ok ? response.json() : null), () => null);
-  const target = address("mp4", url);
+  const target = address("mp4", url, options);
   let response = await fetch(target, { signal, headers: preferAsync });
   let times = null;
   if (response.status === 202) {
-    const poster = address("jpg", url, (name) => ["width", "height", "fit", "bg"].includes(name));
-    ({ times } = await follow(addressOf(response.headers.get("Location")), poster, signal));
+    ({ times } = await follow(addressOf(response.headers.get("Location")), address("jpg", url, options), signal));
     response = await fetch(target, { signal });
   }
   const blob = await response.blob();
@@ -172,12 +185,12 @@ function readURL(text) {
 }
 
 /** Uploads a file and waits for its MP4. */
-async function upload(file, signal) {
-  const limit = Number(document.body.dataset.maxBytes);
-  if (file.size > limit) throw new ConversionError(`The file is ${bytes(file.size)}. The limit of this server is ${bytes(limit)}.`);
+async function upload(file, options, signal) {
+  const { maxBytes, maxSize } = document.body.dataset;
+  if (file.size > maxBytes) throw new ConversionError(`The file is ${bytes(file.size)}. The limit of this server is ${maxSize}.`);
   setStatus("Uploading…");
   setProgress(0, null);
-  const { request, started } = await send(file, signal);
+  const { request, started } = await send(file, options, signal);
   if (request.status >= 400) throw await problem(request.status, request.response);
   const result = { file, facts: { bytes: file.size }, blob: request.response, header: (name) => request.getResponseHeader(name) };
   if (request.status === 202) {
@@ -198,12 +211,12 @@ async function upload(file, signal) {
 }
 
 /** Sends a file. Returns the request at its end, and when the file was sent. */
-function send(file, signal) {
+function send(file, options, signal) {
   // fetch() does not report the progress of an upload.
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     let started = performance.now();
-    request.open("POST", address("mp4"));
+    request.open("POST", address("mp4", null, options));
     request.setRequestHeader("Prefer", preferAsync.Prefer);
     request.setRequestHeader("Content-Type", file.type || "image/gif");
     request.responseType = "blob";

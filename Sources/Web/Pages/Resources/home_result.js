@@ -2,21 +2,33 @@
 
 /** Object URLs in use, to be revoked with the next result. */
 let objectURLs = [];
+/** The result on the page. */
+let shown = null;
 
 // MARK: Showing
 
-async function show(result) {
-  objectURLs.forEach((url) => URL.revokeObjectURL(url));
-  objectURLs = [];
-  const video = element("mp4");
-  video.src = createObjectURL(result.blob);
-  await new Promise((resolve, reject) => {
-    video.onloadedmetadata = resolve;
-    video.onerror = () => reject(new ConversionError("This browser cannot play the video."));
+/** Shows a result, unless another conversion has begun before its video can be shown. */
+async function show(result, isCurrent) {
+  const url = URL.createObjectURL(result.blob);
+  const probe = Object.assign(document.createElement("video"), { muted: true, preload: "metadata" });
+  const isPlayable = await new Promise((resolve) => {
+    probe.onloadedmetadata = () => resolve(true);
+    probe.onerror = () => resolve(false);
+    probe.src = url;
   });
-  video.width = video.videoWidth;
-  video.height = video.videoHeight;
-  showGIF(result, video);
+  if (!isCurrent() || !isPlayable) {
+    URL.revokeObjectURL(url);
+    if (isPlayable) return;
+    throw new ConversionError("This browser cannot play the video.");
+  }
+  shown = result;
+  objectURLs.forEach((url) => URL.revokeObjectURL(url));
+  objectURLs = [url];
+  const video = element("mp4");
+  video.src = url;
+  video.width = probe.videoWidth;
+  video.height = probe.videoHeight;
+  showGIF(result, probe);
   const size = result.facts?.bytes;
   element("saving").textContent = size ? saving(size, result.blob.size, formatOf(result)) : "The MP4";
   element("gif-title").textContent = formatOf(result);
@@ -26,11 +38,11 @@ async function show(result) {
   element("gif-gauge").style.width = `${(100 * (size ?? 0)) / largest}%`;
   element("mp4-gauge").style.width = `${(100 * result.blob.size) / largest}%`;
   const link = element("save");
-  link.href = video.src;
+  link.href = url;
   link.download = stemOf(result) + ".mp4";
-  showFacts(result, video);
+  showFacts(result, probe);
   showFormats(result);
-  showSnippets(result, video);
+  showSnippets(result, probe);
   const isFirst = element("result").hidden;
   element("result").hidden = false;
   play(!reducedMotion.matches);
@@ -123,22 +135,21 @@ function child(tag, text) {
 
 /** Offers the source in every format of the server. */
 async function showFormats(result) {
-  const shown = source;
   const rows = [...element("formats").children];
   for (const row of rows) {
-    const { format, extension, options } = row.dataset;
+    const { format, extension } = row.dataset;
     const link = row.querySelector("a");
     row.querySelector(".bytes").textContent = "";
     link.download = `${stemOf(result)}.${extension}`;
-    link.href = address(format, result.url, (name) => options.split(" ").includes(name));
+    link.href = address(format, result.url, result.options);
     // The formats of an upload are made by uploading it once more.
-    link.onclick = result.file ? (event) => uploadAgain(event, result.file, link) : null;
+    link.onclick = result.file ? (event) => uploadAgain(event, result, link) : null;
   }
   // The facts list renditions with default options.
-  if (!result.url || chosenOptions().length) return;
+  if (!result.url || result.options.length) return;
   const response = await fetch(new URL(`json/${result.url}`, base), { cache: "no-cache" }).catch(() => null);
   const stored = response?.ok ? (await response.json()).renditions : {};
-  if (source !== shown) return;
+  if (shown !== result) return;
   for (const row of rows) {
     const size = stored[row.dataset.format]?.bytes;
     row.querySelector(".bytes").textContent = size ? bytes(size) : "";
@@ -146,14 +157,15 @@ async function showFormats(result) {
 }
 
 /** Converts a file to the format of a link, and downloads the result. */
-async function uploadAgain(event, file, link) {
+async function uploadAgain(event, result, link) {
   event.preventDefault();
+  const { file } = result;
   setStatus("Converting…");
   try {
     const response = await fetch(link.href, { method: "POST", headers: { "Content-Type": file.type || "image/gif" }, body: file });
     const blob = await response.blob();
     if (!response.ok) throw await problem(response.status, blob);
-    link.closest("li").querySelector(".bytes").textContent = bytes(blob.size);
+    if (shown === result) link.closest("li").querySelector(".bytes").textContent = bytes(blob.size);
     const download = document.createElement("a");
     download.href = createObjectURL(blob);
     download.download = link.download;
@@ -171,14 +183,13 @@ function showSnippets(result, video) {
   const [width, height] = [video.videoWidth, video.videoHeight];
   const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`;
   const attribute = (text) => text.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
-  const still = (name) => ["width", "height", "fit", "bg", "quality"].includes(name);
   const name = nameOf(result);
   const stored = result.header("Content-Location");
-  const mp4 = result.url ? address("mp4", result.url) : stored && new URL(stored.replace(/^\//, ""), base).href;
+  const mp4 = result.url ? address("mp4", result.url, result.options) : stored && new URL(stored.replace(/^\//, ""), base).href;
   const loop = result.facts?.loop_count === null ? "" : " loop";
   const list = [];
   if (mp4) {
-    const poster = result.url ? `\n  poster="${attribute(address("jpg", result.url, still))}"` : "";
+    const poster = result.url ? `\n  poster="${attribute(address("jpg", result.url, result.options))}"` : "";
     list.push([
       "Embed the video", result.url ? "" : "The address works until the server removes the video from its cache.",
       `<video autoplay${loop} muted playsinline width="${width}" height="${height}"${poster}\n  src="${attribute(mp4)}"></video>`,
@@ -187,14 +198,14 @@ function showSnippets(result, video) {
   if (result.url) {
     list.push([
       "Embed the player", "A separate page with a pause button. It respects reduced motion and the loop count of the GIF.",
-      `<iframe src="${attribute(address("html", result.url))}" width="${width}" height="${height}"\n  title="${attribute(name)}" allow="autoplay" loading="lazy"></iframe>`,
+      `<iframe src="${attribute(address("html", result.url, result.options))}" width="${width}" height="${height}"\n  title="${attribute(name)}" allow="autoplay" loading="lazy"></iframe>`,
     ]);
   }
   list.push([
     "Download with curl", "",
     result.url
-      ? `curl -o out.mp4 ${quote(address("mp4", result.url))}`
-      : `curl -o out.mp4 --data-binary ${quote("@" + name)} ${quote(address("mp4"))}`,
+      ? `curl -o out.mp4 ${quote(address("mp4", result.url, result.options))}`
+      : `curl -o out.mp4 --data-binary ${quote("@" + name)} ${quote(address("mp4", null, result.options))}`,
   ]);
   element("snippets").replaceChildren(...list.map(snippet));
 }

@@ -1,0 +1,9 @@
+/// A file that is part of the program and has a path of its own.
+package enum SiteFile: String, Sendable, CaseIterable {
+    /// The script that pages of any origin include to play their GIF images as videos (docs/pages.md).
+    case script = "gifreel.js"
+    /// The animation that the home page offers to visitors who have none at hand.
+    case sample = "sample.gif"
+    /// The icon that browsers ask for when a tab shows a response that is no page.
+    case icon = "favicon.ico"
+}
