@@ -255,7 +255,7 @@ extension OperationsTests {
             kill(server.identifier, SIGHUP)
             try blockUntil("the reload", within: .seconds(30)) { server.log.contains("a restart is needed") }
             #expect(server.log.contains("changed=cache.max_age\n"))
-            #expect(server.log.contains("for=cache.stale_for, transcode.queue\n"))
+            #expect(server.log.contains("settings=\"cache.stale_for, transcode.queue\"\n"))
         }
     }
 }

@@ -27,11 +27,11 @@ extension OperationsTests {
             let (server, file) = try start("sources:\n  allow: [example.com]\n")
             #expect(try server.mp4(origin.url("/a.gif")).status == 403)
             try "sources:\n  allow: ['*']\nadmin:\n  token: secret\n".write(to: file, atomically: true, encoding: .utf8)
-            try reload(server, until: "changed=admin.token, sources.allow")
+            try reload(server, until: "changed=\"admin.token, sources.allow\"")
             #expect(try server.mp4(origin.url("/a.gif")).status == 200)
             #expect(try server.request("GET", "/cache", headers: ["Authorization: Bearer secret"]).status == 200)
             try "limits:\n  frames: 2\n".write(to: file, atomically: true, encoding: .utf8)
-            try reload(server, until: "changed=admin.token, limits.frames")
+            try reload(server, until: "changed=\"admin.token, limits.frames\"")
             #expect(try server.mp4(origin.url("/b.gif")).status == 422)
             #expect(try server.mp4(origin.url("/a.gif"))["cache-status"] == "gifreel; hit")
             #expect(try server.request("GET", "/cache").status == 404)
@@ -49,7 +49,7 @@ extension OperationsTests {
             #expect(before["access-control-allow-origin"] == "*")
             try "cache:\n  max_age: 200s\n  stale_for: 1h\nserver:\n  allow_origin: https://a.example\n"
                 .write(to: file, atomically: true, encoding: .utf8)
-            try reload(server, until: "changed=cache.max_age, server.allow_origin")
+            try reload(server, until: "changed=\"cache.max_age, server.allow_origin\"")
             for _ in 0..<3 {
                 let after = try server.mp4(origin.url("/a.gif"))
                 #expect(after["cache-status"] == "gifreel; hit")
@@ -156,7 +156,7 @@ extension OperationsTests {
         @Test func settingsThatNeedARestartAreLogged() throws {
             let (server, file) = try start("server:\n  idle_timeout: 60s\n")
             try "server:\n  idle_timeout: 61s\ncache:\n  max_bytes: 1GiB\n".write(to: file, atomically: true, encoding: .utf8)
-            try reload(server, until: "for=cache.max_bytes, server.idle_timeout")
+            try reload(server, until: "settings=\"cache.max_bytes, server.idle_timeout\"")
             #expect(try server.request("GET", "/healthz").status == 200)
         }
 

@@ -84,7 +84,7 @@ extension OperationsTests {
             let server = try GifreelProcess(
                 environment: ["GIFREEL_PORT": "tcp://10.0.0.1:8080", "GIFREEL_SERVICE_HOST": "10.0.0.1"])
             let lines = server.log.split(separator: "\n").filter { $0.contains("Kubernetes") }
-            #expect(lines.count == 1 && lines[0].contains("names=GIFREEL_PORT, GIFREEL_SERVICE_HOST"))
+            #expect(lines.count == 1 && lines[0].contains("names=\"GIFREEL_PORT, GIFREEL_SERVICE_HOST"))
             #expect(
                 complaint([], environment: ["GIFREEL_PROT": "1"]).contains(
                     "The environment variable GIFREEL_PROT sets no setting"))
