@@ -166,7 +166,7 @@ import Testing
         // On a background of its own colour, the second frame looks like the first.
         let white = try Converted(gif(colors: [1, 1, 1, 1], delays: [10, 3, 10, 10]), as: format) { $0.time.ceiling = 10_000 }
         #expect(white.result.isTransparent)
-        // The second frame looks like the first and becomes no sample, so that the third comes late enough.
+        // The second frame looks like the first, and the third, which comes too soon, starts later.
         var builder = GIFBuilder(width: 32, height: 32)
         builder.add(color: 2, delay: 10)
         builder.add(GIFBuilder.Frame(width: 32, height: 32, color: 2)) { ($0.delay, $0.disposal) = (5, 2) }

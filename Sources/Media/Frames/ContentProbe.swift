@@ -10,6 +10,11 @@ struct ContentProbe: ~Copyable {
     /// Blocks that differ from the picture before, and all blocks of these pictures.
     private var changedBlocks = 0
     private var comparedBlocks = 0
+    /// Frames of the part after the first one, and the bytes of their data: those up to the last picture, and those after it.
+    private var comparedFrames = 0
+    private var comparedBytes = 0
+    private var otherFrames = 0
+    private var otherBytes = 0
     /// All blocks of those pictures that differ at all.
     private var changedPictureBlocks = 0
     private var motion = FarMotion()
@@ -52,9 +57,13 @@ struct ContentProbe: ~Copyable {
                 changed = all
                 continue
             }
-            let coded = walk.codedPixels
+            let (coded, data) = (walk.codedPixels, walk.dataBytes)
             guard try walk.next() else { break }
             if number > 0 { spent += walk.codedPixels - coded }
+            if probe.pictures > 0 {
+                probe.comparedFrames += 1
+                probe.comparedBytes += walk.dataBytes - data
+            }
             changed = changed.union(walk.changed)
             guard isShown else { continue }
             let area = options.undither || probe.pictures == 0 ? all : changed
@@ -66,6 +75,13 @@ struct ContentProbe: ~Copyable {
             probe.pictures += 1
             if walk.hasRemovedFilmDither { probe.ditheredFilms += 1 }
         }
+        while !summary.hasWholeFrames, walk.frames < summary.delays.count, !timeline.isOver(at: clock.now) {
+            let data = walk.dataBytes
+            _ = clock.advance(by: summary.delays[walk.frames])
+            guard try walk.skip() else { break }
+            probe.otherFrames += 1
+            probe.otherBytes += walk.dataBytes - data
+        }
         // The picture that was reached differs from the first one most.
         if probe.pictures > 1 { probe.lookAgain() }
         return probe.content(options)
@@ -76,13 +92,23 @@ struct ContentProbe: ~Copyable {
             switch options.tune {
             case .film: false
             case .screen, .pixel: true
-            case .automatic: whole.drawn > 0 && whole.drawn >= whole.detailed && !changesAreFilm
+            case .automatic: whole.areDrawn && !changesAreFilm
             }
         return PictureContent(
             isScreen: isScreen, isUndithered: !isScreen && ditheredFilms > 0 && 2 * ditheredFilms >= pictures,
             isPixelArt: options.tune == .pixel || (options.tune == .automatic && isScreen && hasFewColors),
             farShare: motion.share,
-            changedShare: comparedBlocks > 0 ? Double(changedBlocks) / Double(comparedBlocks) : 0)
+            changedShare: changedShare)
+    }
+
+    /// The share of the blocks that change, on average over the part. If only its beginning was composed, the bytes of the other frames
+    /// show whether more or less changes there.
+    private var changedShare: Double {
+        guard comparedBlocks > 0 else { return 0 }
+        let share = Double(changedBlocks) / Double(comparedBlocks)
+        guard otherFrames > 0, comparedBytes > 0 else { return share }
+        let bytes = Double(comparedBytes + otherBytes) / Double(comparedFrames + otherFrames)
+        return min(1, share * bytes / (Double(comparedBytes) / Double(comparedFrames)))
     }
 
     /// Whether what changes is neither drawn nor small where it occurs.

@@ -40,6 +40,9 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
         self.canvas = canvas
     }
 
+    /// Bytes of image data of the frames so far.
+    var dataBytes: Int { decoder.dataBytes }
+
     /// Whether a frame so far has a pixel.
     var hasPixels: Bool { codedPixels > 0 }
 

@@ -31,6 +31,13 @@ struct BlockContents {
     private(set) var drawn = 0
     /// Blocks that are neither drawn nor smooth. Smooth ones have few colours that are alike; drawings and films have such blocks.
     private(set) var detailed = 0
+    private(set) var smooth = 0
+
+    /// Whether at least half of the blocks that are not smooth are drawn, and these are not just a detail of a smooth picture.
+    var areDrawn: Bool { drawn > 0 && drawn >= detailed && Self.detail * drawn >= drawn + detailed + smooth }
+
+    /// Less than one block in this number is a detail.
+    private static let detail = 16
 
     /// Adds a block of a canvas of the format ``PixelFormat/rgba``.
     ///
@@ -41,7 +48,7 @@ struct BlockContents {
         switch Self.kind(canvas, place.rectangle(in: canvas), allowsManyColors: allowsManyColors) {
         case .drawn: drawn += weight
         case .detailed: detailed += weight
-        case .smooth: break
+        case .smooth: smooth += weight
         }
     }
 
