@@ -43,6 +43,30 @@ ssize_t clinux_sendfile(int out_fd, int in_fd, int64_t *offset, size_t count) {
     return sent;
 }
 
+int clinux_is_in_page_cache(int fd, int64_t offset, size_t length) {
+    enum { largest = 1 << 20, smallest_page = 4096 };
+    unsigned char pages[largest / smallest_page + 1];
+    if (length == 0 || length > largest) {
+        return length == 0;
+    }
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t lead = (size_t)offset % page;
+    const size_t mapped = lead + length;
+    void *base = mmap(NULL, mapped, PROT_READ, MAP_SHARED, fd, (off_t)(offset - (int64_t)lead));
+    if (base == MAP_FAILED) {
+        return 1;
+    }
+    const size_t count = (mapped + page - 1) / page;
+    int is_cached = 1;
+    if (count <= sizeof pages && mincore(base, mapped, pages) == 0) {
+        for (size_t index = 0; index < count && is_cached; index++) {
+            is_cached = pages[index] & 1;
+        }
+    }
+    munmap(base, mapped);
+    return is_cached;
+}
+
 int clinux_openat(int directory_fd, const char *path, int flags, mode_t mode) {
     return openat(directory_fd, path, flags | O_CLOEXEC, mode);
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,6 +26,41 @@ pid_t clinux_fork(void) {
 
 pid_t clinux_parent(void) {
     return getppid();
+}
+
+static void *end_at_once(void *unused) {
+    return unused;
+}
+
+int clinux_can_start_thread(void) {
+    enum { stack_size = 256 << 10 };
+    void *stack = mmap(NULL, stack_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (stack == MAP_FAILED) {
+        return 1;
+    }
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstack(&attributes, stack, stack_size);
+    const int code = pthread_create(&thread, &attributes, end_at_once, NULL);
+    if (code == 0) {
+        pthread_join(thread, NULL);
+    }
+    pthread_attr_destroy(&attributes);
+    munmap(stack, stack_size);
+    return code != EAGAIN;
+}
+
+uint64_t clinux_task_count(void) {
+    unsigned long long count = 0;
+    FILE *file = fopen("/proc/loadavg", "re");
+    if (file != NULL) {
+        if (fscanf(file, "%*s %*s %*s %*u/%llu", &count) != 1) {
+            count = 0;
+        }
+        fclose(file);
+    }
+    return count;
 }
 
 int clinux_trace(pid_t process) {
@@ -207,6 +243,9 @@ int clinux_set_limits(const struct clinux_limits *limits) {
         return -1;
     }
     if (limits->file_bytes != 0 && set_limit(RLIMIT_FSIZE, limits->file_bytes, limits->file_bytes) != 0) {
+        return -1;
+    }
+    if (limits->tasks != 0 && set_limit(RLIMIT_NPROC, limits->tasks, limits->tasks) != 0) {
         return -1;
     }
     if (limits->descriptors != 0 && set_limit(RLIMIT_NOFILE, limits->descriptors, limits->descriptors) != 0) {

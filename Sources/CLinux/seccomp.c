@@ -1,4 +1,5 @@
 #include "clinux_confinement.h"
+#include "clinux_process.h"
 
 #include <errno.h>
 #include <linux/audit.h>
@@ -202,6 +203,17 @@ static void append_rules(struct program *program, const struct rule *rules, size
     }
 }
 
+int clinux_refuse_threads(void) {
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = COUNT_OF(code), .filter = code};
+    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+}
+
 static int install(struct program *program) {
     append(program, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
     if (program->count > max_instructions) {
@@ -267,6 +279,11 @@ int clinux_allow_zygote_calls(void) {
 int clinux_allow_worker_calls(const struct clinux_worker_calls *calls) {
     (void)calls;
     return 0;
+}
+
+int clinux_refuse_threads(void) {
+    errno = ENOSYS;
+    return -1;
 }
 
 #endif

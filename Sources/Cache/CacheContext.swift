@@ -15,6 +15,7 @@ final class CacheContext: Sendable {
     let store: Store
     /// Whether the disk has refused a file since the last round of housekeeping.
     let wasRefused = Atomic(false)
+    let report: @Sendable (CacheEvent) -> Void
     /// Called at each ``Step``; only tests set it.
     private let onStep: (@Sendable (Step) -> Void)?
 
@@ -31,6 +32,7 @@ final class CacheContext: Sendable {
         self.housekeeping = housekeeping
         self.configuration = configuration
         self.clock = clock
+        self.report = report
         self.onStep = onStep
         hot = HotRenditions(limit: configuration.hotEntries, purges: purges, onStep: onStep)
         if let free = try? store.directory.space().bytes, free < configuration.minFreeBytes {

@@ -58,6 +58,8 @@ package enum CacheEvent: Sendable, Equatable, CustomStringConvertible {
     case storingResumed
     /// At the start, less of the disk is free than ``CacheConfiguration/minFreeBytes``. Both in bytes.
     case freeSpaceBelowMinimum(free: Int64, minimum: Int64)
+    /// The process has no descriptors left, so half of the renditions in use were closed.
+    case descriptorsExhausted(limit: Int)
     /// The directory was removed or replaced while it was in use. Nothing is stored until a restart.
     case directoryLost(path: String)
 
@@ -76,6 +78,8 @@ package enum CacheEvent: Sendable, Equatable, CustomStringConvertible {
             cache.min_free_bytes requires \(minimum) free bytes, but only \(free) are free: until then renditions are evicted \
             and new ones are not stored
             """
+        case .descriptorsExhausted(let limit):
+            "file descriptors are exhausted (limit \(limit)): open renditions are closed; raise LimitNOFILE or ulimit -n"
         case .directoryLost(let path):
             "the cache directory \(path) was removed or replaced; nothing is stored until the server is restarted"
         }

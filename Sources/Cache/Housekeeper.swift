@@ -9,6 +9,8 @@ final class Housekeeper: Sendable {
     private let evictor: Evictor
     private let scan = Mutex(OrphanScan())
     private let scrubber = Mutex(ScrubProgress())
+    /// When a lack of descriptors is reported next, by the monotonic clock.
+    private let nextReport = Mutex<UInt64>(0)
 
     init(_ context: CacheContext, finder: RenditionFinder, evictor: Evictor) {
         self.context = context
@@ -18,6 +20,7 @@ final class Housekeeper: Sendable {
 
     /// Does one round of work. Called again and again by the housekeeping thread.
     func runRound() {
+        if DescriptorLimit.isShort() { releaseDescriptors() }
         let store = context.store
         let isEnding = { self.context.housekeeping.isEnding }
         store.checkPlace()
@@ -35,6 +38,21 @@ final class Housekeeper: Sendable {
     }
 
     private static let sweepsPerRound = 32
+
+    /// Closes renditions in use, so that connections and conversions get descriptors.
+    private func releaseDescriptors() {
+        context.hot.trim()
+        let now = context.clock.monotonicNanoseconds()
+        let isDue = nextReport.withLock { next in
+            guard now >= next else { return false }
+            next = now + Self.reportInterval
+            return true
+        }
+        if isDue { context.report(.descriptorsExhausted(limit: DescriptorLimit.current)) }
+    }
+
+    /// The shortest time between two reports of a lack of descriptors: a minute, in nanoseconds.
+    private static let reportInterval: UInt64 = 60_000_000_000
 
     /// Compares stored files with their SHA-256, at a bounded rate.
     private func scrub(_ store: Store) {

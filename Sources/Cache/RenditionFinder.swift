@@ -56,7 +56,11 @@ struct RenditionFinder: Sendable {
                 removeCorrupt(row, in: store)
                 return nil
             }
+            // The next reader of the start of the file does not wait for the disk then.
+            _ = try descriptor.read(Self.startLength, at: 0)
         } catch {
+            // Housekeeping closes renditions in use.
+            if error.code == EMFILE { context.housekeeping.wake() }
             // Other errors, such as a lack of descriptors, are a miss now and may be a hit later. A missing file stays missing.
             if error.code == ENOENT, store.directory.isInPlace { _ = store.forget(row) }
             return nil
@@ -86,4 +90,6 @@ struct RenditionFinder: Sendable {
     }
 
     private static let attempts = 3
+    /// Bytes at the start of a file that are read when it is opened.
+    private static let startLength = 32 << 10
 }

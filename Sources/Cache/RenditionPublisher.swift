@@ -41,7 +41,12 @@ struct RenditionPublisher: Sendable {
     /// See ``Cache/stageInMemory(because:)``.
     func createFileInMemory(because reason: UnstoredReason) throws(CacheError) -> StagedFile {
         let number = clinux_memfd_create("gifreel-rendition")
-        guard number >= 0 else { throw .stagingFailed(.last("memfd_create")) }
+        guard number >= 0 else {
+            let error = SystemError.last("memfd_create")
+            // Housekeeping closes renditions in use.
+            if error.code == EMFILE { context.housekeeping.wake() }
+            throw .stagingFailed(error)
+        }
         return StagedFile(inMemory: SharedDescriptor(OwnedDescriptor(taking: number)), because: reason)
     }
 

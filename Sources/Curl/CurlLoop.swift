@@ -1,3 +1,4 @@
+internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
@@ -76,7 +77,11 @@ package final class CurlLoop<Driver: CurlLoopDriver>: @unchecked Sendable {
         thread.join()
     }
 
+    /// The pauses after errors of libcurl that concern all transfers. The thread would spin without them if an error lasts.
+    private static var pauses: Backoff { Backoff(first: .milliseconds(2), longest: .milliseconds(200)) }
+
     private func run(_ driver: Driver) {
+        var failures = 0
         while true {
             let (messages, isClosed) = mailbox.withLock { mailbox in
                 defer { mailbox.messages.removeAll() }
@@ -87,9 +92,12 @@ package final class CurlLoop<Driver: CurlLoopDriver>: @unchecked Sendable {
             do throws(Driver.Failure) {
                 try driver.advance(on: multi)
                 try multi.wait(milliseconds: driver.waitLimit)
+                failures = 0
             } catch {
                 // libcurl fails here only when it is out of memory: end the transfers in progress and continue with new ones.
                 driver.endAll(error, on: multi)
+                failures += 1
+                usleep(UInt32(Self.pauses.pause(after: failures) / .microseconds(1)))
             }
         }
         driver.endAll(.closed, on: multi)

@@ -28,6 +28,12 @@ package enum Families {
         "gifreel_key_refusals_total", .counter, "Requests refused for the sources or the rate of their key, by key.")
     package static let connections = MetricFamily("gifreel_http_connections", .gauge, "Open connections.")
     package static let accepted = MetricFamily("gifreel_http_connections_accepted_total", .counter, "Connections accepted.")
+    package static let refusedConnections = MetricFamily(
+        "gifreel_http_connections_refused_total", .counter,
+        "Connections refused, because their client had server.max_connections_per_client open.")
+    package static let loadedPieces = MetricFamily(
+        "gifreel_http_disk_reads_total", .counter,
+        "Pieces of renditions, of up to 1 MiB, that had to be read from the disk to be sent.")
     package static let statuses = MetricFamily(
         "gifreel_async_statuses", .gauge, "Statuses of requests that did not wait, by state: running or ended.")
     package static let webhooks = MetricFamily(

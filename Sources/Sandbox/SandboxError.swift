@@ -1,3 +1,4 @@
+internal import Glibc
 package import Media
 package import SystemIO
 
@@ -30,6 +31,17 @@ package enum SandboxError: Error, Sendable, Equatable {
     case cancelled
     /// No worker can be started, or it could not set itself up.
     case unavailable(SystemError)
+
+    /// The error of the output file, if its file system and not the job is the cause: it is full, over a quota, read-only, or its disk
+    /// fails. The same job may succeed with another file.
+    package var fileSystemError: SystemError? {
+        guard case .rejected(.failed(let stage, let code)) = self, [.openMuxer, .mux, .write].contains(stage),
+            Self.fileSystemErrors.contains(-Int(code))
+        else { return nil }
+        return SystemError("write", code: -code)
+    }
+
+    private static let fileSystemErrors = [ENOSPC, EDQUOT, EIO, EROFS, ESTALE, ENOTCONN].map { Int($0) }
 
     /// A violation of the protocol. A worker may send only messages without descriptors: as many reports of progress as its time
     /// allows, and then one reply.

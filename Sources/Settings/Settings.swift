@@ -40,9 +40,11 @@ package struct Settings: Sendable, Equatable {
         package var unixGroup: String?
         package var threads: Int?
         package var maxConnections = 8192
+        package var maxConnectionsPerClient = 256
         package var headTimeout = Duration.seconds(10)
         package var idleTimeout = Duration.seconds(75)
         package var bodyTimeout = Duration.seconds(300)
+        package var responseTimeout = Duration.seconds(300)
         package var shutdownDelay = Duration.zero
         package var drainTimeout = Duration.seconds(20)
         package var trustedProxies: [String] = []
@@ -122,11 +124,12 @@ package struct Settings: Sendable, Equatable {
         package var workers: Int?
         package var queue = 64
         package var queueTimeout = Duration.seconds(20)
+        package var waitTimeout = Duration.seconds(120)
         package var queueBytes = ByteCount.gibibytes(1)
     }
 
     package struct Sandbox: Sendable, Equatable {
-        package var require = false
+        package var require = true
     }
 
     package struct Limits: Sendable, Equatable {

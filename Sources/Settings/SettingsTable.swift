@@ -36,6 +36,10 @@ extension Setting {
             "server.max_connections", \.server.maxConnections, in: 1...1_000_000, unit: "connections", .restart,
             "Connections open at the same time. At the limit the server closes idle ones, then stops accepting."),
         Setting(
+            "server.max_connections_per_client", \.server.maxConnectionsPerClient, in: 1...1_000_000, unit: "connections",
+            .restart,
+            "Connections that one client (an IPv4 address or IPv6 /64) may have open. Trusted proxies have no such limit."),
+        Setting(
             "server.head_timeout", \.server.headTimeout, in: millisecond...day, .restart,
             "Time within which the head of a request must arrive."),
         Setting(
@@ -44,6 +48,9 @@ extension Setting {
         Setting(
             "server.body_timeout", \.server.bodyTimeout, in: millisecond...day, .restart,
             "Time within which the whole body of an upload must arrive."),
+        Setting(
+            "server.response_timeout", \.server.responseTimeout, in: millisecond...day, .restart,
+            "Time within which a client must receive a response, plus a second per 16 KiB. A slower client is disconnected."),
         Setting(
             "server.shutdown_delay", \.server.shutdownDelay, in: .zero...day, .live,
             "Time after SIGTERM during which /readyz is 503 and connections are still accepted, before draining starts."),
@@ -205,12 +212,15 @@ extension Setting {
             "transcode.queue_timeout", \.transcode.queueTimeout, in: .zero...day, .live,
             "Time that a conversion may wait for a worker before the request gets 503."),
         Setting(
+            "transcode.wait_timeout", \.transcode.waitTimeout, in: millisecond...day, .live,
+            "Time that a request may wait for its rendition in all before it gets 503. A conversion that has begun goes on."),
+        Setting(
             "transcode.queue_bytes", \.transcode.queueBytes, in: .mebibytes(1) ... .tebibytes(1), .live,
-            "Memory for the sources of all conversions in progress. A fetch reserves sources.max_bytes until its size is known."
+            "Memory for sources in progress, and for renditions while the disk is full. A fetch reserves sources.max_bytes at first."
         ),
         Setting(
             "sandbox.require", \.sandbox.require, .restart,
-            "Whether the server refuses to start on a kernel without seccomp or landlock. Otherwise it logs a warning."),
+            "Whether the server refuses to start on a kernel without seccomp or landlock. false starts it with a warning."),
     ]
 
     private static let limits = [

@@ -1,5 +1,6 @@
 internal import CLinux
 internal import Glibc
+internal import Synchronization
 
 /// The only owner of a file descriptor, which it closes at the end of its lifetime.
 package struct OwnedDescriptor: ~Copyable, Sendable {
@@ -31,8 +32,20 @@ package final class SharedDescriptor: Sendable {
     /// The descriptor's number, valid during the lifetime of this object.
     package let number: Int32
 
+    private let held = Mutex<(any AnyObject & Sendable)?>(nil)
+
     package init(_ descriptor: consuming OwnedDescriptor) {
         number = descriptor.release()
+    }
+
+    /// Holds an object until the descriptor is closed, in place of the one that it holds.
+    package func hold(_ object: any AnyObject & Sendable) {
+        // Released after the lock.
+        let previous = held.withLock { held in
+            defer { held = object }
+            return held
+        }
+        withExtendedLifetime(previous) {}
     }
 
     deinit {

@@ -18,7 +18,10 @@ package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible 
     }
 
     package var description: String {
-        "\(operation): \(String(cString: strerror(code)))"
+        switch code {
+        case EMFILE: "\(operation): file descriptors are exhausted (limit \(DescriptorLimit.current))"
+        default: "\(operation): \(String(cString: strerror(code)))"
+        }
     }
 }
 

@@ -39,6 +39,18 @@ package struct SystemThread: Sendable {
         return SystemThread(handle: handle)
     }
 
+    /// Runs blocking work on a thread of its own, and returns its result; nil if the system has no more threads. Suspends without
+    /// blocking. For work that is rare, may take long, and whose number the caller bounds.
+    package static func run<Result: Sendable>(name: String, _ work: @escaping @Sendable () -> Result) async -> Result? {
+        await withCheckedContinuation { continuation in
+            guard let thread = start(name: name, { continuation.resume(returning: work()) }) else {
+                continuation.resume(returning: nil)
+                return
+            }
+            thread.detach()
+        }
+    }
+
     /// Waits for the thread's end. Must be called once, and not from the thread itself.
     package func join() {
         pthread_join(handle, nil)

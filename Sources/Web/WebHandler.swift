@@ -32,18 +32,20 @@ package final class WebHandler: HTTPHandler {
         let tracer: OTLPTracer
         let clock: CacheClock
         let threads: WorkThreads
+        let metricsThreads: WorkThreads
         let sharing: @Sendable () -> SharingStatus
 
         /// - Parameters:
         ///   - sharedStatuses: The statuses of other nodes; nil for a node that works alone.
         ///   - threads: Run the blocking parts of operators' requests.
+        ///   - metricsThreads: Collect the metrics, which must not wait for the former: a prewarm list may take long.
         ///   - sharing: Returns the state of the engines that nodes share.
         package init(
             cache: Cache, state: RenditionState, purger: RenditionPurger, prewarm: PrewarmQueue,
             sharedPrewarm: SharedPrewarmRunner?, background: BackgroundRenditions, registry: PrometheusRegistry,
             meter: WorkMeter, limits: ClientLimits, hooks: PurgeHooks, uploads: UploadAdmission, statuses: StatusRegistry,
             sharedStatuses: (any SharedStatusBook)?, webhooks: Webhooks, tracer: OTLPTracer, clock: CacheClock,
-            threads: WorkThreads, sharing: @escaping @Sendable () -> SharingStatus
+            threads: WorkThreads, metricsThreads: WorkThreads, sharing: @escaping @Sendable () -> SharingStatus
         ) {
             self.cache = cache
             self.state = state
@@ -62,6 +64,7 @@ package final class WebHandler: HTTPHandler {
             self.tracer = tracer
             self.clock = clock
             self.threads = threads
+            self.metricsThreads = metricsThreads
             self.sharing = sharing
         }
     }
@@ -117,7 +120,8 @@ package final class WebHandler: HTTPHandler {
             purger: dependencies.purger, cache: dependencies.cache, state: dependencies.state, sharing: dependencies.sharing,
             hooks: dependencies.hooks, policy)
         metrics = MetricsController(
-            registry: dependencies.registry, allowed: policy.metricsReaders, admin: admin, threads: dependencies.threads)
+            registry: dependencies.registry, allowed: policy.metricsReaders, admin: admin,
+            threads: dependencies.metricsThreads)
         prewarm = PrewarmController(
             queue: dependencies.prewarm, shared: dependencies.sharedPrewarm, webhooks: dependencies.webhooks, admin: admin,
             threads: dependencies.threads)

@@ -27,6 +27,28 @@ import Testing
         #expect(try server.request("GET", "/healthz").status == 200)
     }
 
+    @Test func withFewDescriptorsEverySourceIsAnswered() throws {
+        let count = 60
+        let gifs = (0..<count).map { GIFBuilder.animation(frames: 2, width: 8, height: 8, delay: 3 + $0) }
+        let origin = try LoopbackOrigin()
+        defer { origin.stop() }
+        for (number, gif) in gifs.enumerated() { origin.on("/\(number).gif", .ok(gif)) }
+        let server = try GifreelProcess(["mounts.m.origin=\(origin.url("/"))", "mounts.m.negotiate=true"])
+        // Some more than an idle server has. Each source takes one for its rendition.
+        let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(server.identifier)/fd").count
+        let limiting = try ChildProcess(
+            URL(fileURLWithPath: "/usr/bin/prlimit"), ["--pid", "\(server.identifier)", "--nofile=\(open + 30):\(open + 30)"])
+        try #require(try limiting.finish().code == 0)
+        for (number, gif) in gifs.enumerated() {
+            try blockUntil("source \(number) is answered") {
+                let answer = try server.request("GET", "/m/\(number).gif", headers: ["Accept: image/gif"])
+                return answer.status == 200 && answer.body == gif
+            }
+        }
+        try server.waitForLog("file descriptors are exhausted (limit \(open + 30))")
+        #expect(try server.request("GET", "/m/0.gif", headers: ["Accept: image/gif"]).body == gifs[0])
+    }
+
     @Test func slowClientsDelayNoOtherClient() throws {
         let server = try GifreelProcess()
         let upload = try server.request("POST", "/mp4", body: GIFBuilder.animation())

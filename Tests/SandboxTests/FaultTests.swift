@@ -23,6 +23,8 @@ extension SerialTests {
             let output = try SandboxFixture.output()
             var job = SandboxFixture.job(cpu: cpu, wall: wall)
             job.fault = fault
+            // x264 starts threads of its own only if it gets more than one.
+            if fault == .noThreads { job.transcoder.threads = 2 }
             do throws(SandboxError) {
                 let result = try supervisor.run(job, input: input, output: output).result
                 #expect(result.frames == 5)
@@ -101,6 +103,56 @@ extension SerialTests {
             }
             let own = try target("\(file.number)")
             return try SandboxFixture.descriptors(of: getpid()).filter { (try? target($0)) == own }
+        }
+
+        @Test(.enabled(if: SandboxFixture.filtersCalls, "this kernel has no seccomp"))
+        func aWorkerThatGetsNoThreadsIsNoFaultOfItsSource() throws {
+            let zygote = try SandboxFixture.zygote()
+            #expect(
+                try error(.noThreads, on: zygote)
+                    == .unavailable(SystemError("the worker could not start threads", code: EAGAIN)))
+            #expect(try error(nil, on: zygote) == nil)
+        }
+
+        @Test(.enabled(if: OtherUser.canRunExecutable, "needs root, setpriv and an executable that others may run"))
+        func theNumberOfThreadsOfAWorkerIsBounded() throws {
+            let script = try OtherUser.script()
+            defer { unlink(script) }
+            let zygote = try Zygote.spawn(executable: script)
+            guard case .crashed(let exit)? = try error(.threads, on: zygote) else {
+                Issue.record("no end")
+                return
+            }
+            // 0 if all threads were started.
+            #expect(exit.code == 1)
+            #expect(try error(nil, on: zygote) == nil)
+        }
+
+        /// Runs the executable as a user to whom the kernel applies limits of processes, unlike root.
+        private enum OtherUser {
+            static let canRunExecutable: Bool = {
+                guard geteuid() == 0, access("/usr/bin/setpriv", X_OK) == 0 else { return false }
+                var path = SandboxFixture.executable
+                while path != "/" {
+                    var status = stat()
+                    guard stat(path, &status) == 0, status.st_mode & 0o001 != 0 else { return false }
+                    path = URL(fileURLWithPath: path).deletingLastPathComponent().path
+                }
+                return true
+            }()
+
+            /// A program that becomes the executable.
+            static func script() throws -> String {
+                let path = "/tmp/gifreel-other-user-\(getpid())-\(UInt32.random(in: .min ... .max))"
+                let text = """
+                    #!/bin/sh
+                    exec /usr/bin/setpriv --reuid=65534 --regid=65534 --clear-groups \(SandboxFixture.executable) "$@"
+
+                    """
+                try text.write(toFile: path, atomically: false, encoding: .utf8)
+                guard chmod(path, 0o755) == 0 else { throw SystemError.last("chmod") }
+                return path
+            }
         }
 
         @Test func aHangEndsAtTheWallClockLimit() throws {

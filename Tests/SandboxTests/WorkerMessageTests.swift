@@ -24,7 +24,7 @@ import Testing
         func number() -> Int { Int.random(in: 1...(1 << 40), using: &numbers) }
         func optional() -> Int? { Bool.random(using: &numbers) ? number() : nil }
         func byte() -> UInt8 { UInt8.random(in: 1...254, using: &numbers) }
-        return WorkerJob(
+        var job = WorkerJob(
             transcoder: Transcoder(
                 output: OutputFormat.allCases.randomElement(using: &numbers) ?? .mp4,
                 options: TranscodeOptions(
@@ -44,6 +44,8 @@ import Testing
                 threads: number()),
             allowance: WorkerJob.Allowance(cpu: number(), memory: number(), output: number(), wall: number()),
             fault: Bool.random(using: &numbers) ? WorkerFault.allCases.randomElement(using: &numbers) : nil)
+        job.taskLimit = number()
+        return job
     }
 
     private func result(_ numbers: inout SeededNumbers) -> TranscodeResult {

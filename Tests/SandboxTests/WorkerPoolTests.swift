@@ -89,6 +89,31 @@ extension SerialTests {
         }
 
         /// Any number may come from a worker; the queue passes it on to the callers of the job.
+        @Test func clientsTakeTurnsWhateverTheirUrgency() async throws {
+            let pool = try pool(queue: 8)
+            let input = try SandboxFixture.input(GIFBuilder.animation())
+            let (greedy, visitor) = (Self.client(1), Self.client(2))
+            let turns =
+                (0..<4).map { _ in JobTurn(Urgency(level: 0), for: greedy) } + [JobTurn(Urgency(level: 7), for: visitor)]
+            let outputs = try turns.map { _ in try SandboxFixture.output() }
+            let blocker = Task { try await error(pool, SandboxFixture.long, wall: 8) }
+            try await waitUntil("the worker to be busy") { pool.load.running == 1 }
+            await withTaskGroup(of: Void.self) { group in
+                for (index, (turn, output)) in zip(turns, outputs).enumerated() {
+                    group.addTask {
+                        _ = try? await pool.run(SandboxFixture.job(), turn: turn, input: input, output: output)
+                    }
+                    try? await waitUntil("the job to be queued") { pool.load.waiting == index + 1 }
+                }
+                #expect(turns.map { pool.position(of: $0) } == [1, 3, 4, 5, 2])
+                await group.waitForAll()
+            }
+            #expect(try await blocker.value == .wallClockTimeout)
+            pool.close()
+        }
+
+        private static func client(_ number: UInt32) -> ClientNetwork { ClientNetwork(.v4(number)) }
+
         @Test func theProgressOfAJobNeverFalls() {
             let turn = JobTurn()
             #expect(turn.progress == nil)

@@ -26,6 +26,10 @@ int clinux_link_tmpfile(int fd, int directory_fd, const char *name);
 /// sendfile(2), which Swift's Glibc module does not offer on every architecture.
 ssize_t clinux_sendfile(int out_fd, int in_fd, int64_t *offset, size_t count);
 
+/// Whether all pages of a range of a file are in the page cache (mincore(2)). Returns nonzero if they are, and also if the kernel
+/// cannot tell. `length` is at most 1 MiB.
+int clinux_is_in_page_cache(int fd, int64_t offset, size_t length);
+
 /// openat(2) with O_CLOEXEC. Swift cannot import the variadic original.
 int clinux_openat(int directory_fd, const char *path, int flags, mode_t mode);
 

@@ -12,6 +12,17 @@ pid_t clinux_fork(void);
 /// The process id of the parent.
 pid_t clinux_parent(void);
 
+/// Whether the process may start another thread. Returns 0 only if the system or a limit of processes refuses one, and not if memory is
+/// short.
+int clinux_can_start_thread(void);
+
+/// Makes the kernel refuse every new thread or process of the calling process with EAGAIN, as a limit of processes does (seccomp). For
+/// tests. Returns 0, or -1 with errno.
+int clinux_refuse_threads(void);
+
+/// The processes and threads of the system, or 0 if they are unknown.
+uint64_t clinux_task_count(void);
+
 /// Starts tracing a process (PTRACE_ATTACH). A test shows that a worker cannot. Returns 0, or -1 with errno.
 int clinux_trace(pid_t process);
 
@@ -70,6 +81,9 @@ struct clinux_limits {
     uint64_t cpu_seconds;
     /// The largest file it may write, in bytes (RLIMIT_FSIZE).
     uint64_t file_bytes;
+    /// The number of processes and threads that the user has, those of other processes included (RLIMIT_NPROC). The kernel does not
+    /// apply it to root.
+    uint64_t tasks;
     /// The number of open descriptors (RLIMIT_NOFILE).
     uint64_t descriptors;
 };

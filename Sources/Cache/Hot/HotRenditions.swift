@@ -88,6 +88,12 @@ final class HotRenditions: Sendable {
         objects.removeAll { removed == nil || ids.contains($0.objectID) }
     }
 
+    /// Removes half of the renditions, which closes their files once no response uses them.
+    func trim() {
+        aliases.trim()
+        objects.trim()
+    }
+
     /// Removes everything.
     func removeAll() {
         aliases.removeAll { _ in true }

@@ -72,6 +72,14 @@ final class HotTable<Key: DigestName>: Sendable {
         }
     }
 
+    /// Removes half of the entries, those that were not used first.
+    func trim() {
+        for cell in cells {
+            let removed = cell.shard.withLock { $0.table.evict(($0.table.count + 1) / 2) }
+            _ = removed
+        }
+    }
+
     /// Look-ups that found an entry so far.
     var hits: Int64 {
         cells.reduce(0) { $0 + $1.shard.withLock(\.hits) }

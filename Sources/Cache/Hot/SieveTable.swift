@@ -76,6 +76,11 @@ struct SieveTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         return matching.compactMap { remove(at: $0) }
     }
 
+    /// Evicts up to `count` entries, and returns their values.
+    mutating func evict(_ count: Int) -> [Value] {
+        (0..<max(0, count)).compactMap { _ in evict() }
+    }
+
     private mutating func evict() -> Value? {
         var index = hand >= 0 ? hand : back
         // Ends within two rounds: the first clears every bit at worst.

@@ -1,7 +1,7 @@
 internal import CLinux
 internal import Glibc
 internal import Ledger
-internal import SystemIO
+package import SystemIO
 
 /// A rendition that is being published.
 struct PublishJob: Sendable {
@@ -54,7 +54,8 @@ struct CommittedObject: Sendable {
 }
 
 extension UnstoredReason {
-    init(_ error: SystemError) {
+    /// The reason that an error of the cache's file system stands for.
+    package init(_ error: SystemError) {
         switch error.code {
         case ENOSPC, EDQUOT, EFBIG: self = .diskFull
         case EROFS, EACCES, EPERM: self = .readOnly

@@ -105,7 +105,7 @@ final class Transfer {
             openedSockets += 1
             sockets.insert(number)
         } else if errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS {
-            exhaustion = "socket: \(String(cString: strerror(errno)))"
+            exhaustion = SystemError.last("socket").description
         }
     }
 
@@ -254,6 +254,8 @@ final class Transfer {
         let cause = easy.errorMessage(code)
         switch code {
         case CURLE_COULDNT_RESOLVE_HOST:
+            // The resolver does not say that it got no descriptor.
+            if DescriptorLimit.isShort() { return .exhausted(cause: SystemError("resolve", code: EMFILE).description) }
             return .unreachable(cause: cause)
         case CURLE_COULDNT_CONNECT, CURLE_ABORTED_BY_CALLBACK:
             if let exhaustion { return .exhausted(cause: exhaustion) }

@@ -7,12 +7,14 @@ internal import SystemIO
 final class AccessLog: Sendable {
     private struct State {
         var batches: [HTTPAccessBatch] = []
+        /// Bytes of memory that the batches hold.
+        var bytes = 0
         var lost = 0
         var isClosed = false
     }
 
-    /// The maximum number of queued batches: about 32,000 requests.
-    private static let capacity = 64
+    /// The maximum memory of queued batches, in bytes: about 40,000 requests with short targets.
+    static let capacity = 8 << 20
 
     private let observer: any HTTPObserver
     private let wakeup: Wakeup
@@ -25,11 +27,12 @@ final class AccessLog: Sendable {
 
     func post(_ batch: HTTPAccessBatch) {
         let wasEmpty = state.withLock { state in
-            guard state.batches.count < Self.capacity else {
+            guard state.bytes + batch.memory <= Self.capacity else {
                 state.lost += batch.count
                 return false
             }
             state.batches.append(batch)
+            state.bytes += batch.memory
             return state.batches.count == 1
         }
         if wasEmpty { wakeup.signal() }
@@ -42,11 +45,12 @@ final class AccessLog: Sendable {
     }
 
     /// Removes and returns the queued batches. The last one carries the number of dropped requests.
-    private func take() -> (batches: [HTTPAccessBatch], isClosed: Bool) {
+    func take() -> (batches: [HTTPAccessBatch], isClosed: Bool) {
         state.withLock { state in
             var batches = state.batches
             if state.lost > 0 { batches.append(HTTPAccessBatch(lost: state.lost)) }
             state.batches = []
+            state.bytes = 0
             state.lost = 0
             return (batches, state.isClosed)
         }
@@ -79,6 +83,8 @@ final class AccessLog: Sendable {
 final class AccessRecorder {
     /// Requests per full batch.
     static let batchSize = 512
+    /// Bytes of text per full batch, beyond which it takes no other request.
+    static let batchText = 64 * 1024
 
     private let log: AccessLog
     /// No method of a batch accesses this object again, so the check at run time, which each request would pay for, is off.
@@ -93,13 +99,13 @@ final class AccessRecorder {
     /// Records a request.
     func record(_ entry: AccessEntry, _ texts: AccessTexts) {
         batch.append(entry, texts)
-        if batch.count >= Self.batchSize { flush() }
+        if batch.isFull { flush() }
     }
 
     /// Records a request whose texts are stored one after the other.
     func record(_ entry: AccessEntry, texts: UnsafeRawBufferPointer) {
         batch.append(entry, texts: texts)
-        if batch.count >= Self.batchSize { flush() }
+        if batch.isFull { flush() }
     }
 
     /// Hands over the recorded requests.

@@ -46,11 +46,16 @@ package struct HTTPAccessBatch: Sendable {
     /// Requests in the batch.
     package var count: Int { entries.count }
 
+    var isFull: Bool { entries.count >= AccessRecorder.batchSize || text.count >= AccessRecorder.batchText }
+
+    /// Bytes of memory that the batch holds.
+    var memory: Int { entries.capacity * MemoryLayout<AccessEntry>.stride + text.capacity }
+
     init(lost: Int = 0) {
         self.lost = lost
         guard lost == 0 else { return }
         entries.reserveCapacity(AccessRecorder.batchSize)
-        text.reserveCapacity(AccessRecorder.batchSize * 128)
+        text.reserveCapacity(AccessRecorder.batchText)
     }
 
     mutating func append(_ entry: AccessEntry, _ texts: AccessTexts) {

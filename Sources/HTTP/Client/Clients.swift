@@ -51,25 +51,6 @@ package struct ClientList: Sendable {
     }
 }
 
-/// The unit by which clients are limited: an IPv4 address, or the /64 of an IPv6 address, of which a single machine may use any
-/// address (RFC 4291 section 2.5.4, RFC 6177).
-package struct ClientNetwork: Sendable, Hashable {
-    /// The address in 64 bits: an IPv4 address in the low 32, or the first half of an IPv6 address.
-    package let number: UInt64
-    /// Whether it is an IPv4 address.
-    package let isIPv4: Bool
-
-    package init(_ address: IPAddress) {
-        // An IPv4 client is the same client on an IPv6 socket.
-        let address = address.unmapped
-        isIPv4 = address.isIPv4
-        switch address {
-        case .v4(let value): number = UInt64(value)
-        case .v6(let high, _): number = high
-        }
-    }
-}
-
 extension IPAddress {
     /// The address of a socket's end; nil for a Unix socket. A mapped IPv4 address becomes an IPv4 address, so that a client is the
     /// same on a socket that serves both.

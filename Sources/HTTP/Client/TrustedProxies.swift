@@ -16,6 +16,12 @@ struct TrustedProxies: Sendable {
     private let proxies: ClientList
     private let field: ForwardedField
 
+    /// No proxies.
+    init() {
+        proxies = ClientList()
+        field = .xForwardedFor
+    }
+
     /// Parses the setting (see ``ClientList``).
     ///
     /// - Parameter field: The fields that the proxies write.
@@ -40,6 +46,9 @@ struct TrustedProxies: Sendable {
     /// The address of a client that trusted proxies do not name: the unspecified address, which indicates the absence of an
     /// address (RFC 4291 section 2.5.2). Such a client has neither the rights of a proxy nor those of a Unix socket's peer.
     private static let unknownClient = IPAddress.v6(high: 0, low: 0)
+
+    /// Whether a peer is a trusted proxy.
+    func contains(_ peer: IPAddress?) -> Bool { proxies.contains(peer) }
 
     /// Finds the client of a request: the peer, or the last address before the trusted proxies in the fields that they write.
     ///

@@ -9,6 +9,8 @@ final class LoopMailbox: Sendable {
         case response(ConnectionToken, HTTPResponse)
         /// The next bytes of a streamed body; the continuation receives whether they were sent.
         case chunk(ConnectionToken, [UInt8], CheckedContinuation<Bool, Never>)
+        /// The next piece of the file that a connection sends is in the page cache.
+        case loaded(ConnectionToken)
         /// The end of a streamed body, complete or not.
         case streamEnded(ConnectionToken, isComplete: Bool)
         /// Stop listening; open connections get the drain timeout to end.

@@ -1,9 +1,7 @@
-internal import SystemIO
-
 /// A part of a response that is still to be sent.
 enum Segment {
     case bytes([UInt8], Range<Int>)
-    case file(SharedDescriptor, Range<Int>)
+    case file(ServedFile, Range<Int>)
 
     init(_ bytes: [UInt8]) {
         self = .bytes(bytes, 0..<bytes.count)

@@ -71,12 +71,20 @@ final class BodyReceiver {
         }
         let bytes = input.bytes(0..<count)
         var position = 0
+        /// Bytes of data at the start of the buffer. The sink gets all data of a read in one call, because a client may send it in
+        /// chunks of one byte each.
+        var gathered = 0
         do {
             while let step = try connection.nextBodyStep(bytes, at: &position) {
                 switch step {
-                case .data(let range): try pass(bytes.slice(range), connection)
-                case .needsMore: return .progress
+                case .data(let range):
+                    input.move(range, to: gathered)
+                    gathered += range.count
+                case .needsMore:
+                    try pass(input.bytes(0..<gathered), connection)
+                    return .progress
                 case .end:
+                    try pass(input.bytes(0..<gathered), connection)
                     connection.hasPipelined = position < count
                     connection.unread = position < count ? Array(bytes[position...]) : []
                     return .complete
@@ -108,7 +116,7 @@ final class BodyReceiver {
     }
 
     private func pass(_ bytes: UnsafeRawBufferPointer, _ connection: Connection) throws {
-        guard var reception = connection.reception else { return }
+        guard !bytes.isEmpty, var reception = connection.reception else { return }
         reception.count += bytes.count
         connection.reception = reception
         guard reception.count <= reception.limit else { throw HTTPProtocolError.contentTooLarge }

@@ -8,6 +8,8 @@ enum SendProgress {
     /// The socket accepts no more bytes for now.
     case blocked
     case outOfBudget
+    /// The next piece of the file is not in the page cache.
+    case notLoaded
     case failed
 }
 
@@ -84,14 +86,19 @@ extension Connection {
     func transmit(_ segment: inout Segment, isFollowed: Bool) -> SendProgress {
         guard isWritable else { return .blocked }
         guard budget > 0 else { return .outOfBudget }
-        let sent =
+        let sent: Int? =
             switch segment {
             case .bytes(let content, let range):
                 content.withUnsafeBytes { send($0.slice(range), isFollowed: isFollowed) }
-            case .file(let file, let range): sendFile(file, range)
+            case .file(let file, let range):
+                if let piece = readyPiece(of: file, range) { sendFile(file.descriptor, piece) } else { nil }
             }
+        guard let sent else { return .notLoaded }
         if sent < 0 { return .failed }
-        if sent == segment.count { return .done }
+        if sent == segment.count {
+            loadedEnd = 0
+            return .done
+        }
         segment = segment.dropping(sent)
         return isWritable ? .outOfBudget : .blocked
     }
@@ -156,11 +163,19 @@ extension Connection {
         }
     }
 
-    /// Sends a part of a file from the page cache, up to one turn's budget. Returns the number of bytes accepted, or -1 if
-    /// the connection or the file is broken.
+    /// The next piece of a file that can be sent without waiting for a disk; nil if it is not in the page cache.
+    private func readyPiece(of file: ServedFile, _ range: Range<Int>) -> Range<Int>? {
+        let piece = ServedFile.piece(of: range)
+        // A piece that was loaded is not checked: if memory is short, its pages may be evicted again and again.
+        if range.lowerBound < loadedEnd { return range.lowerBound..<min(piece.upperBound, loadedEnd) }
+        return file.isInPageCache(piece) ? piece : nil
+    }
+
+    /// Sends a piece of a file from the page cache. Returns the number of bytes accepted, or -1 if the connection or the file is
+    /// broken.
     private func sendFile(_ file: SharedDescriptor, _ range: Range<Int>) -> Int {
         var offset = Int64(range.lowerBound)
-        let end = Int64(range.lowerBound + min(range.count, Self.turnBudget))
+        let end = Int64(range.upperBound)
         while offset < end {
             let sent = clinux_sendfile(token.descriptor, file.number, &offset, Int(end - offset))
             if sent > 0 { continue }

@@ -15,6 +15,8 @@ final class Connection {
         case staged
         /// The socket accepts no more bytes for now.
         case sending
+        /// A thread reads the next piece of a file into the page cache.
+        case loading
         /// The next piece of a streamed body is not available yet.
         case streaming
         /// The response is sent; the rest of a body that no sink wanted is read and dropped.
@@ -68,10 +70,14 @@ final class Connection {
     var reception: Reception?
     /// The segments to be sent, in order.
     var outgoing: [Segment] = []
+    /// The end of the piece of the current file that was loaded for this connection; 0 for none.
+    var loadedEnd = 0
     /// Bytes sent on the connection.
     var sentBytes = 0
     /// Bytes that had been transferred at the start of the current rate window.
     var rateMark = 0
+    /// When the current rate window began, in nanoseconds of the loop's clock.
+    var windowStart: UInt64 = 0
     /// The task that computes the response or the streamed body.
     var task: Task<Void, Never>?
     var stream: BodyStream?
@@ -128,6 +134,8 @@ struct Exchange {
     var generatedID: UInt64 = 0
     /// Status of the response; 0 until it is known.
     var status = 0
+    /// Nanoseconds that the client may still take to receive the response. Bytes that it receives add to it.
+    var timeToSend: UInt64 = .max
     /// Bytes of the response's head.
     var headBytes = 0
     /// Bytes of the response that the kernel has accepted, including the head.

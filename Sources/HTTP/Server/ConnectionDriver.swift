@@ -19,6 +19,7 @@ final class ConnectionDriver {
     private let bodies: BodyReceiver
     private let writer: ResponseWriter
     private let lingering: LingeringClose
+    private let loader: FileLoader
     private let recorder: ExchangeRecorder?
     /// Connections whose turn ended before their work did.
     private var queue: [Connection] = []
@@ -33,6 +34,7 @@ final class ConnectionDriver {
         self.connections = connections
         self.clock = clock
         connectionLimit = settings.connectionLimit
+        loader = settings.loader
         parser = settings.parser
         // Larger than the largest head, so that a head over the limit is recognized.
         let input = InputBuffer(capacity: max(64 * 1024, settings.parser.limits.head + 4096))
@@ -67,7 +69,7 @@ final class ConnectionDriver {
         timeouts.awaitHead(connection)
         connection.idleSince = clock.now
         connections.insert(connection)
-        connectionLimit.enter()
+        connectionLimit.enter(connection.peer)
         // Most clients send their request at once: a connection that ends with its first response is often over before the
         // poller would report it.
         connection.isReadable = true
@@ -93,7 +95,7 @@ final class ConnectionDriver {
         bodies.abort(connection)
         connection.outgoing = []
         connections.remove(connection.token)
-        connectionLimit.leave()
+        connectionLimit.leave(connection.peer)
         closedCount += 1
     }
 
@@ -199,7 +201,7 @@ final class ConnectionDriver {
                 case .discarding: discardBody(connection)
                 case .sending: connection.isWritable && sendRest(connection)
                 case .lingering: linger(connection)
-                case .staged, .waiting, .streaming, .closed: false
+                case .staged, .waiting, .streaming, .loading, .closed: false
                 }
             guard hasMore else { return }
             if connection.budget <= 0 {
@@ -355,6 +357,7 @@ final class ConnectionDriver {
             connection.phase = .sending
             timeouts.watchSending(connection)
         case .outOfBudget: connection.phase = .sending
+        case .notLoaded: load(connection)
         }
     }
 
@@ -370,10 +373,30 @@ final class ConnectionDriver {
             if connection.deadline == .max { timeouts.watchSending(connection) }
             return false
         case .outOfBudget: return true
+        case .notLoaded:
+            load(connection)
+            return false
         case .failed:
             close(connection)
             return false
         }
+    }
+
+    /// Lets a thread read the next piece of the file that is being sent.
+    private func load(_ connection: Connection) {
+        guard case .file(let file, let range)? = connection.outgoing.first else { return close(connection) }
+        let piece = ServedFile.piece(of: range)
+        connection.loadedEnd = piece.upperBound
+        connection.phase = .loading
+        connection.deadline = .max
+        loader.load(file, piece) { [mailbox, token = connection.token] in mailbox.post(.loaded(token)) }
+    }
+
+    /// Continues to send a file whose next piece is in the page cache now.
+    func continueSending(_ token: ConnectionToken) {
+        guard let connection = connections.find(token), connection.phase == .loading else { return }
+        connection.phase = .sending
+        serve(connection)
     }
 
     /// Prepares the connection for what follows a response.
@@ -450,7 +473,7 @@ final class ConnectionDriver {
     /// Continues after all pieces so far were sent.
     private func continueStream(_ connection: Connection, _ stream: BodyStream) -> Bool {
         stream.resume(isSent: true)
-        connection.deadline = .max
+        timeouts.endSending(connection)
         guard stream.hasEnded else {
             connection.phase = .streaming
             if connection.peerHasClosed { closeIfClientHasLeft(connection) }

@@ -14,12 +14,16 @@ struct ConnectionTimeouts {
     /// How long incoming bytes are read after the last response, so that no reset destroys it.
     private static let lingerTime: UInt64 = 3_000_000_000
 
+    /// Nanoseconds that a byte of a response adds to the time for it.
+    private static let timePerByte = UInt64(1_000_000_000 / HTTPServerConfiguration.responseBytesPerSecond)
+
     private let clock: LoopClock
     private let probe: PeerProbe
     private let headTimeout: UInt64
     private let idleTimeout: UInt64
     private let rateWindow: UInt64
     private let bytesPerWindow: Int
+    private let responseTimeout: UInt64
 
     init(settings: LoopSettings, clock: LoopClock) {
         self.clock = clock
@@ -28,6 +32,7 @@ struct ConnectionTimeouts {
         idleTimeout = settings.idleTimeout
         rateWindow = settings.bodyRateWindow
         bytesPerWindow = settings.bodyBytesPerWindow
+        responseTimeout = settings.responseTimeout
     }
 
     /// Limits the time until the head of a request has arrived.
@@ -60,11 +65,33 @@ struct ConnectionTimeouts {
 
     /// Starts a window in which the rate of a response is measured.
     func watchSending(_ connection: Connection) {
-        watch(connection, moved: connection.acknowledgedBytes)
+        watchSending(connection, moved: connection.acknowledgedBytes)
+    }
+
+    private func watchSending(_ connection: Connection, moved: Int) {
+        watch(connection, moved: moved)
+        let (end, overflow) = clock.now.addingReportingOverflow(connection.exchange.timeToSend)
+        connection.deadline = min(connection.deadline, overflow ? .max : end)
+    }
+
+    /// Ends a window of a response before its deadline: the next piece is not available yet.
+    func endSending(_ connection: Connection) {
+        countTime(connection, moved: connection.acknowledgedBytes)
+        connection.deadline = .max
+    }
+
+    /// Subtracts the time of a window from that of the response, and adds the time that its bytes are worth.
+    private func countTime(_ connection: Connection, moved: Int) {
+        let used = clock.now - min(clock.now, connection.windowStart)
+        // At most 2⁵⁶ nanoseconds, and the setting at most 2⁶³, so the sum does not overflow.
+        let earned = UInt64(min(max(0, moved - connection.rateMark), 1 << 40)) * Self.timePerByte
+        let left = min(connection.exchange.timeToSend, responseTimeout) + earned
+        connection.exchange.timeToSend = min(left - min(left, used), responseTimeout)
     }
 
     private func watch(_ connection: Connection, moved: Int) {
         connection.rateMark = moved
+        connection.windowStart = clock.now
         let end = bytesPerWindow > 0 ? clock.now + rateWindow : .max
         connection.deadline = min(end, connection.reception?.deadline ?? .max)
     }
@@ -76,6 +103,7 @@ struct ConnectionTimeouts {
 
     /// Judges a connection whose deadline has passed.
     func judge(_ connection: Connection) -> Verdict {
+        let deadline = connection.deadline
         connection.deadline = .max
         switch connection.phase {
         case .reading: return connection.hasBegunRequest ? .timedOut : .close
@@ -87,12 +115,16 @@ struct ConnectionTimeouts {
             return .continue
         case .sending:
             let moved = connection.acknowledgedBytes
-            guard moved - connection.rateMark >= bytesPerWindow else { return .reset }
-            watch(connection, moved: moved)
+            countTime(connection, moved: moved)
+            // The rate is measured over whole windows. The end of the response's time cuts the last one short.
+            let isWholeWindow = deadline - min(deadline, connection.windowStart) >= rateWindow
+            let isTooSlow = isWholeWindow && moved - connection.rateMark < bytesPerWindow
+            guard !isTooSlow, connection.exchange.timeToSend > 0 else { return .reset }
+            watchSending(connection, moved: moved)
             return .continue
         case .waiting, .streaming: return probe.hasLeft(connection, now: clock.now, isFirst: false) ? .close : .continue
         case .discarding, .lingering: return .close
-        case .staged, .closed: return .continue
+        case .staged, .loading, .closed: return .continue
         }
     }
 }

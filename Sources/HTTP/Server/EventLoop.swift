@@ -106,6 +106,7 @@ final class EventLoop {
             switch message {
             case .response(let token, let response): driver.resume(token, with: response)
             case .chunk(let token, let bytes, let continuation): driver.sendChunk(token, bytes, continuation)
+            case .loaded(let token): driver.continueSending(token)
             case .streamEnded(let token, let isComplete): driver.endStream(token, isComplete: isComplete)
             case .drain: startDraining(within: settings.drainTimeout)
             case .stop: startDraining(within: 0)
@@ -118,7 +119,13 @@ final class EventLoop {
     /// Accepts from a listener, and returns whether more connections may wait there.
     @discardableResult
     private func accept(from index: Int) -> Bool {
-        let mayHaveMore = acceptor.accept(from: index, turn: turn, closeIdle: closeLongestIdle) { socket, peer in
+        let mayHaveMore = acceptor.accept(from: index, turn: turn, closeIdle: { closeLongestIdle() }) { socket, peer in
+            guard mayConnect(peer) else {
+                // Without the reset, the kernel would keep the connection's state for a minute.
+                _ = clinux_reset_on_close(socket.number)
+                settings.connectionLimit.refuse()
+                return
+            }
             let connection = Connection(socket: socket, generation: connections.nextGeneration(), peer: peer)
             driver.start(connection)
             guard connection.phase != .closed else { return }
@@ -129,10 +136,23 @@ final class EventLoop {
         return mayHaveMore
     }
 
+    /// Whether a client may have another connection. At its limit, its longest idle connections are closed.
+    private func mayConnect(_ peer: IPAddress?) -> Bool {
+        guard let client = settings.connectionLimit.client(of: peer), settings.connectionLimit.isReached(by: client) else {
+            return true
+        }
+        return closeLongestIdle(of: client)
+    }
+
     /// Closes the connections that have been idle longest. Returns false if none has been idle for long.
-    private func closeLongestIdle() -> Bool {
+    ///
+    /// - Parameter client: Only those of this client; nil for all.
+    private func closeLongestIdle(of client: ClientNetwork? = nil) -> Bool {
         let limit = clock.now - min(clock.now, Self.expendableAfter)
-        let idle = connections.filter { $0.isIdle && $0.idleSince <= limit }.sorted { $0.idleSince < $1.idleSince }
+        let idle = connections.filter { connection in
+            connection.isIdle && connection.idleSince <= limit
+                && (client == nil || settings.connectionLimit.client(of: connection.peer) == client)
+        }.sorted { $0.idleSince < $1.idleSince }
         for connection in idle.prefix(max(1, idle.count / 8)) { driver.close(connection) }
         return !idle.isEmpty
     }

@@ -55,7 +55,8 @@ package final class HTTPServer: Sendable {
     /// The server's counts so far.
     package var counters: HTTPServerCounters {
         HTTPServerCounters(
-            openConnections: settings.connectionLimit.count, acceptedConnections: settings.connectionLimit.acceptedCount)
+            openConnections: settings.connectionLimit.count, acceptedConnections: settings.connectionLimit.acceptedCount,
+            refusedConnections: settings.connectionLimit.refusedCount, loadedPieces: settings.loader.loads)
     }
 
     /// Listens, starts the loop threads, and accepts connections from then on.
@@ -167,6 +168,10 @@ package struct HTTPServerCounters: Sendable, Equatable {
     package let openConnections: Int
     /// Connections accepted since the start.
     package let acceptedConnections: Int
+    /// Connections refused since the start, because their client had as many as it may.
+    package let refusedConnections: Int
+    /// Pieces of files that were not in the page cache when they were to be sent.
+    package let loadedPieces: Int
 }
 
 /// Lets tasks wait until all threads of a server have ended. Any thread.

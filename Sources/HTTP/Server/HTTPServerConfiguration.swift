@@ -21,6 +21,9 @@ package struct HTTPServerConfiguration: Sendable {
     /// Connections open at the same time, 1…1,000,000. At the limit the connections that have been idle longest are closed; if
     /// none is idle, new ones wait in the kernel's backlog. Default 8192.
     package var maxConnections = 8192
+    /// Connections that one client (``ClientNetwork``) may have open at the same time, 1…1,000,000. Another one replaces its longest
+    /// idle ones; if none is idle, it is reset. Trusted proxies and Unix sockets have no such limit. Default 256.
+    package var maxConnectionsPerClient = 256
     /// Time for a whole request head, from its first byte, or from the connection's start for the first one. Default 10 s.
     package var headTimeout = Duration.seconds(10)
     /// Time that a connection may be idle between two requests. Default 75 s.
@@ -40,6 +43,11 @@ package struct HTTPServerConfiguration: Sendable {
     package var maxBodyBytes = 64 * 1024 * 1024
     /// Time for the whole body of a request that a sink receives, from the head on; a longer transfer gets 408. Default 300 s.
     package var bodyTimeout = Duration.seconds(300)
+    /// Time within which a client must receive a whole response, plus a second per ``responseBytesPerSecond``; a slower client is
+    /// reset. The time in which a streamed body is produced does not count. Default 300 s.
+    package var responseTimeout = Duration.seconds(300)
+    /// See ``responseTimeout``.
+    package static let responseBytesPerSecond = 16 * 1024
     /// Bytes per second below which the transfer of a body is aborted, in either direction, measured over ``bodyRateWindow``;
     /// 0 for no minimum. Default 256.
     package var minBodyRate = 256
@@ -72,6 +80,8 @@ package struct HTTPServerConfiguration: Sendable {
         try check("unix_mode", unixMode.map { $0 <= 0o777 } ?? true, "must be between 0 and 0777")
         try check("threads", (1...256).contains(threads), "must be between 1 and 256")
         try check("max_connections", (1...1_000_000).contains(maxConnections), "must be between 1 and 1000000")
+        try check(
+            "max_connections_per_client", (1...1_000_000).contains(maxConnectionsPerClient), "must be between 1 and 1000000")
         try check("head_timeout", headTimeout > .zero, "must be longer than 0")
         try check("idle_timeout", idleTimeout > .zero, "must be longer than 0")
         try check("drain_timeout", drainTimeout >= .zero, "must not be negative")
@@ -83,6 +93,7 @@ package struct HTTPServerConfiguration: Sendable {
         try check("max_body_bytes", maxBodyBytes >= 0, "must not be negative")
         try check("min_body_rate", minBodyRate >= 0, "must not be negative")
         try check("body_timeout", bodyTimeout > .zero, "must be longer than 0")
+        try check("response_timeout", responseTimeout > .zero, "must be longer than 0")
         try check("body_rate_window", bodyRateWindow > .zero, "must be longer than 0")
         _ = try parseTrustedProxies()
     }

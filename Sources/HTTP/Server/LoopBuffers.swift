@@ -21,6 +21,12 @@ final class InputBuffer {
         UnsafeMutableRawBufferPointer(rebasing: storage[count...])
     }
 
+    /// Moves bytes within the buffer, to a place that does not follow theirs.
+    func move(_ range: Range<Int>, to start: Int) {
+        guard range.lowerBound != start, let base = storage.baseAddress else { return }
+        (base + start).copyMemory(from: base + range.lowerBound, byteCount: range.count)
+    }
+
     /// Moves a connection's unread bytes to the start, and returns their number.
     func load(_ connection: Connection) -> Int {
         let unread = connection.unread

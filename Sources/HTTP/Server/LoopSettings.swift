@@ -17,11 +17,13 @@ struct LoopSettings: Sendable {
     let handshakeTimeout: UInt64
     let bodyTimeout: UInt64
     let bodyRateWindow: UInt64
+    let responseTimeout: UInt64
     /// Bytes that a body must move in one window.
     let bodyBytesPerWindow: Int
     /// Nanoseconds between two checks of all deadlines, and so the maximum delay of noticing one.
     let sweepInterval: UInt64
     let connectionLimit: ConnectionLimit
+    let loader = FileLoader()
     /// See ``PeerProbe``.
     let looksUpLocalPeers: Bool
 
@@ -43,10 +45,12 @@ struct LoopSettings: Sendable {
         handshakeTimeout = configuration.handshakeTimeout.nanoseconds
         bodyTimeout = configuration.bodyTimeout.nanoseconds
         bodyRateWindow = configuration.bodyRateWindow.nanoseconds
+        responseTimeout = configuration.responseTimeout.nanoseconds
         bodyBytesPerWindow = configuration.minBodyRate * Int(bodyRateWindow / 1_000_000) / 1000
-        let shortest = min(headTimeout, idleTimeout, bodyTimeout, bodyRateWindow)
+        let shortest = min(headTimeout, idleTimeout, bodyTimeout, bodyRateWindow, responseTimeout)
         sweepInterval = max(10_000_000, min(1_000_000_000, shortest / 8))
-        connectionLimit = ConnectionLimit(configuration.maxConnections)
+        connectionLimit = ConnectionLimit(
+            configuration.maxConnections, perClient: configuration.maxConnectionsPerClient, proxies: proxies)
         looksUpLocalPeers = configuration.looksUpLocalPeers
     }
 }

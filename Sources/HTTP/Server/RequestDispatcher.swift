@@ -2,12 +2,14 @@
 final class RequestDispatcher {
     private let handler: any HTTPHandler
     private let proxies: TrustedProxies
+    private let responseTimeout: UInt64
     private let clock: LoopClock
     private var requestIDs = RequestIDGenerator()
 
     init(settings: LoopSettings, clock: LoopClock) {
         handler = settings.handler
         proxies = settings.proxies
+        responseTimeout = settings.responseTimeout
         self.clock = clock
     }
 
@@ -34,7 +36,7 @@ final class RequestDispatcher {
 
     private func startExchange(_ connection: Connection, _ head: RequestHead) -> TrustedProxies.Origin {
         let origin = proxies.origin(peer: connection.peer, head: head)
-        connection.exchange = Exchange(started: clock.now, client: origin.client)
+        connection.exchange = Exchange(started: clock.now, client: origin.client, timeToSend: responseTimeout)
         connection.deadline = .max
         return origin
     }

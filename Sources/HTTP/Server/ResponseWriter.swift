@@ -116,7 +116,7 @@ final class ResponseWriter {
                 switch progress {
                 case .done: recorder.record(entry, connection, isComplete: true)
                 case .failed: recorder.record(entry, connection, isComplete: false)
-                case .blocked, .outOfBudget: connection.draft = recorder.draft(entry)
+                case .blocked, .outOfBudget, .notLoaded: connection.draft = recorder.draft(entry)
                 }
             }
             settle(connection, progress)
@@ -262,7 +262,7 @@ final class ResponseWriter {
         switch progress {
         case .done: recorder?.record(connection, headers, head, isComplete: true)
         case .failed: recorder?.record(connection, headers, head, isComplete: false)
-        case .blocked, .outOfBudget: connection.draft = recorder?.draft(connection, headers, head)
+        case .blocked, .outOfBudget, .notLoaded: connection.draft = recorder?.draft(connection, headers, head)
         }
         return .sent(progress)
     }

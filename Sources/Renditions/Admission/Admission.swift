@@ -1,17 +1,22 @@
+internal import Cache
 internal import Fetch
+internal import Glibc
 internal import Sandbox
 internal import Synchronization
+internal import SystemIO
 
 /// Admission control for misses. It is asked before a fetch, so that work that cannot be done is refused at once and costs
 /// nothing.
 ///
-/// It bounds jobs (being fetched, waiting for a worker, or running) and the bytes of sources in memory; a source that is still
-/// being fetched counts with the largest allowed size. The slots that a job takes are its expected cost in multiples of a
+/// It bounds jobs (being fetched, waiting for a worker, or running) and bytes in memory: of sources, of renditions that the disk does
+/// not take, and of buffers for clients that follow a source. A source that is still being fetched counts with the largest allowed size. The slots that a job takes are its expected cost in multiples of a
 /// conversion to H.264. A job that costs more than a limit allows is admitted alone. Background work gets at most half of the slots.
 /// One origin gets at most three quarters of them while its sources are being fetched, so that a slow origin does not block the others.
+/// One client gets at most three times as many as are free, so that there is always a slot for another client.
 ///
-/// Clients may read a source for long after its job has ended. Sources that only clients hold may take a quarter of the bytes. Those
-/// beyond that are released, the oldest first, when a job needs the memory, so that slow clients do not keep jobs out.
+/// Clients may read a source, or a rendition in memory, for long after its job has ended. What only clients hold may take a quarter of
+/// the bytes. What goes beyond that is released, the oldest first, when a job needs the memory, so that slow clients do not keep jobs
+/// out.
 ///
 /// Any thread; the lock is held for a few additions.
 package final class Admission: Sendable {
@@ -23,6 +28,8 @@ package final class Admission: Sendable {
         var bytes = 0
         /// Slots by the origin of a fetch.
         var fetching: [Origin: Int] = [:]
+        /// Slots by the client whose request started the job.
+        var clients: [ClientNetwork: Int] = [:]
         /// The sources that only readers hold, in the order of the ends of their jobs.
         var read: [Int: ReadSource] = [:]
         var lastNumber = 0
@@ -64,12 +71,17 @@ package final class Admission: Sendable {
         let bytes: Int
 
         /// Below this number, reserving slots for other origins would leave them unused.
-        static let smallestOriginShare = 8
+        static let smallestShare = 8
 
         /// What readers keep although jobs need it.
         var bytesOfReaders: Int { bytes / 4 }
         var jobsInBackground: Int { max(1, jobs / 2) }
-        var jobsPerOrigin: Int { max(Self.smallestOriginShare, jobs - jobs / 4) }
+        var jobsPerOrigin: Int { max(Self.smallestShare, jobs - jobs / 4) }
+
+        /// The slots of one client, its own included.
+        ///
+        /// - Parameter free: Those that no job has.
+        func jobsPerClient(free: Int) -> Int { jobs <= Self.smallestShare ? jobs : 3 * max(0, free) }
     }
 
     /// The host and port of a fetch.
@@ -103,8 +115,12 @@ package final class Admission: Sendable {
     ///   - origin: The origin of the fetch; nil for an upload.
     ///   - bytes: The largest size that the source may have.
     ///   - cost: The slots that the job takes; see ``Rendition/cost``.
+    ///   - client: The client that waits for the job; nil if it is unknown, or if no client waits.
     /// - Throws: ``RenditionError/overloaded(cause:)`` if a limit is reached.
-    func admit(_ origin: Origin?, bytes: Int, cost: Int = 1, urgency: Urgency) throws(RenditionError) -> AdmissionSlot {
+    func admit(
+        _ origin: Origin?, bytes: Int, cost: Int = 1, urgency: Urgency, client: ClientNetwork? = nil
+    ) throws(RenditionError) -> AdmissionSlot {
+        let client = urgency.isBackground ? nil : client
         let released = state.withLock { state -> [ReadSource]? in
             let limits = state.limits
             guard Self.fits(cost, beside: state.jobs, in: limits.jobs) else { return nil }
@@ -112,15 +128,45 @@ package final class Admission: Sendable {
             if let origin, !Self.fits(cost, beside: state.fetching[origin, default: 0], in: limits.jobsPerOrigin) {
                 return nil
             }
+            if let client {
+                let limit = limits.jobsPerClient(free: limits.jobs - state.jobs)
+                guard Self.fits(cost, beside: state.clients[client] ?? 0, in: limit) else { return nil }
+            }
             guard let released = state.makeRoom(for: bytes) else { return nil }
             state.jobs += cost
+            if let client { state.clients[client, default: 0] += cost }
             if urgency.isBackground { state.background += cost }
             if let origin { state.fetching[origin, default: 0] += cost }
             return released
         }
         guard let released else { throw .overloaded(cause: nil) }
         for source in released { source.release() }
-        return AdmissionSlot(self, origin, bytes: bytes, cost: cost, isBackground: urgency.isBackground)
+        return AdmissionSlot(self, origin, bytes: bytes, cost: cost, isBackground: urgency.isBackground, client: client)
+    }
+
+    /// Reserves memory until the last reference to the result is released.
+    ///
+    /// - Throws: ``RenditionError/overloaded(cause:)`` if the limit is reached.
+    func reserve(bytes: Int) throws(RenditionError) -> AdmittedMemory {
+        guard let released = state.withLock({ $0.makeRoom(for: bytes) }) else {
+            throw .overloaded(cause: "transcode.queue_bytes is used up")
+        }
+        for source in released { source.release() }
+        return AdmittedMemory(self, bytes: bytes)
+    }
+
+    /// Accounts for a rendition in memory until its last reader has ended. No effect on one with a file on disk.
+    ///
+    /// - Parameters:
+    ///   - file: The file that was published as the rendition. It is emptied, which ends the readers, if a job needs the memory.
+    /// - Throws: ``RenditionError/overloaded(cause:)`` if there is no room; the caller then releases the rendition.
+    func account(for rendition: CachedRendition, in file: StagedFile) throws(RenditionError) {
+        guard file.isInMemory else { return }
+        let memory = try reserve(bytes: Int(rendition.length))
+        // The rendition's own descriptor may be open for reading only.
+        memory.addReaders { [writable = file.descriptor] in ftruncate(writable.number, 0) }
+        memory.endJob()
+        rendition.descriptor.hold(memory)
     }
 
     /// Whether a job has room beside others. A job without others always has room, so that no limit excludes it permanently.
@@ -141,10 +187,11 @@ package final class Admission: Sendable {
         }
     }
 
-    func releaseJob(cost: Int, isBackground: Bool) {
+    func releaseJob(cost: Int, isBackground: Bool, client: ClientNetwork?) {
         state.withLock { state in
             state.jobs -= cost
             if isBackground { state.background -= cost }
+            if let client, let count = state.clients[client] { state.clients[client] = count > cost ? count - cost : nil }
         }
     }
 

@@ -1,5 +1,6 @@
 internal import Fetch
 internal import Synchronization
+internal import SystemIO
 
 /// A slot of ``Admission``. Releasing the last reference returns it, however the work ended.
 package final class AdmissionSlot: Sendable {
@@ -8,13 +9,17 @@ package final class AdmissionSlot: Sendable {
     private let admission: Admission
     private let cost: Int
     private let isBackground: Bool
+    private let client: ClientNetwork?
     /// The origin of a fetch that has not ended.
     private let origin: Mutex<Admission.Origin?>
     /// Memory of other slots, of sources that this job uses as well.
     private let joined = Mutex<[AdmittedMemory]>([])
 
-    init(_ admission: Admission, _ origin: Admission.Origin?, bytes: Int, cost: Int, isBackground: Bool) {
+    init(
+        _ admission: Admission, _ origin: Admission.Origin?, bytes: Int, cost: Int, isBackground: Bool, client: ClientNetwork?
+    ) {
         self.admission = admission
+        self.client = client
         self.cost = cost
         self.isBackground = isBackground
         self.origin = Mutex(origin)
@@ -50,7 +55,7 @@ package final class AdmissionSlot: Sendable {
 
     deinit {
         endFetch()
-        admission.releaseJob(cost: cost, isBackground: isBackground)
+        admission.releaseJob(cost: cost, isBackground: isBackground, client: client)
         memory.endJob()
         for memory in joined.withLock(\.self) { memory.endJob() }
     }

@@ -1,7 +1,7 @@
 package import Cache
-internal import Glibc
 package import Media
 package import Sandbox
+internal import SystemIO
 
 /// Converts a source into a rendition in a worker process. The output is a file of the cache or, if the disk is full, a file in
 /// memory.
@@ -28,7 +28,7 @@ package struct Converter: Sendable {
         self.meter = meter
     }
 
-    /// Runs a worker. If the disk fills up meanwhile, runs it once more with a file in memory.
+    /// Runs a worker. If the disk takes no more meanwhile, runs it once more with a file in memory.
     package func convert(
         _ source: Source, to rendition: Rendition, _ flight: Flight
     ) async throws(RenditionError) -> Conversion {
@@ -41,12 +41,15 @@ package struct Converter: Sendable {
         flight.markQueued()
         flight.progress.waits { [pool, turn = flight.turn] in pool.position(of: turn) }
         let file = try stage { () throws(CacheError) in try cache.stage(expecting: Int64(source.count)) }
-        if let report = try await run(job, source, into: file, flight) {
-            return try complete(Conversion(file: file, report: report), source, output)
+        switch try await run(job, source, into: file, flight) {
+        case .finished(let report): return try complete(Conversion(file: file, report: report), source, output)
+        case .diskFailed(let error):
+            let memory = try stage { () throws(CacheError) in try cache.stageInMemory(because: UnstoredReason(error)) }
+            guard case .finished(let report) = try await run(job, source, into: memory, flight) else {
+                throw .overloaded(cause: error.description)
+            }
+            return try complete(Conversion(file: memory, report: report), source, output)
         }
-        let memory = try stage { () throws(CacheError) in try cache.stageInMemory(because: .diskFull) }
-        guard let report = try await run(job, source, into: memory, flight) else { throw .overloaded(cause: nil) }
-        return try complete(Conversion(file: memory, report: report), source, output)
     }
 
     /// Replaces the worker's binary output by a document if the output is facts. Other outputs are stored as written.
@@ -60,16 +63,21 @@ package struct Converter: Sendable {
         return conversion
     }
 
-    /// Returns nil if the disk filled up.
+    private enum Outcome {
+        case finished(WorkerReport)
+        /// The disk took no more bytes.
+        case diskFailed(SystemError)
+    }
+
     private func run(
         _ job: WorkerJob, _ source: Source, into file: StagedFile, _ flight: Flight
-    ) async throws(RenditionError) -> WorkerReport? {
+    ) async throws(RenditionError) -> Outcome {
         do throws(SandboxError) {
             let report = try await pool.run(job, turn: flight.turn, input: source.bytes, output: file.descriptor)
             meter.converted(report, sourceBytes: source.count)
-            return report
+            return .finished(report)
         } catch {
-            if case .rejected(.failed(_, let code)) = error, code == -ENOSPC, !file.isInMemory { return nil }
+            if let cause = error.fileSystemError, !file.isInMemory { return .diskFailed(cause) }
             if error == .cancelled { throw .cancelled }
             let failure = RenditionError.conversionFailed(error, allowance: job.allowance)
             meter.conversionFailed(error, failure)

@@ -31,6 +31,8 @@ package indirect enum RenditionError: Error, Sendable, Equatable {
 
     /// A queue is full, a wait took too long, or memory is short.
     case overloaded(cause: String?)
+    /// The caller has waited for `limit`. The work goes on if a worker has begun it, or if other callers wait for it.
+    case waitTimedOut(limit: Duration)
     /// The cache has no room for a new file, neither on disk nor in memory.
     case storageFailed(cause: String)
     /// The calling task was cancelled: its client is gone.
@@ -47,9 +49,11 @@ extension RenditionError {
     package var lifetime: NegativeLifetime? {
         switch self {
         case .fetchFailed(let error): Self.lifetime(error)
+        // Each attempt takes a worker for that long, so the next one comes as much later.
+        case .conversionFailed(.wallClockTimeout, let allowance): .retryAfter(seconds: Int64(allowance.wall))
         case .conversionFailed(let error, _): Self.lifetime(error)
-        case .invalidOption, .invalidSourceURL, .rateLimited, .factsUnusable, .overloaded, .storageFailed, .cancelled,
-            .remembered:
+        case .invalidOption, .invalidSourceURL, .rateLimited, .factsUnusable, .overloaded, .waitTimedOut, .storageFailed,
+            .cancelled, .remembered:
             nil
         }
     }
@@ -69,6 +73,7 @@ extension RenditionError {
         switch error {
         // Another start is another request for the same source.
         case .rejected(.startPastEnd): nil
+        case .rejected where error.fileSystemError != nil: nil
         case .rejected, .cpuLimitExceeded: .unusable
         // The GIF may be at fault, or the converter.
         case .crashed, .misbehaved, .invalidOutput: .transient
@@ -95,6 +100,7 @@ extension RenditionError {
         case .fetchFailed(let error): Self.retry(error)
         case .conversionFailed(let error, _): Self.retry(error)
         case .factsUnusable, .overloaded, .storageFailed, .cancelled: .whenServerHasCapacity(after: 2)
+        case .waitTimedOut: .whenServerHasCapacity(after: 5)
         case .remembered(let error, let remaining):
             switch error.retry {
             case .whenServerHasCapacity: .whenServerHasCapacity(after: Int(remaining))
@@ -115,6 +121,7 @@ extension RenditionError {
 
     private static func retry(_ error: SandboxError) -> Retry {
         switch error {
+        case .rejected where error.fileSystemError != nil: .whenServerHasCapacity(after: 5)
         case .rejected, .cpuLimitExceeded, .crashed, .misbehaved, .invalidOutput: .never
         case .wallClockTimeout, .killed, .zygoteUnresponsive, .unavailable: .whenServerHasCapacity(after: 5)
         case .queueFull, .cancelled: .whenServerHasCapacity(after: 2)
@@ -125,7 +132,7 @@ extension RenditionError {
     var concernsRendition: Bool {
         switch self {
         case .conversionFailed(.rejected(.startPastEnd), _): false
-        case .conversionFailed, .factsUnusable, .overloaded, .storageFailed: true
+        case .conversionFailed, .factsUnusable, .overloaded, .waitTimedOut, .storageFailed: true
         case .remembered(let error, _): error.concernsRendition
         default: false
         }

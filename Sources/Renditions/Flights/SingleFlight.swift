@@ -6,7 +6,7 @@ internal import SystemIO
 ///
 /// - A cancelled caller returns at once. When the last caller has left, work that no worker process has begun is cancelled.
 ///   Work that a worker has begun goes on, and later callers join it.
-/// - Each caller has its own timeout, which covers only the time in the queue for a worker.
+/// - Each caller has its own timeout for the time in the queue for a worker, and may have one for its whole wait.
 /// - A key becomes free when its work ends in any way. Work that does not end is abandoned after the flight lifetime, so no key
 ///   stays blocked.
 ///
@@ -20,7 +20,10 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         let continuation: CheckedContinuation<Outcome, Never>
         /// Whether the flight was in progress before the waiter came.
         let joined: Bool
+        /// The timer of the queue timeout.
         var timeout: (any AnyObject & Sendable)?
+        /// The timer of the whole wait.
+        var deadline: (any AnyObject & Sendable)?
     }
 
     private struct Entry {
@@ -47,6 +50,7 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         var flightOfWaiter: [Int: Int] = [:]
         var lastNumber = 0
         var queueTimeout: Duration
+        var waitTimeout: Duration?
         var lifetime: Duration
 
         mutating func nextNumber() -> Int {
@@ -54,9 +58,9 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
             return lastNumber
         }
 
-        mutating func open(_ key: Key, _ urgency: Urgency, isDetached: Bool) -> Int {
+        mutating func open(_ key: Key, _ urgency: Urgency, _ client: ClientNetwork?, isDetached: Bool) -> Int {
             let number = nextNumber()
-            entries[number] = Entry(key: key, flight: Flight(JobTurn(urgency)), isDetached: isDetached)
+            entries[number] = Entry(key: key, flight: Flight(JobTurn(urgency, for: client)), isDetached: isDetached)
             joinable[key] = number
             return number
         }
@@ -67,16 +71,18 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     /// - Parameters:
     ///   - queueTimeout: The longest time that a caller waits for a worker.
+    ///   - waitTimeout: The longest time that a caller waits in all, if its wait is bounded; nil for no limit.
     ///   - lifetime: A backstop for the whole work, which has timeouts of its own.
-    init(queueTimeout: Duration, lifetime: Duration, runtime: FlightRuntime = .system) {
-        state = Mutex(State(queueTimeout: queueTimeout, lifetime: lifetime))
+    init(queueTimeout: Duration, waitTimeout: Duration? = nil, lifetime: Duration, runtime: FlightRuntime = .system) {
+        state = Mutex(State(queueTimeout: queueTimeout, waitTimeout: waitTimeout, lifetime: lifetime))
         self.runtime = runtime
     }
 
     /// Changes the timeouts of callers and flights that start from now on.
-    func setTimeouts(queue: Duration, lifetime: Duration) {
+    func setTimeouts(queue: Duration, wait: Duration? = nil, lifetime: Duration) {
         state.withLock { state in
             state.queueTimeout = queue
+            state.waitTimeout = wait
             state.lifetime = lifetime
         }
     }
@@ -95,20 +101,22 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// Returns the value of the flight for `key`, and starts the flight if there is none.
     ///
     /// - Parameters:
+    ///   - client: The client that waits; nil if it is unknown, or if none waits.
     ///   - outlivesCallers: Whether the work goes on when its last caller has left, unless it depends on its callers
     ///     (``Flight/dependOnCallers()``).
-    ///   - watch: Follows the flight.
+    ///   - watch: Follows the flight. A caller with one waits without limit.
     /// - Returns: The value, and whether the flight was in progress before the call.
-    /// - Throws: The error of the work; ``RenditionError/overloaded(cause:)`` after a timeout;
+    /// - Throws: The error of the work; ``RenditionError/overloaded(cause:)`` after the timeout of the queue;
+    ///   ``RenditionError/waitTimedOut(limit:)`` after that of the whole wait;
     ///   ``RenditionError/cancelled`` if the calling task is cancelled.
     func value(
-        for key: Key, urgency: Urgency = .visitor, outlivesCallers: Bool = false, watch: MissWatch? = nil,
-        _ work: @escaping Work
+        for key: Key, urgency: Urgency = .visitor, client: ClientNetwork? = nil, outlivesCallers: Bool = false,
+        watch: MissWatch? = nil, _ work: @escaping Work
     ) async throws(RenditionError) -> (value: Value, joined: Bool) {
         let waiter = state.withLock { $0.nextNumber() }
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                join(waiter, key, urgency, outlivesCallers, watch, continuation, work)
+                join(waiter, key, urgency, client, outlivesCallers, watch, continuation, work)
                 // The cancellation handler may have run before the waiter was registered.
                 if Task.isCancelled { leave(waiter, .cancelled) }
             }
@@ -119,9 +127,9 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
 
     /// Starts work that goes on without callers, unless a flight for the key is in progress.
-    func start(_ key: Key, urgency: Urgency, _ work: @escaping Work) {
+    func start(_ key: Key, urgency: Urgency, client: ClientNetwork? = nil, _ work: @escaping Work) {
         let new = state.withLock { state in
-            state.joinable[key] == nil ? state.open(key, urgency, isDetached: true) : nil
+            state.joinable[key] == nil ? state.open(key, urgency, client, isDetached: true) : nil
         }
         if let new { run(new, work) }
     }
@@ -136,19 +144,20 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     // MARK: Joining
 
     private func join(
-        _ waiter: Int, _ key: Key, _ urgency: Urgency, _ outlivesCallers: Bool, _ watch: MissWatch?,
-        _ continuation: CheckedContinuation<Outcome, Never>, _ work: @escaping Work
+        _ waiter: Int, _ key: Key, _ urgency: Urgency, _ client: ClientNetwork?, _ outlivesCallers: Bool,
+        _ watch: MissWatch?, _ continuation: CheckedContinuation<Outcome, Never>, _ work: @escaping Work
     ) {
         let (number, isNew, isQueued, flight) = state.withLock { state in
             let present = state.joinable[key]
-            let number = present ?? state.open(key, urgency, isDetached: false)
-            state.entries[number]?.flight.turn.raise(to: urgency)
+            let number = present ?? state.open(key, urgency, client, isDetached: false)
+            state.entries[number]?.flight.turn.raise(to: urgency, for: client)
             if outlivesCallers { state.entries[number]?.isDetached = true }
             state.entries[number]?.waiters[waiter] = Waiter(continuation: continuation, joined: present != nil)
             state.flightOfWaiter[waiter] = number
             return (number, present == nil, state.entries[number]?.isQueued ?? false, state.entries[number]?.flight)
         }
         if let flight { watch?.follow(flight) }
+        if watch == nil, !urgency.isBackground { startDeadline(of: waiter) }
         if isNew { run(number, work) }
         if isQueued { startTimeout(of: waiter) }
     }
@@ -194,6 +203,16 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
             // A waiter that has left releases the timer.
             guard let number = state.flightOfWaiter[waiter] else { return }
             state.entries[number]?.waiters[waiter]?.timeout = timeout
+        }
+    }
+
+    /// Starts the timer of a caller's whole wait.
+    private func startDeadline(of waiter: Int) {
+        guard let limit = state.withLock({ $0.waitTimeout }) else { return }
+        let deadline = runtime.startDeadline(limit) { [weak self] in self?.leave(waiter, .waitTimedOut(limit: limit)) }
+        state.withLock { state in
+            guard let number = state.flightOfWaiter[waiter] else { return }
+            state.entries[number]?.waiters[waiter]?.deadline = deadline
         }
     }
 

@@ -17,10 +17,13 @@ package struct FollowedSource: Sendable {
     package let mediaType: String
     /// Whether caches may store a response with it, to be validated before each use. False if the origin forbids it.
     package let isStorable: Bool
+    /// The memory for the piece that is being sent.
+    private let buffer: AdmittedMemory
 
     /// Nil if no bytes have arrived, or the fetch has failed.
-    init?(_ arriving: ArrivingSource, of url: SourceURL, _ rules: OriginRules) {
+    init?(_ arriving: ArrivingSource, of url: SourceURL, _ rules: OriginRules, _ buffer: AdmittedMemory) {
         guard let start = arriving.start else { return nil }
+        self.buffer = buffer
         self.arriving = arriving
         length = start.length
         mediaType = OriginalFile.mediaType(start.file)
@@ -56,7 +59,8 @@ package struct FollowedSource: Sendable {
         return try file.read(min(count, Self.pieceLimit), at: done)
     }
 
-    private static let pieceLimit = 128 << 10
+    /// Bytes that a client that follows a source holds in memory.
+    static let pieceLimit = 64 << 10
 }
 
 /// The error of a source that breaks off while it is passed on.

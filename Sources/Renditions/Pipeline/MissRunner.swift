@@ -26,7 +26,7 @@ struct MissRunner: Sendable {
         try state.failures.check(request.key, of: request.source)
         let slot = try state.admission.admit(
             Admission.Origin(request.source), bytes: maxSourceBytes, cost: request.rendition.cost,
-            urgency: flight.turn.urgency)
+            urgency: flight.turn.urgency, client: request.client)
         defer { withExtendedLifetime(slot) {} }
         guard let sharing else { return try await runLocally(request, stored, slot, flight) }
         // A client that follows the source does not wait for the node that runs the miss.
@@ -49,7 +49,8 @@ struct MissRunner: Sendable {
     func run(_ request: UploadRequest, _ flight: Flight) async throws(RenditionError) -> RenditionResult {
         flight.progress.loaded(bytes: request.source.count)
         let slot = try state.admission.admit(
-            nil, bytes: request.source.count, cost: request.rendition.cost, urgency: flight.turn.urgency)
+            nil, bytes: request.source.count, cost: request.rendition.cost, urgency: flight.turn.urgency, client: request.client
+        )
         defer { withExtendedLifetime(slot) {} }
         let production = Production(request.rendition, of: request.source, epoch: cache.epoch(for: nil))
         let result = try await producer.produce(production, flight)

@@ -58,7 +58,7 @@ package struct RenditionPipeline: Sendable {
         self.cache = cache
         sharing = tier.map { tier in
             SharedRenditions(
-                cache: cache, tier: tier, coordinator: coordinator, failures: state.failures,
+                cache: cache, tier: tier, coordinator: coordinator, admission: state.admission, failures: state.failures,
                 failureScope: policy.failureScope, clock: clock)
         }
         log = ProductionLog(logger)
@@ -67,7 +67,9 @@ package struct RenditionPipeline: Sendable {
             fetch: fetch)
         misses = MissRunner(
             originRules: policy.originRules, maxSourceBytes: policy.maxSourceBytes, state: state, cache: cache, clock: clock,
-            loader: loader, producer: RenditionProducer(cache: cache, sharing: sharing, convert: convert, log: log),
+            loader: loader,
+            producer: RenditionProducer(
+                cache: cache, admission: state.admission, sharing: sharing, convert: convert, log: log),
             sharing: sharing, log: log)
     }
 
@@ -85,7 +87,7 @@ package struct RenditionPipeline: Sendable {
         try state.failures.check(request.key, of: request.source)
         try request.allowance.use()
         let (result, joined) = try await state.flights.value(
-            for: FlightKey(request), urgency: request.urgency, watch: request.watch
+            for: FlightKey(request), urgency: request.urgency, client: request.client, watch: request.watch
         ) {
             flight async throws(RenditionError) in try await misses.run(request, flight)
         }
@@ -111,7 +113,8 @@ package struct RenditionPipeline: Sendable {
         try request.allowance.use()
         var request = request
         request.followsSource = true
-        return try await race(request, loader.follow(request.source)).get()
+        let buffer = try state.admission.reserve(bytes: FollowedSource.pieceLimit)
+        return try await race(request, loader.follow(request.source), buffer).get()
     }
 
     /// Returns the source itself in place of a rendition that cannot be produced. No cache may store that answer, because another
@@ -160,19 +163,20 @@ package struct RenditionPipeline: Sendable {
     /// Produces a rendition that no caller waits for, unless it is known to fail or the client has used up its allowance.
     package func produceBehindResponse(_ request: RenditionRequest) {
         guard !isKnownToFail(request), request.allowance.useIfAvailable() else { return }
-        state.flights.start(FlightKey(request), urgency: request.urgency) { flight async throws(RenditionError) in
+        state.flights.start(FlightKey(request), urgency: request.urgency, client: request.client) {
+            flight async throws(RenditionError) in
             try await runMissBehindResponse(request, flight)
         }
     }
 
     /// Runs the flight of a miss, and returns what comes first: its result, or the first bytes of the source.
     private func race(
-        _ request: RenditionRequest, _ arriving: ArrivingSource
+        _ request: RenditionRequest, _ arriving: ArrivingSource, _ buffer: AdmittedMemory
     ) async -> Result<FollowedResult, RenditionError> {
-        let race = SourceRace(arriving: arriving, source: request.source, rules: policy.originRules)
+        let race = SourceRace(arriving: arriving, source: request.source, rules: policy.originRules, buffer: buffer)
         return await race.run { () async throws(RenditionError) in
             let (result, joined) = try await state.flights.value(
-                for: FlightKey(request), urgency: request.urgency, outlivesCallers: true
+                for: FlightKey(request), urgency: request.urgency, client: request.client, outlivesCallers: true
             ) { flight async throws(RenditionError) in
                 try await runMissBehindResponse(request, flight)
             }
@@ -199,7 +203,7 @@ package struct RenditionPipeline: Sendable {
         }
         try request.allowance.use()
         let (result, joined) = try await state.uploadFlights.value(
-            for: request.id, urgency: request.urgency, watch: request.watch
+            for: request.id, urgency: request.urgency, client: request.client, watch: request.watch
         ) { flight async throws(RenditionError) in
             try await misses.run(request, flight)
         }

@@ -8,6 +8,7 @@ internal import Tracing
 /// Any thread; calls suspend and never block.
 struct RenditionProducer: Sendable {
     let cache: any RenditionCache
+    let admission: Admission
     let sharing: SharedRenditions?
     let convert: RenditionPipeline.Convert
     let log: ProductionLog
@@ -88,8 +89,9 @@ struct RenditionProducer: Sendable {
         _ file: StagedFile, _ production: Production, facts: RenditionFacts?
     ) async throws(RenditionError) -> PublishOutcome {
         let facts = facts?.encoded ?? []
+        let outcome: PublishOutcome
         do throws(CacheError) {
-            return try await inSpan("publish") { _ async throws(CacheError) in
+            outcome = try await inSpan("publish") { _ async throws(CacheError) in
                 try await cache.publish(
                     file, as: production.id, fileExtension: production.rendition.format.rawValue,
                     facts: facts, alias: production.alias(with: facts), epoch: production.epoch,
@@ -98,6 +100,8 @@ struct RenditionProducer: Sendable {
         } catch {
             throw RenditionError(error)
         }
+        try admission.account(for: outcome.rendition, in: file)
+        return outcome
     }
 }
 

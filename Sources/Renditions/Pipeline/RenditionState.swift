@@ -10,6 +10,8 @@ package final class RenditionState: Sendable {
     package struct Limits: Sendable {
         /// The longest time that a caller waits for a worker.
         package var queueTimeout: Duration
+        /// The longest time that a client waits for a rendition in all; nil for no limit.
+        package var waitTimeout: Duration?
         /// A backstop for one fetch, which has timeouts of its own.
         package var fetchLifetime: Duration
         /// A backstop for a whole miss, whose stages have timeouts of their own.
@@ -20,9 +22,11 @@ package final class RenditionState: Sendable {
         package var bytes: Int
 
         package init(
-            queueTimeout: Duration, fetchLifetime: Duration, missLifetime: Duration, jobs: Int, bytes: Int
+            queueTimeout: Duration, waitTimeout: Duration? = nil, fetchLifetime: Duration, missLifetime: Duration, jobs: Int,
+            bytes: Int
         ) {
             self.queueTimeout = queueTimeout
+            self.waitTimeout = waitTimeout
             self.fetchLifetime = fetchLifetime
             self.missLifetime = missLifetime
             self.jobs = jobs
@@ -45,8 +49,12 @@ package final class RenditionState: Sendable {
         _ limits: Limits, failureScope: String = "", clock: CacheClock, runtime: FlightRuntime = .system
     ) {
         self.failureScope = Mutex(failureScope)
-        flights = SingleFlight(queueTimeout: limits.queueTimeout, lifetime: limits.missLifetime, runtime: runtime)
-        uploadFlights = SingleFlight(queueTimeout: limits.queueTimeout, lifetime: limits.missLifetime, runtime: runtime)
+        flights = SingleFlight(
+            queueTimeout: limits.queueTimeout, waitTimeout: limits.waitTimeout, lifetime: limits.missLifetime,
+            runtime: runtime)
+        uploadFlights = SingleFlight(
+            queueTimeout: limits.queueTimeout, waitTimeout: limits.waitTimeout, lifetime: limits.missLifetime,
+            runtime: runtime)
         sources = SourceLoader.State(lifetime: limits.fetchLifetime, runtime: runtime)
         failures = FailureMemory(clock: clock)
         admission = Admission(jobs: limits.jobs, bytes: limits.bytes)
@@ -55,8 +63,8 @@ package final class RenditionState: Sendable {
     /// Applies other limits. Work that exceeds a smaller limit goes on; nothing more is admitted until it has ended.
     package func apply(_ limits: Limits, failureScope: String) {
         self.failureScope.withLock { $0 = failureScope }
-        flights.setTimeouts(queue: limits.queueTimeout, lifetime: limits.missLifetime)
-        uploadFlights.setTimeouts(queue: limits.queueTimeout, lifetime: limits.missLifetime)
+        flights.setTimeouts(queue: limits.queueTimeout, wait: limits.waitTimeout, lifetime: limits.missLifetime)
+        uploadFlights.setTimeouts(queue: limits.queueTimeout, wait: limits.waitTimeout, lifetime: limits.missLifetime)
         sources.setLifetime(limits.fetchLifetime)
         admission.setLimits(jobs: limits.jobs, bytes: limits.bytes)
     }

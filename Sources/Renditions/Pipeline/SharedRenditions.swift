@@ -7,6 +7,7 @@ struct SharedRenditions: Sendable {
     private let cache: any RenditionCache
     private let tier: any SharedTier
     private let coordinator: (any NodeCoordinator)?
+    private let admission: Admission
     private let failures: FailureMemory
     private let failureScope: String
     private let clock: CacheClock
@@ -15,12 +16,13 @@ struct SharedRenditions: Sendable {
     private static let maxFindings = 3
 
     init(
-        cache: any RenditionCache, tier: any SharedTier, coordinator: (any NodeCoordinator)?, failures: FailureMemory,
-        failureScope: String, clock: CacheClock
+        cache: any RenditionCache, tier: any SharedTier, coordinator: (any NodeCoordinator)?, admission: Admission,
+        failures: FailureMemory, failureScope: String, clock: CacheClock
     ) {
         self.cache = cache
         self.tier = tier
         self.coordinator = coordinator
+        self.admission = admission
         self.failures = failures
         self.failureScope = failureScope
         self.clock = clock
@@ -139,10 +141,15 @@ struct SharedRenditions: Sendable {
             }
             switch answer {
             case .found(let object):
-                return .published(
-                    try await cache.publish(
-                        file, as: id, fileExtension: fileExtension, facts: object.facts, alias: alias(object.facts),
-                        epoch: epoch, storing: true))
+                let outcome = try await cache.publish(
+                    file, as: id, fileExtension: fileExtension, facts: object.facts, alias: alias(object.facts),
+                    epoch: epoch, storing: true)
+                do throws(RenditionError) {
+                    try admission.account(for: outcome.rendition, in: file)
+                } catch {
+                    return .unavailable(cause: "The disk is full, and so is the memory for renditions.")
+                }
+                return .published(outcome)
             case .absent: return .absent
             case .unavailable: return .unavailable(cause: "The shared store does not answer.")
             }

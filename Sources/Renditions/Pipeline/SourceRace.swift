@@ -5,6 +5,8 @@ struct SourceRace: Sendable {
     let arriving: ArrivingSource
     let source: SourceURL
     let rules: OriginRules
+    /// The memory of a client that follows the source.
+    let buffer: AdmittedMemory
 
     private enum Event: Sendable {
         case ended(Result<RenditionResult, RenditionError>)
@@ -42,5 +44,5 @@ struct SourceRace: Sendable {
         }
     }
 
-    private var followed: FollowedSource? { FollowedSource(arriving, of: source, rules) }
+    private var followed: FollowedSource? { FollowedSource(arriving, of: source, rules, buffer) }
 }

@@ -1,6 +1,7 @@
 package import Cache
 package import Fetch
 package import Sandbox
+package import SystemIO
 
 /// A request for one rendition of one source, as the pipeline processes it.
 ///
@@ -13,6 +14,8 @@ package struct RenditionRequest: Sendable {
     package let key: AliasKey
     /// The urgency of the conversion while it waits for a worker.
     package var urgency: Urgency
+    /// The client that waits; nil if it is unknown, or if none waits.
+    package var client: ClientNetwork?
     /// Used before a miss begins.
     package var allowance: MissAllowance
     /// The rendition that answers instead if this one is larger than the source: the source itself. It is stored in the same
@@ -24,20 +27,21 @@ package struct RenditionRequest: Sendable {
     var followsSource = false
 
     package init(
-        _ rendition: Rendition, of source: SourceURL, urgency: Urgency = .visitor, allowance: MissAllowance = .unlimited,
-        alternative: Rendition? = nil
+        _ rendition: Rendition, of source: SourceURL, urgency: Urgency = .visitor, client: ClientNetwork? = nil,
+        allowance: MissAllowance = .unlimited, alternative: Rendition? = nil
     ) {
         self.rendition = rendition
         self.source = source
         self.alternative = alternative
         key = AliasKey(source, rendition)
         self.urgency = urgency
+        self.client = client
         self.allowance = allowance
     }
 
     /// The same request for another rendition of the source.
     package func with(_ other: Rendition) -> RenditionRequest {
-        var request = RenditionRequest(other, of: source, urgency: urgency, allowance: allowance)
+        var request = RenditionRequest(other, of: source, urgency: urgency, client: client, allowance: allowance)
         request.watch = watch
         return request
     }
@@ -50,17 +54,20 @@ package struct UploadRequest: Sendable {
     /// The id of the rendition. It is known before the work begins because the source's digest is.
     let id: ObjectID
     package var urgency: Urgency
+    package var client: ClientNetwork?
     package var allowance: MissAllowance
     /// Follows the flight of a miss.
     package var watch: MissWatch?
 
     package init(
-        _ rendition: Rendition, of source: Source, urgency: Urgency = .visitor, allowance: MissAllowance = .unlimited
+        _ rendition: Rendition, of source: Source, urgency: Urgency = .visitor, client: ClientNetwork? = nil,
+        allowance: MissAllowance = .unlimited
     ) {
         self.rendition = rendition
         self.source = source
         id = ObjectID(source.digest, rendition)
         self.urgency = urgency
+        self.client = client
         self.allowance = allowance
     }
 }

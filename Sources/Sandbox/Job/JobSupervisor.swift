@@ -56,6 +56,8 @@ package struct JobSupervisor: Sendable {
         guard clinux_seals_are_immutable(clinux_memfd_seals(input.number)) != 0 else {
             throw .unavailable(SystemError("the input is not sealed", code: EPERM))
         }
+        var job = job
+        job.taskLimit = Self.taskLimit
         for _ in 0..<Self.attempts {
             let record: JobWatch.Record
             do throws(SystemError) {
@@ -81,6 +83,12 @@ package struct JobSupervisor: Sendable {
         throw .unavailable(SystemError("zygote", code: ECHILD))
     }
 
+    /// The limit of ``WorkerJob/taskLimit`` for a worker that starts now.
+    private static var taskLimit: Int {
+        let count = Int(clamping: clinux_task_count())
+        return count > 0 ? count.addingReportingOverflow(WorkerJob.spareTasks).partialValue : 0
+    }
+
     private func checkedResult(
         _ reply: WorkerMessage?, _ exit: WorkerExit, _ output: SharedDescriptor, _ job: WorkerJob
     ) throws(SandboxError) -> (TranscodeResult, codecs: String?) {
@@ -103,6 +111,8 @@ package struct JobSupervisor: Sendable {
         case (WorkerExit.notForked, _): .unavailable(SystemError("fork", code: EAGAIN))
         case (Worker.ExitCode.setUpFailed.rawValue, _), (Worker.ExitCode.inputUnreadable.rawValue, _):
             .unavailable(SystemError("the worker could not set itself up", code: ECHILD))
+        case (Worker.ExitCode.threadsRefused.rawValue, _):
+            .unavailable(SystemError("the worker could not start threads", code: EAGAIN))
         case (_, SIGXCPU): .cpuLimitExceeded
         // The hard limit is a second above the soft one. The kernel enforces it with SIGKILL.
         case (_, SIGKILL) where exit.cpuMicroseconds / 1_000_000 >= allowance.cpu: .cpuLimitExceeded

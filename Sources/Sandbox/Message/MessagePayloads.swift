@@ -5,6 +5,11 @@ package import Media
 package struct WorkerJob: Sendable, Equatable {
     package var transcoder: Transcoder
     package var allowance: Allowance
+    /// The number of processes and threads of the user, those of other processes included, beyond which the worker cannot start
+    /// another thread; 0 for no limit.
+    var taskLimit = 0
+    /// The part of ``taskLimit`` beyond the processes and threads of the whole system when the job starts. A worker needs some dozens.
+    static let spareTasks = 4096
     /// A fault that a test injects. Release builds ignore it.
     package var fault: WorkerFault?
 

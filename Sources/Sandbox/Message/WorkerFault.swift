@@ -2,6 +2,7 @@
 package enum WorkerFault: Int, Sendable, CaseIterable {
     // Ends, by the stage at which they happen.
     case killedWhenBegun = 1
+    case noThreads
     case killedWhenConfined
     case killedWhenConverted
     case killedWhenReplied
@@ -44,4 +45,5 @@ package enum WorkerFault: Int, Sendable, CaseIterable {
     case fork
     case mapCode
     case writeChannelAsFile
+    case threads
 }

@@ -114,6 +114,7 @@ extension WorkerJob {
         coder.number(&allowance.memory)
         coder.number(&allowance.output)
         coder.number(&allowance.wall)
+        coder.number(&taskLimit)
         coder.optionalValue(&fault)
     }
 }

@@ -18,10 +18,15 @@ package final class WorkerPool: Sendable {
         var enqueuedAt: ContinuousClock.Instant
         var cancellation = JobCancellation()
         var continuation: CheckedContinuation<Outcome, Never>
+
+        /// The job as the order of turns sees it. It counts by the processor time that it may take.
+        var waiting: FairTurns.Job { FairTurns.Job(claims: turn.claims, urgency: turn.urgency, cost: job.allowance.cpu) }
     }
 
     private struct State {
+        /// In the order of their arrival.
         var waiting: [Entry] = []
+        var turns = FairTurns()
         var running: [Int: JobCancellation] = [:]
         /// Threads that run jobs or are about to take one; at most ``WorkerPoolConfiguration/workers``.
         var runners = 0
@@ -72,7 +77,8 @@ package final class WorkerPool: Sendable {
         return statistics
     }
 
-    /// Runs a job as soon as a worker is free and no more urgent job waits. Equally urgent jobs run in order of arrival.
+    /// Runs a job as soon as a worker is free and it is the job's turn: the clients that wait for jobs take turns, each with its most
+    /// urgent job. Equally urgent jobs of a client run in order of arrival.
     ///
     /// Cancelling the task removes a waiting job from the queue and kills the worker of a running one. A job may wait without
     /// limit; callers bound that time.
@@ -104,13 +110,16 @@ package final class WorkerPool: Sendable {
     /// The place of a waiting job among those that wait, from 1 for the one that runs next; nil if it does not wait.
     package func position(of turn: JobTurn) -> Int? {
         state.withLock { state in
-            guard let own = state.waiting.firstIndex(where: { $0.turn === turn }) else { return nil }
-            let level = turn.urgency.level
-            let before = state.waiting.indices.filter { index in
-                let other = state.waiting[index].turn.urgency.level
-                return other < level || (other == level && index < own)
+            guard var own = state.waiting.firstIndex(where: { $0.turn === turn }) else { return nil }
+            var turns = state.turns
+            var jobs = state.waiting.map(\.waiting)
+            var position = 1
+            while let next = turns.next(jobs), next != own {
+                jobs.remove(at: next)
+                if next < own { own -= 1 }
+                position += 1
             }
-            return before.count + 1
+            return position
         }
     }
 
@@ -164,19 +173,16 @@ package final class WorkerPool: Sendable {
 
     // MARK: Running
 
-    /// Runs the most urgent waiting job until none waits. Blocks.
+    /// Runs one waiting job after the other until none waits. Blocks.
     private func runWaitingJobs() {
-        while let (entry, threads) = takeMostUrgent() { run(entry, encoderThreads: threads) }
+        while let (entry, threads) = takeNext() { run(entry, encoderThreads: threads) }
     }
 
-    /// Moves the most urgent job from the queue to the running ones. Without a waiting job, the calling runner ends: a job
+    /// Moves the job whose turn it is from the queue to the running ones. Without a waiting job, the calling runner ends: a job
     /// enqueued later starts another.
-    private func takeMostUrgent() -> (entry: Entry, encoderThreads: Int)? {
+    private func takeNext() -> (entry: Entry, encoderThreads: Int)? {
         state.withLock { state in
-            let next = state.waiting.indices.min { left, right in
-                state.waiting[left].turn.urgency.level < state.waiting[right].turn.urgency.level
-            }
-            guard let next else {
+            guard let next = state.turns.next(state.waiting.map(\.waiting)) else {
                 state.runners -= 1
                 return nil
             }

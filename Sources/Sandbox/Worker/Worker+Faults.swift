@@ -17,6 +17,7 @@
             switch stage {
             case .begun:
                 if fault == .killedWhenBegun { end() }
+                if fault == .noThreads, clinux_refuse_threads() != 0 { end() }
             case .confined:
                 if fault == .killedWhenConfined { raise(SIGABRT) }
                 attempt(fault)
@@ -50,10 +51,32 @@
             case .fork: if clinux_fork() == 0 { _exit(0) }
             case .mapCode: mmap(nil, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
             case .writeChannelAsFile: pwrite(channel, "x", 1, 0)
+            case .threads: _exit(startThreads() ? 0 : 1)
             case .hang: while true { sched_yield() }
             case .spin: while true {}
             default: break
             }
+        }
+
+        /// Starts more threads than a worker may have. Returns false if it may not.
+        private static func startThreads() -> Bool {
+            var attributes = pthread_attr_t()
+            pthread_attr_init(&attributes)
+            pthread_attr_setstacksize(&attributes, 16 << 10)
+            let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+            pthread_mutex_init(lock, nil)
+            pthread_mutex_lock(lock)
+            for _ in 0..<2 * WorkerJob.spareTasks {
+                var thread = pthread_t()
+                let code = pthread_create(
+                    &thread, &attributes,
+                    { lock in
+                        if let lock { pthread_mutex_lock(lock.assumingMemoryBound(to: pthread_mutex_t.self)) }
+                        return nil
+                    }, lock)
+                if code != 0 { return false }
+            }
+            return true
         }
 
         private static func misuseOutput(_ fault: WorkerFault) {

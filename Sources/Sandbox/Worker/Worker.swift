@@ -42,6 +42,7 @@ enum Worker {
         case setUpFailed = 70
         case inputUnreadable = 71
         case serverGone = 72
+        case threadsRefused = 73
     }
 
     /// Runs the job and ends the process.
@@ -67,6 +68,10 @@ enum Worker {
         #endif
 
         let reply = convert(gif, job)
+        // An encoder that gets no thread fails in ways that name other causes, such as a lack of memory.
+        if reply.failure?.mayComeFromThreads ?? false, job.transcoder.startsThreads, clinux_can_start_thread() == 0 {
+            _exit(ExitCode.threadsRefused.rawValue)
+        }
         #if DEBUG
             inject(job.fault, at: .converted(reply))
         #endif
@@ -125,6 +130,7 @@ enum Worker {
         var limits = clinux_limits(
             memory: UInt64(max(0, parent.memory + input + allowed)),
             cpu_seconds: UInt64(max(1, job.allowance.cpu)), file_bytes: UInt64(max(1, job.allowance.output)),
+            tasks: UInt64(max(0, job.taskLimit)),
             descriptors: UInt64(channel) + 1)
         return clinux_set_limits(&limits) == 0
     }
@@ -134,5 +140,15 @@ enum Worker {
         guard parent.confinement.filtersCalls else { return true }
         var calls = clinux_worker_calls(file: output, channel: channel, threads: job.transcoder.startsThreads ? 1 : 0)
         return clinux_allow_worker_calls(&calls) == 1
+    }
+}
+
+extension TranscodeError {
+    /// Whether an encoder that could not start its threads may have caused the error.
+    fileprivate var mayComeFromThreads: Bool {
+        switch self {
+        case .failed, .outOfMemory: true
+        default: false
+        }
     }
 }

@@ -3,6 +3,7 @@ internal import Fetch
 internal import HTTP
 internal import Renditions
 internal import Sandbox
+internal import SystemIO
 
 /// The checks between parsing a request and processing it: signatures, source rules, loops and rates.
 package struct AccessControl: Sendable {

@@ -3,6 +3,7 @@ package import CoreMetrics
 package import HTTP
 internal import Renditions
 internal import Synchronization
+internal import SystemIO
 
 /// The limits on what clients and keys may cause. They live as long as the process; a reload changes the rates.
 ///

@@ -1,7 +1,7 @@
 package import Cache
-package import HTTP
 internal import Renditions
 internal import Synchronization
+package import SystemIO
 
 /// One token bucket per client, in a table of fixed size.
 ///

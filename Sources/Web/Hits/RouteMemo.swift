@@ -49,6 +49,8 @@ final class RouteMemo: Sendable {
     private static let maxTargetLength = 512
     private let slots: Mutex<[Entry?]>
     private let mask: Int
+    /// Random numbers that clients do not know, so that they cannot choose targets that displace those of others.
+    private let secret = (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max) | 1)
 
     /// - Parameter capacity: A power of two.
     init(capacity: Int = 4096) {
@@ -59,7 +61,7 @@ final class RouteMemo: Sendable {
     /// The entry of a target, if the table has it.
     func entry(for target: UnsafeRawBufferPointer) -> Entry? {
         guard target.count <= Self.maxTargetLength else { return nil }
-        let slot = Self.hash(target) & mask
+        let slot = slot(of: target)
         guard let entry = slots.withLock({ $0[slot] }), entry.target.count == target.count,
             Self.areEqual(entry.target, target)
         else { return nil }
@@ -70,7 +72,7 @@ final class RouteMemo: Sendable {
     func insert(_ parsed: ParsedTarget, for target: UnsafeRawBufferPointer) {
         guard target.count <= Self.maxTargetLength else { return }
         let entry = Entry(target: target, parsed)
-        let slot = Self.hash(target) & mask
+        let slot = slot(of: target)
         slots.withLock { $0[slot] = entry }
     }
 
@@ -82,19 +84,24 @@ final class RouteMemo: Sendable {
         }
     }
 
-    /// FNV-1a over words of eight bytes. It need not resist collisions, because the bytes are compared.
-    private static func hash(_ bytes: UnsafeRawBufferPointer) -> Int {
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    /// Multiplies and folds words of eight bytes, as wyhash does.
+    private func slot(of target: UnsafeRawBufferPointer) -> Int {
+        var hash = secret.0 ^ UInt64(target.count)
         var offset = 0
-        while offset + 8 <= bytes.count {
-            hash = (hash ^ bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) &* 0x100_0000_01b3
-            hash ^= hash >> 29
+        func mix(_ word: UInt64) {
+            let product = (hash ^ word).multipliedFullWidth(by: secret.1)
+            hash = product.high ^ product.low
+        }
+        while offset + 8 <= target.count {
+            mix(target.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
             offset += 8
         }
-        while offset < bytes.count {
-            hash = (hash ^ UInt64(bytes[offset])) &* 0x100_0000_01b3
+        var last: UInt64 = 0
+        while offset < target.count {
+            last = last << 8 | UInt64(target[offset])
             offset += 1
         }
-        return Int(truncatingIfNeeded: hash ^ hash >> 32)
+        mix(last)
+        return Int(truncatingIfNeeded: hash) & mask
     }
 }

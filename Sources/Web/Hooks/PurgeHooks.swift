@@ -7,7 +7,8 @@ package import SystemIO
 
 /// Calls the hooks of the operator after purges, one request per hook at a time and in order.
 ///
-/// Requests that fail for a temporary cause are repeated with growing pauses, and a hook that fails delays no other hook. The queue is
+/// Requests that fail for a temporary cause are repeated with growing pauses. Each request has a thread of its own, so that a hook that
+/// fails or hangs delays no other hook. The queue is
 /// bounded and in memory: requests that do not fit are dropped and counted, and a restart discards those that wait. Any thread; it lives
 /// as long as the process.
 package final class PurgeHooks: Sendable {
@@ -45,19 +46,15 @@ package final class PurgeHooks: Sendable {
 
     private let state = Mutex(State())
     private let limits: Limits
-    private let threads: WorkThreads
     private let send: Send
     private let factory: any MetricsFactory
     private let logger: Logger
 
-    /// - Parameters:
-    ///   - threads: Run the requests, which block.
-    ///   - send: Sends a request and returns the status of the response.
+    /// - Parameter send: Sends a request and returns the status of the response. Blocks.
     package init(
-        _ limits: Limits = Limits(), threads: WorkThreads, factory: any MetricsFactory, logger: Logger, send: @escaping Send
+        _ limits: Limits = Limits(), factory: any MetricsFactory, logger: Logger, send: @escaping Send
     ) {
         self.limits = limits
-        self.threads = threads
         self.send = send
         self.factory = factory
         self.logger = logger
@@ -137,7 +134,7 @@ package final class PurgeHooks: Sendable {
     }
 
     private func outcome(of request: OperatorRequest) async -> Outcome {
-        let answer = await threads.run { [send] in
+        let answer = await SystemThread.run(name: "gifreel-hook") { [send] in
             Result { () throws(FetchError) in try send(request) }
         }
         switch answer {

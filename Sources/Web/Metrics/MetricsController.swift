@@ -31,7 +31,7 @@ struct MetricsController: Sendable {
         let format: ExpositionFormat = AcceptField(request).prefersOpenMetrics ? .openMetrics : .prometheus
         return .later { [registry, threads] in
             guard let text = await threads.run({ registry.text(format) }) else {
-                return ProblemDocument.response(.draining)
+                return ProblemDocument.response(.busy)
             }
             return HTTPResponse(
                 status: 200, contentType: format.contentType, text: text,

@@ -126,7 +126,8 @@ struct PageController: Sendable {
     }
 
     private func request(_ rendition: Rendition, of page: RequestedPage, _ client: ClientContext) -> RenditionRequest {
-        RenditionRequest(rendition, of: page.source, urgency: client.urgency, allowance: client.allowance)
+        RenditionRequest(
+            rendition, of: page.source, urgency: client.urgency, client: client.network, allowance: client.allowance)
     }
 
     /// Responds with the oEmbed document of the page that the query names.

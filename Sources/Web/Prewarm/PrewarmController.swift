@@ -118,7 +118,7 @@ struct PrewarmController: Sendable {
         _ threads: WorkThreads, _ work: @escaping @Sendable () throws(Problem) -> Value
     ) async throws(Problem) -> Value {
         let result = await threads.run { Result { () throws(Problem) in try work() } }
-        guard let result else { throw .draining }
+        guard let result else { throw .busy }
         return try result.get()
     }
 

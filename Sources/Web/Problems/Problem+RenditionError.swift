@@ -23,6 +23,10 @@ extension Problem {
         case .overloaded(nil): self = .overloaded
         case .overloaded(let cause?):
             self = .interrupted("The server cannot make the rendition now. Try again later.", cause: cause, retryAfter: 2)
+        case .waitTimedOut(let limit):
+            self = .interrupted(
+                "The rendition is not finished after \(limit.components.seconds) s. Try again later.",
+                cause: "transcode.wait_timeout has passed")
         case .storageFailed(let cause):
             self = .interrupted("The server cannot use its storage now. Try again later.", cause: cause, retryAfter: 2)
         case .cancelled:
@@ -44,7 +48,12 @@ extension Problem {
     private mutating func describeFirst(_ error: RenditionError) {
         guard let lifetime = error.lifetime else { return }
         cacheStatus = "gifreel; fwd=miss"
-        if status >= 500, retryAfter == nil, lifetime == .transient { retryAfter = Self.maxTransientSeconds }
+        guard status >= 500, retryAfter == nil else { return }
+        switch lifetime {
+        case .transient: retryAfter = Self.maxTransientSeconds
+        case .retryAfter(let seconds): retryAfter = Int(min(max(seconds, 1), 300))
+        default: break
+        }
     }
 
     private init(_ error: FetchError) {
@@ -89,6 +98,10 @@ extension Problem {
                 422, "too_large",
                 "The animation is too large: its conversion needs more memory than \(limit.memory >> 20) MiB, which is the limit."
             )
+        case .rejected where error.fileSystemError != nil:
+            self = .interrupted(
+                "The server could not write the rendition. Try again later.",
+                cause: error.fileSystemError.map { "the worker's file: \($0)" })
         case .rejected(let error):
             self.init(error)
         case .cpuLimitExceeded:
@@ -110,7 +123,7 @@ extension Problem {
         case .wallClockTimeout:
             self = .interrupted(
                 "The server is too busy to finish the conversion in time. Try again later.",
-                cause: "the worker did not end within \(limit.wall) s")
+                cause: "the worker did not end within \(limit.wall) s", retryAfter: nil)
         case .killed(let exit):
             self = .interrupted(
                 "The conversion was interrupted on the server. Try again later.",
@@ -128,7 +141,7 @@ extension Problem {
     }
 
     /// A failure for a reason unrelated to the source.
-    private static func interrupted(_ detail: String, cause: String, retryAfter seconds: Int = 5) -> Problem {
+    private static func interrupted(_ detail: String, cause: String?, retryAfter seconds: Int? = 5) -> Problem {
         var problem = Problem(503, "overloaded", detail, retryAfter: seconds, cause: cause)
         problem.isServerFault = true
         return problem

@@ -28,6 +28,8 @@ package struct Problem: Error, Sendable, Equatable {
 
     package static let unauthorized = Problem(401, "unauthorized", "The admin token is missing or wrong.")
     package static let overloaded = Problem(503, "overloaded", "Too many conversions are waiting.", retryAfter: 2)
+    /// Work for operators that no thread takes at the moment.
+    static let busy = Problem(503, "overloaded", "Too many requests of this kind are waiting.", retryAfter: 2)
     package static let draining = Problem(503, "draining", "The server is stopping.", retryAfter: 5)
 
     package static let expiredSignature = Problem(403, "expired_signature", "The signed request has expired.")

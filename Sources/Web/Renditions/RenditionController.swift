@@ -52,7 +52,8 @@ struct RenditionController: Sendable {
         // If the rendition is larger than the GIF, the GIF is the negotiated response.
         let alternative = rendition.format == .gif ? nil : target.negotiation?.original
         let renditionRequest = RenditionRequest(
-            rendition, of: source, urgency: client.urgency, allowance: client.allowance, alternative: alternative)
+            rendition, of: source, urgency: client.urgency, client: client.network, allowance: client.allowance,
+            alternative: alternative)
         let terms = target.terms
         let url = target.withoutCallback(request.target, keys: keys)
         if rendition.format == .json {

@@ -200,7 +200,8 @@ struct RenditionResponder: Sendable {
             resource(rendition), hit: Self.with(plain, .hit, isIncomplete: isIncomplete), facts, policyNumber: policyNumber)
         // The attachment keeps its first value until the rendition leaves the cache's memory, which a reload causes. A request
         // under the old policy may have attached its parts again meanwhile; this response must not use them.
-        if attached == nil { rendition.attach(prepared) }
+        // A small file that was not read is on its way into the page cache with this response.
+        if attached == nil, !prepared.resource.isUnread { rendition.attach(prepared) }
         return prepared
     }
 

@@ -1,6 +1,6 @@
 package import Cache
-internal import HTTP
 internal import Synchronization
+internal import SystemIO
 
 /// The requests of this node that were answered with 202: those in progress, and those that ended within the last ten minutes.
 ///

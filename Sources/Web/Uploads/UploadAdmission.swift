@@ -1,5 +1,5 @@
-internal import HTTP
 internal import Synchronization
+internal import SystemIO
 
 /// Admission control of uploads: limits their number and the memory of their bytes.
 ///

@@ -51,7 +51,8 @@ struct UploadController: Sendable {
             defer { withExtendedLifetime(reservation) {} }
             meter.uploaded(source.count)
             let upload = UploadRequest(
-                rendition, of: source, urgency: client.urgency, allowance: access.allowance(client.network, target.key))
+                rendition, of: source, urgency: client.urgency, client: client.network,
+                allowance: access.allowance(client.network, target.key))
             var client = client
             client.callback = callback
             return await span.run { [client] in

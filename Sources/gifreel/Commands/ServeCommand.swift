@@ -84,7 +84,8 @@ struct ServeCommand: ParsableCommand {
 
     private func start(_ zygote: Zygote) throws -> Running {
         let (settings, ignoredVariables) = try readSettings()
-        let configuration = try ServiceConfiguration(settings)
+        var configuration = try ServiceConfiguration(settings)
+        let descriptorWarning = configuration.fit(descriptorLimit: DescriptorLimit.current)
         let log = LogOutput(format: configuration.logFormat == .json ? .json : .text, level: configuration.logLevel)
         let logger = log.makeLogger(metadataProvider: .request)
         if !ignoredVariables.isEmpty {
@@ -92,6 +93,7 @@ struct ServeCommand: ParsableCommand {
                 "ignored environment variables that Kubernetes sets for a service named gifreel",
                 metadata: ["names": "\(ignoredVariables.joined(separator: ", "))"])
         }
+        if let descriptorWarning { logger.warning("\(descriptorWarning)") }
         let accessLog = Self.accessLog(configuration)
         if let warning = try ConfinementCheck.check(zygote.confinement(), isRequired: configuration.requiresSandbox) {
             logger.warning("\(warning)")

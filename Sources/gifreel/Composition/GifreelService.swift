@@ -26,7 +26,7 @@ package final class GifreelService: Sendable {
     private let webhookSender: Fetcher
     private let limits: ClientLimits
     private let hooks: PurgeHooks
-    private let hookThreads: WorkThreads
+    private let metricsThreads: WorkThreads
     private let traces: TraceExport
     private let threads: WorkThreads
     private let current: CurrentRevision
@@ -85,9 +85,9 @@ package final class GifreelService: Sendable {
                 try await webhookSender.post(document, to: url, fields: fields)
             }
             limits = ClientLimits(configuration.web, clock: clock, factory: registry)
-            hookThreads = WorkThreads(count: 2, limit: 64, name: "gifreel-hooks")
+            metricsThreads = WorkThreads(count: 1, limit: 64, name: "gifreel-metrics")
             let hookLimits = PurgeHooks.Limits()
-            hooks = PurgeHooks(hookLimits, threads: hookThreads, factory: registry, logger: logger) {
+            hooks = PurgeHooks(hookLimits, factory: registry, logger: logger) {
                 request throws(FetchError) in
                 try request.send(userAgent: "gifreel/\(Gifreel.version)", timeout: hookLimits.timeout)
             }
@@ -98,7 +98,7 @@ package final class GifreelService: Sendable {
                 sharedPrewarm: sharedPrewarm, background: background, registry: registry, meter: core.meter, limits: limits,
                 hooks: hooks, uploads: uploads, statuses: statuses,
                 sharedStatuses: core.cluster.map { ClusterStatuses(statuses: $0.statuses) }, webhooks: webhooks,
-                tracer: traces.tracer, clock: clock, threads: threads,
+                tracer: traces.tracer, clock: clock, threads: threads, metricsThreads: metricsThreads,
                 sharing: { core.sharingStatus })
             zygote.onLoss { logger.error("lost the zygote process", metadata: ["cause": "\($0)"]) }
             let current = CurrentRevision(ServiceRevision(configuration, core, web, logger: logger))
@@ -243,9 +243,9 @@ package final class GifreelService: Sendable {
         }
         // Closing blocks while threads finish their work.
         await withCheckedContinuation { continuation in
-            DispatchQueue.global().async { [threads, hookThreads, traces, webhookSender, core] in
+            DispatchQueue.global().async { [threads, metricsThreads, traces, webhookSender, core] in
                 threads.close()
-                hookThreads.close()
+                metricsThreads.close()
                 traces.close()
                 webhookSender.shutdown()
                 core.close()

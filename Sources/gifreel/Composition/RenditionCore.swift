@@ -157,7 +157,7 @@ extension ServiceConfiguration {
     fileprivate func renditionLimits(pool: WorkerPoolConfiguration) -> RenditionState.Limits {
         let fetchLifetime = fetch.timeout * 4 + .seconds(30)
         return RenditionState.Limits(
-            queueTimeout: queueTimeout, fetchLifetime: fetchLifetime,
+            queueTimeout: queueTimeout, waitTimeout: waitTimeout, fetchLifetime: fetchLifetime,
             missLifetime: fetchLifetime + queueTimeout + .seconds(allowance.wall * 4), jobs: pool.workers + pool.queue,
             bytes: queueBytes)
     }

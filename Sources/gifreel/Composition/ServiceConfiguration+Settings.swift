@@ -67,8 +67,10 @@ extension ServiceConfiguration {
         http.unixGroup = server.unixGroup
         http.threads = server.threads ?? http.threads
         http.maxConnections = server.maxConnections
+        http.maxConnectionsPerClient = server.maxConnectionsPerClient
         http.headTimeout = server.headTimeout
         http.bodyTimeout = server.bodyTimeout
+        http.responseTimeout = server.responseTimeout
         http.idleTimeout = server.idleTimeout
         http.drainTimeout = server.drainTimeout
         http.trustedProxies = server.trustedProxies
@@ -125,6 +127,7 @@ extension ServiceConfiguration {
         pool.workers = settings.workers ?? processors
         pool.queue = settings.queue
         queueTimeout = settings.queueTimeout
+        waitTimeout = settings.waitTimeout
         queueBytes = settings.queueBytes.bytes
         self.limits.side = limits.side
         self.limits.canvasPixels = limits.canvasPixels

@@ -21,6 +21,8 @@ package struct ServiceConfiguration: Sendable {
     package var allowance = WorkerJob.Allowance()
     /// Time that a conversion may wait for a worker before the request gets 503.
     package var queueTimeout: Duration = .seconds(20)
+    /// Time that a request may wait for its rendition in all before it gets 503.
+    package var waitTimeout: Duration = .seconds(120)
     /// Bytes of sources that all conversions in progress may hold in memory; see ``Admission``.
     package var queueBytes = 1 << 30
     /// The limits for `Cache-Control` and `Expires` of origins.
@@ -30,7 +32,7 @@ package struct ServiceConfiguration: Sendable {
     /// The options of requests without a signature.
     package var options = OptionPolicy.any
     /// Whether the server refuses to start on a kernel that cannot confine the workers.
-    package var requiresSandbox = false
+    package var requiresSandbox = true
     /// Seconds of `max-age` in `Cache-Control`.
     package var maxAge = 86_400
     /// Seconds of `max-age` in `CDN-Cache-Control`; nil sends no fields for CDNs.

@@ -51,7 +51,13 @@ enum ConfinementCheck {
         guard let confinement else { throw SettingsError("The worker process does not start; see the log lines above.") }
         if confinement.missing.isEmpty { return nil }
         let names = confinement.missing.joined(separator: " and ")
-        if isRequired { throw SettingsError("sandbox.require is true, but this kernel does not offer \(names).") }
+        if isRequired {
+            throw SettingsError(
+                """
+                This kernel does not offer \(names), which confine the workers. Set sandbox.require to false to run them all the \
+                same.
+                """)
+        }
         return
             "THE SANDBOX IS WEAK: this kernel does not offer \(names), so a GIF that takes over a worker can do more than it should"
     }

@@ -138,6 +138,8 @@ struct StateReadings: Sendable {
         return [
             MetricSample(Families.connections, now.openConnections),
             MetricSample(Families.accepted, now.acceptedConnections),
+            MetricSample(Families.refusedConnections, now.refusedConnections),
+            MetricSample(Families.loadedPieces, now.loadedPieces),
             MetricSample(Families.statuses, statuses.kept - statuses.running, [("state", "ended")]),
             MetricSample(Families.webhooksPending, webhooks.pending),
             MetricSample(Families.statuses, statuses.running, [("state", "running")]),

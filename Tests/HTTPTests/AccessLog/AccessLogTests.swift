@@ -135,6 +135,30 @@ import Testing
         #expect(writer.droppedLines <= 40)
     }
 
+    @Test func memoryOfQueuedRequestsIsBounded() throws {
+        /// Never takes a batch, because its thread does not run.
+        struct Nobody: HTTPObserver {
+            func requestsFinished(_ batch: HTTPAccessBatch) {}
+        }
+        let log = try AccessLog(observer: Nobody())
+        let recorder = AccessRecorder(log)
+        let target = [UInt8](repeating: 0x61, count: 16_000)
+        let count = 20_000
+        target.withUnsafeBytes { target in
+            let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
+            for _ in 0..<count {
+                recorder.record(
+                    AccessEntry(),
+                    AccessTexts(method: nothing, target: target, requestID: nothing, cacheStatus: nothing))
+            }
+        }
+        recorder.flush()
+        let (batches, _) = log.take()
+        #expect(batches.reduce(0) { $0 + $1.memory } <= AccessLog.capacity)
+        #expect(batches.reduce(0) { $0 + $1.count + $1.lost } == count)
+        #expect(batches.reduce(0) { $0 + $1.count } > 100)
+    }
+
     @Test func clientsCannotForgeLogLines() async throws {
         for format in [HTTPAccessLogWriter.Format.text, .json] {
             var pipe: [Int32] = [0, 0]

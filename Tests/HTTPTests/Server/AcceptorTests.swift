@@ -49,12 +49,12 @@ import Testing
         func closeIdle() -> Bool {
             guard hasIdle else { return false }
             closedIdle += 1
-            limit.leave()
+            limit.leave(nil)
             return true
         }
 
         func start(_ socket: consuming OwnedDescriptor) {
-            limit.enter()
+            limit.enter(nil)
             accepted.append(socket.release())
         }
 
@@ -83,7 +83,7 @@ import Testing
         // A paused acceptor does not watch its listeners, which would report without end.
         #expect(!test.isReported)
         #expect(!test.accept())
-        test.limit.leave()
+        test.limit.leave(nil)
         test.acceptor.resume()
         #expect(!test.acceptor.isPaused && !test.limit.isContended)
         #expect(test.isReported)
@@ -107,7 +107,7 @@ import Testing
         let clients = try test.connect(2)
         while test.accept() {}
         #expect(test.acceptor.isPaused && !test.acceptor.isSettled)
-        test.limit.leave()
+        test.limit.leave(nil)
         test.acceptor.refuseNewClients()
         #expect(test.acceptor.isOpen)
         try blockUntil("all handshakes to be complete") { test.acceptor.isSettled }
@@ -154,6 +154,30 @@ import Testing
             #expect(test.accepted.count == 1)
             withExtendedLifetime(client) {}
         }
+    }
+}
+
+@Suite("Connections are counted by client") struct ConnectionLimitTests {
+    private func address(_ text: String) throws -> IPAddress { try #require(IPAddress(text)) }
+
+    @Test func aClientHasItsOwnLimit() throws {
+        let limit = ConnectionLimit(100, perClient: 2)
+        let (first, neighbour, other) = (try address("2001:db8::1"), try address("2001:db8::2"), try address("192.0.2.1"))
+        limit.enter(first)
+        limit.enter(neighbour)
+        let client = try #require(limit.client(of: first))
+        #expect(limit.isReached(by: client))
+        #expect(!limit.isReached(by: ClientNetwork(other)))
+        limit.leave(neighbour)
+        #expect(!limit.isReached(by: client))
+        limit.leave(first)
+        #expect(limit.count == 0)
+    }
+
+    @Test func trustedProxiesAndUnixSocketsHaveNone() throws {
+        let limit = ConnectionLimit(100, perClient: 1, proxies: try TrustedProxies(["10.0.0.0/8"], .xForwardedFor))
+        for peer in [try address("10.1.2.3"), nil] { #expect(limit.client(of: peer) == nil) }
+        #expect(limit.client(of: try address("11.0.0.1")) != nil)
     }
 }
 

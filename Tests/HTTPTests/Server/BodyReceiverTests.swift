@@ -10,6 +10,7 @@ import Testing
         let limit: Int
         private let capacity: Int
         private(set) var bytes: [UInt8] = []
+        private(set) var writes = 0
         private(set) var isAborted = false
 
         init(limit: Int = 1 << 20, capacity: Int = .max) {
@@ -18,6 +19,7 @@ import Testing
         }
 
         func write(_ piece: UnsafeRawBufferPointer) throws {
+            writes += 1
             bytes.append(contentsOf: piece)
             if bytes.count > capacity { throw Full() }
         }
@@ -162,6 +164,28 @@ import Testing
         #expect(error == .contentTooLarge)
         #expect(sink.isAborted && sink.bytes.isEmpty)
         #expect(test.connection.hasUnusableInput)
+    }
+
+    @Test func allChunksOfOneReadReachTheSinkTogether() throws {
+        let test = try Receiver()
+        let sink = Sink()
+        _ = try test.start(sink, "Transfer-Encoding: chunked")
+        let body = (0..<500).map { UInt8(truncatingIfNeeded: $0) }
+        for half in [body.prefix(250), body.suffix(250)] {
+            try test.pair.send(half.flatMap { Array("1\r\n".utf8) + [$0, 13, 10] })
+            guard case .progress = test.receiver.receive(test.connection) else {
+                Issue.record("no progress")
+                return
+            }
+        }
+        #expect(sink.bytes == body)
+        #expect(sink.writes == 2)
+        try test.pair.send(Array("0\r\n\r\n".utf8))
+        guard case .complete = test.receiver.receive(test.connection) else {
+            Issue.record("not complete")
+            return
+        }
+        #expect(sink.writes == 2)
     }
 
     @Test func errorOfTheSinkEndsTheReception() throws {

@@ -102,6 +102,59 @@ import Testing
         #expect(timeouts.judge(pair.connection) == .continue)
     }
 
+    /// Moves the start of a connection's window back, as if time had passed.
+    private func pass(_ seconds: UInt64, _ connection: Connection) {
+        connection.windowStart -= seconds * Self.second
+        if connection.deadline != .max { connection.deadline -= seconds * Self.second }
+    }
+
+    @Test func clientAtTheMinimumRateIsResetAfterTheTimeOfAResponse() throws {
+        let pair = try SocketPair(sendBuffer: 1 << 20)
+        let timeouts = try timeouts { $0.responseTimeout = .seconds(5) }
+        pair.connection.phase = .sending
+        pair.connection.exchange.timeToSend = 5 * Self.second
+        timeouts.watchSending(pair.connection)
+        for _ in 0..<2 {
+            #expect(pair.connection.deadline == clock.now + 2 * Self.second)
+            pass(2, pair.connection)
+            pair.connection.sentBytes += 200
+            #expect(timeouts.judge(pair.connection) == .continue)
+        }
+        // 400 bytes add 24 ms to the last second.
+        #expect(pair.connection.deadline - clock.now > Self.second && pair.connection.deadline - clock.now < 1_100_000_000)
+        pass(2, pair.connection)
+        #expect(timeouts.judge(pair.connection) == .reset)
+    }
+
+    @Test func bytesThatArriveProlongTheTimeOfAResponse() throws {
+        let pair = try SocketPair(sendBuffer: 1 << 20)
+        let timeouts = try timeouts { $0.responseTimeout = .seconds(5) }
+        pair.connection.phase = .sending
+        pair.connection.exchange.timeToSend = 5 * Self.second
+        timeouts.watchSending(pair.connection)
+        for _ in 0..<20 {
+            pass(2, pair.connection)
+            pair.connection.sentBytes += 2 * HTTPServerConfiguration.responseBytesPerSecond
+            #expect(timeouts.judge(pair.connection) == .continue)
+        }
+        // Time that is not used is not saved.
+        #expect(pair.connection.exchange.timeToSend <= 5 * Self.second)
+    }
+
+    @Test func timeInWhichAStreamedBodyIsProducedDoesNotCount() throws {
+        let pair = try SocketPair(sendBuffer: 1 << 20)
+        let timeouts = try timeouts { $0.responseTimeout = .seconds(5) }
+        pair.connection.phase = .sending
+        pair.connection.exchange.timeToSend = 5 * Self.second
+        timeouts.watchSending(pair.connection)
+        pass(1, pair.connection)
+        timeouts.endSending(pair.connection)
+        #expect(pair.connection.deadline == .max && pair.connection.exchange.timeToSend == 4 * Self.second)
+        pass(100, pair.connection)
+        timeouts.watchSending(pair.connection)
+        #expect(pair.connection.exchange.timeToSend == 4 * Self.second)
+    }
+
     @Test func bytesBeforeTheWindowDoNotCountForItsRate() throws {
         let pair = try SocketPair(sendBuffer: 1 << 20)
         let timeouts = try timeouts()

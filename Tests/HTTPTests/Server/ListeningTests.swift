@@ -1,5 +1,6 @@
 import Glibc
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import HTTP
@@ -165,6 +166,64 @@ import Testing
             }
             #expect(clients.value.count == 12)
             #expect(server.counters.openConnections <= 4)
+        }
+    }
+
+    @Test func clientAtItsLimitIsRefusedAndOthersAreNot() async throws {
+        let configure: (inout HTTPServerConfiguration) -> Void = { configuration in
+            configuration.threads = 1
+            configuration.maxConnectionsPerClient = 3
+            configuration.headTimeout = .seconds(60)
+        }
+        try await withServer(configure: configure) { server, port in
+            try await onThread {
+                // Incomplete heads are not idle, so they are not closed for other connections.
+                let holders = try (0..<3).map { _ in
+                    let client = try RawClient(port: port)
+                    try client.send("GET /file HTTP/1.1\r\n")
+                    return client
+                }
+                try blockUntil("the connections to be accepted") { server.counters.openConnections == 3 }
+                #expect(try RawClient(port: port).isReset())
+                #expect(server.counters.openConnections == 3 && server.counters.refusedConnections == 1)
+                #expect(try RawClient(port: port, from: 0x7F00_0002).request(Self.request).status == 200)
+                try holders[0].send("Host: h\r\nConnection: close\r\n\r\n")
+                #expect(try holders[0].response().status == 200)
+                try blockUntil("a connection to be closed") { server.counters.openConnections == 2 }
+                #expect(try RawClient(port: port).request(Self.request).status == 200)
+            }
+        }
+    }
+
+    @Test func idleConnectionOfAClientAtItsLimitIsClosedForItsNextOne() async throws {
+        let configure: (inout HTTPServerConfiguration) -> Void = { configuration in
+            configuration.threads = 1
+            configuration.maxConnectionsPerClient = 2
+        }
+        try await withServer(configure: configure) { server, port in
+            try await onThread {
+                let idle = try (0..<2).map { _ in try RawClient(port: port) }
+                for client in idle { #expect(try client.request(Self.request).status == 200) }
+                // A connection that has just become idle is kept, so that the attempts before that are refused.
+                try blockUntil("an idle connection to be closed") {
+                    (try? RawClient(port: port).request(Self.request))?.status == 200
+                }
+                #expect(idle[0].isClosed())
+                #expect(server.counters.openConnections <= 2)
+            }
+        }
+    }
+
+    @Test func trustedProxyHasNoLimitOfItsOwn() async throws {
+        let configure: (inout HTTPServerConfiguration) -> Void = { configuration in
+            configuration.maxConnectionsPerClient = 1
+            configuration.trustedProxies = ["127.0.0.1"]
+        }
+        try await withServer(configure: configure) { _, port in
+            try await onThread {
+                let clients = try (0..<3).map { _ in try RawClient(port: port) }
+                for client in clients { #expect(try client.request(Self.request).status == 200) }
+            }
         }
     }
 

@@ -117,7 +117,7 @@ import Testing
         connection.outgoing = [Segment([1, 2, 3])]
         #expect(connection.sendOutgoing() == .done)
         let missing = try temporaryFile([1, 2, 3])
-        connection.outgoing = [.file(missing, 0..<100)]
+        connection.outgoing = [.file(ServedFile(missing, length: 100), 0..<100)]
         #expect(connection.sendOutgoing() == .failed)
     }
 

@@ -36,13 +36,17 @@ final class RawClient {
         address.sin6_addr = in6addr_loopback
         return withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(number, $0, socklen_t(MemoryLayout<sockaddr_in6>.size)) == 0
+                Glibc.bind(number, $0, socklen_t(MemoryLayout<sockaddr_in6>.size)) == 0
             }
         }
     }()
 
     /// Connects to a loopback port, IPv4 or IPv6. Reads give up after `timeout` seconds.
-    init(port: Int, ipv6: Bool = false, timeout: Int = 30, receiveBuffer: Int32? = nil) throws {
+    ///
+    /// - Parameter source: The client's IPv4 address; nil for the usual one.
+    init(
+        port: Int, ipv6: Bool = false, from source: UInt32? = nil, timeout: Int = 30, receiveBuffer: Int32? = nil
+    ) throws {
         descriptor = socket(ipv6 ? AF_INET6 : AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         if var receiveBuffer {
             setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, socklen_t(MemoryLayout<Int32>.size))
@@ -58,6 +62,10 @@ final class RawClient {
         } else {
             var address = sockaddr_in()
             address.sin_family = sa_family_t(AF_INET)
+            if let source {
+                address.sin_addr.s_addr = source.bigEndian
+                guard bind(to: &address) == 0 else { throw Failure(description: "bind: \(errno)") }
+            }
             address.sin_port = in_port_t(port).bigEndian
             address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
             connected = connect(to: &address)
@@ -83,6 +91,13 @@ final class RawClient {
 
     deinit {
         close(descriptor)
+    }
+
+    private func bind<Address>(to address: inout Address) -> Int32 {
+        withUnsafeBytes(of: &address) { bytes in
+            guard let base = bytes.baseAddress else { return -1 }
+            return Glibc.bind(descriptor, base.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
+        }
     }
 
     private func connect<Address>(to address: inout Address) -> Int32 {

@@ -23,9 +23,10 @@ extension ArrivingSource {
 
     /// Takes slots until the admission refuses, at most `count`.
     private func fill(
-        _ admission: Admission, _ origin: Admission.Origin? = nil, bytes: Int = 1, urgency: Urgency = .visitor, count: Int
+        _ admission: Admission, _ origin: Admission.Origin? = nil, bytes: Int = 1, urgency: Urgency = .visitor,
+        client: ClientNetwork? = nil, count: Int
     ) -> [AdmissionSlot] {
-        (0..<count).compactMap { _ in try? admission.admit(origin, bytes: bytes, urgency: urgency) }
+        (0..<count).compactMap { _ in try? admission.admit(origin, bytes: bytes, urgency: urgency, client: client) }
     }
 
     @Test func slotsAreBoundedAndReturnWithTheirHolders() throws {
@@ -65,6 +66,50 @@ extension ArrivingSource {
         let foreground = fill(admission, urgency: .visitor, count: 10)
         #expect(background.count == 5 && foreground.count == 5)
         withExtendedLifetime((background, foreground)) {}
+    }
+
+    private func client(_ number: Int) throws -> ClientNetwork {
+        ClientNetwork(try #require(IPAddress("192.0.2.\(number)")))
+    }
+
+    @Test func clientsLeaveSlotsForOthers() throws {
+        let admission = Admission(jobs: 40, bytes: 1000)
+        var slots = try (1...3).map { fill(admission, client: try client($0), count: 40) }
+        #expect(slots.map(\.count) == [30, 8, 2])
+        // A client that ends jobs may start others.
+        slots[0].removeLast(10)
+        slots.append(fill(admission, client: try client(4), count: 40))
+        #expect(slots[3].count == 8)
+        slots = []
+        slots.append(fill(admission, client: try client(1), count: 40))
+        #expect(slots[0].count == 30)
+    }
+
+    @Test func anUnknownClientAndBackgroundWorkHaveNoShareOfAClient() throws {
+        let admission = Admission(jobs: 40, bytes: 1000)
+        let unknown = fill(admission, count: 40)
+        #expect(unknown.count == 40)
+        let other = Admission(jobs: 40, bytes: 1000)
+        let background = fill(other, urgency: .renewal, client: try client(1), count: 40)
+        #expect(background.count == 20)
+        withExtendedLifetime((unknown, background)) {}
+    }
+
+    @Test func aClientMayUseAllOfAFewSlots() throws {
+        let admission = Admission(jobs: 4, bytes: 1000)
+        let slots = fill(admission, client: try client(1), count: 10)
+        #expect(slots.count == 4)
+    }
+
+    @Test func reservedMemoryCountsUntilItsLastReference() throws {
+        let admission = Admission(jobs: 4, bytes: 1000)
+        let slot = try admission.admit(nil, bytes: 600, urgency: .visitor)
+        var memory: AdmittedMemory? = try admission.reserve(bytes: 300)
+        #expect(admission.load == (1, 900) && memory != nil)
+        #expect(throws: RenditionError.self) { try admission.reserve(bytes: 300) }
+        memory = nil
+        #expect(admission.load == (1, 600))
+        withExtendedLifetime(slot) {}
     }
 
     @Test func aCostlyJobTakesAsManySlotsAsItCosts() throws {

@@ -1,5 +1,6 @@
 import Cache
 import Fetch
+import Glibc
 import Media
 import Sandbox
 import SystemIO
@@ -44,7 +45,7 @@ import Testing
     @Test func whatTheServerCausedIsNotRemembered() async throws {
         try await PipelineFixture.run { world async throws in
             world.answer("/a.gif", .content(gif))
-            for error in [SandboxError.wallClockTimeout, .zygoteUnresponsive, .queueFull] {
+            for error in [SandboxError.zygoteUnresponsive, .queueFull, .rejected(.failed(.write, code: -EIO))] {
                 let failure = RenditionError.conversionFailed(error, allowance: Self.allowance)
                 world.failConversions(failure)
                 #expect(try await world.error(of: "/a.gif") == failure)
@@ -52,6 +53,19 @@ import Testing
             world.failConversions(nil)
             #expect(try await world.find("/a.gif").provenance == .stored)
             #expect(world.renditionState.rememberedFailures == 0)
+        }
+    }
+
+    @Test func aConversionThatTakesTooLongIsTriedAgainAsMuchLater() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(gif))
+            let failure = RenditionError.conversionFailed(.wallClockTimeout, allowance: Self.allowance)
+            world.failConversions(failure)
+            #expect(try await world.error(of: "/a.gif") == failure)
+            #expect(try await world.error(of: "/a.gif") == .remembered(failure, remaining: Int64(Self.allowance.wall)))
+            world.failConversions(nil)
+            world.advance(Int64(Self.allowance.wall) + 1)
+            #expect(try await world.find("/a.gif").provenance == .stored)
         }
     }
 
@@ -105,7 +119,10 @@ import Testing
             (conversion(.rejected(.corrupt(.gif, .noFrames))), .unusable),
             (conversion(.rejected(.startPastEnd(start: 2, duration: 1))), nil),
             (conversion(.cpuLimitExceeded), .unusable), (conversion(.misbehaved(.garbledMessage)), .transient),
-            (conversion(.wallClockTimeout), nil), (conversion(.queueFull), nil), (conversion(.zygoteUnresponsive), nil),
+            (conversion(.wallClockTimeout), .retryAfter(seconds: Int64(allowance.wall))), (conversion(.queueFull), nil),
+            (conversion(.rejected(.failed(.write, code: -EDQUOT))), nil),
+            (conversion(.rejected(.failed(.write, code: -EFBIG))), .unusable), (.waitTimedOut(limit: .seconds(1)), nil),
+            (conversion(.zygoteUnresponsive), nil),
             (.overloaded(cause: nil), nil), (.storageFailed(cause: ""), nil), (.cancelled, nil),
             (.rateLimited(retryAfter: 3), nil), (.invalidOption(name: "x", reason: "y"), nil),
             (.remembered(.fetchFailed(.gone), remaining: 4), nil),
@@ -121,7 +138,9 @@ import Testing
             (.fetchFailed(.failed(.status(503, retryAfter: .seconds(7)))), .whenOriginRecovers(after: 7)),
             (.fetchFailed(.failed(.status(503, retryAfter: .seconds(9999)))), .whenOriginRecovers(after: 300)),
             (.fetchFailed(.busy), .whenServerHasCapacity(after: 1)), (conversion(.queueFull), .whenServerHasCapacity(after: 2)),
-            (conversion(.wallClockTimeout), .whenServerHasCapacity(after: 5)), (conversion(.cpuLimitExceeded), .never),
+            (conversion(.wallClockTimeout), .whenServerHasCapacity(after: 5)),
+            (conversion(.rejected(.failed(.write, code: -EROFS))), .whenServerHasCapacity(after: 5)),
+            (.waitTimedOut(limit: .seconds(1)), .whenServerHasCapacity(after: 5)), (conversion(.cpuLimitExceeded), .never),
             (.rateLimited(retryAfter: 11), .whenServerHasCapacity(after: 11)), (.cancelled, .whenServerHasCapacity(after: 2)),
             (.invalidSourceURL(.malformed), .never), (.storageFailed(cause: ""), .whenServerHasCapacity(after: 2)),
             (.remembered(.fetchFailed(.notFound), remaining: 8), .never),

@@ -167,6 +167,28 @@ import Testing
         #expect(outcome.value == 1)
     }
 
+    @Test func aCallerWaitsNoLongerThanItsLimitAndWorkThatHasBegunGoesOn() async throws {
+        let (gate, limit) = (AsyncGate(), Duration.milliseconds(50))
+        let flights = Flights(queueTimeout: .seconds(600), waitTimeout: limit, lifetime: .seconds(600))
+        let work: Flights.Work = { flight in
+            flight.turn.begin()
+            await gate.pass()
+            return 7
+        }
+        #expect(await flights.outcome(for: "a", work).error == .waitTimedOut(limit: limit))
+        #expect(flights.isJoinable("a"))
+        // A caller that follows the flight has no limit, and neither has background work.
+        async let follower = try flights.value(for: "a", watch: MissWatch(), work)
+        async let background = flights.outcome(for: "a", urgency: .renewal, work)
+        try await waitUntil("both wait") { flights.waiterCount == 2 }
+        let later = ContinuousClock.now + limit * 3
+        try await waitUntil("three times the limit to be over") { ContinuousClock.now >= later }
+        #expect(flights.waiterCount == 2)
+        gate.open()
+        #expect(try await follower.value == 7)
+        #expect(await background.value == 7)
+    }
+
     @Test func workThatNeverEndsIsAbandonedAfterItsLifetime() async throws {
         let (flights, never, runs) = (makeFlights(lifetime: .milliseconds(100)), AsyncGate(), Runs())
         let work: Flights.Work = { flight in

@@ -1,5 +1,4 @@
 import Cache
-import HTTP
 import Renditions
 import Synchronization
 import SystemIO

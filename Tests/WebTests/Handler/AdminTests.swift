@@ -147,6 +147,20 @@ import Testing
         }
     }
 
+    @Test func aListThatIsReadDoesNotDelayTheMetricsAndAFullQueueIsNoEnd() async throws {
+        try await WebFixture.run([:], configure) { web async throws in
+            let release = Semaphore()
+            let isBlocked = web.admin.submit { release.wait() }
+            #expect(isBlocked)
+            #expect(try await web.request("GET", "/metrics", headers: Self.token).status == 200)
+            while web.admin.submit({}) {}
+            let list = Array("http://a.test/a.gif".utf8)
+            let response = try await web.request("POST", "/prewarm", headers: Self.token, body: list)
+            #expect(response.status == 503 && response.code == "overloaded" && response["retry-after"] == "2")
+            release.signal()
+        }
+    }
+
     @Test func metricsNeedATokenUnlessTheClientIsListed() async throws {
         let allow: (inout WebFixture.Settings) throws -> Void = {
             $0.policy.adminToken = "secret"

@@ -115,7 +115,6 @@ import Testing
         _ statuses: [Int], queue: Int = 1000,
         _ body: (PurgeHooks, Recorded<OperatorRequest>, PrometheusRegistry) async throws -> Void
     ) async throws {
-        let threads = WorkThreads(count: 2, limit: 64, name: "test-hooks")
         let registry = PrometheusRegistry(Families.instruments)
         let sent = Recorded<OperatorRequest>()
         let left = Mutex(statuses)
@@ -123,7 +122,7 @@ import Testing
         limits.queue = queue
         limits.attempts = 3
         limits.backoff = Backoff(first: .milliseconds(1), longest: .milliseconds(2))
-        let hooks = PurgeHooks(limits, threads: threads, factory: registry, logger: Logger(label: "test")) {
+        let hooks = PurgeHooks(limits, factory: registry, logger: Logger(label: "test")) {
             request throws(FetchError) in
             sent.append(request)
             let status = left.withLock { $0.isEmpty ? 200 : $0.removeFirst() }
@@ -137,7 +136,6 @@ import Testing
             Issue.record(error)
         }
         await hooks.stop(within: .zero)
-        threads.close()
     }
 
     private func count(_ registry: PrometheusRegistry, _ result: String) -> Int {
@@ -164,6 +162,26 @@ import Testing
             hooks.call(notice)
             try await waitUntil("the next one is delivered") { count(registry, "delivered") == 1 }
         }
+    }
+
+    @Test func hooksThatHangDoNotDelayOthers() async throws {
+        let registry = PrometheusRegistry(Families.instruments)
+        let (sent, release) = (Recorded<String>(), Semaphore())
+        let hooks = PurgeHooks(factory: registry, logger: Logger(label: "test")) { request throws(FetchError) in
+            sent.append(request.url)
+            if request.url != "https://cdn.test/last" { release.wait() }
+            return 200
+        }
+        let names = ["a", "b", "c", "last"]
+        hooks.setHooks(
+            names.map { PurgeHook(name: $0, url: "https://cdn.test/\($0)", method: "POST", fields: [], body: nil) })
+        hooks.call(notice)
+        try await waitUntil("the last hook is called and the others hang") {
+            count(registry, "delivered") == 1 && sent.all.count == names.count
+        }
+        for _ in 0..<3 { release.signal() }
+        await hooks.stop(within: .seconds(10))
+        #expect(sent.all.sorted() == names.map { "https://cdn.test/\($0)" })
     }
 
     @Test func failuresAreCountedFromZero() async throws {

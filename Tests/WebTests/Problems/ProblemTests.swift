@@ -53,6 +53,9 @@ import Testing
     }
 
     private static let rows: [Row] = [
+        Row(
+            .waitTimedOut(limit: .seconds(120)), 503, "overloaded",
+            "The rendition is not finished after 120 s. Try again later.", retryAfter: 5),
         Row(.invalidOption(name: "fps", reason: "is odd"), 400, "bad_option", "The option “fps” is odd."),
         Row(
             .invalidSourceURL(.credentials), 400, "bad_source_url",
@@ -139,8 +142,11 @@ import Testing
             .rejected(.codecMissing(.av1)), 422, "transcode_failed",
             "The encoder for av1 is missing from libavcodec."),
         conversion(
-            .rejected(.failed(.mux, code: -5)), 422, "transcode_failed",
-            "The conversion failed while muxing (code -5)."),
+            .rejected(.failed(.mux, code: -22)), 422, "transcode_failed",
+            "The conversion failed while muxing (code -22)."),
+        conversion(
+            .rejected(.failed(.write, code: -28)), 503, "overloaded",
+            "The server could not write the rendition. Try again later.", retryAfter: 5, isCaused: false),
         conversion(
             .rejected(.startPastEnd(start: 500, duration: 250)), 400, "bad_option",
             "The option “start” must be before the animation's end, which is at 2.5 s.", isCaused: false),
@@ -156,7 +162,7 @@ import Testing
         conversion(.invalidOutput(.outOfRange), 422, "transcode_failed", "The converter produced an invalid file."),
         conversion(
             .wallClockTimeout, 503, "overloaded",
-            "The server is too busy to finish the conversion in time. Try again later.", retryAfter: 5, isCaused: false),
+            "The server is too busy to finish the conversion in time. Try again later.", retryAfter: 14),
         conversion(
             .killed(exit), 503, "overloaded", "The conversion was interrupted on the server. Try again later.",
             retryAfter: 5, isCaused: false),
@@ -184,7 +190,7 @@ import Testing
 
     @Test func theTableHasEveryCase() {
         let names = Set(Self.rows.map { Self.name($0.error) })
-        #expect(names.count == 9 + 13 + 20, "\(names.sorted())")
+        #expect(names.count == 10 + 13 + 20, "\(names.sorted())")
     }
 
     /// The case of an error. The switches have no default, so a new case does not compile until it is named here; the count
@@ -198,6 +204,7 @@ import Testing
         case .conversionFailed(let error, _): "conversionFailed.\(name(error))"
         case .factsUnusable: "factsUnusable"
         case .overloaded: "overloaded"
+        case .waitTimedOut: "waitTimedOut"
         case .storageFailed: "storageFailed"
         case .cancelled: "cancelled"
         case .remembered(let error, _): Problem(error).status >= 500 ? "remembered.server" : "remembered.source"

@@ -51,6 +51,23 @@ import Testing
         #expect(object.fileExtension == "mp4")
     }
 
+    @Test func slotsOfTargetsDifferFromMemoToMemo() throws {
+        let parser = RouteParser(mounts: [:])
+        let targets = (0..<8).map { "/mp4/http://example.com/\($0).gif" }
+        /// Which of the targets a memo with few slots still has.
+        func kept() throws -> [Bool] {
+            let memo = RouteMemo(capacity: 4)
+            for target in targets {
+                let route = try parser.parse(target)
+                with(target) { memo.insert(route, for: $0) }
+            }
+            return targets.map { target in with(target) { memo.entry(for: $0) != nil } }
+        }
+        let first = try kept()
+        // That 50 memos agree by chance is less likely than 1 in 2¹⁰⁰.
+        #expect(try (0..<50).contains { _ in try kept() != first })
+    }
+
     @Test func longTargetsAreNotKept() throws {
         let memo = RouteMemo()
         let target = "/mp4/http://example.com/" + String(repeating: "a", count: 600) + ".gif"

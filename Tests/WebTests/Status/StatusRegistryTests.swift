@@ -1,5 +1,4 @@
 import Cache
-import HTTP
 import Synchronization
 import SystemIO
 import TestSupport

@@ -76,7 +76,8 @@ final class WebFixture: Sendable {
     private let cache: Cache
     private let fetcher: Fetcher
     private let server: HTTPServer
-    private let admin = WorkThreads(count: 1, limit: 64, name: "test-admin")
+    let admin = WorkThreads(count: 1, limit: 64, name: "test-admin")
+    private let metricsThread = WorkThreads(count: 1, limit: 64, name: "test-metrics")
     private let threads = WorkThreads(count: 4, limit: 64, name: "test-client")
 
     /// Runs `body` with a started server, and stops everything.
@@ -157,7 +158,7 @@ final class WebFixture: Sendable {
         if let patterns = settings.allow { fetch.allow = patterns }
         policy.sources = fetch.sourcePolicy
         let limits = ClientLimits(policy, factory: registry)
-        let hooks = PurgeHooks(threads: admin, factory: registry, logger: logger) { request throws(FetchError) in
+        let hooks = PurgeHooks(factory: registry, logger: logger) { request throws(FetchError) in
             try request.send(userAgent: "gifreel", timeout: .seconds(30))
         }
         hooks.setHooks(settings.hooks)
@@ -171,6 +172,7 @@ final class WebFixture: Sendable {
                 limits: limits, hooks: hooks, uploads: UploadAdmission(settings.uploads), statuses: statuses,
                 sharedStatuses: settings.sharedStatuses, webhooks: webhooks,
                 tracer: Self.tracer(settings.traces, registry, admin, logger), clock: .system, threads: admin,
+                metricsThreads: metricsThread,
                 sharing: { SharingStatus(store: nil, cluster: nil) }),
             logger: logger)
 
@@ -199,6 +201,7 @@ final class WebFixture: Sendable {
         fetcher.shutdown()
         cache.close()
         admin.close()
+        metricsThread.close()
         threads.close()
         origin.stop()
         try? FileManager.default.removeItem(at: directory)

@@ -1,4 +1,3 @@
-import HTTP
 import SystemIO
 import Testing
 
