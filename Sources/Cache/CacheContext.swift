@@ -13,8 +13,8 @@ final class CacheContext: Sendable {
     /// Runs housekeeping; woken when there is work for it.
     let housekeeping: RepeatingThread
     let store: Store
-    /// Whether the disk has refused a file since the last round of housekeeping.
-    let wasRefused = Atomic(false)
+    /// Whether the disk has refused a file for which statvfs(3) showed space since the last round of housekeeping.
+    let isOverQuota = Atomic(false)
     let report: @Sendable (CacheEvent) -> Void
     /// Called at each ``Step``; only tests set it.
     private let onStep: (@Sendable (Step) -> Void)?

@@ -23,14 +23,11 @@ final class Evictor: Sendable {
             let target = maxBytes / 100 * 90
             evict(from: store) { _ in store.totals.space - target }
         }
-        let wasRefused = context.wasRefused.exchange(false, ordering: .relaxed)
+        let isOverQuota = context.isOverQuota.exchange(false, ordering: .relaxed)
         let before = context.counters.evictions.current
         keepFreeSpace(of: store)
         keepFreeInodes(of: store)
-        // A quota that statvfs(3) does not show.
-        guard wasRefused, context.counters.evictions.current == before, let space = try? store.directory.space(),
-            space.bytes > context.configuration.minFreeBytes
-        else { return }
+        guard isOverQuota, context.counters.evictions.current == before else { return }
         let target = store.totals.objectSpace / 100 * 99 - Self.leastSpace
         evict(from: store) { _ in store.totals.objectSpace - target }
     }

@@ -34,7 +34,7 @@ struct RenditionPublisher: Sendable {
             reason = UnstoredReason(error)
         }
         // Housekeeping evicts.
-        noteRefusal(reason)
+        noteRefusal(reason, of: expected)
         return try createFileInMemory(because: reason)
     }
 
@@ -184,14 +184,20 @@ struct RenditionPublisher: Sendable {
         context.counters.unstored.count()
         if ![.purged, .tooLarge, .unwanted].contains(reason) {
             context.counters.isStoring.store(false, ordering: .relaxed)
-            noteRefusal(reason)
+            noteRefusal(reason, of: record.length)
         }
         let object = StoredObject(record: record, descriptor: job.readOnly(), sequence: 0)
         return .unstored(CachedRendition(object: object, alias: job.alias, epoch: job.epoch), reason)
     }
 
-    private func noteRefusal(_ reason: UnstoredReason) {
-        if reason == .diskFull { context.wasRefused.store(true, ordering: .relaxed) }
+    /// Has housekeeping act on the refusal of a file of `bytes` bytes.
+    private func noteRefusal(_ reason: UnstoredReason, of bytes: Int64) {
+        // Measured now: what becomes free later says nothing about the refusal.
+        if reason == .diskFull, let free = try? context.store.directory.space().bytes, free > bytes,
+            free - bytes > context.configuration.minFreeBytes
+        {
+            context.isOverQuota.store(true, ordering: .relaxed)
+        }
         context.housekeeping.wake()
     }
 
