@@ -18,7 +18,7 @@ struct DescriptorBudget: Equatable {
     /// Descriptors of a conversion: the source, the rendition, the connection to the origin, and two to the worker.
     private static let perConversion = 5
     /// The smallest part that connections and each table get.
-    private static let least = 16
+    private static let least = 15
 
     /// - Parameters:
     ///   - limit: The limit of the process.

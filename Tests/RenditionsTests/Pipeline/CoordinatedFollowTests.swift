@@ -10,16 +10,17 @@ struct CoordinatedFollowTests {
 
     @Test func theMemoryOfASourceIsThatOfItsSizeOnceItHasArrived() async throws {
         let gate = AsyncGate()
+        let kept = gif.count + FollowedSource.pieceLimit
         let failure = try #require(SharedFailure(.fetchFailed(.gone), foundAt: 1_700_000_000))
         let nodes = OtherNodes(gate: gate, role: .failed(failure))
         try await PipelineFixture.run(tier: EmptyTier(), coordinator: nodes) { world async throws in
             world.answer("/a.gif", .content(gif))
             var followed: FollowedResult? = try await world.pipeline.findOrFollow(world.request("/a.gif"))
             try await waitUntil("the end of the fetch, and the other nodes' answer to be due") {
-                world.renditionState.admission.load == (1, gif.count) && gate.count == 1
+                world.renditionState.admission.load == (1, kept) && gate.count == 1
             }
             gate.open()
-            try await waitUntil("the end of the miss") { world.renditionState.admission.load == (0, gif.count) }
+            try await waitUntil("the end of the miss") { world.renditionState.admission.load == (0, kept) }
             withExtendedLifetime(followed) {}
             followed = nil
             try await waitUntil("no memory") { world.renditionState.admission.load == (0, 0) }

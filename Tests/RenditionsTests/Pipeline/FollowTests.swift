@@ -106,7 +106,9 @@ import Testing
             world.answer("/a.gif", .content(gif))
             var followed: FollowedSource? = try source(await world.pipeline.findOrFollow(world.request("/a.gif")))
             try await waitUntil("the rendition") { world.renditionState.flights.count == 0 }
-            try await waitUntil("the end of the job") { world.renditionState.admission.load == (0, gif.count) }
+            try await waitUntil("the end of the job") {
+                world.renditionState.admission.load == (0, gif.count + FollowedSource.pieceLimit)
+            }
             withExtendedLifetime(followed) {}
             followed = nil
             try await waitUntil("no memory") { world.renditionState.admission.load == (0, 0) }
@@ -128,12 +130,14 @@ import Testing
                 }
             }
             try await waitUntil("the first piece, and the end of the job") {
-                gate.count == 1 && world.renditionState.admission.load == (0, long.count)
+                gate.count == 1 && world.renditionState.admission.load == (0, long.count + FollowedSource.pieceLimit)
             }
-            world.renditionState.admission.setLimits(jobs: 64, bytes: long.count)
+            world.renditionState.admission.setLimits(jobs: 64, bytes: long.count + FollowedSource.pieceLimit)
             #expect(try await world.find("/b.gif").provenance == .stored)
-            // The reader is slow and holds nothing.
-            try await waitUntil("no memory") { world.renditionState.admission.load == (0, 0) }
+            // The reader is slow and holds the piece that it sends.
+            try await waitUntil("no source in memory") {
+                world.renditionState.admission.load == (0, FollowedSource.pieceLimit)
+            }
             gate.open()
             await #expect(throws: SourceCutShort.self) { try await reader.value }
             #expect(received.withLock { $0 } < long.count)
