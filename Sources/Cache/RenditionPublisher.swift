@@ -31,15 +31,26 @@ struct RenditionPublisher: Sendable {
                 reason = free > expected ? .lowSpace : .diskFull
             }
         } catch {
-            reason = UnstoredReason(error)
+            return try createFileInMemory(because: UnstoredReason(error))
         }
         // Housekeeping evicts.
-        noteRefusal(reason, of: expected)
-        return try createFileInMemory(because: reason)
+        context.housekeeping.wake()
+        return try createMemory(because: reason)
     }
 
-    /// See ``Cache/stageInMemory(because:)``.
+    /// A file in memory after the disk has failed to take one; see ``Cache/stageInMemory(because:)``.
     func createFileInMemory(because reason: UnstoredReason) throws(CacheError) -> StagedFile {
+        // Measured now: what becomes free later says nothing about the failure.
+        if reason == .diskFull, let free = try? context.store.directory.space().bytes,
+            free > context.configuration.minFreeBytes
+        {
+            context.isOverQuota.store(true, ordering: .relaxed)
+        }
+        context.housekeeping.wake()
+        return try createMemory(because: reason)
+    }
+
+    private func createMemory(because reason: UnstoredReason) throws(CacheError) -> StagedFile {
         let number = clinux_memfd_create("gifreel-rendition")
         guard number >= 0 else {
             let error = SystemError.last("memfd_create")
@@ -184,21 +195,10 @@ struct RenditionPublisher: Sendable {
         context.counters.unstored.count()
         if ![.purged, .tooLarge, .unwanted].contains(reason) {
             context.counters.isStoring.store(false, ordering: .relaxed)
-            noteRefusal(reason, of: record.length)
+            context.housekeeping.wake()
         }
         let object = StoredObject(record: record, descriptor: job.readOnly(), sequence: 0)
         return .unstored(CachedRendition(object: object, alias: job.alias, epoch: job.epoch), reason)
-    }
-
-    /// Has housekeeping act on the refusal of a file of `bytes` bytes.
-    private func noteRefusal(_ reason: UnstoredReason, of bytes: Int64) {
-        // Measured now: what becomes free later says nothing about the refusal.
-        if reason == .diskFull, let free = try? context.store.directory.space().bytes, free > bytes,
-            free - bytes > context.configuration.minFreeBytes
-        {
-            context.isOverQuota.store(true, ordering: .relaxed)
-        }
-        context.housekeeping.wake()
     }
 
     /// Whether no purge since `epoch` covers the rendition; then `epoch` becomes the present one. The caller holds the store's

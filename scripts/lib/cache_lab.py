@@ -29,6 +29,8 @@ class Server:
         values = {
             "server.port": 0, "server.port_file": port_file, "cache.dir": os.path.join(folder, "cache"),
             "cache.min_free_bytes": "0B", "sources.allow_private": "127.0.0.1", "sources.ports": "1-65535", "admin.token": TOKEN,
+            # All clients of a check have one address.
+            "server.max_connections_per_client": 1_000_000,
         }
         values.update({name.replace("__", "."): value for name, value in settings.items()})
         arguments = [part for name, value in values.items() for part in ("--set", f"{name}={value}")]

@@ -84,7 +84,8 @@ class Service:
         port_file = self.folder + "/port"
         chosen = {
             "server.port": 0, "server.port_file": port_file, "cache.dir": self.folder + "/cache",
-            "cache.min_free_bytes": "1MiB", **(settings or {}),
+            # All clients of a check have one address.
+            "cache.min_free_bytes": "1MiB", "server.max_connections_per_client": 1_000_000, **(settings or {}),
         }
         flags = [word for name, value in chosen.items() for word in ("--set", f"{name}={value}")]
 
